@@ -1,0 +1,50 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PEERS := .venv-peers
+
+.PHONY: help env demo test check format bench clean
+
+help:  ## Show this help
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("labeldp needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=24"
+
+$(VENV)/.core: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.core
+
+$(PEERS)/.done: benchmarks/peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers.txt
+	@touch $@
+
+env: $(VENV)/.dev  ## Build .venv with all that tests need
+
+demo: $(VENV)/.core  ## Install, and show the main job on a made survey
+	$(BIN)/labeldp demo
+
+test: $(VENV)/.dev  ## Run all tests
+	$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/.dev  ## Lint, format check and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev  ## Rewrite in the project's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other libraries
+	$(BIN)/python -m benchmarks.speed
+
+clean:  ## Remove environments and caches
+	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,142 @@
+"""Checks of what users pass in. No message here ever contains a label."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp.errors import LabelError, ParameterError
+
+__all__ = ["as_bounds", "as_delta", "as_epsilon", "as_fraction", "as_labels", "as_positive"]
+
+EPSILON_RANGE = (0.001, 20.0)
+"""The budgets that every mechanism supports, with a proof within 0.1 % of what was asked."""
+
+_CHUNK = 1 << 16
+
+
+def as_fraction(value: float) -> Fraction:
+    """Return the decimal that the user wrote, exactly: 0.1 is 1/10, not the nearest binary."""
+    return Fraction(repr(float(value)))
+
+
+def _as_float(value: object, name: str) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real | np.number):
+        raise ParameterError(f"{name} must be a number, got {type(value).__name__}")
+    number = float(value)
+    if math.isnan(number):
+        raise ParameterError(f"{name} must be a number, got NaN")
+    return number
+
+
+def as_epsilon(value: object) -> float:
+    """Return a usable ε or say why it is not one."""
+    epsilon = _as_float(value, "epsilon")
+    if epsilon == math.inf:
+        raise ParameterError(
+            "epsilon=inf is no privacy at all. If you mean to release the labels as they are, say so "
+            "by name: labeldp.NoPrivacy()"
+        )
+    if epsilon <= 0:
+        raise ParameterError(f"epsilon must be greater than 0, got {epsilon}")
+    low, high = EPSILON_RANGE
+    if not low <= epsilon <= high:
+        raise ParameterError(
+            f"epsilon must lie between {low} and {high}, got {epsilon}: below, 64-bit words cannot "
+            "prove it tightly; above, it protects nothing"
+        )
+    return epsilon
+
+
+def as_delta(value: object, *, smallest: float) -> float:
+    """Return a usable δ for a mechanism that needs at least ``smallest``."""
+    delta = _as_float(value, "delta")
+    if not 0 <= delta < 1:
+        raise ParameterError(f"delta must lie in [0, 1), got {delta}")
+    if delta < smallest:
+        raise ParameterError(
+            f"delta={delta} is too small for this mechanism, which needs at least {smallest}; for "
+            "delta=0 use Laplace, Staircase or RPWithPrior"
+        )
+    return delta
+
+
+def as_positive(value: object, name: str) -> float:
+    """Return a positive finite number or say why it is not one."""
+    number = _as_float(value, name)
+    if not 0 < number < math.inf:
+        raise ParameterError(f"{name} must be positive and finite, got {number}")
+    return number
+
+
+def as_bounds(value: object, name: str = "bounds") -> tuple[float, float]:
+    """Return (lo, hi) as floats that labels between them can be told apart by."""
+    try:
+        first, second = value  # type: ignore[misc]
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"{name} must be a pair (lo, hi) that is known without looking at the labels; bounds read "
+            "off the data would reveal its extremes"
+        ) from None
+    low, high = _as_float(first, f"{name}[0]"), _as_float(second, f"{name}[1]")
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ParameterError(f"{name} must be finite, got ({low}, {high})")
+    if low >= high:
+        raise ParameterError(f"{name} must satisfy lo < hi, got ({low}, {high})")
+    width = high - low
+    if not 1e-280 < width < 1e280:
+        raise ParameterError(f"{name} must be between 1e-280 and 1e280 wide, got {width}")
+    if width < 1024 * math.ulp(max(abs(low), abs(high))):
+        raise ParameterError(
+            f"{name}=({low}, {high}) are so close together, so far from zero, that float64 hardly "
+            "tells labels between them apart: subtract a public offset from labels and bounds"
+        )
+    return low, high
+
+
+def as_labels(labels: Any) -> NDArray[Any]:
+    """Return labels as a real-valued array, checked to be finite.
+
+    Whether a label is missing or not finite is public; nothing else about it is. No message quotes
+    a label, and the check reads every one of them whatever it finds.
+    """
+    if isinstance(labels, np.ma.MaskedArray):
+        if np.ma.getmaskarray(labels).any():
+            raise LabelError("some labels are masked: drop those rows or fill them first")
+        labels = labels.data
+    try:
+        array = np.asarray(labels)
+        if array.dtype == object:
+            _refuse_text(array)
+            array = array.astype(np.float64)
+    except LabelError:
+        raise
+    except Exception:  # the message of the original error may quote a label
+        raise LabelError("labels must be numbers: convert the column first") from None
+    if array.dtype.kind not in "fiu":
+        raise LabelError(f"labels must be real numbers, got an array of {array.dtype}")
+    if array.dtype.itemsize > 8:
+        raise LabelError(f"labels of type {array.dtype} are not supported: convert them to float64")
+    if array.size == 0:
+        raise LabelError("there are no labels: give at least one")
+    if array.dtype.kind == "f":
+        flat = array.reshape(-1)
+        bad = 0
+        for start in range(0, flat.size, _CHUNK):
+            piece = flat[start : start + _CHUNK]
+            bad += piece.size - int(np.count_nonzero(np.isfinite(piece)))
+        if bad:
+            raise LabelError(
+                f"{bad} of {array.size} labels are NaN or infinite: drop those rows or fill them first"
+            )
+    return array
+
+
+def _refuse_text(array: NDArray[Any]) -> None:
+    if any(isinstance(item, str | bytes) for item in array.reshape(-1)):
+        raise LabelError("labels must be numbers, got text: convert the column first")

@@ -1,0 +1,106 @@
+"""Cards: what a mechanism is, as pure data with a version and a checksum.
+
+A card is canonical JSON: the same mechanism gives the same bytes. It carries the parameters from which
+the integer counts follow, and a fingerprint of those counts. Loading rebuilds the counts, proves them
+again and compares the fingerprint; names are looked up in a registry and nothing is imported. The
+checksum finds damage; against a forger, who can compute checksums too, the proof is what counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+from labeldp.errors import CardError
+
+__all__ = ["SCHEMA", "VERSION", "dump", "known", "parse", "register", "registered"]
+
+SCHEMA = "labeldp.mechanism"
+VERSION = 1
+MAX_TEXT = 1 << 26
+"""Longer cards are refused unread; the largest honest card, a 200 × 200 table, takes 1 MB."""
+
+T = TypeVar("T", bound=type)
+_registry: dict[str, Any] = {}
+
+
+def register(name: str) -> Callable[[T], T]:
+    """Class decorator: make a mechanism known to `labeldp.load_mechanism` under ``name``."""
+
+    def enter(cls: T) -> T:
+        if name in _registry and _registry[name].__qualname__ != cls.__qualname__:
+            raise CardError(f"a mechanism named {name!r} is registered already")
+        setattr(cls, "name", name)  # noqa: B010 (T has no such attribute for mypy)
+        _registry[name] = cls
+        return cls
+
+    return enter
+
+
+def registered(name: object) -> Any:
+    """Return the mechanism class called ``name``."""
+    if not isinstance(name, str) or name not in _registry:
+        raise CardError(f"the card names an unknown mechanism; known are: {', '.join(known())}")
+    return _registry[name]
+
+
+def known() -> list[str]:
+    """Return the names of all mechanisms."""
+    return sorted(_registry)
+
+
+def _canonical(content: dict[str, Any]) -> str:
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return "sha256:" + hashlib.sha256(_canonical(content).encode()).hexdigest()
+
+
+def dump(content: dict[str, Any]) -> str:
+    """Return the card's text: ``content`` with schema, version and checksum."""
+    content = {"schema": SCHEMA, "version": VERSION, **content}
+    return _canonical({**content, "checksum": _checksum(content)})
+
+
+def _no_constants(_: str) -> NoReturn:
+    raise CardError("the card contains a number that is not finite")
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise CardError("the card contains a key twice")
+    return content
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Return the content of a card whose schema, version and checksum are right.
+
+    Raises
+    ------
+    CardError
+        If anything about the card is not as `dump` wrote it.
+    """
+    if not isinstance(text, str):
+        raise CardError("a card is text: pass what to_json() returned, or the content of its file")
+    if len(text) > MAX_TEXT:
+        raise CardError(f"the card is longer than {MAX_TEXT} characters")
+    try:
+        content = json.loads(text, parse_constant=_no_constants, object_pairs_hook=_no_repeats)
+    except CardError:
+        raise
+    except (ValueError, RecursionError):
+        raise CardError("this is no card: it is not valid JSON") from None
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        raise CardError(f"this is no card of a mechanism: its schema is not {SCHEMA!r}")
+    if content.get("version") != VERSION:
+        raise CardError(
+            f"the card has version {content.get('version')!r}; this labeldp reads version {VERSION}"
+        )
+    checksum = content.pop("checksum", None)
+    if checksum != _checksum(content):
+        raise CardError("the card was changed after it was written: its checksum does not fit")
+    return content

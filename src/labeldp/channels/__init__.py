@@ -1,0 +1,46 @@
+"""Channels: a public grid of output cells, and how many of the 2^64 words lead to each.
+
+Sampling, the exact proof, moments, debiasing and plotting all read the same integers. A mechanism is
+only the answer to "which counts?".
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp.channels.proof import Promise, Proof
+from labeldp.channels.shift import ShiftChannel
+from labeldp.channels.table import TableChannel
+from labeldp.channels.window import WindowChannel
+from labeldp.randomness import WordSource
+
+__all__ = ["Channel", "Promise", "Proof", "ShiftChannel", "TableChannel", "WindowChannel"]
+
+
+class Channel(Protocol):
+    """What every channel can do; labels are finite 1-D arrays."""
+
+    @property
+    def promise(self) -> Promise:
+        """The (ε, δ) that the counts are held to."""
+
+    def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
+        """Randomise ``labels`` into ``out``."""
+
+    def verify(self) -> Proof:
+        """Prove the promise from the integers that `sample` uses, or raise."""
+
+    def mean(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the mean of the released value for each label."""
+
+    def variance(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the variance of the released value for each label."""
+
+    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return unbiased labels, or raise."""
+
+    def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return P(z ≤ point | label)."""

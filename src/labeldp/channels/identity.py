@@ -1,0 +1,49 @@
+"""The identity: no privacy, and a proof that says so."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp.channels.proof import Promise, Proof
+from labeldp.randomness import WordSource
+
+__all__ = ["IdentityChannel"]
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityChannel:
+    """Every label is released as it is."""
+
+    @property
+    def promise(self) -> Promise:
+        """Nothing is promised."""
+        raise ValueError("the identity promises no privacy")
+
+    def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
+        """Copy ``labels`` into ``out``."""
+        out[...] = labels
+
+    def verify(self) -> Proof:
+        """Return an infinite ε."""
+        return Proof(math.inf, 0.0, None, "NOT PRIVATE: every label is released as it is")
+
+    def mean(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the labels."""
+        return labels.astype(np.float64)
+
+    def variance(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return zeros."""
+        return np.zeros(labels.shape)
+
+    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``outputs``."""
+        return outputs.copy()
+
+    def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return 1 from the label on, else 0."""
+        return (points >= label).astype(np.float64)

@@ -1,0 +1,104 @@
+"""Exact arithmetic behind every guarantee: rational bounds of e^ε, and what was proven.
+
+Only integers and fractions decide here. A float is returned at the very end, rounded so that it
+never claims more privacy than was proven.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from labeldp.errors import PrivacyProofError
+
+__all__ = ["WORDS", "Promise", "Proof", "epsilon_of", "exp_lower", "prove_pure"]
+
+WORDS = 1 << 64
+"""The number of equally likely random words; the counts of every row sum to it."""
+
+_BITS = 192
+
+
+@lru_cache(maxsize=1024)
+def exp_lower(x: Fraction) -> Fraction:
+    """Return a rational number at most e^x and within 2^-100 of it, relatively, for x ≥ 0.
+
+    The Taylor series in fixed point; every term is rounded down, and the terms left out are positive.
+
+    Examples
+    --------
+    >>> float(exp_lower(Fraction(1)))
+    2.718281828459045
+    """
+    if x < 0:
+        raise ValueError("exp_lower needs x >= 0")
+    term = 1 << _BITS
+    total = 0
+    k = 0
+    while term:
+        total += term
+        k += 1
+        term = term * x.numerator // (x.denominator * k)
+    return Fraction(total, 1 << _BITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a channel was built to keep: ε and δ, as the exact decimals that the user wrote."""
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What an exact proof established, given ideal random words.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Proven upper bounds: for any two labels and any set of outputs S,
+        P(S | y) ≤ e^epsilon · P(S | y') + delta.
+    worst_ratio : Fraction or None
+        For pure ε: the largest ratio of two rows' word counts at one output, exactly.
+    checked : str
+        What was compared, in words.
+    """
+
+    epsilon: float
+    delta: float
+    worst_ratio: Fraction | None = None
+    checked: str = ""
+
+
+def epsilon_of(ratio: Fraction) -> float:
+    """Return the smallest float ε that provably satisfies ratio ≤ e^ε.
+
+    Examples
+    --------
+    >>> epsilon_of(Fraction(3)) >= math.log(3)
+    True
+    >>> epsilon_of(Fraction(1))
+    0.0
+    """
+    if ratio <= 1:
+        return 0.0
+    excess = ratio - 1
+    guess = math.log1p(float(excess)) if excess < 1 else math.log(ratio)
+    for _ in range(4):
+        guess = math.nextafter(guess, 0.0)
+    while exp_lower(Fraction(guess)) < ratio:
+        guess = math.nextafter(guess, math.inf)
+    return guess
+
+
+def prove_pure(ratio: Fraction, promise: Promise, checked: str) -> Proof:
+    """Compare the worst ratio of counts with the promise, exactly."""
+    if ratio > exp_lower(promise.epsilon):
+        raise PrivacyProofError(
+            f"the counts reach a ratio of e^{epsilon_of(ratio):.9g}, above the promised "
+            f"epsilon={float(promise.epsilon)}: this channel must not be used"
+        )
+    return Proof(min(epsilon_of(ratio), float(promise.epsilon)), 0.0, ratio, checked)

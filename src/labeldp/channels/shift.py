@@ -1,0 +1,267 @@
+"""The shift channel: additive noise, one row of counts shared by all labels.
+
+Labels live on a grid of ``steps`` + 1 rows (between two rows they are rounded to one at random), the
+noise is a whole number of steps, and the released step is clamped to ``margin`` steps outside the
+interval. Row k's counts are the noise's counts, shifted by k and clamped: a table that is never
+written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp.channels import alias
+from labeldp.channels.domain import CHUNK, Domain, pieces
+from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, prove_pure
+from labeldp.errors import NotUnbiasedError, PrivacyProofError
+from labeldp.randomness import WordSource
+
+__all__ = ["ShiftChannel"]
+
+UNBIASED = 1e-5
+"""A clamping bias this small, in units of the noise's deviation, counts as unbiased."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftChannel:
+    """Additive integer noise on a public grid.
+
+    Parameters
+    ----------
+    low, high : float
+        Labels are clipped to this interval; both ends are on the grid.
+    steps : int
+        Grid steps between low and high.
+    margin : int
+        Outputs are clamped to this many steps outside the interval.
+    reach : int
+        The noise lies in −reach … reach.
+    table : array of uint64
+        Packed alias table of the noise, made by `ShiftChannel.from_counts`.
+    promise : Promise
+        The (ε, δ) that `verify` holds the counts to.
+    """
+
+    low: float
+    high: float
+    steps: int
+    margin: int
+    reach: int
+    table: NDArray[np.uint64]
+    promise: Promise
+
+    @classmethod
+    def from_counts(
+        cls,
+        low: float,
+        high: float,
+        steps: int,
+        margin: int,
+        counts: Sequence[int],
+        promise: Promise,
+    ) -> ShiftChannel:
+        """Build the channel from plain integer counts of the noise −reach … reach."""
+        reach = len(counts) // 2
+        return cls(low, high, steps, margin, reach, alias.build(counts), promise)
+
+    def __post_init__(self) -> None:
+        self.table.flags.writeable = False
+        self.verify()
+
+    @property
+    def _domain(self) -> Domain:
+        return Domain(self.low, self.high, self.steps)
+
+    def counts(self) -> NDArray[np.uint64]:
+        """Return the words of each noise value, read back from the table that `sample` uses."""
+        counts = alias.recount(self.table)
+        size = 2 * self.reach + 1
+        if counts[size:].any():
+            raise PrivacyProofError("words lead to a noise value that does not exist")
+        return counts[:size]
+
+    # ---- proof --------------------------------------------------------------------------------
+
+    def verify(self) -> Proof:
+        """Prove (ε, δ) from the table that `sample` uses.
+
+        For δ = 0: at every output the largest and the smallest count over all rows are compared,
+        which covers every pair of rows. For δ > 0: the exact δ at the promised ε, for every shift.
+
+        Raises
+        ------
+        PrivacyProofError
+            If the counts break the promise.
+        """
+        if not (self.steps >= 1 and self.reach >= 1 and 0 <= self.margin <= self.reach):
+            raise PrivacyProofError("steps and reach must be positive, margin between 0 and reach")
+        counts = self.counts()
+        if sum(counts.tolist()) != WORDS:
+            raise PrivacyProofError("the noise's counts do not sum to 2^64")
+        if self.promise.delta == 0:
+            ratio = self._worst_ratio(counts)
+            rows, outputs = self.steps + 1, self.steps + 2 * self.margin + 1
+            return prove_pure(ratio, self.promise, f"{rows} rows, {outputs} outputs: every pair of counts")
+        return self._prove_delta(counts)
+
+    def _worst_ratio(self, counts: NDArray[np.uint64]) -> Fraction:
+        if self.reach < self.steps + self.margin:
+            raise PrivacyProofError("the noise does not reach every output from every label")
+        # Output o, unclamped, has counts[o − k] under row k: slide a window over the noise.
+        inner = counts[self.reach - self.steps - self.margin + 1 : self.reach + self.steps + self.margin]
+        most = _sliding(np.maximum, inner, self.steps + 1)
+        least = _sliding(np.minimum, inner, self.steps + 1)
+        pairs = list(zip(most.tolist(), least.tolist(), strict=True))
+        for tail in (counts, counts[::-1]):  # the two clamped outputs take whole tails
+            start = self.reach - self.margin - self.steps
+            ends = np.cumsum(tail)[start : start + self.steps + 1].tolist()
+            pairs.append((max(ends), min(ends)))
+        worst = Fraction(1)
+        for large, small in pairs:
+            if small == 0:
+                raise PrivacyProofError("an output is possible under one label and not under another")
+            if large * worst.denominator > worst.numerator * small:
+                worst = Fraction(large, small)
+        return worst
+
+    def _prove_delta(self, counts: NDArray[np.uint64]) -> Proof:
+        bound = exp_lower(self.promise.epsilon)
+        shifts = range(1, self.steps + 1)
+        ways = [counts] if np.array_equal(counts, counts[::-1]) else [counts, counts[::-1]]
+        worst = max(_hockey_stick(way, shift, bound) for way in ways for shift in shifts)
+        if worst > self.promise.delta:
+            raise PrivacyProofError(
+                f"delta is {float(worst):.6g} at epsilon={float(self.promise.epsilon)}, above the "
+                f"promised {float(self.promise.delta)}: this channel must not be used"
+            )
+        delta = float(worst)
+        while Fraction(delta) < worst:
+            delta = float(np.nextafter(delta, 1.0))
+        return Proof(
+            float(self.promise.epsilon),
+            min(delta, float(self.promise.delta)),
+            None,
+            f"exact delta at this epsilon for all {self.steps} shifts, both ways, before clamping",
+        )
+
+    # ---- sampling -----------------------------------------------------------------------------
+
+    def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
+        """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
+        size = min(CHUNK, labels.size)
+        words = np.empty(size + (size + 1) // 2, dtype=np.uint64)
+        scratch = np.empty(size)
+        for piece in pieces(labels.size):
+            some = labels[piece]
+            word = words[: some.size + (some.size + 1) // 2]
+            source.fill(word)
+            rounding = word[some.size :].view(np.uint32)[: some.size]
+            cell = self._domain.rounded(some, rounding, scratch[: some.size])
+            cell += alias.draw(self.table, None, word[: some.size])
+            low = self.reach - self.margin
+            np.clip(cell, low, self.reach + self.steps + self.margin, out=cell)
+            target = out[piece]
+            np.multiply(cell, self._domain.step, out=target)
+            target += self.low - self.reach * self._domain.step
+
+    # ---- moments ------------------------------------------------------------------------------
+
+    def _row_moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean shift and variance of each row's output, in steps."""
+        share = self.counts().astype(np.float64) / WORDS
+        noise = np.arange(-self.reach, self.reach + 1, dtype=np.float64)
+        # Clamping replaces noise beyond the margin by the distance to it: a correction by tails.
+        upper = self.margin + self.steps - np.arange(self.steps + 1)
+        lower = -self.margin - np.arange(self.steps + 1)
+        first = np.full(self.steps + 1, share @ noise)
+        second = np.full(self.steps + 1, share @ noise**2)
+        for edge, side in ((upper, 1), (lower, -1)):
+            flipped = share[::side]
+            beyond = np.concatenate([np.cumsum(flipped[::-1])[::-1], [0.0]])
+            weighted = np.concatenate([np.cumsum((flipped * noise)[::-1])[::-1], [0.0]])
+            squared = np.concatenate([np.cumsum((flipped * noise**2)[::-1])[::-1], [0.0]])
+            at = np.clip(side * edge + self.reach, 0, 2 * self.reach + 1)
+            first -= side * (weighted[at] - side * edge * beyond[at])
+            second -= squared[at] - edge.astype(float) ** 2 * beyond[at]
+        return first, second - first**2
+
+    def mean(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the mean of the released value for each label."""
+        shift, _ = self._row_moments()
+        row, up = self._domain.split(labels)
+        inside = row + up + (1 - up) * shift[row] + up * shift[row + 1]
+        result: NDArray[np.float64] = self.low + self._domain.step * inside
+        return result
+
+    def variance(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the variance of the released value for each label, rounding included."""
+        shift, variance = self._row_moments()
+        row, up = self._domain.split(labels)
+        between = up * (1 - up) * (1 + shift[row + 1] - shift[row]) ** 2
+        inside = (1 - up) * variance[row] + up * variance[row + 1] + between
+        result: NDArray[np.float64] = self._domain.step**2 * inside
+        return result
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether clamping moves no row's mean by more than a trace of the noise."""
+        shift, variance = self._row_moments()
+        return bool(np.abs(shift).max() <= UNBIASED * np.sqrt(variance.min()))
+
+    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``outputs``, which are unbiased labels as they are, or raise."""
+        if not self.unbiased:
+            raise NotUnbiasedError("the noise is clamped so closely that outputs are biased")
+        return outputs.copy()
+
+    def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return P(z ≤ point | label)."""
+        row, up = self._domain.split(np.array([label]))
+        below = np.concatenate([[0.0], np.cumsum(self.counts().astype(np.float64) / WORDS)])
+        step = np.floor((points - self.low) / self._domain.step + 1e-9)
+        result = np.zeros(points.shape)
+        for place, share in ((int(row[0]), 1 - up[0]), (int(row[0]) + 1, up[0])):
+            noise = np.clip(step - place + self.reach + 1, 0, 2 * self.reach + 1)
+            result += share * below[noise.astype(np.int64)]
+        result[step < -self.margin] = 0.0
+        result[step >= self.steps + self.margin] = 1.0
+        return result
+
+
+def _sliding(extreme: np.ufunc, values: NDArray[np.uint64], width: int) -> NDArray[np.uint64]:
+    """Return the extreme of each window of ``width`` values, by doubling."""
+    result, span = values, 1
+    while span < width:
+        hop = min(span, width - span)
+        result = extreme(result[:-hop], result[hop:])
+        span += hop
+    return result
+
+
+def _hockey_stick(counts: NDArray[np.uint64], shift: int, bound: Fraction) -> Fraction:
+    """Return Σ max(0, P(o) − bound·P(o − shift)), exactly, over all outputs o.
+
+    Floats only sort out the clear cases, by a margin far above their rounding; close cases are decided
+    in integers, and the sums are integers.
+    """
+    here = np.concatenate([counts, np.zeros(shift, dtype=np.uint64)])
+    there = np.concatenate([np.zeros(shift, dtype=np.uint64), counts])
+    one, other = here.astype(np.float64), there.astype(np.float64) * float(bound)
+    gap = one - other
+    positive = gap > 0
+    for i in np.flatnonzero(np.abs(gap) <= (one + other) * 2.0**-45).tolist():
+        positive[i] = int(here[i]) * bound.denominator > bound.numerator * int(there[i])
+    return (_exact_sum(here[positive]) - bound * _exact_sum(there[positive])) / WORDS
+
+
+def _exact_sum(values: NDArray[np.uint64]) -> int:
+    half = np.uint64(32)
+    high = int((values >> half).sum(dtype=np.uint64))
+    low = int((values & np.uint64(0xFFFFFFFF)).sum(dtype=np.uint64))
+    return (high << 32) + low

@@ -1,0 +1,159 @@
+"""The table channel: one row of counts for each of equally spaced labels.
+
+A label between two rows is first rounded to one of them at random, so that the mean of the rounded
+label is the label; the row's counts do the rest. A label's distribution is then a mixture of two
+neighbouring rows, and what holds for every pair of rows holds for every pair of labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp.channels import alias
+from labeldp.channels.domain import CHUNK, Domain, pieces
+from labeldp.channels.proof import WORDS, Promise, Proof, prove_pure
+from labeldp.errors import NotUnbiasedError, PrivacyProofError
+from labeldp.randomness import WordSource
+
+__all__ = ["TableChannel"]
+
+UNBIASED = 1e-9
+"""Row means this close to their labels, in units of the label range, count as unbiased."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableChannel:
+    """Rows of integer counts that sum to 2^64.
+
+    Parameters
+    ----------
+    low, high : float
+        The labels of the first and the last row; labels outside are clipped.
+    values : array of float
+        The released value of each output.
+    table : array of uint64, rows × 2^k
+        Packed alias tables, made by `TableChannel.from_counts`.
+    promise : Promise
+        The ε that `verify` holds the counts to.
+    """
+
+    low: float
+    high: float
+    values: NDArray[np.float64]
+    table: NDArray[np.uint64]
+    promise: Promise
+
+    @classmethod
+    def from_counts(
+        cls,
+        low: float,
+        high: float,
+        values: NDArray[np.float64],
+        counts: Sequence[Sequence[int]],
+        promise: Promise,
+    ) -> TableChannel:
+        """Build the channel from plain integer counts, one row for each label."""
+        table = np.array([alias.build(row) for row in counts])
+        return cls(low, high, np.array(values, dtype=np.float64), table, promise)
+
+    def __post_init__(self) -> None:
+        self.values.flags.writeable = False
+        self.table.flags.writeable = False
+        self.verify()
+
+    @property
+    def _domain(self) -> Domain:
+        return Domain(self.low, self.high, len(self.table) - 1)
+
+    def counts(self) -> NDArray[np.uint64]:
+        """Return rows × outputs: the word counts, read back from the tables that `sample` uses."""
+        rows = np.array([alias.recount(row) for row in self.table])
+        if rows[:, self.values.size :].any():
+            raise PrivacyProofError("words lead to an output that does not exist")
+        return rows[:, : self.values.size]
+
+    def verify(self) -> Proof:
+        """Prove ε from the tables that `sample` uses: every output, every pair of rows.
+
+        Raises
+        ------
+        PrivacyProofError
+            If the counts break the promise.
+        """
+        if len(self.table) < 2 or self.values.size < 1:
+            raise PrivacyProofError("a table channel needs two rows and an output")
+        counts = self.counts()
+        if any(sum(row) != WORDS for row in counts.tolist()):
+            raise PrivacyProofError("a row's counts do not sum to 2^64")
+        worst = Fraction(1)
+        for most, least in zip(counts.max(axis=0).tolist(), counts.min(axis=0).tolist(), strict=True):
+            if least == 0 and most > 0:
+                raise PrivacyProofError("an output is possible under one label and not under another")
+            if most > 0:
+                worst = max(worst, Fraction(most, least))
+        rows, outputs = counts.shape
+        return prove_pure(worst, self.promise, f"{rows} rows, {outputs} outputs: every pair of counts")
+
+    def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
+        """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
+        size = min(CHUNK, labels.size)
+        words = np.empty(size + (size + 1) // 2, dtype=np.uint64)
+        scratch = np.empty(size)
+        row_bits = alias.bits_of(self.table)
+        for piece in pieces(labels.size):
+            some = labels[piece]
+            word = words[: some.size + (some.size + 1) // 2]
+            source.fill(word)
+            rounding = word[some.size :].view(np.uint32)[: some.size]
+            rows = self._domain.rounded(some, rounding, scratch[: some.size])
+            rows <<= row_bits
+            cell = alias.draw(self.table, rows, word[: some.size])
+            self.values.take(cell, out=out[piece], mode="clip")
+
+    # ---- moments ------------------------------------------------------------------------------
+
+    def _row_moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean (minus `low`) and variance of each row."""
+        share = self.counts().astype(np.float64) / WORDS
+        listed = self.values - self.low
+        mean = share @ listed
+        variance = np.einsum("ro,ro->r", share, (listed[None, :] - mean[:, None]) ** 2)
+        return mean, variance
+
+    def mean(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the mean of the released value for each label."""
+        mean, _ = self._row_moments()
+        row, up = self._domain.split(labels)
+        result: NDArray[np.float64] = self.low + (1 - up) * mean[row] + up * mean[row + 1]
+        return result
+
+    def variance(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the variance of the released value for each label, rounding included."""
+        mean, variance = self._row_moments()
+        row, up = self._domain.split(labels)
+        between = up * (1 - up) * (mean[row + 1] - mean[row]) ** 2
+        result: NDArray[np.float64] = (1 - up) * variance[row] + up * variance[row + 1] + between
+        return result
+
+    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``outputs``, which are unbiased labels as they are, or raise."""
+        mean, _ = self._row_moments()
+        width = self.high - self.low
+        if np.abs(mean - np.linspace(0, width, mean.size)).max() > UNBIASED * width:
+            raise NotUnbiasedError("the rows of this table do not average to their labels")
+        return outputs.copy()
+
+    def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return P(z ≤ point | label)."""
+        row, up = self._domain.split(np.array([label]))
+        share = self.counts()[row[0] : row[0] + 2].astype(np.float64) / WORDS
+        mixed = (1 - up[0]) * share[0] + up[0] * share[1]
+        order = np.argsort(self.values, kind="stable")
+        total = np.concatenate([[0.0], np.cumsum(mixed[order])])
+        return total[np.searchsorted(self.values[order], points, side="right")]

@@ -1,0 +1,271 @@
+"""The window channel: a uniform background, and a window of likelier cells around the label.
+
+Each of ``cells`` output cells gets ``background`` of the 2^64 words, whatever the label; the words
+left over go to the ``window`` cells that start at the label's place, at most ``extra`` each. So
+every output has between ``background`` and ``background + extra`` words under every label, and the
+privacy loss is exactly ln((background + extra) / background). One word, no rejection, no branch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp.channels.domain import CHUNK, Domain, pieces, select
+from labeldp.channels.proof import WORDS, Promise, Proof, prove_pure
+from labeldp.errors import NotUnbiasedError, PrivacyProofError
+from labeldp.randomness import WordSource
+
+__all__ = ["WindowChannel"]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowChannel:
+    """Background plus a contiguous window, sampled with one word a label.
+
+    Parameters
+    ----------
+    low, high : float
+        Labels are clipped to this interval; its ends are the first and the last window.
+    cells, window : int
+        The number of output cells, and how many of them a window spans.
+    background, extra : int
+        Words that every cell has, and words at most that a window cell has on top.
+    promise : Promise
+        The ε that `verify` holds the counts to.
+    bins, cuts : arrays of int and of float, optional
+        For each of equally wide pieces of [low, high]: the start of the window at its left end, and the
+        label from which on the start is one more (infinite if there is none in the piece). By default
+        the start grows linearly with the label.
+    values : array of float, optional
+        The released value of each cell, for windows of one cell. By default cells are equally spaced
+        so that a window is centred on its label.
+    spread_outside : bool
+        Give labels outside [low, high] the whole range as their window, instead of clipping them.
+    """
+
+    low: float
+    high: float
+    cells: int
+    window: int
+    background: int
+    extra: int
+    promise: Promise
+    bins: NDArray[np.int64] | None = None
+    cuts: NDArray[np.float64] | None = None
+    values: NDArray[np.float64] | None = None
+    spread_outside: bool = False
+
+    def __post_init__(self) -> None:
+        for array in (self.bins, self.cuts, self.values):
+            if array is not None:
+                array.flags.writeable = False
+        self.verify()
+
+    # ---- the counts -------------------------------------------------------------------------
+
+    @property
+    def _threshold(self) -> int:
+        """Words below are background."""
+        return self.cells * self.background
+
+    @property
+    def _spare(self) -> int:
+        """Words for the window."""
+        return WORDS - self._threshold
+
+    @property
+    def _starts(self) -> int:
+        """The last start of a window; the first is 0."""
+        return self.cells - self.window
+
+    @property
+    def _domain(self) -> Domain:
+        steps = self._starts if self.bins is None else self.bins.size
+        return Domain(self.low, self.high, steps)
+
+    def _spread(self) -> int:
+        """Words at most that a cell gets when the window is the whole range."""
+        return -(-self._spare // self.cells)
+
+    def verify(self) -> Proof:
+        """Prove ε from the integers that `sample` uses.
+
+        Returns
+        -------
+        Proof
+            Valid for every pair of labels and every output.
+
+        Raises
+        ------
+        PrivacyProofError
+            If these counts are no channel, or break the promise.
+        """
+        numbers = (self.cells, self.window, self.background, self.extra)
+        if not all(type(n) is int and n > 0 for n in numbers):
+            raise PrivacyProofError("cells, window, background and extra must be positive integers")
+        if self.window > self.cells or (self.bins is None and self.window == self.cells):
+            raise PrivacyProofError("the window leaves no room to move in the range of outputs")
+        if not 0 < self._spare < WORDS:
+            raise PrivacyProofError("the background takes all words: nothing is left for the window")
+        if (self._spare - 1) // self.extra >= self.window:
+            raise PrivacyProofError("the window's words do not fit into the window's cells")
+        if self.bins is not None and self.cuts is not None:
+            starts = self.bins + np.isfinite(self.cuts)
+            if self.bins.shape != self.cuts.shape or starts.min() < 0 or starts.max() > self._starts:
+                raise PrivacyProofError("a window starts outside the range of outputs")
+        elif self.bins is not None or self.cuts is not None:
+            raise PrivacyProofError("bins and cuts go together")
+        if self.values is not None and (self.values.size != self.cells or self.window != 1):
+            raise PrivacyProofError("listed values need one value a cell and windows of one cell")
+        most = self.background + min(self.extra, self._spare)
+        if self.spread_outside:
+            most = max(most, self.background + min(self._spread(), self._spare))
+        one_row = self._starts == 0 and not self.spread_outside
+        ratio = Fraction(1) if one_row else Fraction(most, self.background)
+        return prove_pure(
+            ratio,
+            self.promise,
+            f"{self._starts + 1} rows, {self.cells} outputs: every count lies between "
+            f"{self.background} and {most} of 2^64 words",
+        )
+
+    # ---- sampling ---------------------------------------------------------------------------
+
+    def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
+        """Randomise ``labels`` (1-D, finite) into ``out``."""
+        words = np.empty(min(CHUNK, labels.size), dtype=np.uint64)
+        scratch = np.empty(words.size)
+        threshold = np.uint64(self._threshold)
+        for piece in pieces(labels.size):
+            some, target = labels[piece], out[piece]
+            word = words[: some.size]
+            source.fill(word)
+            in_window = word - threshold
+            offset = in_window // np.uint64(self.extra)
+            offset += self._start(some, scratch[: some.size]).view(np.uint64)
+            if self.spread_outside:
+                in_window //= np.uint64(self._spread())
+                offset = select(self._outside(some), in_window, offset)
+            is_background = word < threshold
+            cell = select(is_background, self._background_cell(word), offset)
+            self._release(cell.view(np.int64), target)
+
+    def _background_cell(self, word: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        if self.background & (self.background - 1) == 0:
+            word >>= np.uint64(self.background.bit_length() - 1)
+        else:
+            word //= np.uint64(self.background)
+        return word
+
+    def _start(self, labels: NDArray[Any], scratch: NDArray[np.float64]) -> NDArray[np.int64]:
+        if self.bins is None or self.cuts is None:
+            return self._domain.nearest(labels, scratch)
+        piece = self._domain.place(labels, scratch).astype(np.int64)
+        return self.bins.take(piece, mode="clip") + (labels >= self.cuts.take(piece, mode="clip"))
+
+    def _outside(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
+        return (labels < np.float64(self.low)) | (labels > np.float64(self.high))
+
+    def _release(self, cell: NDArray[np.int64], out: NDArray[np.float64]) -> None:
+        if self.values is not None:
+            self.values.take(cell, out=out, mode="clip")
+            return
+        step = self._domain.step
+        np.multiply(cell, step, out=out)
+        out += self.low + (0.5 - self.window / 2) * step
+
+    # ---- moments, exact -----------------------------------------------------------------------
+
+    def _window_moments(self) -> tuple[Fraction, Fraction]:
+        """Mean and variance of the place inside the window, given that the word is the window's."""
+        full, rest = divmod(self._spare, self.extra)
+        first = self.extra * full * (full - 1) // 2 + rest * full
+        second = self.extra * full * (full - 1) * (2 * full - 1) // 6 + rest * full * full
+        mean = Fraction(first, self._spare)
+        return mean, Fraction(second, self._spare) - mean**2
+
+    def _mixture(
+        self, labels: NDArray[Any]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
+        """Window mean and variance for each label, background mean and variance, all minus `low`."""
+        labels = np.asarray(labels)
+        start = self._start(labels, np.empty(labels.shape))
+        if self.values is not None:
+            listed = self.values - self.low
+            own = listed[start]
+            return own, np.zeros(own.shape), float(listed.mean()), float(listed.var())
+        step = self._domain.step
+        mean, variance = self._window_moments()
+        own = (start + float(mean + Fraction(1 - self.window, 2))) * step
+        spread = np.full(own.shape, float(variance) * step**2)
+        middle = self._starts / 2 * step
+        width = (self.cells**2 - 1) / 12 * step**2
+        if self.spread_outside:
+            outside = self._outside(labels)
+            own = np.where(outside, middle, own)
+            spread = np.where(outside, width, spread)
+        return own, spread, middle, width
+
+    def mean(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the mean of the released value for each label."""
+        own, _, middle, _ = self._mixture(labels)
+        share = float(Fraction(self._spare, WORDS))
+        result: NDArray[np.float64] = self.low + share * own + (1 - share) * middle
+        return result
+
+    def variance(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the variance of the released value for each label."""
+        own, spread, middle, width = self._mixture(labels)
+        share = float(Fraction(self._spare, WORDS))
+        result: NDArray[np.float64] = (
+            share * spread + (1 - share) * width + share * (1 - share) * (own - middle) ** 2
+        )
+        return result
+
+    def slope(self) -> float:
+        """Return dE[z|y]/dy inside the interval, or raise if the mean is no line through the labels."""
+        if self.values is not None:
+            raise NotUnbiasedError(
+                "many labels share one output here, so no function of the output is an unbiased label; "
+                "use mean() and bias(), or a mechanism such as RPWithPrior"
+            )
+        if self.spread_outside:
+            raise NotUnbiasedError(
+                "labels outside the interval are spread over all of it, so no function of the output "
+                'is unbiased for them; use outside="project"'
+            )
+        return float(Fraction(self._spare, WORDS))
+
+    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return unbiased labels: E[z|y] is a straight line in the clipped label; undo it."""
+        slope = self.slope()
+        at_low = float(self.mean(np.array([self.low]))[0])
+        result: NDArray[np.float64] = self.low + (outputs - at_low) / slope
+        return result
+
+    # ---- probabilities --------------------------------------------------------------------------
+
+    def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return P(z ≤ point | label)."""
+        array = np.array([label])
+        start = int(self._start(array, np.empty(1))[0])
+        if self.values is not None:
+            weight = np.full(self.cells, float(self.background))
+            weight[start] += self._spare
+            return np.asarray(
+                [weight[self.values <= point].sum() / WORDS for point in points], dtype=np.float64
+            )
+        step = self._domain.step
+        places = (points - self.low) / step + (self.window - 1) / 2
+        index = np.clip(np.floor(places) + 1, 0, self.cells)
+        own = self.extra
+        if self.spread_outside and bool(self._outside(array)[0]):
+            start, own = 0, self._spread()
+        inside = np.minimum(np.maximum(index - start, 0) * own, self._spare)
+        result: NDArray[np.float64] = (index * float(self.background) + inside) / WORDS
+        return result

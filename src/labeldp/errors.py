@@ -1,0 +1,29 @@
+"""The errors and warnings that labeldp raises; every error is a ``ValueError``."""
+
+
+class LabelDPError(ValueError):
+    """Base of all errors of this package."""
+
+
+class ParameterError(LabelDPError):
+    """A parameter (ε, δ, bounds, ζ, a prior …) cannot be used; the message says what to give."""
+
+
+class LabelError(LabelDPError):
+    """The labels cannot be used. The message never contains a label."""
+
+
+class NotUnbiasedError(LabelDPError):
+    """An unbiased label was asked of a channel that cannot give one."""
+
+
+class PrivacyProofError(LabelDPError):
+    """The exact proof failed: these counts do not keep the promise made for them."""
+
+
+class CardError(LabelDPError):
+    """A card is damaged, tampered with, or of an unknown kind."""
+
+
+class InsecureRandomnessWarning(UserWarning):
+    """A seed was given: results can be repeated, by an attacker too."""

@@ -1,0 +1,110 @@
+"""`Histogram`: what is known, publicly or privately, about how labels are distributed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labeldp.errors import ParameterError
+
+__all__ = ["Histogram"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """A piecewise constant density: the prior as a value.
+
+    Parameters
+    ----------
+    nodes : array-like of k + 1 floats
+        Bin edges, increasing. Bins may differ in width.
+    masses : array-like of k floats
+        Weight of each bin, not negative; scaled to sum to 1. Empty bins are normal.
+
+    Examples
+    --------
+    >>> prior = Histogram([0, 1, 3], [1, 3])
+    >>> prior.masses.tolist(), prior.density.tolist()
+    ([0.25, 0.75], [0.25, 0.375])
+    >>> prior.mean
+    1.625
+    """
+
+    nodes: NDArray[np.float64]
+    masses: NDArray[np.float64]
+
+    def __init__(self, nodes: ArrayLike, masses: ArrayLike) -> None:
+        try:
+            edges = np.array(nodes, dtype=np.float64)
+            weights = np.array(masses, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError("nodes and masses must be numbers") from None
+        if edges.ndim != 1 or weights.ndim != 1 or edges.size != weights.size + 1 or not weights.size:
+            raise ParameterError(
+                "a histogram of k bins needs k masses and k + 1 nodes, got "
+                f"{weights.size} masses and {edges.size} nodes"
+            )
+        if not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
+            raise ParameterError("nodes must be finite and increasing")
+        if not np.isfinite(weights).all() or (weights < 0).any():
+            raise ParameterError("masses must be finite and not negative")
+        largest = weights.max()
+        if not largest > 0:
+            raise ParameterError("masses must not all be zero")
+        weights /= largest
+        weights /= weights.sum()
+        edges.flags.writeable = False
+        weights.flags.writeable = False
+        object.__setattr__(self, "nodes", edges)
+        object.__setattr__(self, "masses", weights)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The first and the last node."""
+        return float(self.nodes[0]), float(self.nodes[-1])
+
+    @property
+    def widths(self) -> NDArray[np.float64]:
+        """The width of each bin."""
+        return np.diff(self.nodes)
+
+    @property
+    def centers(self) -> NDArray[np.float64]:
+        """The middle of each bin."""
+        return self.nodes[:-1] + self.widths / 2
+
+    @property
+    def density(self) -> NDArray[np.float64]:
+        """The height of each bin: mass over width."""
+        return self.masses / self.widths
+
+    @property
+    def mean(self) -> float:
+        """The mean label."""
+        return float(self.masses @ self.centers)
+
+    @property
+    def variance(self) -> float:
+        """The variance of a label, with labels spread evenly inside bins."""
+        spread = (self.centers - self.mean) ** 2 + self.widths**2 / 12
+        return float(self.masses @ spread)
+
+    def cumulative(self, points: ArrayLike) -> NDArray[np.float64]:
+        """Return P(label ≤ point)."""
+        total = np.concatenate([[0.0], np.cumsum(self.masses)])
+        at = np.asarray(points, dtype=np.float64)
+        return np.asarray(np.interp(at, self.nodes, total / total[-1]), dtype=np.float64)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        return np.array_equal(self.nodes, other.nodes) and np.array_equal(self.masses, other.masses)
+
+    def __hash__(self) -> int:
+        return hash((self.nodes.tobytes(), self.masses.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Histogram, (self.nodes, self.masses)

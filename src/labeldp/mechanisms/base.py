@@ -1,0 +1,239 @@
+"""What every mechanism has: parameters that make a channel, and the channel's methods."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labeldp import cards
+from labeldp._checks import as_labels
+from labeldp.channels import Channel, Proof
+from labeldp.errors import CardError, LabelDPError, ParameterError
+from labeldp.randomness import WordSource, resolve_source
+
+__all__ = ["Mechanism", "fingerprint", "load_mechanism"]
+
+
+class Mechanism(ABC):
+    """A randomiser of labels: frozen parameters, and the channel that follows from them.
+
+    A new mechanism is a frozen, slotted, keyword-only dataclass with the field ``epsilon`` and the
+    field ``channel = channel_field()``, a ``_build`` that turns the parameters into a channel, and
+    ``@register("name")`` on top. Building the channel proves it, so a mechanism that does not keep
+    its promise cannot exist.
+    """
+
+    __slots__ = ()
+    name: ClassVar[str]
+    epsilon: float
+    channel: Channel
+
+    @abstractmethod
+    def _build(self) -> Channel:
+        """Check the parameters and return the channel."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "channel", self._build())
+
+    def _set(self, **fields: object) -> None:
+        """Store checked parameters of a frozen instance, from within ``_build``."""
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+
+    # ---- release --------------------------------------------------------------------------------
+
+    def randomize(
+        self, labels: ArrayLike, *, random_state: int | WordSource | None = None
+    ) -> NDArray[np.float64]:
+        """Return private labels, one for each label, in the same shape.
+
+        Calling this twice on the same labels spends ε twice.
+
+        Parameters
+        ----------
+        labels : array-like of finite numbers
+            Labels outside the bounds are clipped silently; an error would tell.
+        random_state : None, int or source of words
+            Leave it out for a release. An integer makes the result repeatable and **insecure**.
+
+        Raises
+        ------
+        LabelError
+            If labels are missing, not finite, not numbers, or none are given.
+        """
+        array = as_labels(labels)
+        source = resolve_source(random_state)
+        out = np.empty(array.shape, dtype=np.float64)
+        with np.errstate(all="ignore"):  # a warning that depends on labels would tell
+            self.channel.sample(array.reshape(-1), source, out.reshape(-1))
+        return out
+
+    def verify(self) -> Proof:
+        """Prove the guarantee again, in exact arithmetic, from the counts that are sampled.
+
+        Returns
+        -------
+        Proof
+            ε and δ that hold for every pair of labels and every output, given ideal random words.
+
+        Raises
+        ------
+        PrivacyProofError
+            If the counts do not keep what was promised.
+        """
+        return self.channel.verify()
+
+    # ---- what the release is like ----------------------------------------------------------------
+
+    def mean(self, labels: ArrayLike) -> NDArray[np.float64]:
+        """Return the mean of the released value, given each label."""
+        return _on_labels(self.channel.mean, labels)
+
+    def variance(self, labels: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of the released value, given each label."""
+        return _on_labels(self.channel.variance, labels)
+
+    def bias(self, labels: ArrayLike) -> NDArray[np.float64]:
+        """Return the mean of the released value minus the label itself, unclipped."""
+        return self.mean(labels) - np.asarray(labels, dtype=np.float64)
+
+    def debias(self, outputs: ArrayLike) -> NDArray[np.float64]:
+        """Return unbiased labels from released values.
+
+        Their mean is the label, clipped to the bounds (or RPWithPrior's interval).
+
+        Raises
+        ------
+        NotUnbiasedError
+            If no function of the output is unbiased for this mechanism; the message says why.
+        """
+        return self.channel.debias(np.asarray(outputs, dtype=np.float64))
+
+    def density(self, label: float, edges: ArrayLike) -> NDArray[np.float64]:
+        """Return the density of the released value in bins, for ``plt.stairs(density, edges)``.
+
+        Parameters
+        ----------
+        label : float
+        edges : array-like
+            Increasing bin edges. A bin holds the outputs in (left, right].
+
+        Returns
+        -------
+        array
+            Probability of each bin divided by its width.
+        """
+        points = np.asarray(edges, dtype=np.float64)
+        one = float(as_labels([label])[0])
+        if points.ndim != 1 or points.size < 2 or not (np.diff(points) > 0).all():
+            raise ParameterError("edges must be at least two increasing numbers")
+        return np.diff(self.channel.cumulative(one, points)) / np.diff(points)
+
+    # ---- cards ------------------------------------------------------------------------------------
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters as pure data."""
+        return {
+            field.name: _plain(getattr(self, field.name))
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]
+            if field.init
+        }
+
+    def to_json(self) -> str:
+        """Return the mechanism's card, for `load_mechanism`."""
+        proof = self.verify()
+        return cards.dump(
+            {
+                "mechanism": self.name,
+                "parameters": self.parameters(),
+                "channel": fingerprint(self.channel),
+                "proof": {"epsilon": proof.epsilon, "delta": proof.delta},
+            }
+        )
+
+    @classmethod
+    def from_parameters(cls, parameters: dict[str, Any]) -> Self:
+        """Return the mechanism with these parameters."""
+        return cls(**parameters)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return load_mechanism, (self.to_json(),)
+
+
+def channel_field() -> Any:
+    """Return the dataclass field that holds a mechanism's channel."""
+    return dataclasses.field(init=False, repr=False, compare=False)
+
+
+def load_mechanism(text: str) -> Any:
+    """Return the mechanism that a card describes, built and proven anew.
+
+    Parameters
+    ----------
+    text : str
+        What ``to_json`` returned.
+
+    Raises
+    ------
+    CardError
+        If the card is damaged, was tampered with, or its counts cannot be rebuilt.
+    PrivacyProofError
+        If the counts do not keep the card's promise.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> mech = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
+    >>> ldp.load_mechanism(mech.to_json()) == mech
+    True
+    """
+    content = cards.parse(text)
+    cls = cards.registered(content.get("mechanism"))
+    if set(content) != {"schema", "version", "mechanism", "parameters", "channel", "proof"}:
+        raise CardError("the card has other entries than a card of a mechanism")
+    try:
+        mechanism: Mechanism = cls.from_parameters(content["parameters"])
+    except LabelDPError:
+        raise
+    except Exception:
+        raise CardError("the card's parameters are not those of its mechanism") from None
+    if fingerprint(mechanism.channel) != content["channel"]:
+        raise CardError("the card's counts cannot be rebuilt from its parameters")
+    proof = mechanism.verify()
+    if content["proof"] != {"epsilon": proof.epsilon, "delta": proof.delta}:
+        raise CardError("the card claims another proof than its counts give")
+    return mechanism
+
+
+def fingerprint(channel: Channel) -> str:
+    """Return a hash of everything that `Channel.sample` and its proof depend on."""
+    digest = hashlib.sha256(type(channel).__name__.encode())
+    for field in dataclasses.fields(channel):  # type: ignore[arg-type]
+        value = getattr(channel, field.name)
+        if isinstance(value, np.ndarray):
+            data = value.astype(value.dtype.newbyteorder("<")).tobytes()
+            text = f"{value.dtype.kind}{value.shape}".encode()
+            digest.update(field.name.encode() + text + data)
+        else:
+            digest.update(f"{field.name}={value!r};".encode())
+    return "sha256:" + digest.hexdigest()
+
+
+def _on_labels(function: Any, labels: ArrayLike) -> NDArray[np.float64]:
+    array = as_labels(labels)
+    with np.errstate(all="ignore"):
+        result: NDArray[np.float64] = function(array.reshape(-1)).reshape(array.shape)
+    return result
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value

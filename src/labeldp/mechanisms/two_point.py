@@ -1,0 +1,58 @@
+"""Two outputs, far apart, with odds that make the label unbiased."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from labeldp._checks import as_bounds, as_epsilon, as_fraction
+from labeldp.cards import register
+from labeldp.channels import Promise, TableChannel
+from labeldp.channels.proof import WORDS, exp_lower
+from labeldp.mechanisms.base import Mechanism, channel_field
+
+__all__ = ["TwoPoint"]
+
+
+@register("two-point")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoPoint(Mechanism):
+    """Release one of two values, (e^ε + 1)/(e^ε − 1) half-ranges from the middle on either side.
+
+    The label is rounded at random to one of the bounds, which is then told truly with odds e^ε. Often
+    the best mechanism below ε ≈ 0.9.
+
+    Parameters
+    ----------
+    bounds : (lo, hi)
+        Public bounds; labels outside are clipped. Never read them off the data.
+    epsilon : float
+        Privacy budget, 0.001 to 20.
+
+    Examples
+    --------
+    >>> mech = TwoPoint(bounds=(0, 5), epsilon=1.0)
+    >>> mech.mean([1.0]).round(6).tolist()
+    [1.0]
+
+    References
+    ----------
+    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation".
+    """
+
+    bounds: tuple[float, float]
+    epsilon: float
+    channel: TableChannel = channel_field()
+
+    def _build(self) -> TableChannel:
+        low, high = as_bounds(self.bounds)
+        self._set(bounds=(low, high), epsilon=as_epsilon(self.epsilon))
+        promise = Promise(as_fraction(self.epsilon))
+        lie = -(-WORDS // (1 + exp_lower(promise.epsilon)))  # rounded up: towards privacy
+        truth = WORDS - lie
+        reach = float(Fraction(lie, truth - lie)) * (high - low)
+        values = np.array([low - reach, high + reach])
+        counts = [[truth, lie], [lie, truth]]
+        return TableChannel.from_counts(low, high, values, counts, promise)

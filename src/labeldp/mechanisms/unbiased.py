@@ -1,0 +1,223 @@
+"""The optimal unbiased randomiser: a linear programme over all tables, made exact in integers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import linprog
+
+from labeldp._checks import as_bounds, as_epsilon, as_fraction
+from labeldp.cards import register
+from labeldp.channels import Promise, TableChannel
+from labeldp.channels.proof import WORDS, exp_lower
+from labeldp.errors import ParameterError
+from labeldp.histogram import Histogram
+from labeldp.mechanisms.base import Mechanism, channel_field
+
+__all__ = ["Unbiased"]
+
+MOST_ENTRIES = 1 << 17
+
+UNIT = 1 << 60
+"""Places are integers with this many steps to a label range."""
+
+TOLERANCE = 1e-12
+"""Rows average to their labels this closely, in label ranges."""
+
+SLACK = 1e-6
+"""The programme is solved for a slightly smaller ε, which leaves room to make its solution exact."""
+
+
+@register("unbiased")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unbiased(Mechanism):
+    """Release one of a list of outputs, with odds that make every label unbiased.
+
+    Usually made by `Unbiased.design`, which finds the odds of least variance under a prior.
+
+    Parameters
+    ----------
+    bounds : (lo, hi)
+        Labels of the first and the last row; labels outside are clipped.
+    outputs : floats
+        What may be released.
+    counts : rows of integers
+        For each of equally spaced labels, how many of 2^64 words lead to each output.
+    epsilon : float
+        Privacy budget, 0.001 to 20.
+
+    Examples
+    --------
+    >>> mech = Unbiased.design(Histogram([0, 5], [1]), epsilon=1.0, size=8)
+    >>> mech.mean([0.0, 1.3, 5.0]).round(6).tolist()
+    [0.0, 1.3, 5.0]
+
+    References
+    ----------
+    Badanidiyuru, Ghazi, Kamath, Kumar, Leeman, Manurangsi, Varadarajan and Zhang, "Optimal unbiased
+    randomizers for regression with label differential privacy".
+    """
+
+    bounds: tuple[float, float]
+    outputs: tuple[float, ...]
+    counts: tuple[tuple[int, ...], ...]
+    epsilon: float
+    channel: TableChannel = channel_field()
+
+    @classmethod
+    def design(cls, prior: Histogram, epsilon: float, *, size: int = 64) -> Self:
+        """Return the unbiased table of least expected variance under a prior.
+
+        Parameters
+        ----------
+        prior : Histogram
+            Public or privately estimated.
+        epsilon : float
+        size : int
+            Number of label rows and of outputs; the programme takes about a second for 100.
+        """
+        epsilon = as_epsilon(epsilon)
+        if not 2 <= size <= 256:
+            raise ParameterError(f"size must lie between 2 and 256, got {size}")
+        low, high = prior.bounds
+        labels = np.linspace(0.0, 1.0, size)
+        reach = 1 / math.expm1(epsilon / 2)
+        outputs = np.linspace(-reach, 1 + reach, size)
+        base, own = _solve(labels, _row_masses(prior, size), outputs, epsilon * (1 - SLACK))
+        kept = base > 2.0**-30 * base.max()
+        counts = _exact(labels, outputs[kept], base[kept], own[:, kept], as_fraction(epsilon))
+        values = low + outputs[kept] * (high - low)
+        return cls(bounds=(low, high), outputs=tuple(values.tolist()), counts=counts, epsilon=epsilon)
+
+    def _build(self) -> TableChannel:
+        low, high = as_bounds(self.bounds)
+        self._set(bounds=(low, high), epsilon=as_epsilon(self.epsilon))
+        try:
+            outputs = np.array(self.outputs, dtype=np.float64)
+            counts = tuple(tuple(int(n) for n in row) for row in self.counts)
+        except (TypeError, ValueError):
+            raise ParameterError("outputs must be numbers and counts rows of integers") from None
+        if outputs.ndim != 1 or not np.isfinite(outputs).all() or outputs.size < 2:
+            raise ParameterError("outputs must be at least two finite numbers")
+        if len(counts) < 2 or any(len(row) != outputs.size for row in counts):
+            raise ParameterError("counts needs two or more rows with one count for each output")
+        if len(counts) * outputs.size > MOST_ENTRIES:
+            raise ParameterError(f"counts has more than {MOST_ENTRIES} entries")
+        self._set(outputs=tuple(outputs.tolist()), counts=counts)
+        return TableChannel.from_counts(low, high, outputs, counts, Promise(as_fraction(self.epsilon)))
+
+
+def _row_masses(prior: Histogram, size: int) -> NDArray[np.float64]:
+    """Return the prior's mass at equally spaced labels, after rounding labels to a neighbour at random.
+
+    A bin's labels are stood for by points close enough that none of the rows between is missed.
+    """
+    low, high = prior.bounds
+    fine = np.linspace(low, high, 16 * (size - 1) + 1)
+    mass = np.diff(prior.cumulative(fine))
+    place = (fine[:-1] + np.diff(fine) / 2 - low) / (high - low) * (size - 1)
+    row = np.minimum(place.astype(np.int64), size - 2)
+    up = place - row
+    masses = np.zeros(size)
+    np.add.at(masses, row, mass * (1 - up))
+    np.add.at(masses, row + 1, mass * up)
+    return masses
+
+
+def _solve(
+    labels: NDArray[np.float64],
+    masses: NDArray[np.float64],
+    outputs: NDArray[np.float64],
+    epsilon: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what every row gives each output, and what each row gives on top.
+
+    Written as M = t + s with 0 ≤ s ≤ (e^ε − 1) t, the programme has half the rows of the usual one; the
+    variables are τ = (e^ε − 1) t and s, which are of one size at every ε.
+    """
+    rows, columns = labels.size, outputs.size
+    gain = math.expm1(epsilon)
+    square = (outputs[None, :] - labels[:, None]) ** 2
+    cost = np.concatenate([masses @ square / gain, (masses[:, None] * square).ravel()])
+    scale = max(1.0, float(np.abs(outputs).max()))
+    block = sparse.kron(sparse.eye(rows), np.ones((1, columns)))
+    means = sparse.kron(sparse.eye(rows), outputs[None, :] / scale)
+    shared = np.ones((rows, 1))
+    equal = sparse.vstack(
+        [
+            sparse.hstack([sparse.csr_array(shared @ np.full((1, columns), 1 / gain)), block]),
+            sparse.hstack([sparse.csr_array(shared @ (outputs[None, :] / scale / gain)), means]),
+        ]
+    ).tocsr()
+    right = np.concatenate([np.ones(rows), labels / scale])
+    cap = sparse.hstack([sparse.kron(-shared, sparse.eye(columns)), sparse.eye(rows * columns)]).tocsr()
+    result = linprog(
+        cost / cost.max(),
+        A_ub=cap,
+        b_ub=np.zeros(rows * columns),
+        A_eq=equal,
+        b_eq=right,
+        bounds=(0, None),
+        method="highs",
+    )
+    if result.status != 0:
+        raise ParameterError(f"no unbiased table was found for epsilon={epsilon}: {result.message}")
+    own = result.x[columns:].reshape(rows, columns)
+    return result.x[:columns] / gain, own
+
+
+def _exact(
+    labels: NDArray[np.float64],
+    outputs: NDArray[np.float64],
+    base: NDArray[np.float64],
+    own: NDArray[np.float64],
+    epsilon: Fraction,
+) -> tuple[tuple[int, ...], ...]:
+    """Return integer counts near a solution that keep ε, sum to 2^64 and are unbiased to a word."""
+    gain = exp_lower(epsilon) - 1
+    floor = [int(t * WORDS) for t in base]
+    room = [math.floor(gain * t) for t in floor]
+    places = [round(Fraction(float(o)) * UNIT) for o in outputs]
+    spare = WORDS - sum(floor)
+    drift = sum(o * t for o, t in zip(places, floor, strict=True))
+    table = []
+    for label, row in zip(labels, own, strict=True):
+        words = [min(cap, max(0, int(s * WORDS))) for s, cap in zip(row, room, strict=True)]
+        moment = round(Fraction(float(label)) * UNIT) * WORDS - drift
+        _settle(words, room, places, spare, moment)
+        table.append(tuple(f + w for f, w in zip(floor, words, strict=True)))
+    return tuple(table)
+
+
+def _settle(words: list[int], room: list[int], places: list[int], spare: int, moment: int) -> None:
+    """Change ``words`` a little so that they sum to ``spare`` and Σ place · word is near ``moment``.
+
+    What is missing or too much goes to or comes from cells that are neither empty nor full; then words
+    move from one cell to another until the mean is right.
+    """
+    cells = range(len(words))
+    missing = spare - sum(words)
+    for o in sorted(cells, key=lambda o: -min(words[o], room[o] - words[o])):
+        change = max(-words[o], min(room[o] - words[o], missing))
+        words[o] += change
+        missing -= change
+    error = moment - sum(p * w for p, w in zip(places, words, strict=True))
+    givers = sorted(cells, key=lambda o: -words[o])
+    takers = sorted(cells, key=lambda o: words[o] - room[o])
+    for giver in givers:
+        for taker in takers:
+            step = places[taker] - places[giver]
+            if error * step <= 0:
+                continue
+            move = min(abs(error) // abs(step), words[giver], room[taker] - words[taker])
+            words[giver] -= move
+            words[taker] += move
+            error -= move * step
+    if missing or abs(error) > TOLERANCE * UNIT * WORDS:
+        raise ParameterError("the optimal table cannot be made exact: try another size")
