@@ -74,10 +74,10 @@ def as_positive(value: object, name: str) -> float:
     return number
 
 
-def as_bounds(value: object, name: str = "bounds") -> tuple[float, float]:
+def as_bounds(value: Any, name: str = "bounds") -> tuple[float, float]:
     """Return (lo, hi) as floats that labels between them can be told apart by."""
     try:
-        first, second = value  # type: ignore[misc]
+        first, second = value
     except (TypeError, ValueError):
         raise ParameterError(
             f"{name} must be a pair (lo, hi) that is known without looking at the labels; bounds read "

@@ -39,6 +39,9 @@ class Channel(Protocol):
     def variance(self, labels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the variance of the released value for each label."""
 
+    def slope(self) -> float:
+        """Return dE[z|y]/dy where it is the same for all labels in the domain, or raise."""
+
     def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return unbiased labels, or raise."""
 

@@ -40,6 +40,10 @@ class IdentityChannel:
         """Return zeros."""
         return np.zeros(labels.shape)
 
+    def slope(self) -> float:
+        """Return 1."""
+        return 1.0
+
     def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``outputs``."""
         return outputs.copy()

@@ -214,10 +214,15 @@ class ShiftChannel:
         shift, variance = self._row_moments()
         return bool(np.abs(shift).max() <= UNBIASED * np.sqrt(variance.min()))
 
-    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``outputs``, which are unbiased labels as they are, or raise."""
+    def slope(self) -> float:
+        """Return 1, the slope of E[z|y], or raise if outputs are biased."""
         if not self.unbiased:
             raise NotUnbiasedError("the noise is clamped so closely that outputs are biased")
+        return 1.0
+
+    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``outputs``, which are unbiased labels as they are, or raise."""
+        self.slope()
         return outputs.copy()
 
     def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:

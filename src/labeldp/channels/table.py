@@ -141,12 +141,17 @@ class TableChannel:
         result: NDArray[np.float64] = (1 - up) * variance[row] + up * variance[row + 1] + between
         return result
 
-    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``outputs``, which are unbiased labels as they are, or raise."""
+    def slope(self) -> float:
+        """Return 1, the slope of E[z|y], or raise if rows do not average to their labels."""
         mean, _ = self._row_moments()
         width = self.high - self.low
         if np.abs(mean - np.linspace(0, width, mean.size)).max() > UNBIASED * width:
             raise NotUnbiasedError("the rows of this table do not average to their labels")
+        return 1.0
+
+    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``outputs``, which are unbiased labels as they are, or raise."""
+        self.slope()
         return outputs.copy()
 
     def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -139,15 +139,17 @@ class WindowChannel:
     def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``."""
         words = np.empty(min(CHUNK, labels.size), dtype=np.uint64)
+        buffer = np.empty_like(words)
         scratch = np.empty(words.size)
         threshold = np.uint64(self._threshold)
         for piece in pieces(labels.size):
             some, target = labels[piece], out[piece]
-            word = words[: some.size]
+            word, in_window = words[: some.size], buffer[: some.size]
             source.fill(word)
-            in_window = word - threshold
-            offset = in_window // np.uint64(self.extra)
-            offset += self._start(some, scratch[: some.size]).view(np.uint64)
+            np.subtract(word, threshold, out=in_window)
+            start = self._start(some, scratch[: some.size]).view(np.uint64)
+            offset = np.floor_divide(in_window, np.uint64(self.extra))
+            offset += start
             if self.spread_outside:
                 in_window //= np.uint64(self._spread())
                 offset = select(self._outside(some), in_window, offset)
@@ -165,7 +167,7 @@ class WindowChannel:
     def _start(self, labels: NDArray[Any], scratch: NDArray[np.float64]) -> NDArray[np.int64]:
         if self.bins is None or self.cuts is None:
             return self._domain.nearest(labels, scratch)
-        piece = self._domain.place(labels, scratch).astype(np.int64)
+        piece = self._domain.piece(labels, scratch)
         return self.bins.take(piece, mode="clip") + (labels >= self.cuts.take(piece, mode="clip"))
 
     def _outside(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
@@ -201,7 +203,7 @@ class WindowChannel:
             return own, np.zeros(own.shape), float(listed.mean()), float(listed.var())
         step = self._domain.step
         mean, variance = self._window_moments()
-        own = (start + float(mean + Fraction(1 - self.window, 2))) * step
+        own = np.asarray((start + float(mean + Fraction(1 - self.window, 2))) * step, dtype=np.float64)
         spread = np.full(own.shape, float(variance) * step**2)
         middle = self._starts / 2 * step
         width = (self.cells**2 - 1) / 12 * step**2

@@ -114,6 +114,16 @@ class Mechanism(ABC):
         """
         return self.channel.debias(np.asarray(outputs, dtype=np.float64))
 
+    def unbiased_variance(self, labels: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of the unbiased label, given each label: the price of privacy.
+
+        Raises
+        ------
+        NotUnbiasedError
+            Where `debias` does.
+        """
+        return self.variance(labels) / self.channel.slope() ** 2
+
     def density(self, label: float, edges: ArrayLike) -> NDArray[np.float64]:
         """Return the density of the released value in bins, for ``plt.stairs(density, edges)``.
 

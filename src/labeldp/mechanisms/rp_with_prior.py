@@ -90,7 +90,7 @@ def _counts(width: float, zeta: float, promise: Promise) -> tuple[int, int, int,
     share, rest = ratio / (1 + ratio), 1 / (1 + ratio)  # the window's part of the range, and its way
     gain = exp_lower(promise.epsilon) - 1
     background_share = 1 / (1 + share * float(gain))
-    least_bits = max(0, math.ceil(14 - math.log2(gain)))
+    least_bits = max(1, math.ceil(14 - math.log2(gain)))
     # 2^32 cells, or more where the window or its way across the range would be only a few cells.
     wish = max(32, math.ceil(20 - math.log2(max(min(share, rest), 2.0**-44))))
     bits = max(least_bits, math.floor(64 - wish + math.log2(background_share)))
