@@ -8,15 +8,19 @@
 
 from labeldp.channels import Proof
 from labeldp.errors import (
+    BudgetError,
     CardError,
     InsecureRandomnessWarning,
     LabelDPError,
     LabelError,
+    LedgerError,
     NotUnbiasedError,
     ParameterError,
     PrivacyProofError,
 )
 from labeldp.histogram import Histogram
+from labeldp.interval import optimal_interval
+from labeldp.ledger import Budget, Charge, Ledger
 from labeldp.mechanisms import (
     Gaussian,
     Laplace,
@@ -29,17 +33,24 @@ from labeldp.mechanisms import (
     Unbiased,
     load_mechanism,
 )
+from labeldp.priors import estimate_prior
+from labeldp.release import Release, privatize
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Budget",
+    "BudgetError",
     "CardError",
+    "Charge",
     "Gaussian",
     "Histogram",
     "InsecureRandomnessWarning",
     "LabelDPError",
     "LabelError",
     "Laplace",
+    "Ledger",
+    "LedgerError",
     "Mechanism",
     "NoPrivacy",
     "NotUnbiasedError",
@@ -48,9 +59,13 @@ __all__ = [
     "Proof",
     "RPWithPrior",
     "RROnBins",
+    "Release",
     "Staircase",
     "TwoPoint",
     "Unbiased",
     "__version__",
+    "estimate_prior",
     "load_mechanism",
+    "optimal_interval",
+    "privatize",
 ]

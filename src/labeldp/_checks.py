@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from labeldp.errors import LabelError, ParameterError
 
-__all__ = ["as_bounds", "as_delta", "as_epsilon", "as_fraction", "as_labels", "as_positive"]
+__all__ = ["as_bounds", "as_delta", "as_epsilon", "as_fraction", "as_labels", "as_positive", "float_below"]
 
 EPSILON_RANGE = (0.001, 20.0)
 """The budgets that every mechanism supports, with a proof within 0.1 % of what was asked."""
@@ -23,6 +23,20 @@ _CHUNK = 1 << 16
 def as_fraction(value: float) -> Fraction:
     """Return the decimal that the user wrote, exactly: 0.1 is 1/10, not the nearest binary."""
     return Fraction(repr(float(value)))
+
+
+def float_below(value: Fraction) -> float:
+    """Return the largest float that, written out as a decimal, is at most ``value``.
+
+    Examples
+    --------
+    >>> float_below(Fraction(2, 3)), float_below(Fraction(1, 10))
+    (0.6666666666666666, 0.1)
+    """
+    number = float(value)
+    while as_fraction(number) > value:
+        number = math.nextafter(number, -math.inf)
+    return number
 
 
 def _as_float(value: object, name: str) -> float:

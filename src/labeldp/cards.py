@@ -59,9 +59,9 @@ def _checksum(content: dict[str, Any]) -> str:
     return "sha256:" + hashlib.sha256(_canonical(content).encode()).hexdigest()
 
 
-def dump(content: dict[str, Any]) -> str:
+def dump(content: dict[str, Any], schema: str = SCHEMA) -> str:
     """Return the card's text: ``content`` with schema, version and checksum."""
-    content = {"schema": SCHEMA, "version": VERSION, **content}
+    content = {"schema": schema, "version": VERSION, **content}
     return _canonical({**content, "checksum": _checksum(content)})
 
 
@@ -76,7 +76,7 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def parse(text: str) -> dict[str, Any]:
+def parse(text: str, schema: str = SCHEMA) -> dict[str, Any]:
     """Return the content of a card whose schema, version and checksum are right.
 
     Raises
@@ -94,8 +94,8 @@ def parse(text: str) -> dict[str, Any]:
         raise
     except (ValueError, RecursionError):
         raise CardError("this is no card: it is not valid JSON") from None
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        raise CardError(f"this is no card of a mechanism: its schema is not {SCHEMA!r}")
+    if not isinstance(content, dict) or content.get("schema") != schema:
+        raise CardError(f"this is another kind of card, or none: its schema is not {schema!r}")
     if content.get("version") != VERSION:
         raise CardError(
             f"the card has version {content.get('version')!r}; this labeldp reads version {VERSION}"

@@ -25,5 +25,13 @@ class CardError(LabelDPError):
     """A card is damaged, tampered with, or of an unknown kind."""
 
 
+class BudgetError(LabelDPError):
+    """The ledger's limit would be passed; nothing was spent or released."""
+
+
+class LedgerError(LabelDPError):
+    """A ledger file is damaged, was changed, or cannot be written."""
+
+
 class InsecureRandomnessWarning(UserWarning):
     """A seed was given: results can be repeated, by an attacker too."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from labeldp._checks import as_bounds
 from labeldp.errors import ParameterError
 
 __all__ = ["Histogram"]
@@ -60,6 +61,56 @@ class Histogram:
         weights.flags.writeable = False
         object.__setattr__(self, "nodes", edges)
         object.__setattr__(self, "masses", weights)
+
+    @classmethod
+    def from_counts(cls, counts: ArrayLike, bounds: tuple[float, float]) -> Histogram:
+        """Return a histogram of equally wide bins over ``bounds``."""
+        low, high = as_bounds(bounds)
+        heights = np.asarray(counts, dtype=np.float64)
+        return cls(np.linspace(low, high, heights.size + 1), heights)
+
+    @classmethod
+    def from_sample(cls, sample: ArrayLike, bounds: tuple[float, float], *, bins: int = 64) -> Histogram:
+        """Return the histogram of a **public** sample; for private labels use `estimate_prior`.
+
+        Parameters
+        ----------
+        sample : array-like
+            Labels that anyone may see: an older survey, say. Values outside the bounds are clipped.
+        bounds : (lo, hi)
+        bins : int
+        """
+        low, high = as_bounds(bounds)
+        values = np.clip(np.asarray(sample, dtype=np.float64).reshape(-1), low, high)
+        if not values.size or not np.isfinite(values).all():
+            raise ParameterError("a sample needs at least one value, and only finite ones")
+        counts, nodes = np.histogram(values, bins=bins, range=(low, high))
+        return cls(nodes, counts)
+
+    @classmethod
+    def from_distribution(
+        cls, distribution: Any, bounds: tuple[float, float], *, bins: int = 256
+    ) -> Histogram:
+        """Return the histogram of a SciPy distribution, what lies outside moved to the bounds' bins.
+
+        Parameters
+        ----------
+        distribution : frozen distribution
+            Anything with a ``cdf``, such as ``scipy.stats.norm(50, 10)``.
+        bounds : (lo, hi)
+        bins : int
+
+        Examples
+        --------
+        >>> from scipy.stats import norm
+        >>> round(Histogram.from_distribution(norm(2, 0.5), (0, 4)).mean, 6)
+        2.0
+        """
+        low, high = as_bounds(bounds)
+        nodes = np.linspace(low, high, bins + 1)
+        total = np.asarray(distribution.cdf(nodes), dtype=np.float64)
+        total[0], total[-1] = 0.0, 1.0
+        return cls(nodes, np.maximum(np.diff(total), 0.0))
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from labeldp.errors import PrivacyProofError
 
-__all__ = ["WORDS", "Promise", "Proof", "epsilon_of", "exp_lower", "prove_pure"]
+__all__ = ["WORDS", "Promise", "Proof", "epsilon_of", "exp_lower", "exp_upper", "prove_pure"]
 
 WORDS = 1 << 64
 """The number of equally likely random words; the counts of every row sum to it."""
@@ -42,6 +42,17 @@ def exp_lower(x: Fraction) -> Fraction:
         k += 1
         term = term * x.numerator // (x.denominator * k)
     return Fraction(total, 1 << _BITS)
+
+
+def exp_upper(x: Fraction) -> Fraction:
+    """Return a rational number at least e^x and within 2^-90 of it, relatively, for x ≥ 0.
+
+    Examples
+    --------
+    >>> exp_lower(Fraction(3)) < exp_upper(Fraction(3))
+    True
+    """
+    return exp_lower(x) * (1 + Fraction(1, 1 << 90))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,10 @@ from labeldp.cards import register
 from labeldp.channels import Promise, ShiftChannel
 from labeldp.channels.proof import exp_lower
 from labeldp.errors import PrivacyProofError
+from labeldp.histogram import Histogram
 from labeldp.mechanisms.additive import SCALE, counts_from_weights
 from labeldp.mechanisms.base import Mechanism, channel_field
+from labeldp.mechanisms.clipping import best_interval
 
 __all__ = ["Gaussian", "analytic_sigma"]
 
@@ -65,6 +68,23 @@ class Gaussian(Mechanism):
     delta: float
     sigma: float | None = None
     channel: ShiftChannel = channel_field()
+
+    @classmethod
+    def design(cls, prior: Histogram, epsilon: float, *, delta: float, rows: int | None = None) -> Self:
+        """Return the mechanism on the bounds that are best for an unbiased label under a prior.
+
+        Parameters
+        ----------
+        prior : Histogram
+            Public or privately estimated.
+        epsilon, delta : float
+        rows : int, optional
+            How many labels a learner will see; by default the error of a single label counts.
+        """
+        epsilon, delta = as_epsilon(epsilon), as_delta(delta, smallest=SMALLEST_DELTA)
+        variance = analytic_sigma(epsilon, delta) ** 2
+        bounds, _ = best_interval(prior, lambda q: np.full_like(q, variance), rows)
+        return cls(bounds=bounds, epsilon=epsilon, delta=delta)
 
     def _build(self) -> ShiftChannel:
         low, high = as_bounds(self.bounds)

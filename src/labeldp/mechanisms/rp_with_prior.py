@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from labeldp._checks import as_bounds, as_epsilon, as_fraction, as_positive
 from labeldp.cards import register
 from labeldp.channels import Promise, WindowChannel
 from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.errors import ParameterError
+from labeldp.histogram import Histogram
+from labeldp.interval import optimal_interval
 from labeldp.mechanisms.base import Mechanism, channel_field
+from labeldp.mechanisms.clipping import best_interval
 
-__all__ = ["RPWithPrior"]
+__all__ = ["RPWithPrior", "window_noise"]
 
 FEWEST = 1 << 10
 """A window, and its way across the range, must be this many cells, so that ζ is met to 0.1 %."""
@@ -58,6 +64,47 @@ class RPWithPrior(Mechanism):
     outside: Literal["project", "uniform"] = "project"
     channel: WindowChannel = channel_field()
 
+    @classmethod
+    def design(
+        cls,
+        prior: Histogram,
+        epsilon: float,
+        *,
+        zeta: float | None = None,
+        rows: int | None = None,
+        outside: Literal["project", "uniform"] = "project",
+    ) -> Self:
+        """Return the mechanism with the best interval, and the best ζ, under a prior.
+
+        Parameters
+        ----------
+        prior : Histogram
+            Public or privately estimated.
+        epsilon : float
+        zeta : float, optional
+            If given, the interval is the paper's: it maximises the probability of answering from the
+            label's neighbourhood (Algorithm 1). Else interval and ζ are chosen together for the least
+            error of the unbiased label.
+        rows : int, optional
+            How many labels a learner will see: the more, the less noise matters and the less is clipped.
+            By default the error of a single label counts.
+        outside : {"project", "uniform"}
+
+        Examples
+        --------
+        >>> prior = Histogram([0, 1, 2, 10], [1, 8, 1])
+        >>> RPWithPrior.design(prior, epsilon=1.0, zeta=0.5).interval
+        (1.0, 2.0)
+        """
+        epsilon = as_epsilon(epsilon)
+        if zeta is not None:
+            interval = optimal_interval(prior, epsilon=epsilon, zeta=zeta)
+            return cls(interval=interval, zeta=zeta, epsilon=epsilon, outside=outside)
+        interval, q = best_interval(prior, lambda q: window_noise(epsilon, q)[0], rows)
+        ratio = float(window_noise(epsilon, np.array([q]))[1][0])
+        zeta = ratio * (interval[1] - interval[0])
+        return cls(interval=interval, zeta=zeta, epsilon=epsilon, outside=outside)
+
     def _build(self) -> WindowChannel:
         low, high = as_bounds(self.interval, "interval")
         zeta = as_positive(self.zeta, "zeta")
@@ -77,6 +124,22 @@ class RPWithPrior(Mechanism):
             promise=promise,
             spread_outside=self.outside == "uniform",
         )
+
+
+def window_noise(epsilon: float, q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least variance of the unbiased label on an interval of width 1, and the ζ that gives it.
+
+    With ζ = r, ρ = 2r(1 − e^(−ε))/(2r + e^(−ε)) and L = 1 + 2r it is
+    [ρr²/3 + (1 − ρ)L²/12]/ρ² + q(1 − ρ)/ρ, where q = E[(p − m)²].
+    """
+    r = np.geomspace(0.01, 30.0, 600) * math.exp(-epsilon / 2)
+    rho = 2 * r * -math.expm1(-epsilon) / (2 * r + math.exp(-epsilon))
+    level = (rho * r**2 / 3 + (1 - rho) * (1 + 2 * r) ** 2 / 12) / rho**2
+    slope = (1 - rho) / rho
+    grid = np.linspace(0.0, 0.25, 129)
+    at = np.argmin(level[None, :] + slope[None, :] * grid[:, None], axis=1)
+    nearest = at[np.clip(np.rint(q * 512).astype(np.int64), 0, 128)]
+    return level[nearest] + slope[nearest] * q, r[nearest]
 
 
 def _counts(width: float, zeta: float, promise: Promise) -> tuple[int, int, int, int]:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, Self
+
+import numpy as np
 
 from labeldp._checks import as_bounds, as_epsilon
 from labeldp.cards import register
 from labeldp.channels import ShiftChannel
 from labeldp.channels.proof import exp_lower
 from labeldp.errors import ParameterError
+from labeldp.histogram import Histogram
 from labeldp.mechanisms.additive import SCALE, periodic_channel
 from labeldp.mechanisms.base import Mechanism, channel_field
+from labeldp.mechanisms.clipping import best_interval
 
-__all__ = ["Staircase", "optimal_tread"]
+__all__ = ["Staircase", "optimal_tread", "staircase_variance"]
 
 
 @register("staircase")
@@ -47,6 +51,23 @@ class Staircase(Mechanism):
     minimise: Literal["absolute", "squared"] = "absolute"
     channel: ShiftChannel = channel_field()
 
+    @classmethod
+    def design(cls, prior: Histogram, epsilon: float, *, rows: int | None = None) -> Self:
+        """Return the noise of least variance, on the bounds that are best for an unbiased label.
+
+        Parameters
+        ----------
+        prior : Histogram
+            Public or privately estimated.
+        epsilon : float
+        rows : int, optional
+            How many labels a learner will see; by default the error of a single label counts.
+        """
+        epsilon = as_epsilon(epsilon)
+        variance = staircase_variance(epsilon, optimal_tread(epsilon, "squared"))
+        bounds, _ = best_interval(prior, lambda q: np.full_like(q, variance), rows)
+        return cls(bounds=bounds, epsilon=epsilon, minimise="squared")
+
     def _build(self) -> ShiftChannel:
         if self.minimise not in ("absolute", "squared"):
             raise ParameterError(f'minimise must be "absolute" or "squared", got {self.minimise!r}')
@@ -77,3 +98,25 @@ def optimal_tread(epsilon: float, minimise: str) -> float:
     # (b − 2b² + 2b⁴ − b⁵) = b(1 − b)³(1 + b), which does not cancel for small ε.
     root = (b * (1 + b) / 2) ** (1 / 3) * rest
     return float((root - b * rest) / rest**2)
+
+
+def staircase_variance(epsilon: float, tread: float) -> float:
+    """Return the variance of staircase noise, in squared label ranges.
+
+    The noise is ±(G + γU) with probability γ/(γ + (1 − γ)b), else ±(G + γ + (1 − γ)U), where b = e^(−ε),
+    G is geometric with ratio b, and U uniform.
+
+    Examples
+    --------
+    >>> 1.8 < staircase_variance(1.0, optimal_tread(1.0, "squared")) < 2.0
+    True
+    """
+    b = math.exp(-epsilon)
+    first, second = b / (1 - b), b * (1 + b) / (1 - b) ** 2  # moments of G
+    high = tread / (tread + (1 - tread) * b)
+
+    def square(start: float, width: float) -> float:
+        mean = start + width / 2
+        return second + 2 * first * mean + mean**2 + width**2 / 12
+
+    return high * square(0.0, tread) + (1 - high) * square(tread, 1 - tread)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 
@@ -11,7 +13,9 @@ from labeldp._checks import as_bounds, as_epsilon, as_fraction
 from labeldp.cards import register
 from labeldp.channels import Promise, TableChannel
 from labeldp.channels.proof import WORDS, exp_lower
+from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism, channel_field
+from labeldp.mechanisms.clipping import best_interval
 
 __all__ = ["TwoPoint"]
 
@@ -45,6 +49,23 @@ class TwoPoint(Mechanism):
     bounds: tuple[float, float]
     epsilon: float
     channel: TableChannel = channel_field()
+
+    @classmethod
+    def design(cls, prior: Histogram, epsilon: float, *, rows: int | None = None) -> Self:
+        """Return the mechanism on the bounds that are best for an unbiased label under a prior.
+
+        Parameters
+        ----------
+        prior : Histogram
+            Public or privately estimated.
+        epsilon : float
+        rows : int, optional
+            How many labels a learner will see; by default the error of a single label counts.
+        """
+        epsilon = as_epsilon(epsilon)
+        reach = 1 / math.tanh(epsilon / 2)  # (e^ε + 1)/(e^ε − 1)
+        bounds, _ = best_interval(prior, lambda q: reach**2 / 4 - q, rows)
+        return cls(bounds=bounds, epsilon=epsilon)
 
     def _build(self) -> TableChannel:
         low, high = as_bounds(self.bounds)

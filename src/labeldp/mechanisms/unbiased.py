@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -19,6 +20,8 @@ from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism, channel_field
+from labeldp.mechanisms.clipping import best_interval
+from labeldp.mechanisms.rp_with_prior import window_noise
 
 __all__ = ["Unbiased"]
 
@@ -71,7 +74,7 @@ class Unbiased(Mechanism):
     channel: TableChannel = channel_field()
 
     @classmethod
-    def design(cls, prior: Histogram, epsilon: float, *, size: int = 64) -> Self:
+    def design(cls, prior: Histogram, epsilon: float, *, size: int = 64, rows: int | None = None) -> Self:
         """Return the unbiased table of least expected variance under a prior.
 
         Parameters
@@ -81,15 +84,22 @@ class Unbiased(Mechanism):
         epsilon : float
         size : int
             Number of label rows and of outputs; the programme takes about a second for 100.
+        rows : int, optional
+            How many labels a learner will see. Then labels are clipped where that pays; by default they
+            are not, and the table is unbiased on the prior's whole range.
         """
         epsilon = as_epsilon(epsilon)
         if not 2 <= size <= 256:
             raise ParameterError(f"size must lie between 2 and 256, got {size}")
         low, high = prior.bounds
+        if rows is not None:
+            reach = 1 / math.tanh(epsilon / 2)  # at least as good as the better of these two
+            noise = partial(_least_noise, epsilon, reach**2 / 4)
+            (low, high), _ = best_interval(prior, noise, rows)
         labels = np.linspace(0.0, 1.0, size)
         reach = 1 / math.expm1(epsilon / 2)
         outputs = np.linspace(-reach, 1 + reach, size)
-        base, own = _solve(labels, _row_masses(prior, size), outputs, epsilon * (1 - SLACK))
+        base, own = _solve(labels, _row_masses(prior, low, high, size), outputs, epsilon * (1 - SLACK))
         kept = base > 2.0**-30 * base.max()
         counts = _exact(labels, outputs[kept], base[kept], own[:, kept], as_fraction(epsilon))
         values = low + outputs[kept] * (high - low)
@@ -113,14 +123,19 @@ class Unbiased(Mechanism):
         return TableChannel.from_counts(low, high, outputs, counts, Promise(as_fraction(self.epsilon)))
 
 
-def _row_masses(prior: Histogram, size: int) -> NDArray[np.float64]:
+def _least_noise(epsilon: float, level: float, q: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.minimum(window_noise(epsilon, q)[0], level - q)
+
+
+def _row_masses(prior: Histogram, low: float, high: float, size: int) -> NDArray[np.float64]:
     """Return the prior's mass at equally spaced labels, after rounding labels to a neighbour at random.
 
     A bin's labels are stood for by points close enough that none of the rows between is missed.
     """
-    low, high = prior.bounds
     fine = np.linspace(low, high, 16 * (size - 1) + 1)
-    mass = np.diff(prior.cumulative(fine))
+    total = prior.cumulative(fine)
+    total[0], total[-1] = 0.0, 1.0  # labels outside are clipped
+    mass = np.diff(total)
     place = (fine[:-1] + np.diff(fine) / 2 - low) / (high - low) * (size - 1)
     row = np.minimum(place.astype(np.int64), size - 2)
     up = place - row

@@ -1,0 +1,165 @@
+"""Exact integer noise for a curator's integer statistics: counts, and sums on a public grid.
+
+The samplers of Canonne, Kamath and Steinke ("The discrete Gaussian for differential privacy", 2020):
+everything is decided by comparing uniform integers, so the distribution is exact for any rational scale
+and there is no floating point to attack. The number of words drawn depends on the noise alone, never on
+the statistic.
+
+Examples
+--------
+>>> from labeldp.randomness import SecureWords
+>>> noise = DiscreteLaplace(Fraction(2)).sample(3, SecureWords())
+>>> noise.dtype
+dtype('int64')
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp.errors import ParameterError
+from labeldp.randomness import WordSource
+
+__all__ = ["DiscreteGaussian", "DiscreteLaplace"]
+
+_BATCH = 1 << 10
+
+
+class _Coins:
+    """Uniform integers and biased coins from 64-bit words."""
+
+    def __init__(self, source: WordSource) -> None:
+        self._source = source
+        self._buffer = np.empty(_BATCH, dtype=np.uint64)
+        self._words: list[int] = []
+
+    def _word(self) -> int:
+        if not self._words:
+            self._source.fill(self._buffer)
+            self._words = self._buffer.tolist()
+        return self._words.pop()
+
+    def below(self, bound: int) -> int:
+        """Return a uniform integer in 0 … bound − 1, by rejection."""
+        bits = (bound - 1).bit_length()
+        while True:
+            number = 0
+            for _ in range(0, bits, 64):
+                number = (number << 64) | self._word()
+            number &= (1 << bits) - 1
+            if number < bound:
+                return number
+
+    def exp_minus(self, numerator: int, denominator: int) -> bool:
+        """Return True with probability e^(−numerator/denominator), exactly."""
+        while numerator > denominator:
+            if not self._exp_minus_up_to_one(1, 1):
+                return False
+            numerator -= denominator
+        return self._exp_minus_up_to_one(numerator, denominator)
+
+    def _exp_minus_up_to_one(self, numerator: int, denominator: int) -> bool:
+        # The first k at which a coin of probability (n/d)/k fails is odd with probability e^(−n/d).
+        k = 1
+        while self.below(denominator * k) < numerator:
+            k += 1
+        return k % 2 == 1
+
+    def laplace(self, scale: Fraction) -> int:
+        """Return an integer x with probability in proportion to e^(−|x|/scale)."""
+        t, s = scale.numerator, scale.denominator
+        while True:
+            u = self.below(t)
+            if not self.exp_minus(u, t):
+                continue
+            v = 0
+            while self.exp_minus(1, 1):
+                v += 1
+            size = (u + t * v) // s
+            negative = self.below(2) == 1
+            if not (negative and size == 0):
+                return -size if negative else size
+
+    def gaussian(self, variance: Fraction) -> int:
+        """Return an integer x with probability in proportion to e^(−x²/(2·variance))."""
+        t = isqrt(variance.numerator // variance.denominator) + 1
+        while True:
+            y = self.laplace(Fraction(t))
+            excess = (abs(y) - variance / t) ** 2 / (2 * variance)
+            if self.exp_minus(excess.numerator, excess.denominator):
+                return y
+
+
+def _positive(value: Fraction, name: str) -> None:
+    if not isinstance(value, Fraction) or value <= 0:
+        raise ParameterError(f"{name} must be a positive Fraction, got {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplace:
+    """Two-sided geometric noise: P(x) ∝ e^(−|x|/scale) on the integers.
+
+    Added to integers that a change of one label moves by at most Δ in sum, it keeps ε = Δ/scale,
+    exactly.
+
+    Parameters
+    ----------
+    scale : Fraction
+    """
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self.scale, "scale")
+
+    @classmethod
+    def calibrated(cls, *, sensitivity: int, epsilon: Fraction) -> DiscreteLaplace:
+        """Return the noise for a statistic of this L1 sensitivity and budget."""
+        _positive(epsilon, "epsilon")
+        return cls(Fraction(sensitivity) / epsilon)
+
+    def epsilon(self, sensitivity: int) -> Fraction:
+        """Return the ε that this noise keeps, exactly."""
+        return Fraction(sensitivity) / self.scale
+
+    def variance(self) -> float:
+        """Return the variance of the noise."""
+        r = float(np.exp(-1 / float(self.scale)))
+        return 2 * r / float(np.expm1(-1 / float(self.scale))) ** 2
+
+    def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
+        """Return ``size`` independent draws."""
+        coins = _Coins(source)
+        return np.array([coins.laplace(self.scale) for _ in range(size)], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussian:
+    """Gaussian noise on the integers: P(x) ∝ e^(−x²/(2·sigma²)).
+
+    Added to integers that a change of one label moves by at most Δ in Euclidean length, it is
+    Δ²/(2·sigma²)-concentrated differentially private.
+
+    Parameters
+    ----------
+    sigma_squared : Fraction
+    """
+
+    sigma_squared: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self.sigma_squared, "sigma_squared")
+
+    def rho(self, squared_sensitivity: Fraction) -> Fraction:
+        """Return the ρ of zero-concentrated privacy that this noise keeps, exactly."""
+        return squared_sensitivity / (2 * self.sigma_squared)
+
+    def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
+        """Return ``size`` independent draws."""
+        coins = _Coins(source)
+        return np.array([coins.gaussian(self.sigma_squared) for _ in range(size)], dtype=np.int64)

@@ -1,0 +1,283 @@
+"""The ledger: what was spent on what, exactly, and never more than the limit.
+
+Budgets are fractions. A float enters as the decimal that the user wrote, so ten releases at 0.1 fit into
+a limit of 1. A ledger is one thing: copies are the ledger itself, so that cloning an estimator mints no
+budget.
+
+Examples
+--------
+>>> ledger = Ledger(limit=Budget(epsilon=1.0))
+>>> for _ in range(10):
+...     charge = ledger.charge("labels", epsilon=0.1)
+>>> ledger.total, ledger.remaining
+(Budget(epsilon=1.0), Budget(epsilon=0.0))
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from labeldp._checks import as_fraction
+from labeldp.channels.proof import exp_upper
+from labeldp.errors import BudgetError, ParameterError
+
+__all__ = ["Budget", "Charge", "Ledger", "group_budget"]
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=True, order=False, repr=False)
+class Budget:
+    """An amount of privacy: ε, and δ where a mechanism needs one.
+
+    Parameters
+    ----------
+    epsilon, delta : float or Fraction
+        Floats count as the decimal that was written: 0.1 is 1/10. ``epsilon`` may be infinite only for
+        labels that are released as they are.
+    """
+
+    exact_epsilon: Fraction | None
+    exact_delta: Fraction
+
+    def __init__(self, epsilon: float | Fraction, delta: float | Fraction = 0) -> None:
+        unlimited = isinstance(epsilon, float) and epsilon == float("inf")
+        exact = None if unlimited else _exact(epsilon, "epsilon")
+        spent = _exact(delta, "delta")
+        if (exact is not None and exact < 0) or not 0 <= spent <= 1:
+            raise ParameterError("a budget needs epsilon >= 0 and delta between 0 and 1")
+        object.__setattr__(self, "exact_epsilon", exact)
+        object.__setattr__(self, "exact_delta", spent)
+
+    @property
+    def epsilon(self) -> float:
+        """ε as a float, for people."""
+        return float("inf") if self.exact_epsilon is None else float(self.exact_epsilon)
+
+    @property
+    def delta(self) -> float:
+        """δ as a float, for people."""
+        return float(self.exact_delta)
+
+    def __add__(self, other: Budget) -> Budget:
+        delta = min(Fraction(1), self.exact_delta + other.exact_delta)
+        if self.exact_epsilon is None or other.exact_epsilon is None:
+            return Budget(float("inf"), delta)
+        return Budget(self.exact_epsilon + other.exact_epsilon, delta)
+
+    def __le__(self, other: Budget) -> bool:
+        fits = other.exact_epsilon is None or (
+            self.exact_epsilon is not None and self.exact_epsilon <= other.exact_epsilon
+        )
+        return fits and self.exact_delta <= other.exact_delta
+
+    def minus(self, other: Budget) -> Budget:
+        """Return what is left of this after ``other``, at least nothing."""
+        delta = max(Fraction(0), self.exact_delta - other.exact_delta)
+        if self.exact_epsilon is None:
+            return Budget(float("inf"), delta)
+        if other.exact_epsilon is None:
+            return Budget(0, delta)
+        return Budget(max(Fraction(0), self.exact_epsilon - other.exact_epsilon), delta)
+
+    def __repr__(self) -> str:
+        delta = f", delta={self.delta!r}" if self.exact_delta else ""
+        return f"Budget(epsilon={self.epsilon!r}{delta})"
+
+
+def _exact(value: Any, name: str) -> Fraction:
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        try:
+            value = float(value)
+        except (TypeError, ValueError):
+            raise ParameterError(f"{name} must be a number, got {type(value).__name__}") from None
+    if not math.isfinite(value):
+        raise ParameterError(f"{name} must be finite, got {value}")
+    return as_fraction(value)
+
+
+def group_budget(budget: Budget, rows_per_person: int) -> Budget:
+    """Return what a person with this many rows is exposed to: k·ε, and k·e^((k−1)ε)·δ."""
+    k = rows_per_person
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise ParameterError(f"rows_per_person must be a whole number, 1 or more, got {k!r}")
+    if budget.exact_epsilon is None or k == 1:
+        return budget
+    delta = budget.exact_delta
+    if delta:
+        delta = min(Fraction(1), k * exp_upper((k - 1) * budget.exact_epsilon) * delta)
+    return Budget(k * budget.exact_epsilon, delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """One entry of a ledger.
+
+    Attributes
+    ----------
+    what : str
+        What was released.
+    budget : Budget
+        What it cost, group privacy included.
+    when : str
+        Time of the charge, UTC.
+    mechanism : str or None
+        Checksum of the mechanism's card, once it is known.
+    rows_per_person : int
+        How many rows one person may have; the cost above is for all of them.
+    """
+
+    what: str
+    budget: Budget
+    when: str
+    mechanism: str | None = None
+    rows_per_person: int = 1
+
+
+def new_charge(
+    what: str, budget: Budget, *, mechanism: str | None = None, rows_per_person: int = 1
+) -> Charge:
+    """Return a charge made now, at the price for all of a person's rows."""
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    return Charge(what, group_budget(budget, rows_per_person), when, mechanism, rows_per_person)
+
+
+class Ledger:
+    """An append-only list of charges with a limit that is never passed.
+
+    Parameters
+    ----------
+    limit : Budget, optional
+        A charge that would pass it is refused, and nothing is spent. Without, all is counted and
+        nothing refused.
+
+    See Also
+    --------
+    Ledger.open : a ledger in a file, shared between processes.
+    """
+
+    def __init__(self, limit: Budget | None = None) -> None:
+        if limit is not None and not isinstance(limit, Budget):
+            raise ParameterError("limit must be a Budget, for example Budget(epsilon=3.0)")
+        self._limit = limit
+        self._charges: list[Charge] = []
+        self._lock = threading.RLock()
+
+    @staticmethod
+    def open(path: str | os.PathLike[str], *, limit: Budget | None = None) -> Ledger:
+        """Return the ledger kept in a file, made with ``limit`` if it does not exist.
+
+        Charges are locked between processes and on the disk before the release is handed over. A crash
+        may leave a charge without a release, never a release without a charge.
+
+        Parameters
+        ----------
+        path : path
+        limit : Budget, optional
+            For an existing file it must be left out or equal to the file's: a limit is not changed by
+            opening.
+        """
+        from labeldp.ledger_file import FileLedger  # noqa: PLC0415 (it is built on this module)
+
+        return FileLedger(os.fspath(path), limit)
+
+    # ---- reading ----------------------------------------------------------------------------
+
+    @property
+    def limit(self) -> Budget | None:
+        """What may be spent in all, or None."""
+        return self._limit
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """All charges, oldest first."""
+        with self._lock:
+            return tuple(self._charges)
+
+    @property
+    def total(self) -> Budget:
+        """What is spent: the sum of all charges."""
+        return _sum(charge.budget for charge in self.charges)
+
+    @property
+    def remaining(self) -> Budget | None:
+        """What is left of the limit, or None without one."""
+        return None if self.limit is None else self.limit.minus(self.total)
+
+    # ---- writing ----------------------------------------------------------------------------
+
+    def charge(
+        self,
+        what: str,
+        *,
+        epsilon: float | Fraction,
+        delta: float | Fraction = 0,
+        mechanism: str | None = None,
+        rows_per_person: int = 1,
+    ) -> Charge:
+        """Spend, or refuse.
+
+        Raises
+        ------
+        BudgetError
+            If the limit would be passed; then nothing is spent.
+        """
+        budget = Budget(epsilon, delta)
+        charge = new_charge(what, budget, mechanism=mechanism, rows_per_person=rows_per_person)
+        self.charge_all([charge])
+        return charge
+
+    def charge_all(self, charges: Sequence[Charge]) -> range:
+        """Spend several charges together, or none of them; return their places in `charges`."""
+        with self._lock:
+            refuse_overspend(self._limit, self._charges, charges)
+            start = len(self._charges)
+            self._charges.extend(charges)
+            return range(start, start + len(charges))
+
+    def describe(self, place: int, mechanism: str) -> None:
+        """Note which mechanism a charge was for, where that was decided after charging."""
+        with self._lock:
+            self._charges[place] = dataclasses.replace(self._charges[place], mechanism=mechanism)
+
+    # ---- a ledger is one thing ----------------------------------------------------------------
+
+    def __copy__(self) -> Ledger:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ledger:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            "a ledger in memory cannot be sent to another process, where it would be counted twice: "
+            "keep it in a file with Ledger.open(path, limit=...)"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} spent={self.total} limit={self.limit}>"
+
+
+def _sum(budgets: Iterable[Budget]) -> Budget:
+    total = Budget(0)
+    for budget in budgets:
+        total = total + budget
+    return total
+
+
+def refuse_overspend(limit: Budget | None, spent: Sequence[Charge], wanted: Sequence[Charge]) -> None:
+    before = _sum(charge.budget for charge in spent)
+    price = _sum(charge.budget for charge in wanted)
+    if limit is not None and not before + price <= limit:
+        raise BudgetError(
+            f"this would cost {price}, and of {limit} only {limit.minus(before)} is left; nothing was "
+            "spent or released"
+        )

@@ -1,0 +1,302 @@
+"""Estimating the prior privately, by a curator or from reports that were randomised one by one."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labeldp._checks import as_bounds, as_epsilon, as_fraction, as_labels, as_positive, float_below
+from labeldp.channels.domain import CHUNK, Domain, pieces
+from labeldp.channels.noise import DiscreteLaplace
+from labeldp.errors import ParameterError
+from labeldp.histogram import Histogram
+from labeldp.ledger import Ledger
+from labeldp.mechanisms import Laplace, RPWithPrior
+from labeldp.randomness import WordSource, resolve_source
+
+__all__ = ["bins_for", "estimate_prior", "square_wave"]
+
+Trust = Literal["curator", "local"]
+Method = Literal["counts", "adaptive", "square-wave", "laplace"]
+
+METHODS = {"curator": ("counts", "adaptive"), "local": ("square-wave", "laplace")}
+"""Ways to estimate a prior; the first is the default."""
+
+_FINE = 1 << 16
+_LOCAL_BINS = 64
+_ROUNDS = 2000
+
+
+def estimate_prior(
+    labels: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float],
+    trust: Trust = "curator",
+    method: Method | None = None,
+    sigma: float | None = None,
+    bins: int | None = None,
+    ledger: Ledger | None = None,
+    random_state: int | WordSource | None = None,
+) -> Histogram:
+    """Return a private histogram of the labels, for ε.
+
+    Parameters
+    ----------
+    labels : array-like
+        Private labels.
+    epsilon : float
+        What the histogram may cost.
+    bounds : (lo, hi)
+        Public bounds; labels outside are clipped.
+    trust : {"curator", "local"}
+        With a curator, counts get two-sided geometric noise. Without, every label is randomised on
+        its own first, which needs far more labels for the same accuracy.
+    method : str, optional
+        For a curator ``"counts"`` in equally wide bins (the default), or ``"adaptive"``, which first looks
+        where labels are and then counts in bins of about equal mass, for bounds that may be loose. Without
+        one ``"square-wave"`` with smoothed expectation maximisation (the default), or ``"laplace"``, the
+        paper's Algorithm 3 to the letter.
+    sigma : float, optional
+        Bin width of Algorithm 3; by default the standard deviation of the randomised labels.
+    bins : int, optional
+        For ``"counts"``: how many bins. By default it follows from the number of labels and ε;
+        choose it by anything but the labels.
+    ledger : Ledger, optional
+        Is charged before any label is read.
+    random_state : None, int or source of words
+        Leave it out for a release.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> prior = estimate_prior(np.full(10_000, 3.0), epsilon=0.5, bounds=(0, 5))
+    >>> 2.9 < prior.mean < 3.1
+    True
+    """
+    array = as_labels(labels).reshape(-1)
+    epsilon, bounds = as_epsilon(epsilon), as_bounds(bounds)
+    check_method(trust, method)
+    if sigma is not None:
+        as_positive(sigma, "sigma")
+    if bins is not None and not (isinstance(bins, int) and 1 <= bins <= 1 << 20):
+        raise ParameterError(f"bins must be a whole number from 1 to 2^20, got {bins!r}")
+    source = resolve_source(random_state)
+    if ledger is not None:
+        ledger.charge(f"prior ({trust})", epsilon=epsilon)
+    exact = as_fraction(epsilon)
+    return histogram_from(array, exact, bounds, source, trust=trust, method=method, sigma=sigma, bins=bins)
+
+
+def check_method(trust: str, method: str | None) -> None:
+    """Refuse what is not a way to estimate a prior."""
+    if trust not in ("curator", "local"):
+        raise ParameterError(f'trust must be "curator" or "local", got {trust!r}')
+    if method is not None and method not in METHODS[trust]:
+        choices = " or ".join(f'"{m}"' for m in METHODS[trust])
+        raise ParameterError(f'with trust="{trust}" method must be {choices}, got {method!r}')
+
+
+def histogram_from(
+    labels: NDArray[Any],
+    epsilon: Fraction,
+    bounds: tuple[float, float],
+    source: WordSource,
+    *,
+    trust: str,
+    method: str | None = None,
+    sigma: float | None = None,
+    bins: int | None = None,
+) -> Histogram:
+    """Return the private histogram of checked, paid-for labels."""
+    if method == "adaptive":
+        return _adaptive(labels, epsilon, bounds, source)
+    if trust == "curator":
+        return _counts(labels, epsilon, bounds, bins or bins_for(labels.size, float(epsilon)), source)
+    if method == "laplace":
+        return _algorithm_3(labels, float_below(epsilon), bounds, sigma, source)
+    return _square_wave(labels, float_below(epsilon), bounds, source)
+
+
+# ---- a curator ----------------------------------------------------------------------------------
+
+
+def bins_for(rows: int, epsilon: float) -> int:
+    """Return how many bins to count, from what is public: ten times a power of two.
+
+    Noise in k bins adds up to k/(nε) of the mass, bins hide about 1/k of it: k near √(nε) balances.
+
+    Examples
+    --------
+    >>> bins_for(20_000, 0.1), bins_for(20_000, 1.0)
+    (40, 160)
+    """
+    wish = 1.2 * math.sqrt(rows * epsilon) / 10
+    return 10 << int(np.clip(round(math.log2(max(wish, 1.0))), 0, 10))
+
+
+def count(labels: NDArray[Any], bounds: tuple[float, float], bins: int) -> NDArray[np.int64]:
+    """Return how many labels lie in each of equally wide bins, ends included."""
+    domain = Domain(*bounds, bins)
+    counts = np.zeros(bins, dtype=np.int64)
+    scratch = np.empty(min(CHUNK, labels.size))
+    with np.errstate(all="ignore"):
+        for piece in pieces(labels.size):
+            some = labels[piece]
+            counts += np.bincount(domain.piece(some, scratch[: some.size]), minlength=bins)
+    return counts
+
+
+def _noisy(counts: NDArray[np.int64], epsilon: Fraction, source: WordSource) -> NDArray[np.float64]:
+    """Return counts that keep ε: changing one label moves one of them down and one up."""
+    noise = DiscreteLaplace.calibrated(sensitivity=2, epsilon=epsilon)
+    return (counts + noise.sample(counts.size, source)).astype(np.float64)
+
+
+def _counts(
+    labels: NDArray[Any],
+    epsilon: Fraction,
+    bounds: tuple[float, float],
+    bins: int,
+    source: WordSource,
+) -> Histogram:
+    noisy = _noisy(count(labels, bounds, bins), epsilon, source)
+    return Histogram.from_counts(_onto_simplex(noisy, labels.size), bounds)
+
+
+def _adaptive(
+    labels: NDArray[Any], epsilon: Fraction, bounds: tuple[float, float], source: WordSource
+) -> Histogram:
+    """Count twice: coarsely, to find where labels are, then in bins of about equal mass.
+
+    So loose bounds, a hundred times wider than the labels, do little harm. All bins are unions of the
+    cells of one fine grid, and labels are read once.
+    """
+    rows = labels.size
+    fine = count(labels, bounds, _FINE)
+    first = epsilon / 3
+    bins = bins_for(rows, float(first))
+    cells = np.linspace(0, _FINE, bins + 1).astype(np.int64)
+    coarse = _without_empty_ends(
+        _noisy(np.add.reduceat(fine, cells[:-1]), first, source), float(first), rows
+    )
+    # Equally likely bins, with a little mass everywhere and next to where it was seen.
+    blurred = np.convolve(coarse, [0.25, 0.5, 0.25], mode="same")
+    blurred = 0.95 * blurred / blurred.sum() + 0.05 / bins
+    places = np.concatenate([[0.0], np.cumsum(blurred)])
+    rest = epsilon - first
+    parts = np.linspace(0.0, places[-1], bins_for(rows, float(rest)) + 1)
+    nodes = np.unique(np.rint(np.interp(parts, places, cells)).astype(np.int64))
+    nodes[0], nodes[-1] = 0, _FINE
+    noisy = _noisy(np.add.reduceat(fine, nodes[:-1]), rest, source)
+    masses = _without_empty_ends(noisy, float(rest), rows)
+    low, high = bounds
+    return Histogram(low + nodes / _FINE * (high - low), masses)
+
+
+def _without_empty_ends(noisy: NDArray[np.float64], epsilon: float, total: int) -> NDArray[np.float64]:
+    """Return consistent counts with the ends set to zero where nothing but noise is seen.
+
+    The walk of counts less half a standard deviation each falls through empty bins and rises where
+    labels are; the end is cut where it is lowest.
+    """
+    drift = 0.5 * math.sqrt(8) / epsilon
+    left = int(np.argmin(np.cumsum(np.concatenate([[0.0], noisy - drift]))))
+    right = int(np.argmin(np.cumsum(np.concatenate([[0.0], noisy[::-1] - drift]))))
+    if left + right >= noisy.size:
+        left = right = 0
+    kept = slice(left, noisy.size - right)
+    result = np.zeros(noisy.size)
+    result[kept] = _onto_simplex(noisy[kept], total)
+    return result
+
+
+def _onto_simplex(counts: NDArray[np.float64], total: int) -> NDArray[np.float64]:
+    """Return the nearest counts that are not negative and sum to ``total``, which is public."""
+    falling = np.sort(counts)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, counts.size + 1)
+    used = int(np.flatnonzero(falling > excess)[-1])
+    return np.asarray(np.maximum(counts - excess[used], 0.0))
+
+
+# ---- local reports --------------------------------------------------------------------------------
+
+
+def _algorithm_3(
+    labels: NDArray[Any],
+    epsilon: float,
+    bounds: tuple[float, float],
+    sigma: float | None,
+    source: WordSource,
+) -> Histogram:
+    """Return the histogram of Laplace-randomised labels: the paper's Algorithm 3, one draw a label.
+
+    Nodes are μ + kσ between the smallest and the largest randomised label, and those two. The paper's
+    α is a mass; a `Histogram` divides it by the width, as its Lemma 3.5 needs.
+    """
+    reports = Laplace(bounds=bounds, epsilon=epsilon).randomize(labels, random_state=source)
+    middle = float(reports.mean())
+    width = float(reports.std()) if sigma is None else sigma
+    low, high = float(reports.min()), float(reports.max())
+    if not width > 0 or low == high:  # a single label, say
+        return Histogram([low - 0.5, low + 0.5], [1.0])
+    first = math.floor((low - middle) / width)
+    last = math.ceil((high - middle) / width) - 1
+    inner = middle + width * np.arange(first + 1, last + 1)
+    inner = inner[(inner > low) & (inner < high)]
+    nodes = np.concatenate([[low], inner, [high]])
+    return Histogram(nodes, np.histogram(reports, bins=nodes)[0])
+
+
+def square_wave(epsilon: float, bounds: tuple[float, float]) -> RPWithPrior:
+    """Return the square-wave mechanism: RPWithPrior with ζ chosen to tell distributions apart.
+
+    References
+    ----------
+    Li, Wang, Lopuhaä-Zwakenberg, Li and Škoric, "Estimating numerical distributions under local
+    differential privacy".
+    """
+    low, high = bounds
+    e = math.exp(epsilon)
+    # (εe^ε − e^ε + 1) / (2e^ε(e^ε − 1 − ε)); the differences cancel for small ε, their series does not.
+    top = epsilon * e - math.expm1(epsilon) if epsilon > 0.01 else epsilon**2 * (1 / 2 + epsilon / 3)
+    rest = math.expm1(epsilon) - epsilon if epsilon > 0.01 else epsilon**2 * (1 / 2 + epsilon / 6)
+    return RPWithPrior(interval=bounds, zeta=top / (2 * e * rest) * (high - low), epsilon=epsilon)
+
+
+def _square_wave(
+    labels: NDArray[Any], epsilon: float, bounds: tuple[float, float], source: WordSource
+) -> Histogram:
+    mechanism = square_wave(epsilon, bounds)
+    low, high = bounds
+    reports = mechanism.randomize(labels, random_state=source)
+    bins = int(np.clip(round(math.sqrt(labels.size)), 8, _LOCAL_BINS))
+    nodes = np.linspace(low, high, bins + 1)
+    reach = mechanism.zeta * 1.001
+    edges = np.linspace(low - reach, high + reach, 4 * bins + 1)
+    observed = np.histogram(reports, bins=edges)[0]
+    centers = (nodes[:-1] + nodes[1:]) / 2
+    likelihood = np.column_stack(
+        [np.diff(mechanism.channel.cumulative(center, edges)) for center in centers]
+    )
+    return Histogram(nodes, _smoothed_em(likelihood, observed / labels.size))
+
+
+def _smoothed_em(likelihood: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the masses that explain the observed frequencies, smoothed after every step."""
+    masses = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
+    for _ in range(_ROUNDS):
+        expected = likelihood @ masses
+        ratio = np.divide(observed, expected, out=np.zeros_like(observed), where=expected > 0)
+        step = masses * (likelihood.T @ ratio)
+        padded = np.concatenate([step[:1], step, step[-1:]])
+        step = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
+        step /= step.sum()
+        if np.abs(step - masses).sum() < 1e-7:
+            break
+        masses = step
+    return np.asarray(masses)
