@@ -54,6 +54,13 @@ def _write(stream: CipherContext, target: NDArray[np.uint8]) -> None:
         stream.update_into(_ZEROS[: piece.size].data, piece.data)
 
 
+def _bytes(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """Return the buffer's bytes; reshaping a buffer with gaps would fill a copy and leave it as it was."""
+    if not words.flags.c_contiguous:
+        raise ParameterError("words must be a contiguous buffer")
+    return words.view(np.uint8).reshape(-1)
+
+
 class SecureWords:
     """AES-256-CTR words under a key from the operating system.
 
@@ -83,7 +90,7 @@ class SecureWords:
         """
         if self._owner != os.getpid():  # a fork that Python did not see
             self._forget()
-        target = words.view(np.uint8).reshape(-1)
+        target = _bytes(words)
         with self._lock:
             for start in range(0, target.size, REKEY_BYTES):
                 piece = target[start : start + REKEY_BYTES]
@@ -122,7 +129,7 @@ class SeededWords:
     def fill(self, words: NDArray[np.uint64]) -> None:
         """Overwrite ``words`` with the seed's next words."""
         with self._lock:
-            _write(self._stream, words.view(np.uint8).reshape(-1))
+            _write(self._stream, _bytes(words))
 
 
 _live: weakref.WeakSet[SecureWords] = weakref.WeakSet()
@@ -159,7 +166,7 @@ def resolve_source(random_state: int | WordSource | None) -> WordSource:
         raise ParameterError("random_state must be None, an integer or a source of words")
     if isinstance(random_state, int | np.integer):
         return SeededWords(int(random_state))
-    if hasattr(random_state, "fill") and not isinstance(random_state, np.ndarray):
+    if hasattr(random_state, "fill") and not isinstance(random_state, np.ndarray | np.generic):
         return random_state
     raise ParameterError(
         "random_state must be None (secure, for releases), an integer (tests only) or a source of "

@@ -64,6 +64,8 @@ def bits_of(table: NDArray[np.uint64]) -> int:
 def recount(row: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return how many of the 2^64 words `draw` maps to each column, from the table itself."""
     bits = bits_of(row)
+    if row.ndim != 1 or row.size < 2 or row.size != 1 << bits or row.dtype != np.uint64:
+        raise PrivacyProofError("a packed row has 2, 4, 8 … 64-bit entries")
     capacity = np.uint64(WORDS >> bits)
     column = np.arange(row.size, dtype=np.uint64)
     alias = row & np.uint64(row.size - 1)

@@ -40,7 +40,7 @@ def select(
 class Domain:
     """The interval [low, high] cut into ``steps`` equal steps: rows 0 … steps.
 
-    Labels outside are clipped, as far outside as they may be. Arithmetic starts one width away from
+    Labels outside are clipped, as far outside as they may be. Arithmetic starts a width or two away from
     the interval, so that a label that is a subnormal number never reaches a multiplication, whose
     time would tell. It ends with a clip to rows that exist, so that no rounding error can break a
     proof.
@@ -55,20 +55,27 @@ class Domain:
         """The distance between two neighbouring rows, in units of the label."""
         return (self.high - self.low) / self.steps
 
-    def _place(self, labels: NDArray[Any], out: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the place of each label, ``steps`` too large, and not yet clipped."""
+    @property
+    def _lead(self) -> int:
+        """How many widths below the interval arithmetic starts: not at zero."""
         width = self.high - self.low
-        np.subtract(labels, np.float64(self.low - width), out=out)
-        out *= self.steps / width
+        return 2 if abs(self.low - width) < width / 2 else 1
+
+    def _place(self, labels: NDArray[Any], out: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the place of each label, too large by the lead, and not yet clipped."""
+        width = self.high - self.low
+        with np.errstate(over="ignore"):  # labels far outside; a warning would tell
+            np.subtract(labels, np.float64(self.low - self._lead * width), out=out)
+            out *= self.steps / width
         return out
 
     def _round(self, place: NDArray[np.float64], less: float) -> NDArray[np.int64]:
-        """Return the integer nearest to place − less, clipped to rows that exist.
+        """Return the integer nearest to place − lead − less, clipped to rows that exist.
 
         Above 2^52 floats are integers: adding 2^52 rounds, and the low bits are the result. That is
         several times faster than a conversion.
         """
-        place += TOP - less
+        place += TOP - self._lead * self.steps - less
         np.clip(place, TOP, TOP + self.steps, out=place)
         rows = place.view(np.int64)
         rows -= TOP_BITS
@@ -76,7 +83,7 @@ class Domain:
 
     def nearest(self, labels: NDArray[Any], scratch: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the nearest row of each label, in ``scratch``'s memory."""
-        return self._round(self._place(labels, scratch), self.steps)
+        return self._round(self._place(labels, scratch), 0.0)
 
     def rounded(
         self, labels: NDArray[Any], bits: NDArray[np.uint32], scratch: NDArray[np.float64]
@@ -84,16 +91,16 @@ class Domain:
         """Return one of the two neighbouring rows, at random so that the mean is the label's place."""
         place = self._place(labels, scratch)
         place += bits * 2.0**-32
-        return self._round(place, self.steps + 0.5)
+        return self._round(place, 0.5)
 
     def piece(self, labels: NDArray[Any], scratch: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the step that each label lies in, 0 … steps − 1."""
-        rows = self._round(self._place(labels, scratch), self.steps + 0.5)
+        rows = self._round(self._place(labels, scratch), 0.5)
         return np.minimum(rows, self.steps - 1, out=rows)
 
     def split(self, labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the lower neighbouring row, and the probability of rounding up from it."""
-        place = self._place(labels, np.empty(labels.shape)) - self.steps
+        place = self._place(labels, np.empty(labels.shape)) - self._lead * self.steps
         np.clip(place, 0.0, float(self.steps), out=place)
         rows = np.minimum(place.astype(np.int64), self.steps - 1)
         return rows, place - rows

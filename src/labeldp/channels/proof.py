@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from labeldp._checks import as_fraction
 from labeldp.errors import PrivacyProofError
 
 __all__ = ["WORDS", "Promise", "Proof", "epsilon_of", "exp_lower", "exp_upper", "prove_pure"]
@@ -57,10 +58,15 @@ def exp_upper(x: Fraction) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a channel was built to keep: ε and δ, as the exact decimals that the user wrote."""
+    """What a channel was built to keep: ε and δ, exactly."""
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, epsilon: float, delta: float = 0.0) -> Promise:
+        """Return the promise for floats, however they are read: as written, or as binary numbers."""
+        return cls(min(as_fraction(epsilon), Fraction(epsilon)), min(as_fraction(delta), Fraction(delta)))
 
 
 @dataclass(frozen=True, slots=True)

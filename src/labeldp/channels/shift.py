@@ -82,6 +82,8 @@ class ShiftChannel:
         """Return the words of each noise value, read back from the table that `sample` uses."""
         counts = alias.recount(self.table)
         size = 2 * self.reach + 1
+        if counts.size < size:
+            raise PrivacyProofError("the noise has fewer values than its reach says")
         if counts[size:].any():
             raise PrivacyProofError("words lead to a noise value that does not exist")
         return counts[:size]
@@ -229,7 +231,9 @@ class ShiftChannel:
         """Return P(z ≤ point | label)."""
         row, up = self._domain.split(np.array([label]))
         below = np.concatenate([[0.0], np.cumsum(self.counts().astype(np.float64) / WORDS)])
-        step = np.floor((points - self.low) / self._domain.step + 1e-9)
+        cells = np.arange(self.reach - self.margin, self.reach + self.steps + self.margin + 1)
+        released = cells * self._domain.step + (self.low - self.reach * self._domain.step)
+        step = np.searchsorted(released, points, side="right") - 1.0 - self.margin
         result = np.zeros(points.shape)
         for place, share in ((int(row[0]), 1 - up[0]), (int(row[0]) + 1, up[0])):
             noise = np.clip(step - place + self.reach + 1, 0, 2 * self.reach + 1)

@@ -108,6 +108,8 @@ class WindowChannel:
         numbers = (self.cells, self.window, self.background, self.extra)
         if not all(type(n) is int and n > 0 for n in numbers):
             raise PrivacyProofError("cells, window, background and extra must be positive integers")
+        if self.extra >= WORDS or self._starts >= 1 << 51:
+            raise PrivacyProofError("extra and the number of starts are too large for 64-bit words")
         if self.window > self.cells or (self.bins is None and self.window == self.cells):
             raise PrivacyProofError("the window leaves no room to move in the range of outputs")
         if not 0 < self._spare < WORDS:
@@ -115,8 +117,9 @@ class WindowChannel:
         if (self._spare - 1) // self.extra >= self.window:
             raise PrivacyProofError("the window's words do not fit into the window's cells")
         if self.bins is not None and self.cuts is not None:
-            starts = self.bins + np.isfinite(self.cuts)
-            if self.bins.shape != self.cuts.shape or starts.min() < 0 or starts.max() > self._starts:
+            if self.bins.dtype != np.int64 or self.bins.shape != self.cuts.shape:
+                raise PrivacyProofError("bins must be 64-bit integers, one for each cut")
+            if self.bins.min() < 0 or (self.bins + (self.cuts < np.inf)).max() > self._starts:
                 raise PrivacyProofError("a window starts outside the range of outputs")
         elif self.bins is not None or self.cuts is not None:
             raise PrivacyProofError("bins and cuts go together")
@@ -183,11 +186,11 @@ class WindowChannel:
 
     # ---- moments, exact -----------------------------------------------------------------------
 
-    def _window_moments(self) -> tuple[Fraction, Fraction]:
-        """Mean and variance of the place inside the window, given that the word is the window's."""
-        full, rest = divmod(self._spare, self.extra)
-        first = self.extra * full * (full - 1) // 2 + rest * full
-        second = self.extra * full * (full - 1) * (2 * full - 1) // 6 + rest * full * full
+    def _window_moments(self, each: int) -> tuple[Fraction, Fraction]:
+        """Mean and variance of the place inside the window, if its words fill cells with ``each``."""
+        full, rest = divmod(self._spare, each)
+        first = each * full * (full - 1) // 2 + rest * full
+        second = each * full * (full - 1) * (2 * full - 1) // 6 + rest * full * full
         mean = Fraction(first, self._spare)
         return mean, Fraction(second, self._spare) - mean**2
 
@@ -202,15 +205,16 @@ class WindowChannel:
             own = listed[start]
             return own, np.zeros(own.shape), float(listed.mean()), float(listed.var())
         step = self._domain.step
-        mean, variance = self._window_moments()
+        mean, variance = self._window_moments(self.extra)
         own = np.asarray((start + float(mean + Fraction(1 - self.window, 2))) * step, dtype=np.float64)
         spread = np.full(own.shape, float(variance) * step**2)
         middle = self._starts / 2 * step
         width = (self.cells**2 - 1) / 12 * step**2
         if self.spread_outside:
             outside = self._outside(labels)
-            own = np.where(outside, middle, own)
-            spread = np.where(outside, width, spread)
+            mean, variance = self._window_moments(self._spread())
+            own = np.where(outside, float(mean + Fraction(1 - self.window, 2)) * step, own)
+            spread = np.where(outside, float(variance) * step**2, spread)
         return own, spread, middle, width
 
     def mean(self, labels: NDArray[Any]) -> NDArray[np.float64]:

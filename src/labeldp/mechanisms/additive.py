@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from labeldp._checks import as_fraction
 from labeldp.channels import Promise, ShiftChannel
 from labeldp.channels.proof import WORDS, exp_lower
 
@@ -34,7 +33,7 @@ def periodic_channel(low: float, high: float, epsilon: float, period: Period) ->
     Laplace and staircase noise are both of this kind, so one period tells everything, and the mass of a
     tail is that of its first period over 1 − e^(−ε).
     """
-    promise = Promise(as_fraction(epsilon))
+    promise = Promise.of(epsilon)
     ranges = max(2.0, 1 + REACH / epsilon)
     steps = max(1, min(STEPS, int((TABLE - 2) / (2 * ranges))))
     while True:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from labeldp._checks import as_bounds, as_delta, as_epsilon, as_fraction, as_positive
+from labeldp._checks import as_bounds, as_delta, as_epsilon, as_positive
 from labeldp.cards import register
 from labeldp.channels import Promise, ShiftChannel
 from labeldp.channels.proof import exp_lower
@@ -104,7 +104,7 @@ class Gaussian(Mechanism):
         low, high = self.bounds
         steps = _steps(sigma / (high - low))
         counts = counts_from_weights(_weights(Fraction(sigma / (high - low)) * steps))
-        promise = Promise(as_fraction(self.epsilon), as_fraction(self.delta))
+        promise = Promise.of(self.epsilon, self.delta)
         channel = ShiftChannel.from_counts(low, high, steps, len(counts) // 2, counts, promise)
         self._set(sigma=sigma)
         return channel

@@ -9,7 +9,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import as_bounds, as_epsilon, as_fraction, as_positive
+from labeldp._checks import as_bounds, as_epsilon, as_positive
 from labeldp.cards import register
 from labeldp.channels import Promise, WindowChannel
 from labeldp.channels.proof import WORDS, exp_lower
@@ -112,7 +112,7 @@ class RPWithPrior(Mechanism):
         if self.outside not in ("project", "uniform"):
             raise ParameterError(f'outside must be "project" or "uniform", got {self.outside!r}')
         self._set(interval=(low, high), zeta=zeta, epsilon=epsilon)
-        promise = Promise(as_fraction(epsilon))
+        promise = Promise.of(epsilon)
         cells, window, background, extra = _counts(high - low, zeta, promise)
         return WindowChannel(
             low=low,
@@ -155,11 +155,19 @@ def _counts(width: float, zeta: float, promise: Promise) -> tuple[int, int, int,
     background_share = 1 / (1 + share * float(gain))
     least_bits = max(1, math.ceil(14 - math.log2(gain)))
     # 2^32 cells, or more where the window or its way across the range would be only a few cells.
-    wish = max(32, math.ceil(20 - math.log2(max(min(share, rest), 2.0**-44))))
+    wish = min(50, max(32, math.ceil(20 - math.log2(max(min(share, rest), 2.0**-44)))))
     bits = max(least_bits, math.floor(64 - wish + math.log2(background_share)))
     extra = math.floor(gain * (1 << bits))
-    window = max(1, round(share * background_share * 2.0 ** (64 - bits)))
-    cells = -((window * extra - WORDS) >> bits)
+    ideal = share * background_share * 2.0 ** (64 - bits)
+    if share * gain < 1:
+        window = max(1, round(ideal))
+        cells = -((window * extra - WORDS) >> bits)
+    else:  # a window cell outweighs all background: one more or less would move the number of cells much
+        window = math.ceil(ideal)
+        while window * extra + (window + round(window / ratio) << bits) < WORDS:
+            window += 1
+        cells = window + round(window / ratio)
+        extra = -(-(WORDS - (cells << bits)) // window)
     if min(window, cells - window) < FEWEST:
         raise ParameterError(
             f"zeta={zeta} is too {'small' if window < FEWEST else 'large'} for an interval {width} wide at "

@@ -9,9 +9,10 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import as_bounds, as_epsilon, as_fraction
+from labeldp._checks import as_bounds, as_epsilon
 from labeldp.cards import register
 from labeldp.channels import Promise, WindowChannel
+from labeldp.channels.domain import Domain
 from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
@@ -94,7 +95,7 @@ class RROnBins(Mechanism):
         low, high = as_bounds((edges[0], edges[-1]), "edges")
         self._set(edges=tuple(edges.tolist()), outputs=tuple(outputs.tolist()))
         self._set(epsilon=as_epsilon(self.epsilon))
-        promise = Promise(as_fraction(self.epsilon))
+        promise = Promise.of(self.epsilon)
         other = -(-WORDS // (exp_lower(promise.epsilon) + count - 1))  # up: towards privacy
         bins, cuts = _pieces(edges)
         return WindowChannel(
@@ -123,16 +124,24 @@ def _numbers(values: Sequence[float], name: str) -> NDArray[np.float64]:
 
 def _pieces(edges: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return equally wide pieces with at most one inner edge each: a look-up instead of a search."""
-    inner = (edges[1:-1] - edges[0]) / (edges[-1] - edges[0])
+    inner, low, high = edges[1:-1], float(edges[0]), float(edges[-1])
+
+    def pieces(
+        size: int,
+    ) -> NDArray[
+        np.int64
+    ]:  # the very function that looks labels up: it grows with the label, so edges are exact
+        return Domain(low, high, size).piece(inner, np.empty(inner.size)).copy()
+
     size = 256
-    while np.unique(np.floor(inner * size)).size < inner.size:
+    while np.unique(pieces(size)).size < inner.size:
         size *= 2
         if size > MOST_PIECES:
             raise ParameterError(
                 "two edges are closer than a millionth of the range: merge those bins, or transform "
                 "the labels first (say, to their logarithm)"
             )
-    piece = np.floor(inner * size).astype(np.int64)
+    piece = pieces(size)
     cuts = np.full(size, np.inf)
     cuts[piece] = edges[1:-1]
     return np.searchsorted(piece, np.arange(size), side="left").astype(np.int64), cuts

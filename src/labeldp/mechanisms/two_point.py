@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from labeldp._checks import as_bounds, as_epsilon, as_fraction
+from labeldp._checks import as_bounds, as_epsilon
 from labeldp.cards import register
 from labeldp.channels import Promise, TableChannel
 from labeldp.channels.proof import WORDS, exp_lower
@@ -70,7 +70,7 @@ class TwoPoint(Mechanism):
     def _build(self) -> TableChannel:
         low, high = as_bounds(self.bounds)
         self._set(bounds=(low, high), epsilon=as_epsilon(self.epsilon))
-        promise = Promise(as_fraction(self.epsilon))
+        promise = Promise.of(self.epsilon)
         lie = -(-WORDS // (1 + exp_lower(promise.epsilon)))  # rounded up: towards privacy
         truth = WORDS - lie
         reach = float(Fraction(lie, truth - lie)) * (high - low)

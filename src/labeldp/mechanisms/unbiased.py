@@ -120,7 +120,7 @@ class Unbiased(Mechanism):
         if len(counts) * outputs.size > MOST_ENTRIES:
             raise ParameterError(f"counts has more than {MOST_ENTRIES} entries")
         self._set(outputs=tuple(outputs.tolist()), counts=counts)
-        return TableChannel.from_counts(low, high, outputs, counts, Promise(as_fraction(self.epsilon)))
+        return TableChannel.from_counts(low, high, outputs, counts, Promise.of(self.epsilon))
 
 
 def _least_noise(epsilon: float, level: float, q: NDArray[np.float64]) -> NDArray[np.float64]:

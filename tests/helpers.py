@@ -1,0 +1,94 @@
+"""What several test files need: repeatable words, chosen words, and one of each mechanism."""
+
+import warnings
+from functools import cache
+
+import numpy as np
+from scipy import stats
+
+import labeldp as ldp
+from labeldp.randomness import SeededWords
+
+FALSE_ALARM = 1e-6
+"""A statistical test that is right fails at most this often, over all seeds."""
+
+WORDS = 1 << 64
+HALF = np.uint64(0x8000000080000000)
+"""As rounding bits, twice one half: a label on the grid stays where it is."""
+
+
+def seeded(seed):
+    """Return repeatable words, without the warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ldp.InsecureRandomnessWarning)
+        return SeededWords(seed)
+
+
+class Chosen:
+    """A source that gives the words it was told, and then ``rounding``."""
+
+    def __init__(self, words, rounding=HALF):
+        self.words = np.array(words, dtype=np.uint64)
+        self.rounding = rounding
+
+    def fill(self, words):
+        words[: self.words.size] = self.words
+        words[self.words.size :] = self.rounding
+
+
+def respond(channel, label, words, rounding=HALF):
+    """Return what ``channel`` releases for one label under each of ``words``."""
+    out = np.empty(len(words))
+    with np.errstate(all="ignore"):
+        channel.sample(np.full(len(words), label), Chosen(words, rounding), out)
+    return out
+
+
+def measure(channel, label):
+    """Return {released value: exact number of words that lead to it}, found by asking the sampler.
+
+    Words are probed on a fine grid, and close to every multiple of 2^58; wherever two neighbouring
+    probes differ, bisection finds the last word before the change. Nothing about the sampler is
+    assumed but that it changes at most once between two probes.
+    """
+    corners = [(k << 58) + d for k in range(65) for d in (-2, -1, 0, 1)]
+    probes = sorted(
+        {k << 52 for k in range(1 << 12)} | {w for w in corners if 0 <= w < WORDS} | {WORDS - 1}
+    )
+    answers = respond(channel, label, probes)
+    change = np.flatnonzero(answers[1:] != answers[:-1])
+    left = np.array([probes[i] for i in change], dtype=np.uint64)
+    right = np.array([probes[i + 1] for i in change], dtype=np.uint64)
+    while (right - left > 1).any():
+        middle = left + (right - left) // np.uint64(2)
+        same = respond(channel, label, middle) == answers[change]
+        left, right = np.where(same, middle, left), np.where(same, right, middle)
+    edges = [0, *right.tolist(), WORDS]
+    counts: dict[float, int] = {}
+    for value, start, end in zip(answers[[*change, -1]].tolist(), edges[:-1], edges[1:], strict=True):
+        counts[value] = counts.get(value, 0) + end - start
+    return counts
+
+
+@cache
+def mechanisms(epsilon):
+    """Return every private mechanism on the bounds (0, 1), by name."""
+    prior = ldp.Histogram([0.0, 0.25, 0.5, 0.75, 1.0], [4, 3, 2, 1])
+    made = [
+        ldp.RPWithPrior(interval=(0, 1), zeta=0.5, epsilon=epsilon),
+        ldp.Laplace(bounds=(0, 1), epsilon=epsilon),
+        ldp.Staircase(bounds=(0, 1), epsilon=epsilon),
+        ldp.Gaussian(bounds=(0, 1), epsilon=epsilon, delta=1e-5),
+        ldp.TwoPoint(bounds=(0, 1), epsilon=epsilon),
+        ldp.RROnBins(edges=(0.0, 0.205, 0.5, 1.0), outputs=(0.1, 0.3, 0.7), epsilon=epsilon),
+        ldp.Unbiased.design(prior, epsilon, size=16),
+    ]
+    return {mechanism.name: mechanism for mechanism in made}
+
+
+NAMES = ("rp", "laplace", "staircase", "gaussian", "two-point", "rr-on-bins", "unbiased")
+
+
+def most_successes(trials, chance):
+    """Return what a count of successes exceeds with probability `FALSE_ALARM` at most."""
+    return int(stats.binom.isf(FALSE_ALARM, trials, chance))

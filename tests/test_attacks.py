@@ -1,0 +1,225 @@
+"""Floating-point attacks: they tell labels apart through plain floats, and not through any mechanism here.
+
+Two labels, 0.20 and 0.21, at ε = 0.05: whoever sees one output may guess right with probability
+(e^ε + δ)/(e^ε + 1), about 51.2 %, and no better. METHODS §3 says how far plain float64 is from that.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from helpers import NAMES, mechanisms, most_successes, respond, seeded
+from labeldp.channels import ShiftChannel, TableChannel, WindowChannel, alias
+from labeldp.channels.domain import Domain
+
+EPSILON, DELTA = 0.05, 1e-5
+ZETA, SCALE = 0.5, 1 / EPSILON
+LABELS = (0.20, 0.21)
+SAMPLES = 400_000
+GUARANTEE = (math.exp(EPSILON) + DELTA) / (math.exp(EPSILON) + 1)
+
+# ---- what not to do: plain float64 ----------------------------------------------------------------
+
+
+def float_rp(label, size, rng):
+    """RPWithPrior on [0, 1] as one would write it: uniform in the window, or in what is around it."""
+    gamma = 2 * ZETA + math.exp(-EPSILON)
+    near = label - ZETA + 2 * ZETA * rng.random(size)
+    around = rng.random(size) - ZETA
+    around = np.where(around < label - ZETA, around, around + 2 * ZETA)
+    return np.where(rng.random(size) < 2 * ZETA / gamma, near, around)
+
+
+def float_laplace(label, size, rng):
+    """Laplace noise by inversion."""
+    sign = np.where(rng.random(size) < 0.5, -1.0, 1.0)
+    return label + sign * SCALE * -np.log(1 - rng.random(size))
+
+
+FLOATS = {"rp": float_rp, "laplace": float_laplace}
+
+
+def draw(name, label, seed):
+    """Return outputs for one label, of a float implementation ("float …") or of a mechanism."""
+    if name.startswith("float "):
+        return FLOATS[name[6:]](label, SAMPLES, np.random.default_rng(seed))
+    return mechanisms(EPSILON)[name].randomize(np.full(SAMPLES, label), random_state=seeded(seed))
+
+
+# ---- attack 1: which outputs can a label lead to at all? -------------------------------------------
+# A uniform float is k/2^53. For an output z and a label, solve for k, and see whether that k, or one
+# near it, gives exactly z: rounding leaves gaps, and the gaps lie elsewhere for another label.
+
+
+def near(k, steps=4):
+    """Return the uniform floats around k/2^53."""
+    return [(np.rint(k) + d) * 2.0**-53 for d in range(-steps, steps + 1)]
+
+
+def reached_by_rp(z, label):
+    found = np.zeros(z.shape, dtype=bool)
+    for u in near((z - label + ZETA) / (2 * ZETA) * 2.0**53):
+        found |= (label - ZETA + 2 * ZETA * u == z) & (u >= 0) & (u < 1)
+    for u in near((z + ZETA) * 2.0**53):
+        found |= (u - ZETA == z) & (u >= 0) & (u - ZETA < label - ZETA)
+    for u in near((z - ZETA) * 2.0**53):
+        found |= ((u - ZETA) + 2 * ZETA == z) & (u < 1) & (u - ZETA >= label - ZETA)
+    return found
+
+
+def reached_by_laplace(z, label):
+    found, sign = np.zeros(z.shape, dtype=bool), np.sign(z - label)
+    for u in near(np.exp(-np.abs(z - label) * EPSILON) * 2.0**53):
+        found |= label + sign * SCALE * -np.log(np.maximum(u, 2.0**-53)) == z
+    return found
+
+
+REACHED = {"rp": reached_by_rp, "laplace": reached_by_laplace}
+
+
+def successes_by_reach(attack, name, seed):
+    """Return how often the attack names the label of one output, of 2 · SAMPLES; ties by a coin."""
+    coin = np.random.default_rng(seed)
+    right = 0
+    for this, other in (LABELS, LABELS[::-1]):
+        z = draw(name, this, seed)
+        mine, others = REACHED[attack](z, this), REACHED[attack](z, other)
+        guess = np.where(mine == others, coin.random(z.size) < 0.5, mine)
+        right += int(np.count_nonzero(guess))
+        seed += 1
+    return right
+
+
+@pytest.mark.parametrize("attack", REACHED)
+def test_reachable_floats_tell_labels_apart_in_plain_float64(attack):
+    """69 % (RPWithPrior) and 82 % (Laplace) where 51.2 % are allowed."""
+    assert successes_by_reach(attack, f"float {attack}", seed=1) > 0.65 * 2 * SAMPLES
+
+
+@pytest.mark.parametrize("attack", REACHED)
+@pytest.mark.parametrize("name", NAMES)
+def test_reachable_floats_tell_nothing_about_a_mechanisms_labels(name, attack):
+    """False alarm 1e-6; finds an attack that is right 51.8 % of the time or more."""
+    assert successes_by_reach(attack, name, seed=2) <= most_successes(2 * SAMPLES, GUARANTEE)
+
+
+def test_in_plain_float64_some_outputs_name_their_label_with_certainty():
+    z = draw("float rp", 0.20, seed=3)
+    assert reached_by_rp(z, 0.20).all()
+    assert np.count_nonzero(~reached_by_rp(z, 0.21)) > 0.36 * SAMPLES
+
+
+# ---- attack 2: learn from examples which bits favour which label -----------------------------------
+
+
+def low_bits(z):
+    """Sign, exponent and the last four bits of each float."""
+    bits = z.view(np.uint64)
+    return bits >> np.uint64(52) << np.uint64(4) | bits & np.uint64(15)
+
+
+def lowest_16_bits(z):
+    return z.view(np.uint64) & np.uint64(0xFFFF)
+
+
+def exact_value(z):
+    return z.view(np.uint64)
+
+
+FEATURES = {f.__name__: f for f in (low_bits, lowest_16_bits, exact_value)}
+
+
+def learned_successes(feature, samples):
+    """Learn on the first half of each label's samples, and count right guesses on the others."""
+    one, other = (FEATURES[feature](z) for z in samples)
+    _, place = np.unique(np.concatenate([one, other]), return_inverse=True)
+    half, kinds = SAMPLES // 2, int(place.max()) + 1
+    one, other = place[:SAMPLES], place[SAMPLES:]
+    score = np.bincount(one[:half], minlength=kinds) - np.bincount(other[:half], minlength=kinds)
+    return int(np.count_nonzero(score[one[half:]] > 0) + np.count_nonzero(score[other[half:]] <= 0))
+
+
+@pytest.mark.parametrize("name", ["float rp", "float laplace"])
+def test_low_bits_learned_from_examples_tell_labels_apart_in_plain_float64(name):
+    """71 % and 56 % where 51.2 % are allowed."""
+    samples = [draw(name, label, seed) for seed, label in enumerate(LABELS)]
+    assert learned_successes("low_bits", samples) > 0.54 * SAMPLES
+
+
+def test_exact_values_tell_labels_apart_if_the_label_is_not_on_the_grid():
+    """Private noise, added to the label in floating point instead of on the public grid."""
+    samples = [label + draw("laplace", 0.0, seed) for seed, label in enumerate(LABELS)]
+    assert learned_successes("exact_value", samples) > 0.8 * SAMPLES
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize("labels", [LABELS, (0.0, 1.0), (0.0, 5e-324)], ids=str)
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_learned_from_examples_beats_the_guarantee(name, labels, feature):
+    """False alarm 1e-6; finds a distinguisher that is right 52 % of the time or more."""
+    samples = [draw(name, label, 10 + seed) for seed, label in enumerate(labels)]
+    assert learned_successes(feature, samples) <= most_successes(SAMPLES, GUARANTEE)
+
+
+# ---- the exact reason: the float is a function of the cell, and every cell is possible --------------
+
+PROBES = (0.0, 0.2, 0.21, 0.5, 1 / 3, 1.0, -7.0, 5e-324, 1e300)
+
+
+def test_a_window_cell_is_the_same_float_from_any_label_and_by_any_word():
+    channel = mechanisms(EPSILON)["rp"].channel
+    assert isinstance(channel, WindowChannel)
+    rng = np.random.default_rng(1)
+    cells = np.array([0, 1, channel.cells - 1, *rng.integers(0, channel.cells, 2000)], dtype=np.uint64)
+    background = np.uint64(channel.background)
+    expected = respond(channel, 0.5, cells * background).view(np.uint64)
+    domain = Domain(channel.low, channel.high, channel.cells - channel.window)
+    for label in PROBES:
+        got = respond(channel, label, cells * background + background - np.uint64(1))
+        assert np.array_equal(got.view(np.uint64), expected)
+        places = rng.integers(0, channel.window - 1, 2000).astype(np.uint64)
+        threshold = np.uint64(channel.cells * channel.background)
+        by_window = respond(channel, label, threshold + places * np.uint64(channel.extra))
+        start = domain.nearest(np.clip([label], 0, 1), np.empty(1)).astype(np.uint64)
+        by_background = respond(channel, 0.7, (start + places) * background)
+        assert np.array_equal(by_window.view(np.uint64), by_background.view(np.uint64))
+
+
+@pytest.mark.parametrize("name", ["laplace", "staircase", "gaussian"])
+def test_a_shifted_cell_is_the_same_float_from_any_label_and_noise(name):
+    channel = mechanisms(EPSILON)[name].channel
+    assert isinstance(channel, ShiftChannel)
+    words = np.random.default_rng(2).integers(0, 1 << 64, 20_000, dtype=np.uint64)
+    noise = alias.draw(channel.table, None, words.copy()) - channel.reach
+    known = np.full(channel.steps + 2 * channel.margin + 1, np.nan)
+    for row in (0, 1, channel.steps // 2, channel.steps):
+        z = respond(channel, row * (channel.high - channel.low) / channel.steps, words)
+        cell = np.clip(row + noise, -channel.margin, channel.steps + channel.margin) + channel.margin
+        seen = ~np.isnan(known[cell])
+        assert seen.any() or row == 0
+        assert np.array_equal(known[cell][seen].view(np.uint64), z[seen].view(np.uint64))
+        known[cell] = z
+        order = np.argsort(cell)
+        assert (np.diff(z[order])[np.diff(cell[order]) > 0] > 0).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_output_is_possible_under_every_label(name):
+    """Read off the counts; for the Gaussian, up to outputs of less than δ in all."""
+    channel = mechanisms(EPSILON)[name].channel
+    if isinstance(channel, WindowChannel):
+        assert channel.background > 0
+        return
+    if isinstance(channel, TableChannel):
+        possible = channel.counts() > 0
+        assert (possible == possible[0]).all()
+        return
+    noise, last = channel.counts(), channel.steps + 2 * channel.margin
+    mass = []
+    for row in (0, 1, channel.steps // 2, channel.steps):
+        cell = np.clip(np.arange(noise.size) - channel.reach + row + channel.margin, 0, last)
+        mass.append(np.bincount(cell, weights=noise / 2.0**64, minlength=last + 1))
+    for one in mass:
+        for other in mass:
+            assert one[other == 0].sum() <= (DELTA if name == "gaussian" else 0)

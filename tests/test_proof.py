@@ -1,0 +1,216 @@
+"""The arithmetic that every guarantee rests on: bounds of e^x, alias tables, worst cases over rows."""
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import labeldp as ldp
+from helpers import WORDS
+from labeldp.channels import alias
+from labeldp.channels.proof import Promise, epsilon_of, exp_lower, prove_pure
+from labeldp.channels.shift import _hockey_stick, _sliding
+
+PRECISE = Context(prec=120, Emin=-(10**6), Emax=10**6)
+"""Decimals with 120 digits: wrong by far less than 2^-300."""
+
+
+def exp(x):
+    """Return e^x to 110 digits."""
+    value = PRECISE.exp(PRECISE.divide(Decimal(x.numerator), Decimal(x.denominator)))
+    return Fraction(value)
+
+
+# ---- e^x ------------------------------------------------------------------------------------------
+
+
+@given(st.fractions(0, 20))
+@example(Fraction(0))
+@example(Fraction(20))
+@example(Fraction(1, 10**40))
+@example(Fraction(0.1))
+def test_exp_lower_is_below_the_exponential_and_within_two_to_the_minus_100(x):
+    true = exp(x)
+    assert true * (1 - Fraction(1, 1 << 100)) <= exp_lower(x) <= true * (1 + Fraction(1, 10**110))
+
+
+def test_exp_lower_refuses_negative_numbers():
+    with pytest.raises(ValueError, match="x >= 0"):
+        exp_lower(Fraction(-1, 10**9))
+
+
+RATIOS = st.integers(1, WORDS - 1).flatmap(
+    lambda small: st.integers(small, WORDS).map(lambda large: Fraction(large, small))
+)
+
+
+@given(RATIOS)
+@example(Fraction(WORDS - 1, WORDS - 2))
+@example(Fraction(2))
+@example(Fraction(WORDS - 1, 1))
+def test_epsilon_of_is_the_smallest_float_that_covers_the_ratio(ratio):
+    epsilon = epsilon_of(ratio)
+    assert exp_lower(Fraction(epsilon)) >= ratio
+    assert epsilon == 0 or exp(Fraction(math.nextafter(epsilon, 0))) < ratio * (1 + Fraction(1, 1 << 99))
+
+
+def test_equal_counts_prove_that_nothing_is_revealed():
+    assert prove_pure(Fraction(1), Promise(Fraction(1)), "").epsilon == 0.0
+
+
+@given(RATIOS, st.fractions(Fraction(1, 1000), 20))
+def test_a_ratio_is_proven_exactly_if_it_lies_below_the_promise(ratio, epsilon):
+    try:
+        prove_pure(ratio, Promise(epsilon), "")
+    except ldp.PrivacyProofError:
+        assert ratio > exp(epsilon) * (1 - Fraction(1, 1 << 99))
+    else:
+        assert ratio <= exp(epsilon) * (1 + Fraction(1, 10**100))
+
+
+@given(st.integers(1, 20_000))
+@example(300)  # the float 0.3 lies below 3/10
+def test_a_proven_epsilon_is_neither_below_the_exact_loss_nor_above_what_was_asked(thousandths):
+    """Two points come within 2^-60 of e^ε: closer than ε as a decimal is to ε as a float."""
+    asked = thousandths / 1000
+    proof = ldp.TwoPoint(bounds=(0, 1), epsilon=asked).verify()
+    assert exp(Fraction(proof.epsilon)) >= proof.worst_ratio
+    assert proof.epsilon <= asked
+
+
+# ---- alias tables ---------------------------------------------------------------------------------
+
+
+@st.composite
+def rows(draw):
+    """Counts that sum to 2^64: zeros, one or several huge, any number of outputs."""
+    size = draw(st.integers(2, 40))
+    weight = st.one_of(st.just(0), st.integers(0, 5), st.integers(0, WORDS), st.just(1 << 63))
+    counts, left = [], WORDS
+    for _ in range(size - 1):
+        counts.append(min(left, draw(weight) >> draw(st.sampled_from([0, 3, 6, 40]))))
+        left -= counts[-1]
+    counts.append(left)
+    order = draw(st.permutations(range(size)))
+    return [counts[i] for i in order]
+
+
+def claimed(row):
+    """Return the counts that `recount` reads, as integers; a whole 2^64 shows as 0."""
+    return alias.recount(row).tolist()
+
+
+@given(rows())
+@example([WORDS - 1, 1])
+@example([1, *[0] * 30, WORDS - 1])
+@example([WORDS // 4] * 4)
+@example([0, WORDS])
+def test_recount_gives_back_the_counts_that_a_table_was_built_from(counts):
+    table = alias.build(counts)
+    assert claimed(table) == [n % WORDS for n in counts] + [0] * (table.size - len(counts))
+
+
+@given(rows())
+@example([WORDS - 1, 1])
+@example([WORDS // 4] * 4)
+@settings(deadline=None)
+def test_draw_maps_as_many_words_to_each_output_as_recount_claims(counts):
+    """Every column is probed at its first and last word and around its threshold; between those
+    words a comparison with one number cannot change its result.
+    """
+    table = alias.build(counts)
+    bits = alias.bits_of(table)
+    capacity = WORDS >> bits
+    total = [0] * table.size
+    for column, entry in enumerate(table.tolist()):
+        kept = min(entry >> bits, capacity)
+        places = sorted({p for p in (0, kept - 1, kept, kept + 1, capacity - 1) if 0 <= p < capacity})
+        words = np.array([column * capacity + p for p in places], dtype=np.uint64)
+        results = alias.draw(table, None, words).tolist()
+        ends = [*places[1:], capacity]
+        for place, end, result, following in zip(places, ends, results, [*results[1:], None], strict=True):
+            # A change may only happen right at a probe that follows its predecessor directly.
+            assert end - place == 1 or following in (result, None)
+            total[result] += end - place
+    assert [n % WORDS for n in total] == claimed(table)
+
+
+@given(rows(), st.integers(0, WORDS - 1))
+def test_draw_reads_the_row_that_it_is_told(counts, word):
+    other = [*counts[1:], counts[0]]
+    table = np.array([alias.build(counts), alias.build(other)])
+    for row in (0, 1):
+        start = np.array([row * table.shape[1]])
+        together = alias.draw(table, start, np.array([word], dtype=np.uint64))
+        alone = alias.draw(table[row], None, np.array([word], dtype=np.uint64))
+        assert together.tolist() == alone.tolist()
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [WORDS - 1],
+        [WORDS // 2, WORDS // 2 + 1],
+        [WORDS + 1, -1],
+        [0, 0],
+        [WORDS >> 18] * (1 << 18),
+    ],
+    ids=["short", "long", "negative", "empty", "too many"],
+)
+def test_a_table_is_only_built_from_counts_that_sum_to_all_words(counts):
+    with pytest.raises(ldp.PrivacyProofError):
+        alias.build(counts)
+
+
+def test_a_threshold_moved_by_one_changes_the_recount_by_one_word():
+    """The twin of the tests above: they would notice a single word."""
+    table = alias.build([WORDS // 3, WORDS // 3, WORDS - 2 * (WORDS // 3)])
+    before = claimed(table)
+    table[3] += np.uint64(4)  # column 3 exists only in the table; its alias gives one word up
+    assert claimed(table) != before
+
+
+# ---- worst cases over rows ------------------------------------------------------------------------
+
+SHORT = st.lists(st.integers(0, WORDS - 1), min_size=1, max_size=30)
+
+
+@given(SHORT, st.data())
+def test_sliding_gives_the_extremes_of_every_window(values, data):
+    width = data.draw(st.integers(1, len(values)))
+    array = np.array(values, dtype=np.uint64)
+    windows = [values[i : i + width] for i in range(len(values) - width + 1)]
+    assert _sliding(np.maximum, array, width).tolist() == [max(w) for w in windows]
+    assert _sliding(np.minimum, array, width).tolist() == [min(w) for w in windows]
+
+
+def hockey_stick(counts, shift, bound):
+    """Return Σ max(0, P(o) − bound·P(o − shift)), output by output, in fractions."""
+    here = dict(enumerate(counts))
+    there = {o + shift: n for o, n in here.items()}
+    gaps = (here.get(o, 0) - bound * there.get(o, 0) for o in {*here, *there})
+    return sum((max(Fraction(0), Fraction(gap)) for gap in gaps), Fraction(0)) / WORDS
+
+
+@given(
+    st.lists(st.one_of(st.just(0), st.integers(0, 9), st.integers(0, WORDS - 1)), min_size=1, max_size=20),
+    st.integers(1, 25),
+    st.fractions(Fraction(1, 1000), 20),
+)
+def test_hockey_stick_is_exact_for_any_counts(counts, shift, epsilon):
+    bound = exp_lower(epsilon)
+    got = _hockey_stick(np.array(counts, dtype=np.uint64), shift, bound)
+    assert got == hockey_stick(counts, shift, bound)
+
+
+@given(st.integers(1 << 50, 1 << 62), st.integers(-3, 3), st.fractions(Fraction(1, 1000), 1))
+def test_hockey_stick_is_exact_where_floats_cannot_tell_the_counts_apart(small, off, epsilon):
+    bound = exp_lower(epsilon)
+    counts = [math.floor(bound * small) + off, 7, small]
+    for way, shift in ((counts, 2), (counts[::-1], 2), (counts, 1)):
+        got = _hockey_stick(np.array(way, dtype=np.uint64), shift, bound)
+        assert got == hockey_stick(way, shift, bound)

@@ -1,0 +1,298 @@
+"""Secure words: never repeated, by threads, forks or copies; seeded words: repeatable, and loud."""
+
+import copy
+import hashlib
+import multiprocessing
+import os
+import pickle
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from scipy import stats
+
+import labeldp as ldp
+from helpers import FALSE_ALARM, seeded
+from labeldp import randomness
+from labeldp.randomness import CHUNK_BYTES, SecureWords, SeededWords, default_source, resolve_source
+
+CHUNK = CHUNK_BYTES // 8
+SIZES = [0, 1, 2, 3, 7, 1001, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5]
+PATIENCE = 60
+"""Seconds after which a child counts as deadlocked."""
+
+# A source that misbehaves repeats some of its words; one that behaves repeats one among n words with
+# probability n²/2^65, below 1e-8 for every n here. So "no common word" has a false-alarm rate below 1e-6.
+
+
+def draw(source, count=64):
+    words = np.zeros(count, dtype=np.uint64)
+    source.fill(words)
+    return words
+
+
+# ---- filling --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
+def test_fill_writes_the_whole_buffer_and_nothing_beside_it(make, size):
+    whole = np.zeros(size + 2, dtype=np.uint64)
+    make().fill(whole[1:-1])
+    assert whole[0] == whole[-1] == 0
+    assert np.count_nonzero(whole) == size  # a word is zero once in 2^64
+
+
+def test_successive_words_differ():
+    source = SecureWords()
+    words = np.concatenate([draw(source, n) for n in (1, 5, 100, 40_000)])
+    assert np.unique(words).size == words.size
+
+
+def test_two_sources_share_no_word():
+    assert np.intersect1d(draw(SecureWords(), 1000), draw(SecureWords(), 1000)).size == 0
+
+
+@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
+def test_a_buffer_with_gaps_is_filled_or_refused_but_never_left_as_it_was(make):
+    for buffer in (np.zeros((4, 8), dtype=np.uint64)[:, :4], np.zeros(8, dtype=np.uint64)[::2]):
+        try:
+            make().fill(buffer)
+        except ValueError:
+            continue
+        assert np.count_nonzero(buffer) == buffer.size
+
+
+# ---- processes ------------------------------------------------------------------------------------
+
+
+def _child(pipe, source):
+    pipe.send(draw(source if source is not None else default_source()))
+    pipe.close()
+
+
+def in_child(method, source):
+    """Return the words that a child process draws from ``source`` (None: its default)."""
+    context = multiprocessing.get_context(method)
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(theirs, source))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 on: forking with threads
+        child.start()
+    try:
+        assert ours.poll(PATIENCE), "the child is stuck"
+        words = ours.recv()
+        child.join(PATIENCE)
+        assert child.exitcode == 0
+    finally:
+        if child.is_alive():
+            child.kill()
+            child.join()
+    return words
+
+
+def assert_no_common_word(*parts):
+    words = np.concatenate(parts)
+    assert np.unique(words).size == words.size
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["own source", "default source"])
+def test_a_forked_child_never_repeats_its_parents_words(shared):
+    source = SecureWords() if shared else default_source()
+    before = draw(source)
+    children = [in_child("fork", source if shared else None) for _ in range(3)]
+    assert_no_common_word(before, draw(source), *children)
+
+
+def test_a_forked_copy_of_a_seeded_source_does_repeat_words():
+    """The twin of the test before: it would catch a source that survives a fork."""
+    source = seeded(1)
+    draw(source)
+    assert np.array_equal(in_child("fork", source), draw(source))
+
+
+def test_a_spawned_child_never_repeats_its_parents_words():
+    assert_no_common_word(draw(default_source()), in_child("spawn", None), draw(default_source()))
+
+
+def test_a_fork_while_another_thread_holds_the_lock_does_not_deadlock():
+    source = SecureWords()
+    before = draw(source)
+    held, release = threading.Event(), threading.Event()
+
+    def hold():
+        with source._lock:
+            held.set()
+            release.wait(PATIENCE)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(PATIENCE)
+    try:
+        words = in_child("fork", source)
+    finally:
+        release.set()
+        thread.join()
+    assert_no_common_word(before, words, draw(source))
+
+
+def test_forks_of_a_process_whose_threads_draw_words_share_no_word():
+    source, stop, drawn = SecureWords(), threading.Event(), []
+
+    def work():
+        while not stop.is_set():
+            drawn.append(draw(source, 1 << 14)[::32])  # of 64 words in a row, two are kept
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        children = [in_child("fork", source) for _ in range(8)]
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    words, counts = np.unique(np.concatenate(children), return_counts=True)
+    assert counts.max() == 1
+    assert not np.isin(words, np.concatenate(drawn)).any()
+
+
+def test_a_fork_that_python_does_not_see_still_changes_the_words(monkeypatch):
+    source = SecureWords()
+    before, stream = draw(source), source._stream
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    assert_no_common_word(before, draw(source))
+    assert source._stream is not stream
+
+
+# ---- threads, keys, copies ------------------------------------------------------------------------
+
+
+def test_threads_that_share_a_source_never_get_the_same_word():
+    source, start = SecureWords(), threading.Barrier(8)
+    parts: list[list[np.ndarray]] = [[] for _ in range(8)]
+
+    def work(mine):
+        start.wait(PATIENCE)
+        mine.extend(draw(source, 97) for _ in range(200))
+
+    threads = [threading.Thread(target=work, args=(part,)) for part in parts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert_no_common_word(*(words for part in parts for words in part))
+
+
+def test_each_thread_has_its_own_default_source():
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(default_source()))
+    thread.start()
+    thread.join()
+    assert default_source() is default_source()
+    assert seen[0] is not default_source()
+
+
+def test_a_key_serves_no_more_than_its_bytes_and_words_go_on(monkeypatch):
+    keys, written = [], []
+    make, write = randomness._keystream, randomness._write
+    monkeypatch.setattr(randomness, "REKEY_BYTES", 1 << 8)
+    monkeypatch.setattr(randomness, "_keystream", lambda *key: keys.append(key) or make(*key))
+    monkeypatch.setattr(
+        randomness, "_write", lambda s, t: written.append((len(keys), t.size)) or write(s, t)
+    )
+    source = SecureWords()
+    words = [draw(source, n) for n in (5, 32, 33, 1, 300, 7)]
+    assert_no_common_word(*words)
+    assert all(np.count_nonzero(part) == part.size for part in words)
+    assert len(set(keys)) == len(keys) > 10
+    assert max(sum(n for key, n in written if key == k) for k in range(1, len(keys) + 1)) <= 1 << 8
+
+
+@pytest.mark.parametrize(
+    "how", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"]
+)
+def test_a_secure_source_refuses_to_be_copied(how):
+    with pytest.raises(TypeError, match="make a new one"):
+        how(SecureWords())
+
+
+# ---- seeds ----------------------------------------------------------------------------------------
+
+
+def test_a_seeded_source_warns_and_is_no_secure_source():
+    with pytest.warns(ldp.InsecureRandomnessWarning, match="never for a release"):
+        source = SeededWords(1)
+    assert not isinstance(source, SecureWords)
+
+
+def test_a_seed_repeats_its_words_however_they_are_cut():
+    source = seeded(7)
+    cut = np.concatenate([draw(source, n) for n in (1, 2, 40_000, 3)])
+    assert np.array_equal(cut, draw(seeded(7), cut.size))
+    assert_no_common_word(draw(seeded(7)), draw(seeded(8)))
+
+
+@pytest.mark.parametrize("seed", [0, 1, -5, 1 << 80])
+def test_a_seeds_words_are_aes_256_ctr_under_the_hashed_seed(seed):
+    key = hashlib.sha256(f"labeldp insecure seed {seed}".encode()).digest()
+    aes = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+    expected = np.frombuffer(aes.update(bytes(8 * 70_001)), dtype="<u8")
+    assert np.array_equal(draw(seeded(seed), 70_001), expected)
+
+
+# ---- random_state ---------------------------------------------------------------------------------
+
+
+def test_random_state_none_means_secure_words():
+    assert type(resolve_source(None)) is SecureWords
+
+
+@pytest.mark.parametrize("seed", [3, np.int64(3), np.uint8(3)])
+def test_random_state_as_an_integer_is_a_seed_and_warns(seed):
+    with pytest.warns(ldp.InsecureRandomnessWarning):
+        source = resolve_source(seed)
+    assert np.array_equal(draw(source), draw(seeded(3)))
+
+
+def test_random_state_may_be_a_source():
+    source = seeded(1)
+    assert resolve_source(source) is source
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        *(True, False, np.True_, 1.0, np.float64(1), "1", np.str_("1"), b"1", [1], (1,), {}),
+        *(np.arange(3), np.ma.array([1]), np.random.default_rng(1), np.random.RandomState(1)),
+    ],
+    ids=lambda state: type(state).__name__,
+)
+def test_random_state_of_any_other_kind_is_refused(state):
+    with pytest.raises(ldp.ParameterError, match="random_state must be None"):
+        resolve_source(state)
+
+
+# ---- statistics -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(11)], ids=["secure", "seeded"])
+def test_bits_and_bytes_of_words_are_uniform(make):
+    """False alarm 1e-6 over 64 bit positions and one χ²; finds a bit that is off by 0.4 % or more."""
+    words = draw(make(), 1 << 20)
+    for bit in range(64):
+        ones = int(np.count_nonzero(words >> np.uint64(bit) & np.uint64(1)))
+        assert stats.binomtest(ones, words.size).pvalue > FALSE_ALARM / 65
+    tally = np.bincount(words.view(np.uint8), minlength=256)
+    assert stats.chisquare(tally).pvalue > FALSE_ALARM / 65
+
+
+def test_a_stuck_bit_would_be_noticed():
+    words = draw(seeded(12), 1 << 20)
+    stuck = words.copy()
+    stuck[: words.size // 100] |= np.uint64(1)  # one word in a hundred has its last bit set
+    for sample, uniform in ((words, True), (stuck, False)):
+        ones = int(np.count_nonzero(sample & np.uint64(1)))
+        assert bool(stats.binomtest(ones, sample.size).pvalue > FALSE_ALARM / 65) is uniform
