@@ -15,6 +15,7 @@ dtype('int64')
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from labeldp.errors import ParameterError
 from labeldp.randomness import WordSource
 
-__all__ = ["DiscreteGaussian", "DiscreteLaplace"]
+__all__ = ["DiscreteGaussian", "DiscreteLaplace", "LatticeNorm"]
 
 _BATCH = 1 << 10
 
@@ -70,6 +71,55 @@ class _Coins:
             k += 1
         return k % 2 == 1
 
+    def exp_minus_root(self, square: int, scale: Fraction, less: Fraction) -> bool:
+        """Return True with probability e^(−γ), γ = √square/scale − less ≥ 0, exactly.
+
+        γ may be irrational: it is bracketed, more and more closely, until every comparison is decided.
+        """
+        whole = _root_bounds(square, 16)[0] / scale - less
+        steps = max(0, int(whole))  # e^(−steps) first, then what is left of γ, between 0 and 2
+        for _ in range(steps):
+            if not self._exp_minus_up_to_one(1, 1):
+                return False
+
+        def bracket(bits: int) -> tuple[Fraction, Fraction]:
+            low, high = ((root / scale - less - steps) / 2 for root in _root_bounds(square, bits))
+            return max(low, Fraction(0)), max(high, Fraction(0))
+
+        # e^(−γ) as two coins of e^(−γ/2), with γ/2 below 1.
+        return all(self._exp_minus_bracketed(bracket) for _ in range(2))
+
+    def _exp_minus_bracketed(self, bracket: Callable[[int], tuple[Fraction, Fraction]]) -> bool:
+        k = 1
+        while self._below_bracketed(bracket, k):
+            k += 1
+        return k % 2 == 1
+
+    def _below_bracketed(self, bracket: Callable[[int], tuple[Fraction, Fraction]], k: int) -> bool:
+        """Return whether a uniform real number, drawn bit by bit, is below γ/k."""
+        bits, drawn = 0, 0
+        while True:
+            drawn = (drawn << 64) | self._word()
+            bits += 64
+            low, high = bracket(bits + 32)
+            if Fraction(drawn + 1, 1 << bits) <= low / k:
+                return True
+            if Fraction(drawn, 1 << bits) >= high / k:
+                return False
+
+    def norm_noise(self, scale: Fraction, size: int) -> list[int]:
+        """Return an integer vector x with probability in proportion to e^(−‖x‖₂/scale).
+
+        Independent Laplace draws of scale · √size are kept with probability
+        e^(−(‖x‖₂/scale − ‖x‖₁/(scale·√size))), which is at most 1 since ‖x‖₁ ≤ √size · ‖x‖₂.
+        """
+        wide = scale * _root_bounds(size, 32)[1]
+        while True:
+            x = [self.laplace(wide) for _ in range(size)]
+            square, total = sum(v * v for v in x), sum(abs(v) for v in x)
+            if self.exp_minus_root(square, scale, total / wide):
+                return x
+
     def laplace(self, scale: Fraction) -> int:
         """Return an integer x with probability in proportion to e^(−|x|/scale)."""
         t, s = scale.numerator, scale.denominator
@@ -93,6 +143,12 @@ class _Coins:
             excess = (abs(y) - variance / t) ** 2 / (2 * variance)
             if self.exp_minus(excess.numerator, excess.denominator):
                 return y
+
+
+def _root_bounds(square: int, bits: int) -> tuple[Fraction, Fraction]:
+    """Return two fractions around √square, 2^(−bits) apart."""
+    root = isqrt(square << (2 * bits))
+    return Fraction(root, 1 << bits), Fraction(root + 1, 1 << bits)
 
 
 def _positive(value: Fraction, name: str) -> None:
@@ -163,3 +219,35 @@ class DiscreteGaussian:
         """Return ``size`` independent draws."""
         coins = _Coins(source)
         return np.array([coins.gaussian(self.sigma_squared) for _ in range(size)], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class LatticeNorm:
+    """K-norm noise on integer vectors: P(x) ∝ e^(−‖x‖₂/scale).
+
+    Added to an integer vector that a change of one label moves by at most Δ in Euclidean length, it keeps
+    ε = Δ/scale, exactly, with far less noise in several dimensions than Laplace noise in each.
+
+    Parameters
+    ----------
+    scale : Fraction
+    """
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self.scale, "scale")
+
+    @classmethod
+    def calibrated(cls, *, squared_sensitivity: int, epsilon: Fraction) -> LatticeNorm:
+        """Return the noise for a statistic whose squared Euclidean sensitivity is an integer."""
+        _positive(epsilon, "epsilon")
+        return cls(_root_bounds(squared_sensitivity, 32)[1] / epsilon)
+
+    def variance(self, size: int) -> float:
+        """Return the variance of one coordinate, for a scale well above 1."""
+        return (size + 1) * float(self.scale) ** 2
+
+    def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
+        """Return one vector of ``size`` coordinates."""
+        return np.array(_Coins(source).norm_noise(self.scale, size), dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Speed and memory, measured beside other libraries."""
