@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from labeldp.errors import LabelError, ParameterError
 
-__all__ = ["as_bounds", "as_delta", "as_epsilon", "as_fraction", "as_labels", "as_positive", "float_below"]
+__all__ = [
+    "as_bounds",
+    "as_delta",
+    "as_epsilon",
+    "as_fraction",
+    "as_labels",
+    "as_number",
+    "as_positive",
+    "float_below",
+]
 
 EPSILON_RANGE = (0.001, 20.0)
 """The budgets that every mechanism supports, with a proof within 0.1 % of what was asked."""
@@ -39,10 +48,14 @@ def float_below(value: Fraction) -> float:
     return number
 
 
-def _as_float(value: object, name: str) -> float:
+def as_number(value: object, name: str) -> float:
+    """Return a real number as a float; text, booleans and NaN are refused."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real | np.number):
         raise ParameterError(f"{name} must be a number, got {type(value).__name__}")
-    number = float(value)
+    try:
+        number = float(value)
+    except (OverflowError, TypeError):
+        raise ParameterError(f"{name} must be a number that fits a float") from None
     if math.isnan(number):
         raise ParameterError(f"{name} must be a number, got NaN")
     return number
@@ -50,7 +63,7 @@ def _as_float(value: object, name: str) -> float:
 
 def as_epsilon(value: object) -> float:
     """Return a usable ε or say why it is not one."""
-    epsilon = _as_float(value, "epsilon")
+    epsilon = as_number(value, "epsilon")
     if epsilon == math.inf:
         raise ParameterError(
             "epsilon=inf is no privacy at all. If you mean to release the labels as they are, say so "
@@ -69,7 +82,7 @@ def as_epsilon(value: object) -> float:
 
 def as_delta(value: object, *, smallest: float) -> float:
     """Return a usable δ for a mechanism that needs at least ``smallest``."""
-    delta = _as_float(value, "delta")
+    delta = as_number(value, "delta")
     if not 0 <= delta < 1:
         raise ParameterError(f"delta must lie in [0, 1), got {delta}")
     if delta < smallest:
@@ -82,7 +95,7 @@ def as_delta(value: object, *, smallest: float) -> float:
 
 def as_positive(value: object, name: str) -> float:
     """Return a positive finite number or say why it is not one."""
-    number = _as_float(value, name)
+    number = as_number(value, name)
     if not 0 < number < math.inf:
         raise ParameterError(f"{name} must be positive and finite, got {number}")
     return number
@@ -97,7 +110,7 @@ def as_bounds(value: Any, name: str = "bounds") -> tuple[float, float]:
             f"{name} must be a pair (lo, hi) that is known without looking at the labels; bounds read "
             "off the data would reveal its extremes"
         ) from None
-    low, high = _as_float(first, f"{name}[0]"), _as_float(second, f"{name}[1]")
+    low, high = as_number(first, f"{name}[0]"), as_number(second, f"{name}[1]")
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ParameterError(f"{name} must be finite, got ({low}, {high})")
     if low >= high:

@@ -23,11 +23,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
-from labeldp._checks import as_fraction
+from labeldp._checks import as_fraction, as_number
 from labeldp.channels.proof import exp_upper
-from labeldp.errors import BudgetError, ParameterError
+from labeldp.errors import BudgetError, LedgerError, ParameterError
 
 __all__ = ["Budget", "Charge", "Ledger", "group_budget"]
 
@@ -94,26 +95,28 @@ class Budget:
 def _exact(value: Any, name: str) -> Fraction:
     if isinstance(value, Fraction):
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        try:
-            value = float(value)
-        except (TypeError, ValueError):
-            raise ParameterError(f"{name} must be a number, got {type(value).__name__}") from None
-    if not math.isfinite(value):
-        raise ParameterError(f"{name} must be finite, got {value}")
-    return as_fraction(value)
+    number = as_number(value, name)
+    if not math.isfinite(number):
+        raise ParameterError(f"{name} must be finite, got {number}")
+    return as_fraction(number)
 
 
 def group_budget(budget: Budget, rows_per_person: int) -> Budget:
     """Return what a person with this many rows is exposed to: k·ε, and k·e^((k−1)ε)·δ."""
-    k = rows_per_person
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ParameterError(f"rows_per_person must be a whole number, 1 or more, got {k!r}")
+    if (
+        isinstance(rows_per_person, bool)
+        or not isinstance(rows_per_person, Integral)
+        or rows_per_person < 1
+    ):
+        raise ParameterError(f"rows_per_person must be a whole number, 1 or more, got {rows_per_person!r}")
+    k = int(rows_per_person)
     if budget.exact_epsilon is None or k == 1:
         return budget
     delta = budget.exact_delta
     if delta:
-        delta = min(Fraction(1), k * exp_upper((k - 1) * budget.exact_epsilon) * delta)
+        grown = (k - 1) * budget.exact_epsilon
+        hopeless = float(grown) > -math.log(delta)
+        delta = Fraction(1) if hopeless else min(Fraction(1), k * exp_upper(grown) * delta)
     return Budget(k * budget.exact_epsilon, delta)
 
 
@@ -130,7 +133,7 @@ class Charge:
     when : str
         Time of the charge, UTC.
     mechanism : str or None
-        Checksum of the mechanism's card, once it is known.
+        Fingerprint of the mechanism's channel, once it is known.
     rows_per_person : int
         How many rows one person may have; the cost above is for all of them.
     """
@@ -246,6 +249,8 @@ class Ledger:
     def describe(self, place: int, mechanism: str) -> None:
         """Note which mechanism a charge was for, where that was decided after charging."""
         with self._lock:
+            if not 0 <= place < len(self._charges):
+                raise LedgerError(f"the ledger has no charge {place}")
             self._charges[place] = dataclasses.replace(self._charges[place], mechanism=mechanism)
 
     # ---- a ledger is one thing ----------------------------------------------------------------

@@ -1,8 +1,9 @@
 """A ledger in a file: one JSON line a record, chained by hashes, locked, and flushed before release.
 
-Records are only ever appended. Each carries the hash of the one before, so that a changed, removed or
-swapped line is found. A line without its end was being written when the machine stopped; the release it
-would have paid for never happened, so it is dropped. Anything else that does not fit is refused, never
+Records are only ever appended. Each carries the hash of the one before, so that a line that was changed,
+swapped, or removed from the middle is found; lines cut off at the end, or an old copy put back, cannot be
+found by any file alone. A record without its end was being written when the machine stopped; the release
+it would have paid for never happened, so it is dropped. Anything else that does not fit is refused, never
 repaired.
 """
 
@@ -12,8 +13,10 @@ import fcntl
 import hashlib
 import json
 import os
+import secrets
+import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import Any
 
@@ -28,22 +31,21 @@ SCHEMA = "labeldp.ledger/1"
 class FileLedger(Ledger):
     """See `Ledger.open`."""
 
-    def __init__(self, path: str, limit: Budget | None = None) -> None:
+    def __init__(self, path: str, limit: Budget | None = None, *, create: bool = True) -> None:
         super().__init__(limit)
         self._path = os.path.abspath(path)
-        with self._locked(os.O_RDWR | os.O_CREAT) as (handle, records, last):
-            if records:
-                on_file = _budget(records[0]["limit"])
-                if limit is not None and limit != on_file:
-                    raise LedgerError(
-                        f"the ledger {self._path} has the limit {on_file}, not {limit}: open it without "
-                        "limit, or start another file"
-                    )
-                self._limit = on_file
-            else:
-                header = {"schema": SCHEMA, "limit": _plain(limit)}
-                _append(handle, [header], last)
-                _flush_folder(self._path)
+        self._id: str | None = None
+        if create and not os.path.lexists(self._path):
+            _create(self._path, limit)
+        with self._locked(os.O_RDWR) as (_, records, _last):
+            self._id = records[0]["id"]
+            on_file = _budget(records[0]["limit"])
+        if limit is not None and limit != on_file:
+            raise LedgerError(
+                f"the ledger {self._path} has the limit {on_file}, not {limit}: open it without limit, or "
+                "start another file"
+            )
+        self._limit = on_file
 
     @property
     def path(self) -> str:
@@ -61,59 +63,120 @@ class FileLedger(Ledger):
         with self._locked(os.O_RDWR) as (handle, records, last):
             spent = _charges(records)
             refuse_overspend(self._limit, spent, charges)
-            entry = {"charges": [_record(charge) for charge in charges]}
-            _append(handle, [entry], last)
+            _append(handle, {"charges": [_record(charge) for charge in charges]}, last)
             return range(len(spent), len(spent) + len(charges))
 
     def describe(self, place: int, mechanism: str) -> None:
         """Note which mechanism a charge was for."""
-        with self._locked(os.O_RDWR) as (handle, _, last):
-            _append(handle, [{"describes": place, "mechanism": mechanism}], last)
+        with self._locked(os.O_RDWR) as (handle, records, last):
+            if not 0 <= place < len(_charges(records)):
+                raise LedgerError(f"the ledger {self._path} has no charge {place}")
+            _append(handle, {"describes": place, "mechanism": mechanism}, last)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FileLedger, (self._path,)
+        return _reopen, (self._path,)
 
     @contextmanager
     def _locked(self, flags: int) -> Iterator[tuple[int, list[dict[str, Any]], str]]:
         """Yield an open file, its records and the last hash, while no other process may write."""
         with self._lock:
-            write = flags & os.O_RDWR
+            handle = _open(self._path, flags)
             try:
-                handle = os.open(self._path, flags | os.O_CLOEXEC, 0o600)
-            except OSError as error:
-                raise LedgerError(f"cannot open the ledger {self._path}: {error.strerror}") from None
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX if write else fcntl.LOCK_SH)
-                records, last, length = _read(handle, self._path)
-                if not records and not flags & os.O_CREAT:
-                    raise LedgerError(f"the ledger {self._path} is empty: it was removed or cut off")
-                if write and length != os.fstat(handle).st_size:
-                    os.ftruncate(handle, length)
+                fcntl.flock(handle, fcntl.LOCK_EX if flags & os.O_RDWR else fcntl.LOCK_SH)
+                if os.fstat(handle).st_nlink == 0:
+                    raise LedgerError(f"the ledger {self._path} was removed")
+                records, last, tail = _read(handle, self._path)
+                if self._id not in (None, records[0]["id"]):
+                    raise LedgerError(f"another ledger was put in the place of {self._path}")
+                if flags & os.O_RDWR:
+                    _mend_tail(handle, tail)
                 yield handle, records, last
             finally:
+                fcntl.flock(handle, fcntl.LOCK_UN)  # a forked child may hold the file open
                 os.close(handle)
 
 
-def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], str, int]:
-    """Return the records, the last hash, and the length of the file up to its last whole line."""
+def _reopen(path: str) -> FileLedger:
+    return FileLedger(path, create=False)
+
+
+def _open(path: str, flags: int) -> int:
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise LedgerError(f"the ledger {path} is not a file")
+        return os.open(path, flags | os.O_CLOEXEC)
+    except OSError as error:
+        raise LedgerError(f"cannot open the ledger {path}: {error.strerror}") from None
+
+
+def _create(path: str, limit: Budget | None) -> None:
+    """Make a ledger file appear whole, unless another process was faster."""
+    header = {"schema": SCHEMA, "limit": _plain(limit), "id": secrets.token_hex(16)}
+    draft = f"{path}.{header['id']}"
+    try:
+        handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise LedgerError(f"cannot make the ledger {path}: {error.strerror}") from None
+    try:
+        _append(handle, header, "")
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+    finally:
+        os.close(handle)
+        os.unlink(draft)
+
+
+def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], str, bytes]:
+    """Return the records, the last hash, and what follows the last whole line."""
     with os.fdopen(os.dup(handle), "rb") as stream:
         stream.seek(0)
-        data = stream.read()
-    length = data.rfind(b"\n") + 1
+        *lines, tail = stream.read().split(b"\n")
     records: list[dict[str, Any]] = []
     last = ""
-    for number, line in enumerate(data[:length].splitlines(), start=1):
-        record = _parse(line)
-        if record is None or record.pop("hash", None) != _hash(record, last):
+    for line in lines:
+        record = _checked(line, last)
+        if record is None or (not records and record.get("schema") != SCHEMA):
             raise LedgerError(
-                f"line {number} of the ledger {path} is damaged or was changed: it is not used, and not "
-                "repaired. Restore it from a backup, or treat its whole limit as spent"
+                f"line {len(records) + 1} of {path} is no ledger's, is damaged or was changed: the file is "
+                "not used, and not repaired. Treat its whole limit as spent, or start another ledger"
             )
-        if number == 1 and record.get("schema") != SCHEMA:
-            raise LedgerError(f"{path} is not a ledger of this version of labeldp")
         last = _hash(record, last)
         records.append(record)
-    return records, last, length
+    if not records:
+        raise LedgerError(f"{path} is empty, or not a ledger")
+    whole = _checked(tail, last)
+    if whole is not None:  # only its line's end was lost: it counts
+        return [*records, whole], _hash(whole, last), tail
+    if tail and _checked(tail[:-1], last) is not None:
+        raise LedgerError(f"the end of the ledger {path} was changed: it is not used, and not repaired")
+    return records, last, tail
+
+
+def _mend_tail(handle: int, tail: bytes) -> None:
+    """End a whole last record with its line's end; drop one that was never finished."""
+    if not tail:
+        return
+    end = os.lseek(handle, 0, os.SEEK_END)
+    if _parse(tail) is None:
+        os.ftruncate(handle, end - len(tail))
+    else:
+        os.write(handle, b"\n")
+
+
+def _checked(line: bytes, last: str) -> dict[str, Any] | None:
+    """Return the record of a line that is, to the byte, what would have been written."""
+    record = _parse(line)
+    if record is None or record.pop("hash", None) is None:
+        return None
+    return record if _line(record, last) == line + b"\n" else None
+
+
+def _line(record: dict[str, Any], last: str) -> bytes:
+    content = {**record, "hash": _hash(record, last)}
+    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
@@ -129,28 +192,17 @@ def _hash(record: dict[str, Any], last: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _append(handle: int, records: list[dict[str, Any]], last: str) -> None:
-    """Write whole lines at the end and wait until they are on the disk."""
-    for record in records:
-        last = _hash(record, last)
-        line = json.dumps({**record, "hash": last}, sort_keys=True, separators=(",", ":")) + "\n"
-        data = line.encode()
-        end = os.lseek(handle, 0, os.SEEK_END)
-        try:
-            while data:
-                data = data[os.write(handle, data) :]
-            os.fsync(handle)
-        except OSError as error:
-            os.ftruncate(handle, end)
-            raise LedgerError(f"the ledger cannot be written: {error.strerror}") from None
-
-
-def _flush_folder(path: str) -> None:
-    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+def _append(handle: int, record: dict[str, Any], last: str) -> None:
+    """Write a whole line at the end and wait until it is on the disk."""
+    data = _line(record, last)
+    end = os.lseek(handle, 0, os.SEEK_END)
     try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        while data:
+            data = data[os.write(handle, data) :]
+        os.fsync(handle)
+    except OSError as error:
+        os.ftruncate(handle, end)
+        raise LedgerError(f"the ledger cannot be written: {error.strerror}") from None
 
 
 def _plain(budget: Budget | None) -> list[str | None] | None:

@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp import cards
-from labeldp._checks import as_bounds, as_epsilon, as_fraction, as_labels, as_positive
+from labeldp._checks import (
+    as_bounds,
+    as_epsilon,
+    as_fraction,
+    as_labels,
+    as_number,
+    as_positive,
+    float_below,
+)
 from labeldp.choice import NEEDS_PRIOR, design
 from labeldp.errors import LabelError, ParameterError
 from labeldp.histogram import Histogram
@@ -196,7 +204,7 @@ def privatize(
     delta : float
         For ``mechanism="gaussian"`` only.
     ledger : Ledger, optional
-        Is asked before any label is read, and keeps the charges.
+        Is asked after validation and before any label is used, and keeps the charges.
     rows_per_person : int
         How many rows one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
@@ -233,6 +241,7 @@ def privatize(
         trust=trust,
         method=method,
     )
+    ready = plan.designs_without_labels(limits)  # what fails here costs nothing
     places = ledger.charge_all(plan.charges(rows_per_person))
 
     out = np.empty(array.shape, dtype=np.float64)
@@ -240,13 +249,14 @@ def privatize(
     targets = out.reshape(len(array), -1).T
     for number, (column, pair, target) in enumerate(zip(columns, limits, targets, strict=True)):
         known = plan.prior_for(column, pair, source)
-        chosen = plan.design(known, pair)
+        chosen = ready[number] if ready else plan.design(known, pair)
         with np.errstate(all="ignore"):
             chosen.channel.sample(column, source, target)
         ledger.describe(places[number], fingerprint(chosen.channel))
         mechanisms.append(chosen)
         priors.append(known)
-    spent = tuple(ledger.charges[place] for place in places)
+    charges = ledger.charges
+    spent = tuple(charges[place] for place in places)
     return Release(out, tuple(mechanisms), tuple(priors), ledger, spent, limits, trust)
 
 
@@ -273,7 +283,7 @@ class _Plan:
     mechanism: str
     prior: Histogram | None
     zeta: float | None
-    delta: float
+    delta: Fraction
     trust: str
     method: str | None
 
@@ -307,7 +317,7 @@ class _Plan:
         if prior is not None and epsilon_prior:
             raise ParameterError("give a known prior, or a budget to estimate one, not both")
         if epsilon_prior is not None:
-            part = as_fraction(epsilon_prior) / columns
+            part = as_fraction(as_number(epsilon_prior, "epsilon_prior")) / columns
             if not 0 <= part < total:
                 raise ParameterError("epsilon_prior must lie in [0, epsilon)")
         elif prior is not None or not NEEDS_PRIOR[mechanism]:
@@ -325,7 +335,7 @@ class _Plan:
             mechanism=mechanism,
             prior=prior,
             zeta=zeta,
-            delta=delta / columns,
+            delta=as_fraction(delta) / columns,
             **rest,
         )
 
@@ -337,7 +347,7 @@ class _Plan:
             return new_charge(name, budget, rows_per_person=rows_per_person)
 
         columns = range(self.columns)
-        labels = Budget(self.for_labels, as_fraction(self.delta))
+        labels = Budget(self.for_labels, self.delta)
         made = [charge("labels", column, labels) for column in columns]
         if self.for_prior:
             cost = Budget(self.for_prior)
@@ -353,6 +363,12 @@ class _Plan:
         method = self.method or ("adaptive" if self.trust == "curator" else None)
         return histogram_from(labels, self.for_prior, bounds, source, trust=self.trust, method=method)
 
+    def designs_without_labels(self, bounds: Sequence[tuple[float, float]]) -> list[Mechanism]:
+        """Return the mechanisms, where they depend on no private prior."""
+        if self.for_prior:
+            return []
+        return [self.design(self.prior, pair) for pair in bounds]
+
     def design(self, prior: Histogram | None, bounds: tuple[float, float]) -> Mechanism:
         """Return the mechanism for a column."""
         return design(
@@ -360,7 +376,7 @@ class _Plan:
             prior,
             bounds=bounds,
             epsilon=self.for_labels,
-            delta=self.delta,
+            delta=float_below(self.delta),
             zeta=self.zeta,
             rows=self.rows,
         )

@@ -24,8 +24,8 @@ class Channel(Protocol):
     """What every channel can do; labels are finite 1-D arrays."""
 
     @property
-    def promise(self) -> Promise:
-        """The (ε, δ) that the counts are held to."""
+    def promise(self) -> Promise | None:
+        """The (ε, δ) that the counts are held to; None if there is no privacy."""
 
     def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
         """Randomise ``labels`` into ``out``."""

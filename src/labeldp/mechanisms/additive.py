@@ -36,11 +36,12 @@ def periodic_channel(low: float, high: float, epsilon: float, period: Period) ->
     promise = Promise.of(epsilon)
     ranges = max(2.0, 1 + REACH / epsilon)
     steps = max(1, min(STEPS, int((TABLE - 2) / (2 * ranges))))
-    while True:
-        channel = _channel(low, high, steps, ranges, promise, period)
-        if channel.unbiased or steps < 64:
-            return channel
+    finest = _channel(low, high, steps, ranges, promise, period)
+    channel = finest
+    while not channel.unbiased and steps >= 64:
         steps //= 2  # fewer cells have more words each, so the noise can be cut farther out
+        channel = _channel(low, high, steps, ranges, promise, period)
+    return channel if channel.unbiased else finest
 
 
 def _channel(

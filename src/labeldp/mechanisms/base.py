@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -11,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp import cards
-from labeldp._checks import as_labels
+from labeldp._checks import as_fraction, as_labels
 from labeldp.channels import Channel, Proof
-from labeldp.errors import CardError, LabelDPError, ParameterError
+from labeldp.errors import CardError, LabelDPError, ParameterError, PrivacyProofError
 from labeldp.randomness import WordSource, resolve_source
 
 __all__ = ["Mechanism", "fingerprint", "load_mechanism"]
@@ -38,7 +39,10 @@ class Mechanism(ABC):
         """Check the parameters and return the channel."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "channel", self._build())
+        channel = self._build()
+        if channel.promise is not None and channel.promise.epsilon > as_fraction(self.epsilon):
+            raise PrivacyProofError("the channel promises less privacy than the mechanism")
+        object.__setattr__(self, "channel", channel)
 
     def _set(self, **fields: object) -> None:
         """Store checked parameters of a frozen instance, from within ``_build``."""
@@ -162,7 +166,7 @@ class Mechanism(ABC):
                 "mechanism": self.name,
                 "parameters": self.parameters(),
                 "channel": fingerprint(self.channel),
-                "proof": {"epsilon": proof.epsilon, "delta": proof.delta},
+                "proof": _proof_data(proof),
             }
         )
 
@@ -215,7 +219,7 @@ def load_mechanism(text: str) -> Any:
     if fingerprint(mechanism.channel) != content["channel"]:
         raise CardError("the card's counts cannot be rebuilt from its parameters")
     proof = mechanism.verify()
-    if content["proof"] != {"epsilon": proof.epsilon, "delta": proof.delta}:
+    if content["proof"] != _proof_data(proof):
         raise CardError("the card claims another proof than its counts give")
     return mechanism
 
@@ -232,6 +236,11 @@ def fingerprint(channel: Channel) -> str:
         else:
             digest.update(f"{field.name}={value!r};".encode())
     return "sha256:" + digest.hexdigest()
+
+
+def _proof_data(proof: Proof) -> dict[str, Any]:
+    infinite = math.isinf(proof.epsilon)
+    return {"epsilon": "infinite" if infinite else proof.epsilon, "delta": proof.delta}
 
 
 def _on_labels(function: Any, labels: ArrayLike) -> NDArray[np.float64]:

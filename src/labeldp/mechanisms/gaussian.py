@@ -16,7 +16,7 @@ from labeldp._checks import as_bounds, as_delta, as_epsilon, as_positive
 from labeldp.cards import register
 from labeldp.channels import Promise, ShiftChannel
 from labeldp.channels.proof import exp_lower
-from labeldp.errors import PrivacyProofError
+from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.additive import SCALE, counts_from_weights
 from labeldp.mechanisms.base import Mechanism, channel_field
@@ -26,6 +26,9 @@ __all__ = ["Gaussian", "analytic_sigma"]
 
 SMALLEST_DELTA = 1e-10
 """Below, a 64-bit word cannot show δ to 0.1 %."""
+
+SMALLEST_SIGMA, LARGEST_SIGMA = 0.01, 6500.0
+"""Deviations, in label ranges, beyond which no supported budget is met, or no table is large enough."""
 
 TABLE = 1 << 15
 STEPS = 1 << 8
@@ -92,13 +95,21 @@ class Gaussian(Mechanism):
         delta = as_delta(self.delta, smallest=SMALLEST_DELTA)
         self._set(bounds=(low, high), epsilon=epsilon, delta=delta)
         if self.sigma is not None:
-            return self._with_sigma(as_positive(self.sigma, "sigma"))
-        for slack in (2e-5, 1e-4, 4e-4):  # counts are integers: the proof may miss δ by a hair
+            sigma = as_positive(self.sigma, "sigma")
+            if not SMALLEST_SIGMA <= sigma / (high - low) <= LARGEST_SIGMA:
+                raise ParameterError(
+                    f"sigma must lie between {SMALLEST_SIGMA} and {LARGEST_SIGMA} label ranges, got {sigma}"
+                )
+            return self._with_sigma(sigma)
+        for slack in (2e-5, 1e-4, 4e-4, 9e-4):  # counts are integers: the proof may miss δ by a hair
             try:
                 return self._with_sigma(_calibrate(epsilon, delta * (1 - slack)) * (high - low))
             except PrivacyProofError:
                 continue
-        return self._with_sigma(_calibrate(epsilon, delta * (1 - 9e-4)) * (high - low))
+        raise ParameterError(
+            f"delta={delta} is too small to be proven with 64-bit words at epsilon={epsilon}: raise delta, "
+            "or lower epsilon"
+        )
 
     def _with_sigma(self, sigma: float) -> ShiftChannel:
         low, high = self.bounds

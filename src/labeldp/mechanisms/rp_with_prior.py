@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, Self
 
 import numpy as np
@@ -21,8 +22,8 @@ from labeldp.mechanisms.clipping import best_interval
 
 __all__ = ["RPWithPrior", "window_noise"]
 
-FEWEST = 1 << 10
-"""A window, and its way across the range, must be this many cells, so that ζ is met to 0.1 %."""
+FEWEST = 1 << 12
+"""A window, and its way across the range, have at least this many cells, so that ζ and ε are met."""
 
 
 @register("rp")
@@ -145,32 +146,36 @@ def window_noise(epsilon: float, q: NDArray[np.float64]) -> tuple[NDArray[np.flo
 def _counts(width: float, zeta: float, promise: Promise) -> tuple[int, int, int, int]:
     """Return cells, window, background and extra whose ratio is just below e^ε.
 
-    The background is a power of two, so that a background cell is a shift of the word. With b such
-    bits, extra = ⌊(e^ε − 1)2^b⌋ loses less than 2^(−14) of ε; the number of cells then follows from
-    cells · 2^b + window · extra ≥ 2^64.
+    The background is a power of two, so that a background cell is a shift of the word. With g of its words
+    and c = ⌊(e^ε − 1)g⌋, a window of m cells that moves by m/(2ζ/width) cells uses up all words if
+    m(c + g(1 + width/2ζ)) = 2^64. The number of cells follows, and extra is what is left for each.
     """
-    ratio = 2 * (zeta / width)
-    share, rest = ratio / (1 + ratio), 1 / (1 + ratio)  # the window's part of the range, and its way
     gain = exp_lower(promise.epsilon) - 1
-    background_share = 1 / (1 + share * float(gain))
+    ratio = Fraction(2 * (zeta / width)) if 0 < zeta / width < math.inf else Fraction(0)
+    if not Fraction(1, 1 << 60) < ratio < 1 << 60:
+        raise _no_window(width, zeta, promise, small=ratio < 1)
+    share, rest = ratio / (1 + ratio), 1 / (1 + ratio)  # the window's part of the range, and its way
     least_bits = max(1, math.ceil(14 - math.log2(gain)))
     # 2^32 cells, or more where the window or its way across the range would be only a few cells.
-    wish = min(50, max(32, math.ceil(20 - math.log2(max(min(share, rest), 2.0**-44)))))
-    bits = max(least_bits, math.floor(64 - wish + math.log2(background_share)))
-    extra = math.floor(gain * (1 << bits))
-    ideal = share * background_share * 2.0 ** (64 - bits)
-    if share * gain < 1:
-        window = max(1, round(ideal))
-        cells = -((window * extra - WORDS) >> bits)
-    else:  # a window cell outweighs all background: one more or less would move the number of cells much
+    wish = min(50, max(32, math.ceil(20 - math.log2(min(share, rest)))))
+    bits = max(least_bits, math.floor(64 - wish - math.log2(1 + share * gain)))
+    background = 1 << bits
+    most = math.floor(gain * background)
+    ideal = WORDS / (most + background * (1 + 1 / ratio))
+    if share * gain < 1:  # round the window; a cell more or less matters little to ε
+        window = round(ideal)
+        cells = -((window * most - WORDS) >> bits)
+    else:  # a window cell outweighs all background: round the cells
         window = math.ceil(ideal)
-        while window * extra + (window + round(window / ratio) << bits) < WORDS:
-            window += 1
         cells = window + round(window / ratio)
-        extra = -(-(WORDS - (cells << bits)) // window)
-    if min(window, cells - window) < FEWEST:
-        raise ParameterError(
-            f"zeta={zeta} is too {'small' if window < FEWEST else 'large'} for an interval {width} wide at "
-            f"epsilon={float(promise.epsilon)}: give one closer to the width of the interval"
-        )
-    return cells, window, 1 << bits, extra
+        cells += max(0, -((window * most + cells * background - WORDS) >> bits))
+    if min(gain, Fraction(1)) * window < FEWEST or cells - window < FEWEST:
+        raise _no_window(width, zeta, promise, small=ratio < 1)
+    return cells, window, background, -(-(WORDS - cells * background) // window)
+
+
+def _no_window(width: float, zeta: float, promise: Promise, *, small: bool) -> ParameterError:
+    return ParameterError(
+        f"zeta={zeta} is too {'small' if small else 'large'} for an interval {width} wide at "
+        f"epsilon={float(promise.epsilon)}: give one closer to the width of the interval"
+    )

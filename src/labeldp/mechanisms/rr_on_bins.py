@@ -22,7 +22,7 @@ from labeldp.mechanisms.partition import optimal_partition
 __all__ = ["RROnBins"]
 
 MOST_PIECES = 1 << 20
-MOST_VALUES = 4096
+MOST_VALUES = 2048
 
 
 @register("rr-on-bins")
@@ -65,7 +65,7 @@ class RROnBins(Mechanism):
         Parameters
         ----------
         prior : Histogram
-            Public or privately estimated; its bins count as their centres. At most 4096 bins.
+            Public or privately estimated; its bins count as their centres. At most 2048 bins.
         epsilon : float
         loss : {"squared", "absolute"}
         """

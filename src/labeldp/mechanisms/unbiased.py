@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from typing import Self
 
 import numpy as np
@@ -33,7 +34,7 @@ UNIT = 1 << 60
 TOLERANCE = 1e-12
 """Rows average to their labels this closely, in label ranges."""
 
-SLACK = 1e-6
+SLACKS = (1e-6, 1e-5, 1e-4, 5e-4)
 """The programme is solved for a slightly smaller ε, which leaves room to make its solution exact."""
 
 
@@ -97,13 +98,18 @@ class Unbiased(Mechanism):
             noise = partial(_least_noise, epsilon, reach**2 / 4)
             (low, high), _ = best_interval(prior, noise, rows)
         labels = np.linspace(0.0, 1.0, size)
-        reach = 1 / math.expm1(epsilon / 2)
-        outputs = np.linspace(-reach, 1 + reach, size)
-        base, own = _solve(labels, _row_masses(prior, low, high, size), outputs, epsilon * (1 - SLACK))
-        kept = base > 2.0**-30 * base.max()
-        counts = _exact(labels, outputs[kept], base[kept], own[:, kept], as_fraction(epsilon))
-        values = low + outputs[kept] * (high - low)
-        return cls(bounds=(low, high), outputs=tuple(values.tolist()), counts=counts, epsilon=epsilon)
+        masses = _row_masses(prior, low, high, size)
+        for grid, slack in product((_grid_with_two_point, _even_grid), SLACKS):
+            budget = epsilon * (1 - slack)
+            outputs = grid(budget, size)
+            base, own = _solve(labels, masses, outputs, budget)
+            kept = base > 2.0**-30 * base.max()
+            counts = _exact(labels, outputs[kept], base[kept], own[:, kept], as_fraction(epsilon))
+            if counts is not None:
+                values = (low + outputs[kept] * (high - low)).tolist()
+                return cls(bounds=(low, high), outputs=tuple(values), counts=counts, epsilon=epsilon)
+        values, counts = _two_outputs(size, low, high, as_fraction(epsilon))
+        return cls(bounds=(low, high), outputs=values, counts=counts, epsilon=epsilon)
 
     def _build(self) -> TableChannel:
         low, high = as_bounds(self.bounds)
@@ -125,6 +131,20 @@ class Unbiased(Mechanism):
 
 def _least_noise(epsilon: float, level: float, q: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.minimum(window_noise(epsilon, q)[0], level - q)
+
+
+def _even_grid(epsilon: float, size: int) -> NDArray[np.float64]:
+    """Return equally spaced outputs for labels in [0, 1], far enough out."""
+    reach = 1 / math.expm1(epsilon / 2)
+    return np.linspace(-reach, 1 + reach, max(2, size))
+
+
+def _grid_with_two_point(epsilon: float, size: int) -> NDArray[np.float64]:
+    """Return outputs with TwoPoint's two among them, so that the optimum is no worse; for small ε."""
+    if epsilon > 5:
+        return _even_grid(epsilon, size)
+    near = 1 / math.expm1(epsilon)
+    return np.unique(np.concatenate([_even_grid(epsilon, size - 2), [-near, 1 + near]]))
 
 
 def _row_masses(prior: Histogram, low: float, high: float, size: int) -> NDArray[np.float64]:
@@ -193,8 +213,8 @@ def _exact(
     base: NDArray[np.float64],
     own: NDArray[np.float64],
     epsilon: Fraction,
-) -> tuple[tuple[int, ...], ...]:
-    """Return integer counts near a solution that keep ε, sum to 2^64 and are unbiased to a word."""
+) -> tuple[tuple[int, ...], ...] | None:
+    """Return integer counts near a solution that keep ε, sum to 2^64 and are unbiased, or None."""
     gain = exp_lower(epsilon) - 1
     floor = [int(t * WORDS) for t in base]
     room = [math.floor(gain * t) for t in floor]
@@ -205,12 +225,24 @@ def _exact(
     for label, row in zip(labels, own, strict=True):
         words = [min(cap, max(0, int(s * WORDS))) for s, cap in zip(row, room, strict=True)]
         moment = round(Fraction(float(label)) * UNIT) * WORDS - drift
-        _settle(words, room, places, spare, moment)
+        if not _settle(words, room, places, spare, moment):
+            return None
         table.append(tuple(f + w for f, w in zip(floor, words, strict=True)))
     return tuple(table)
 
 
-def _settle(words: list[int], room: list[int], places: list[int], spare: int, moment: int) -> None:
+def _two_outputs(
+    size: int, low: float, high: float, epsilon: Fraction
+) -> tuple[tuple[float, float], tuple[tuple[int, int], ...]]:
+    """Return TwoPoint as a table: always exact, and near the optimum where the programme is not."""
+    lie = -(-WORDS // (1 + exp_lower(epsilon)))
+    truth = WORDS - lie
+    reach = float(Fraction(lie, truth - lie)) * (high - low)
+    ups = [lie + round(Fraction((truth - lie) * row, size - 1)) for row in range(size)]
+    return (low - reach, high + reach), tuple((WORDS - up, up) for up in ups)
+
+
+def _settle(words: list[int], room: list[int], places: list[int], spare: int, moment: int) -> bool:
     """Change ``words`` a little so that they sum to ``spare`` and Σ place · word is near ``moment``.
 
     What is missing or too much goes to or comes from cells that are neither empty nor full; then words
@@ -234,5 +266,4 @@ def _settle(words: list[int], room: list[int], places: list[int], spare: int, mo
             words[giver] -= move
             words[taker] += move
             error -= move * step
-    if missing or abs(error) > TOLERANCE * UNIT * WORDS:
-        raise ParameterError("the optimal table cannot be made exact: try another size")
+    return not missing and abs(error) <= TOLERANCE * UNIT * WORDS

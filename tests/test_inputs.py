@@ -1,0 +1,232 @@
+"""Any array of numbers is taken, and nothing else; no error, warning or message tells a label."""
+
+import contextlib
+import datetime
+import decimal
+import fractions
+import math
+import traceback
+import warnings
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import labeldp as ldp
+from helpers import seeded
+from mechanism_cases import BOUNDS, NAMES, make, output_range
+
+EPSILON = 1.0
+SECRET = 987654.321
+each_name = pytest.mark.parametrize("name", NAMES)
+repeatable = settings(
+    max_examples=20, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+def assert_released(mechanism, labels, shape):
+    before = np.array(labels, copy=True)
+    z = mechanism.randomize(labels, random_state=seeded(0))
+    low, high = output_range(mechanism)
+    slack = 1e-6 * (high - low)
+    assert isinstance(z, np.ndarray)
+    assert z.dtype == np.float64
+    assert z.shape == shape
+    assert low - slack <= z.min() <= z.max() <= high + slack
+    assert np.array_equal(np.asarray(labels), before)
+    assert not np.shares_memory(z, before)
+    for moment in (mechanism.mean, mechanism.variance, mechanism.bias):
+        result = moment(labels)
+        assert result.shape == shape
+        assert np.isfinite(result).all()
+    assert (mechanism.variance(labels) >= 0).all()
+
+
+# ---- good labels ---------------------------------------------------------------------------------------
+
+
+@given(
+    labels=hnp.arrays(
+        hnp.floating_dtypes(sizes=(16, 32, 64), endianness="?"),
+        hnp.array_shapes(min_dims=0, max_dims=3, min_side=1, max_side=7),
+        elements={"allow_nan": False, "allow_infinity": False, "allow_subnormal": True},
+    )
+)
+@each_name
+@repeatable
+def test_finite_floats_of_any_kind_and_shape_are_randomised(name, labels):
+    assert_released(make(name, EPSILON), labels, labels.shape)
+
+
+@given(labels=hnp.arrays(st.sampled_from(INTEGERS), hnp.array_shapes(max_dims=2, max_side=5)))
+@each_name
+@repeatable
+def test_integers_of_any_kind_are_randomised(name, labels):
+    assert_released(make(name, EPSILON), labels, labels.shape)
+
+
+EXTREME = [0.0, -0.0, 5e-324, -5e-324, 2.2e-308, 1e-300, 1e300, -1e308, 1.7976931348623157e308, 1.0, 4.0]
+
+
+@each_name
+def test_extreme_labels_neither_warn_nor_raise(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_released(make(name, EPSILON), np.array(EXTREME), (len(EXTREME),))
+        for label in EXTREME:
+            assert_released(make(name, EPSILON), label, ())
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "rp-uniform"])
+def test_labels_far_outside_are_answered_as_the_nearest_bound(name):
+    mechanism = make(name, EPSILON)
+    far, ends = np.repeat([-1e308, 1e308], 500), np.repeat(BOUNDS, 500)
+    z, clipped = (mechanism.randomize(y, random_state=seeded(4)) for y in (far, ends))
+    assert (z == clipped).all()
+    assert (mechanism.mean(far) == mechanism.mean(ends)).all()
+
+
+CONTAINERS = {
+    "list": [1.0, 2.5, 4.0],
+    "tuple": (1, 2, 4),
+    "nested list": [[1.0, 2.0], [3.0, 4.0]],
+    "scalar": 2.5,
+    "one label": [2.5],
+    "numpy scalar": np.float32(2.5),
+    "0-D array": np.array(3),
+    "range": range(1, 5),
+    "series": pd.Series([1.0, 2.5, 4.0], index=[7, 3, 5]),
+    "nullable Int64": pd.Series([1, 2, 4], dtype="Int64"),
+    "nullable Float64": pd.Series([1.5, 2.5], dtype="Float64"),
+    "arrow-backed series": pd.Series([1.5, 2.5], dtype="double[pyarrow]"),
+    "data frame": pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}),
+    "arrow array": pa.array([1.0, 2.0, 3.5]),
+    "arrow integers": pa.array([1, 2, 3], type=pa.int16()),
+    "chunked array": pa.chunked_array([[1.0], [2.0, 3.0]]),
+    "objects": np.array([1, 2.5, fractions.Fraction(7, 2)], dtype=object),
+    "decimals": [decimal.Decimal("1.5"), decimal.Decimal(3)],
+    "big integers": [2**70, -(2**70), 3],
+    "unmasked": np.ma.array([1.0, 2.0], mask=[False, False]),
+    "reversed": np.arange(1.0, 9)[::-1],
+    "strided": np.arange(20.0).reshape(4, 5)[::2, 1::2],
+    "fortran order": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "broadcast": np.broadcast_to(np.float64(2.0), (3, 4)),
+    "other byte order": np.array([1.0, 2.0], dtype=">f8"),
+}
+
+
+@pytest.mark.parametrize("labels", CONTAINERS.values(), ids=CONTAINERS.keys())
+@each_name
+def test_columns_of_any_library_are_randomised(name, labels):
+    assert_released(make(name, EPSILON), labels, np.shape(labels))
+
+
+@each_name
+def test_read_only_labels_are_randomised_and_left_alone(name):
+    labels = np.linspace(0, 5, 100_001)  # more than one chunk
+    labels.flags.writeable = False
+    assert_released(make(name, EPSILON), labels, labels.shape)
+
+
+@each_name
+def test_shape_and_type_do_not_change_what_is_released(name):
+    mechanism = make(name, EPSILON)
+    flat = np.arange(40_000) % 7
+    z = mechanism.randomize(flat, random_state=seeded(3))
+    for labels in (flat.astype("f4").reshape(200, -1), flat.astype("u1"), flat.astype("f8"), flat.tolist()):
+        assert (mechanism.randomize(labels, random_state=seeded(3)).ravel() == z).all()
+
+
+# ---- bad labels -----------------------------------------------------------------------------------------
+
+
+class Grudge:
+    """Something whose conversion fails loudly, quoting a label."""
+
+    def __float__(self):
+        raise RuntimeError(f"the label was {SECRET}")
+
+
+BAD = {
+    "NaN": [SECRET, math.nan],
+    "infinity": [SECRET, math.inf],
+    "minus infinity": np.array([SECRET, -math.inf], dtype="f4"),
+    "scalar NaN": math.nan,
+    "None": [SECRET, None],
+    "only None": None,
+    "empty": [],
+    "empty 2-D": np.empty((3, 0)),
+    "strings": ["secret-string", "987654.321"],
+    "numbers and strings": [SECRET, "secret-string"],
+    "strings among objects": np.array([SECRET, "987654.321"], dtype=object),
+    "a string": "secret-string 987654.321",
+    "bytes": b"secret-string",
+    "list of bytes": [b"987654.321"],
+    "booleans": [True, False],
+    "booleans among objects": np.array([True, SECRET], dtype=object),
+    "complex": [SECRET + 1j],
+    "complex among objects": np.array([np.complex128(SECRET + 1j)], dtype=object),
+    "dates": np.array(["1987-06-05"], dtype="M8[D]"),
+    "dates among objects": np.array([np.datetime64("1987-06-05"), SECRET], dtype=object),
+    "python dates": [datetime.date(1987, 6, 5)],
+    "durations": np.array([987654], dtype="m8[s]"),
+    "durations among objects": np.array([np.timedelta64(987654, "s")], dtype=object),
+    "ragged": [[SECRET], [SECRET, 1.0]],
+    "ragged objects": np.array([[SECRET], [SECRET, 1.0]], dtype=object),
+    "masked": np.ma.array([SECRET, 1.0], mask=[True, False]),
+    "pandas NA": pd.Series([SECRET, pd.NA], dtype="Float64"),
+    "pandas NA among integers": pd.Series([987654, pd.NA], dtype="Int64"),
+    "pandas NA among objects": pd.Series([SECRET, pd.NA], dtype=object),
+    "pandas strings": pd.Series(["secret-string"]),
+    "arrow null": pa.array([SECRET, None]),
+    "arrow null in a chunk": pa.chunked_array([[SECRET], [None]]),
+    "arrow integers and null": pa.array([987654, None]),
+    "arrow strings": pa.array(["secret-string"]),
+    "long double": np.array([SECRET], dtype=np.longdouble),
+    "a dictionary": {"secret-string": SECRET},
+    "a set": {SECRET},
+    "a generator": (y for y in [SECRET]),
+    "records": np.array([(SECRET,)], dtype=[("y", "f8")]),
+    "a conversion that fails": np.array([Grudge()], dtype=object),
+    "a number beyond floats": [10**400, SECRET],
+}
+
+
+@pytest.mark.parametrize("method", ["randomize", "mean", "variance", "bias"])
+@pytest.mark.parametrize("labels", BAD.values(), ids=BAD.keys())
+def test_bad_labels_are_refused_without_quoting_one(labels, method):
+    ask = getattr(make("laplace", EPSILON), method)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")  # users do not run with warnings as errors
+        with pytest.raises(ldp.LabelError) as caught:
+            ask(labels)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert not [secret for secret in ("987654", "secret-string", "1987") if secret in shown]
+    assert isinstance(caught.value, ValueError)
+    assert not warned
+
+
+def test_a_message_about_text_does_not_tell_how_long_it_is():
+    messages = set()
+    for labels in (["a"], ["a much longer label"], [b"12345"], [b"1"]):
+        with pytest.raises(ldp.LabelError) as caught:
+            make("laplace", EPSILON).randomize(labels)
+        messages.add(str(caught.value))
+    assert not any(digit in message for digit in "0123456789" for message in messages)
+
+
+@given(st.floats(), st.integers(0, 3))
+@repeatable
+def test_only_missing_labels_raise_and_the_message_depends_on_nothing_else(label, place):
+    labels = [1.0, 2.0, 3.0, math.nan]
+    labels[place] = label
+    with contextlib.suppress(ldp.LabelError):
+        make("two-point", EPSILON).randomize(labels)
+        assert np.isfinite(labels).all()
+        return
+    assert not np.isfinite(labels).all()

@@ -1,0 +1,254 @@
+"""RR-on-Bins: its bins are the best there are, among partitions and among all mechanisms."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import labeldp as ldp
+from labeldp.mechanisms.partition import optimal_partition
+
+LOSSES = ("squared", "absolute")
+TRAP = np.array([11.0, 17, 23, 26, 27]), np.array([0.85124, 0.08087, 0.00851, 0.00404, 0.05533]) / 0.99999
+
+
+def loss_of(values, masses, starts, outputs, epsilon, loss):
+    """Return the expected loss of answering with the own bin's output with odds e^ε."""
+    bins = np.searchsorted(starts, np.arange(values.size), side="right") - 1
+    keep = np.full((values.size, outputs.size), 1.0)
+    keep[np.arange(values.size), bins] = math.exp(epsilon)
+    keep /= math.exp(epsilon) + outputs.size - 1
+    error = np.abs(values[:, None] - outputs[None, :])
+    return float(masses @ (keep * (error**2 if loss == "squared" else error)).sum(axis=1))
+
+
+def brute_force(values, masses, epsilon, loss):
+    """Return the least loss over all partitions into consecutive bins, each with its best output."""
+    n, gain, best = values.size, math.expm1(epsilon), math.inf
+    bins = {}
+    for i, j in itertools.combinations(range(n + 1), 2):
+        weight = masses.copy()
+        weight[i:j] *= 1 + gain
+        if loss == "squared":
+            output = weight @ values / weight.sum()
+            bins[i, j] = weight @ (values - output) ** 2
+        else:
+            bins[i, j] = (weight[None, :] * np.abs(values[:, None] - values[None, :])).sum(axis=1).min()
+    for many in range(n):
+        for cuts in itertools.combinations(range(1, n), many):
+            cost = sum(bins[pair] for pair in itertools.pairwise((0, *cuts, n)))
+            best = min(best, cost / (gain + many + 1))
+    return best
+
+
+def random_instance(rng):
+    """Return labels and masses; masses are even, spiky, tiny, or tied."""
+    n = int(rng.integers(1, 8))
+    values = np.sort(rng.choice(60, n, replace=False)).astype(float)
+    masses = rng.random(n) ** rng.choice([0, 1, 5, 40, 300])
+    masses = np.maximum(masses, 1e-300)
+    return values, masses / masses.sum()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("seed", range(6))
+def test_partition_is_as_good_as_brute_force_over_all_partitions(seed, loss):
+    rng = np.random.default_rng(seed)
+    for _ in range(400):
+        values, masses = random_instance(rng)
+        epsilon = float(rng.choice([0.001, 0.1, 0.5, 1, 2, 4, 8, 12, 20]))
+        found = optimal_partition(values, masses, epsilon, loss)
+        best = brute_force(values, masses, epsilon, loss)
+        true = loss_of(values, masses, found.starts, found.outputs, epsilon, loss)
+        assert true <= best * (1 + 1e-7) + 1e-13
+        assert found.loss == pytest.approx(true, rel=1e-6, abs=1e-13)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_partition_does_not_fall_into_the_trap_of_monotone_cuts(order):
+    values, masses = TRAP
+    values, masses = order * values[::order], masses[::order]
+    assert optimal_partition(values, masses, 4.0, "squared").loss == pytest.approx(4.0133, abs=1e-4)
+    assert brute_force(values, masses, 4.0, "squared") == pytest.approx(4.0133, abs=1e-4)
+
+
+@pytest.mark.parametrize("offset", [-1e9, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 12.0, 20.0])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_an_offset_of_all_labels_does_not_change_the_loss(loss, epsilon, offset):
+    values, masses = TRAP
+    moved = optimal_partition(values + offset, masses, epsilon, loss)
+    best = brute_force(values, masses, epsilon, loss)
+    assert moved.loss == pytest.approx(best, rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_far_from_zero_the_partition_is_as_good_as_brute_force(loss):
+    rng = np.random.default_rng(11)
+    for _ in range(300):
+        values, masses = random_instance(rng)
+        epsilon = float(rng.choice([1, 4, 8, 12]))
+        moved = optimal_partition(values + 1e9, masses, epsilon, loss)
+        true = loss_of(values, masses, moved.starts, moved.outputs - 1e9, epsilon, loss)
+        assert true <= brute_force(values, masses, epsilon, loss) * 1.001 + 1e-12
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-3, 1e12])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_unit_of_labels_does_not_change_the_bins(loss, scale):
+    values, masses = TRAP
+    here, there = (optimal_partition(values * s, masses, 4.0, loss) for s in (1.0, scale))
+    assert here.starts.tolist() == there.starts.tolist()
+    assert here.outputs * scale == pytest.approx(there.outputs, rel=1e-9)
+
+
+def best_of_all_mechanisms(values, masses, epsilon, loss, outputs):
+    """Return the least loss of any ε-private table with these outputs, by linear programming."""
+    rows, columns = values.size, outputs.size
+    error = np.abs(values[:, None] - outputs[None, :]) ** (2 if loss == "squared" else 1)
+    private = []
+    for y, other in itertools.permutations(range(rows), 2):
+        for o in range(columns):
+            line = np.zeros((rows, columns))
+            line[y, o], line[other, o] = 1, -math.exp(epsilon)
+            private.append(line.ravel())
+    sums = np.kron(np.eye(rows), np.ones(columns))
+    return linprog(
+        (masses[:, None] * error).ravel(),
+        A_ub=np.array(private),
+        b_ub=np.zeros(len(private)),
+        A_eq=sums,
+        b_eq=np.ones(rows),
+    ).fun
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("seed", range(5))
+def test_no_private_mechanism_at_all_loses_less(seed, loss, epsilon):
+    """Outputs on a fine grid, and where ours are: the optimum over every table that keeps ε."""
+    rng = np.random.default_rng(seed)
+    values = np.sort(rng.choice(20, 4, replace=False)).astype(float)
+    masses = rng.dirichlet(np.full(4, 0.7))
+    found = optimal_partition(values, masses, epsilon, loss)
+    outputs = np.unique(np.concatenate([np.linspace(values[0], values[-1], 41), values, found.outputs]))
+    assert found.loss == pytest.approx(
+        best_of_all_mechanisms(values, masses, epsilon, loss, outputs), rel=1e-6
+    )
+
+
+# ---- the mechanism -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 8.0])
+@pytest.mark.parametrize("masses", [[1, 1, 1, 1, 1], [0, 5, 0, 0, 1], [9, 0, 1e-9, 0, 3], [0, 0, 1, 0, 0]])
+def test_promised_loss_is_that_of_the_mechanism(masses, epsilon):
+    prior = ldp.Histogram([0.0, 0.5, 1.0, 4.0, 4.5, 10.0], masses)
+    mechanism = ldp.RROnBins.design(prior, epsilon)
+    used = prior.masses > 0
+    promised = optimal_partition(prior.centers[used], prior.masses[used], epsilon, "squared").loss
+    y = prior.centers
+    error = mechanism.variance(y) + mechanism.bias(y) ** 2
+    assert prior.masses @ error == pytest.approx(promised, rel=1e-6, abs=1e-12)
+    assert mechanism.edges[0] == 0
+    assert mechanism.edges[-1] == 10
+    assert promised <= prior.variance + 1e-12, "a constant would do better"
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_bins_without_mass_do_not_matter(loss):
+    full = ldp.Histogram([0, 1, 2, 3, 4], [3, 0, 0, 1])
+    mechanism = ldp.RROnBins.design(full, 4.0, loss=loss)
+    assert mechanism.edges == (0, 2, 4), "cut half way across the gap"
+    direct = optimal_partition(np.array([0.5, 3.5]), np.array([0.75, 0.25]), 4.0, loss)
+    assert mechanism.outputs == tuple(direct.outputs.tolist())
+
+
+def test_a_prior_of_one_bin_gives_its_centre_and_reveals_nothing():
+    mechanism = ldp.RROnBins.design(ldp.Histogram([2, 4], [1]), 1.0)
+    assert mechanism.outputs == (3,)
+    assert set(mechanism.randomize([-9.0, 2.0, 3.3, 4.0, 1e300]).tolist()) == {3}
+    assert mechanism.verify().epsilon == 0
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_absolute_loss_and_squared_loss_are_each_best_at_their_own(epsilon):
+    prior = ldp.Histogram(np.arange(12.0), [9, 5, 1, 1, 7, 1, 0, 0, 1, 1, 6])
+    used = prior.masses > 0
+    values, masses = prior.centers[used], prior.masses[used]
+    best = {loss: optimal_partition(values, masses, epsilon, loss) for loss in LOSSES}
+    for loss, other in itertools.permutations(LOSSES):
+        foreign = loss_of(values, masses, best[other].starts, best[other].outputs, epsilon, loss)
+        assert best[loss].loss <= foreign + 1e-12
+
+
+EDGES = {
+    "even": [0, 1, 2, 3, 4],
+    "a boundary of a look-up piece": [0, 1, 256],
+    "odd pieces": [0.0, 3, 5, 7, 13, 256],
+    "decimals": [12.0, 16.3, 18.3, 27.2, 27.3, 37.6],
+    "far from zero": [347149.0, 347235.0, 347262.0, 347297.0, 347402.0, 347405.0],
+    "very uneven": [0, 1, 2, 1e5],
+    "uneven to the left": [-1e5, -2, -1, 0],
+    "tiny": [0, 1e-12, 3e-12, 4e-12],
+    "huge": [-1e12, 0, 1, 1e7],
+}
+
+
+def own_bin(mechanism, labels):
+    """Return the likeliest output of each label; outputs are the numbers of the bins."""
+    return np.rint(mechanism.mean(labels)).astype(int)
+
+
+@pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES.keys())
+def test_a_label_falls_into_the_bin_whose_left_edge_it_reaches(edges):
+    count = len(edges) - 1
+    try:
+        mechanism = ldp.RROnBins(edges=edges, outputs=range(count), epsilon=20)
+    except ldp.ParameterError as error:
+        assert "closer than" in str(error)  # noqa: PT017
+        return
+    inner = np.array(edges, dtype=float)
+    labels = np.concatenate([inner, np.nextafter(inner, -np.inf), np.nextafter(inner, np.inf)])
+    expected = np.clip(np.searchsorted(inner, labels, side="right") - 1, 0, count - 1)
+    assert own_bin(mechanism, labels).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("kind", ["floats", "integers", "decimals"])
+def test_labels_at_random_edges_fall_into_the_right_bin(kind):
+    rng = np.random.default_rng(3)
+    for _ in range(400):
+        count = int(rng.integers(2, 9))
+        ticks = np.sort(rng.choice(500, count + 1, replace=False)).astype(float)
+        edges = {"integers": ticks + 10**6, "decimals": ticks / 10, "floats": ticks * math.pi}[kind]
+        mechanism = ldp.RROnBins(edges=edges, outputs=range(count), epsilon=20)
+        labels = np.concatenate([edges, np.nextafter(edges, -np.inf)])
+        expected = np.clip(np.searchsorted(edges, labels, side="right") - 1, 0, count - 1)
+        assert own_bin(mechanism, labels).tolist() == expected.tolist(), edges
+
+
+def test_own_bins_output_comes_with_odds_e_to_the_epsilon():
+    mechanism = ldp.RROnBins(edges=[0, 1, 2, 5], outputs=[10, 20, 30], epsilon=1.0)
+    share = mechanism.density(1.5, [5, 15, 25, 35]) * 10
+    assert share == pytest.approx(np.array([1, math.e, 1]) / (math.e + 2), rel=1e-12)
+
+
+def test_outputs_may_repeat_and_come_in_any_order():
+    mechanism = ldp.RROnBins(edges=[0, 1, 2, 3], outputs=[5, -1, 5], epsilon=1.0)
+    assert mechanism.density(1.5, [-2, 0, 6])[0] * 2 == pytest.approx(math.e / (math.e + 2))
+    assert mechanism.mean([0.5]) == mechanism.mean([2.5])
+
+
+def test_debias_is_refused_with_the_reason():
+    mechanism = ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0)
+    with pytest.raises(ldp.NotUnbiasedError, match="share one output"):
+        mechanism.debias([0.8])
+    assert mechanism.bias([0.5])[0] == mechanism.mean([0.5])[0] - 0.5
+
+
+@pytest.mark.parametrize("loss", ["cubic", None, 2, ["squared"]])
+def test_an_unknown_loss_is_refused(loss):
+    with pytest.raises(ldp.ParameterError, match="loss"):
+        ldp.RROnBins.design(ldp.Histogram([0, 1], [1]), 1.0, loss=loss)

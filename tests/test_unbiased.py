@@ -1,0 +1,224 @@
+"""The optimal unbiased randomiser: unbiased to the last word, private, and the best there is."""
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog, minimize_scalar
+
+import labeldp as ldp
+from helpers import seeded
+from mechanism_cases import rp_share
+
+UNIFORM = ldp.Histogram([0, 1], [1])
+PRIORS = {
+    "uniform": UNIFORM,
+    "slope": ldp.Histogram(np.linspace(0, 1, 9), np.arange(1, 9)),
+    "one spike": ldp.Histogram([0, 0.3, 0.31, 1], [0, 1, 0]),
+    "two spikes": ldp.Histogram([0, 0.01, 0.99, 1], [1, 0, 1]),
+    "heavy tail": ldp.Histogram(np.linspace(0, 1, 41), np.arange(1.0, 41) ** -2),
+    "hardly any mass": ldp.Histogram([0, 0.5, 1], [1, 1e-14]),
+}
+each_prior = pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS.keys())
+
+
+@cache
+def design(epsilon, size, prior=UNIFORM):
+    return ldp.Unbiased.design(prior, epsilon, size=size)
+
+
+def labels_of(prior, many=4000):
+    """Return labels that stand for the prior: its quantiles at the middle of equal shares."""
+    total = np.concatenate([[0.0], np.cumsum(prior.masses)])
+    return np.interp((np.arange(many) + 0.5) / many, total / total[-1], prior.nodes)
+
+
+def expected_variance(mechanism, prior=UNIFORM):
+    return float(mechanism.variance(labels_of(prior)).mean())
+
+
+def row_masses(prior, size):
+    """Return the shares of rows 0 … size − 1 after labels are rounded to a neighbour at random."""
+    place = labels_of(prior, 40_000) * (size - 1)
+    hat = np.maximum(0.0, 1 - np.abs(place[:, None] - np.arange(size)[None, :]))
+    return hat.mean(axis=0)
+
+
+# ---- unbiased -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0, 4.0, 12.0, 20.0])
+@each_prior
+def test_every_row_averages_to_its_label(prior, epsilon):
+    mechanism = design(epsilon, 12, prior)
+    rows = np.linspace(0, 1, 12)
+    exact = [
+        math.fsum(n / 2**64 * o for n, o in zip(row, mechanism.outputs, strict=True))
+        for row in mechanism.counts
+    ]
+    reach = max(abs(o) for o in mechanism.outputs)
+    assert exact == pytest.approx(rows, rel=0, abs=1e-12 + 1e-15 * reach)
+    assert mechanism.mean(rows) == pytest.approx(rows, rel=0, abs=1e-12 + 1e-14 * reach)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_labels_between_rows_are_unbiased_too(epsilon):
+    mechanism = design(epsilon, 12)
+    y = np.concatenate([[-5.0, 7.0], np.random.default_rng(0).random(200)])
+    assert mechanism.mean(y) == pytest.approx(np.clip(y, 0, 1), rel=0, abs=1e-12)
+    assert mechanism.bias([1.7])[0] == pytest.approx(-0.7)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_released_values_average_to_labels_between_rows(epsilon):
+    """Off by 6.5 standard errors with probability below 1e-10."""
+    mechanism = design(epsilon, 12)
+    for label in (0.0, 0.123456, 0.9):
+        z = mechanism.randomize(np.full(400_000, label), random_state=seeded(1))
+        assert abs(z.mean() - label) <= 6.5 * z.std() / math.sqrt(z.size)
+        assert z.var() == pytest.approx(mechanism.variance([label])[0], rel=0.05)
+
+
+def test_released_values_are_their_own_unbiased_labels():
+    z = np.array([[-1.0, 0.4], [2.0, 9.0]])
+    assert (design(1.0, 12).debias(z) == z).all()
+
+
+def test_a_table_that_is_private_but_biased_refuses_to_debias():
+    half = 2**63
+    mechanism = ldp.Unbiased(bounds=(0, 1), outputs=(0, 1), counts=((half, half), (half, half)), epsilon=1)
+    assert mechanism.verify().epsilon == 0
+    with pytest.raises(ldp.NotUnbiasedError, match="average"):
+        mechanism.debias([0.0])
+
+
+# ---- optimal --------------------------------------------------------------------------------------------
+
+
+def plain_programme(rows, masses, outputs, epsilon):
+    """Return the least expected variance by METHODS' programme: t_o ≤ M_yo ≤ e^ε t_o, nothing clever."""
+    n, k = rows.size, outputs.size
+    square = (outputs[None, :] - rows[:, None]) ** 2
+    lower = np.hstack([-np.eye(n * k), np.tile(np.eye(k), (n, 1))])
+    upper = np.hstack([np.eye(n * k), -math.exp(epsilon) * np.tile(np.eye(k), (n, 1))])
+    sums = np.hstack([np.kron(np.eye(n), np.ones(k)), np.zeros((n, k))])
+    means = np.hstack([np.kron(np.eye(n), outputs), np.zeros((n, k))])
+    result = linprog(
+        np.concatenate([(masses[:, None] * square).ravel(), np.zeros(k)]),
+        A_ub=np.vstack([lower, upper]),
+        b_ub=np.zeros(2 * n * k),
+        A_eq=np.vstack([sums, means]),
+        b_eq=np.concatenate([np.ones(n), rows]),
+    )
+    assert result.status == 0
+    return result.fun
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+@each_prior
+def test_variance_is_the_optimum_of_the_plain_programme(prior, epsilon):
+    rows, reach = np.linspace(0, 1, 12), 1 / math.expm1(epsilon / 2)
+    masses = row_masses(prior, 12)
+    best = plain_programme(rows, masses, np.linspace(-reach, 1 + reach, 12), epsilon)
+    ours = masses @ design(epsilon, 12, prior).variance(rows)
+    assert ours == pytest.approx(best, rel=1e-4)
+    assert ours >= best * (1 - 1e-5), "better than the optimum: something is not private or not unbiased"
+
+
+def test_uniform_prior_at_epsilon_one_has_the_known_variance():
+    rows = np.linspace(0, 1, 50)
+    assert design(1.0, 50).variance(rows).mean() == pytest.approx(0.974, abs=1e-3)
+    assert expected_variance(design(1.0, 50)) == pytest.approx(0.972, abs=1e-3)
+
+
+def best_rp_variance(epsilon, prior):
+    """Return the least expected variance of RPWithPrior's unbiased label on [0, 1] over all ζ."""
+    spread = ((labels_of(prior) - 0.5) ** 2).mean()
+
+    def variance(log_zeta):
+        zeta = math.exp(log_zeta)
+        rho = rp_share(1.0, zeta, epsilon)
+        noise = rho * zeta**2 / 3 + (1 - rho) * (1 + 2 * zeta) ** 2 / 12
+        return (noise + rho * (1 - rho) * spread) / rho**2
+
+    return minimize_scalar(variance, bounds=(-8, 4), method="bounded").fun
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("name", ["uniform", "slope", "two spikes"])
+def test_no_other_unbiased_mechanism_has_less_variance(name, epsilon):
+    prior = PRIORS[name]
+    ours = expected_variance(design(epsilon, 50, prior), prior)
+    others = {
+        "rp": best_rp_variance(epsilon, prior),
+        "two-point": expected_variance(ldp.TwoPoint(bounds=(0, 1), epsilon=epsilon), prior),
+        "laplace": expected_variance(ldp.Laplace(bounds=(0, 1), epsilon=epsilon), prior),
+        "staircase": expected_variance(
+            ldp.Staircase(bounds=(0, 1), epsilon=epsilon, minimise="squared"), prior
+        ),
+    }
+    assert ours <= min(others.values()) * 1.005, others  # outputs on a grid may just miss the best places
+    if name == "uniform":
+        assert ours <= min(others.values()), others
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_a_finer_grid_is_never_worse(epsilon):
+    variances = [expected_variance(design(epsilon, size)) for size in (6, 12, 24, 48)]
+    assert variances == sorted(variances, reverse=True)
+
+
+def test_knowing_the_prior_helps():
+    for name in ("slope", "heavy tail", "one spike"):
+        prior = PRIORS[name]
+        informed = expected_variance(design(1.0, 24, prior), prior)
+        assert informed < 0.999 * expected_variance(design(1.0, 24), prior)
+
+
+def test_variance_falls_as_epsilon_grows():
+    variances = [expected_variance(design(e, 16)) for e in (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 20.0)]
+    assert variances == sorted(variances, reverse=True)
+
+
+# ---- made exact ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0, 8.0, 20.0])
+@each_prior
+def test_counts_are_words_of_64_bits_and_keep_epsilon(prior, epsilon):
+    mechanism = design(epsilon, 12, prior)
+    counts = np.array(mechanism.counts, dtype=object)
+    assert set(counts.sum(axis=1)) == {2**64}
+    assert (counts > 0).all(), "an output that some label cannot give would tell that label apart"
+    ratios = counts.max(axis=0) / counts.min(axis=0)
+    assert max(math.log(ratio) for ratio in ratios) <= epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("bounds", [(-3.0, 9.0), (0.0, 1e-12), (-1e12, 1e12), (1e6, 1e6 + 1)])
+def test_design_scales_with_the_bounds(bounds):
+    low, high = bounds
+    moved = ldp.Unbiased.design(ldp.Histogram(bounds, [1]), 1.0, size=12)
+    unit = design(1.0, 12)
+    assert moved.counts == unit.counts
+    assert (np.array(moved.outputs) - low) / (high - low) == pytest.approx(unit.outputs, rel=1e-9, abs=1e-9)
+
+
+def test_unequal_bins_are_weighed_by_mass_not_by_width():
+    same = ldp.Histogram([0, 0.1, 0.2, 1], [1, 1, 8])
+    assert expected_variance(design(1.0, 12, same)) == pytest.approx(
+        expected_variance(design(1.0, 12)), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("size", [0, 1, -5, 257, 10**9, 2.5, "8", None, math.nan])
+def test_a_size_that_makes_no_sense_is_refused(size):
+    with pytest.raises(ldp.ParameterError, match="size"):
+        ldp.Unbiased.design(UNIFORM, 1.0, size=size)
+
+
+@pytest.mark.parametrize("prior", [None, [1, 2], np.ones(3), "uniform"])
+@pytest.mark.parametrize("mechanism", [ldp.Unbiased, ldp.RROnBins])
+def test_a_prior_that_is_no_histogram_is_refused(mechanism, prior):
+    with pytest.raises(ldp.ParameterError, match="prior"):
+        mechanism.design(prior, 1.0)
