@@ -107,7 +107,9 @@ class Unbiased(Mechanism):
             counts = _exact(labels, outputs[kept], base[kept], own[:, kept], as_fraction(epsilon))
             if counts is not None:
                 values = (low + outputs[kept] * (high - low)).tolist()
-                return cls(bounds=(low, high), outputs=tuple(values), counts=counts, epsilon=epsilon)
+                made = cls(bounds=(low, high), outputs=tuple(values), counts=counts, epsilon=epsilon)
+                if made.verify().epsilon > 0.999 * epsilon:  # so few outputs may not use all of ε
+                    return made
         values, counts = _two_outputs(size, low, high, as_fraction(epsilon))
         return cls(bounds=(low, high), outputs=values, counts=counts, epsilon=epsilon)
 
