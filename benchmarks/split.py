@@ -2,7 +2,7 @@
 
 For each distribution and ε, labels are released with every share of ε for the prior, and the mechanism that
 came out is judged by the true labels: J = bias² + variance · 20/n. A learner has an error of its own, taken
-as a tenth of the labels' variance; so a share is as good as (J + 0.1·Var(y)) / (J* + 0.1·Var(y)), where J* is
+as a tenth of the labels' variance; so a share is as good as (J + 0.1·Var(y)) / (J* + 0.1·Var(y)), J* being
 the best of the sweep. Housing and Crime join in where ``LABELDP_DATA`` names a folder that has them.
 """
 
@@ -91,7 +91,7 @@ def rule_share(labels: Labels, bounds: Bounds, epsilon: float) -> float:
     return spent.epsilon / epsilon
 
 
-def main(repeats: Annotated[int, typer.Option(help="Releases to average over.")] = 8) -> None:
+def main(repeats: Annotated[int, typer.Option(help="Releases to average over.")] = 24) -> None:
     """Measure, show and keep the results."""
     warnings.simplefilter("ignore", ldp.InsecureRandomnessWarning)
     console, data = Console(width=140), list(distributions())
@@ -108,7 +108,7 @@ def main(repeats: Annotated[int, typer.Option(help="Releases to average over.")]
                 cells = [f"{risk:.3f}" for risk in risks.values()]
                 sheet.rows.append([name, f"{epsilon:g}", f"{share:.3f}", f"**{cells[0]}**", *cells[1:]])
                 progress.advance(task)
-    for title, function in (("mean", np.mean), ("worst", np.max)):
+    for title, function in (("median", np.median), ("mean", np.mean), ("worst", np.max)):
         cells = [f"{function([risks[name] for risks in seen]):.3f}" for name in seen[0]]
         sheet.rows.append([title, "", "", f"**{cells[0]}**", *cells[1:]])
     console.print(sheet.rich())

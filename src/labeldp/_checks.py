@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
 from typing import Any
@@ -139,14 +140,14 @@ def as_labels(labels: Any) -> NDArray[Any]:
     try:
         array = np.asarray(labels)
         if array.dtype == object:
-            _refuse_text(array)
-            array = array.astype(np.float64)
+            array = _numbers_only(array).astype(np.float64)
     except LabelError:
         raise
     except Exception:  # the message of the original error may quote a label
         raise LabelError("labels must be numbers: convert the column first") from None
     if array.dtype.kind not in "fiu":
-        raise LabelError(f"labels must be real numbers, got an array of {array.dtype}")
+        what = {"U": "text", "S": "text", "b": "booleans", "c": "complex numbers"}
+        raise LabelError(f"labels must be real numbers, got {what.get(array.dtype.kind, 'something else')}")
     if array.dtype.itemsize > 8:
         raise LabelError(f"labels of type {array.dtype} are not supported: convert them to float64")
     if array.size == 0:
@@ -164,6 +165,12 @@ def as_labels(labels: Any) -> NDArray[Any]:
     return array
 
 
-def _refuse_text(array: NDArray[Any]) -> None:
-    if any(isinstance(item, str | bytes) for item in array.reshape(-1)):
-        raise LabelError("labels must be numbers, got text: convert the column first")
+def _numbers_only(array: NDArray[Any]) -> NDArray[Any]:
+    for item in array.reshape(-1):
+        odd = isinstance(item, bool | np.bool_ | np.timedelta64)
+        if odd or not isinstance(item, Real | Decimal):
+            raise LabelError(
+                "labels must be real numbers; some are missing, or text, or something else: convert the "
+                "column first"
+            )
+    return array

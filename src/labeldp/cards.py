@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
@@ -30,7 +31,8 @@ def register(name: str) -> Callable[[T], T]:
     """Class decorator: make a mechanism known to `labeldp.load_mechanism` under ``name``."""
 
     def enter(cls: T) -> T:
-        if name in _registry and _registry[name].__qualname__ != cls.__qualname__:
+        old = _registry.get(name, cls)
+        if (old.__module__, old.__qualname__) != (cls.__module__, cls.__qualname__):
             raise CardError(f"a mechanism named {name!r} is registered already")
         setattr(cls, "name", name)  # noqa: B010 (T has no such attribute for mypy)
         _registry[name] = cls
@@ -69,6 +71,11 @@ def _no_constants(_: str) -> NoReturn:
     raise CardError("the card contains a number that is not finite")
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_constants(text)
+
+
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) != len(pairs):
@@ -89,7 +96,12 @@ def parse(text: str, schema: str = SCHEMA) -> dict[str, Any]:
     if len(text) > MAX_TEXT:
         raise CardError(f"the card is longer than {MAX_TEXT} characters")
     try:
-        content = json.loads(text, parse_constant=_no_constants, object_pairs_hook=_no_repeats)
+        content = json.loads(
+            text,
+            parse_float=_finite,
+            parse_constant=_no_constants,
+            object_pairs_hook=_no_repeats,
+        )
     except CardError:
         raise
     except (ValueError, RecursionError):

@@ -149,6 +149,15 @@ class Histogram:
         at = np.asarray(points, dtype=np.float64)
         return np.asarray(np.interp(at, self.nodes, total / total[-1]), dtype=np.float64)
 
+    @classmethod
+    def checked(cls, prior: object) -> Histogram:
+        """Return a prior that is one, or say what to give."""
+        if not isinstance(prior, cls):
+            raise ParameterError(
+                "prior must be a Histogram: Histogram(nodes, masses), or one from estimate_prior"
+            )
+        return prior
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Histogram):
             return NotImplemented

@@ -12,7 +12,6 @@ import math
 import numpy as np
 
 from labeldp._checks import as_epsilon, as_positive
-from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 
 __all__ = ["interval_value", "optimal_interval"]
@@ -48,8 +47,7 @@ def optimal_interval(prior: Histogram, *, epsilon: float, zeta: float) -> tuple[
     >>> optimal_interval(prior, epsilon=1.0, zeta=0.5)
     (1.0, 2.0)
     """
-    if not isinstance(prior, Histogram):
-        raise ParameterError("prior must be a Histogram; see estimate_prior")
+    prior = Histogram.checked(prior)
     cost = math.exp(-as_epsilon(epsilon))
     fixed = 2 * as_positive(zeta, "zeta")
     nodes = prior.nodes - prior.nodes[0]

@@ -312,8 +312,8 @@ class _Plan:
             as_positive(zeta, "zeta")
             if mechanism != "rp":
                 raise ParameterError('zeta goes with mechanism="rp"')
-        if prior is not None and not isinstance(prior, Histogram):
-            raise ParameterError("prior must be a Histogram; see estimate_prior")
+        if prior is not None:
+            Histogram.checked(prior)
         if prior is not None and epsilon_prior:
             raise ParameterError("give a known prior, or a budget to estimate one, not both")
         if epsilon_prior is not None:

@@ -108,7 +108,7 @@ def best_interval(
         For whom: a learner on this many rows, or a single label.
     """
     weight = noise_weight(rows)
-    clipped = ClippedPrior.of(prior)
+    clipped = ClippedPrior.of(Histogram.checked(prior))
 
     def objective(low: Array, high: Array) -> Array:
         bias, q = clipped.risks(low, high)

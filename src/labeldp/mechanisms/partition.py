@@ -85,6 +85,8 @@ def _squared(values: Array, masses: Array, gain: float) -> tuple[Array, Array]:
 
 def _absolute(values: Array, masses: Array, gain: float) -> tuple[Array, Array]:
     """Cost of each bin i … j−1, and its output: the median of all labels, its own g times heavier."""
+    middle = float(masses @ values)
+    values = values - middle  # large offsets would cancel badly
     mass, first = _sums(masses), _sums(masses * values)
     i, j = np.meshgrid(np.arange(mass.size), np.arange(mass.size), indexing="ij")
     extra = gain * (mass[j] - mass[i])
@@ -103,7 +105,7 @@ def _absolute(values: Array, masses: Array, gain: float) -> tuple[Array, Array]:
         above = (first[b] - first[k]) - v * (mass[b] - mass[k])
         return np.asarray(below + above)
 
-    return _upper(loss(0, values.size) + gain * loss(i, np.maximum(i, j))), v
+    return _upper(loss(0, values.size) + gain * loss(i, np.maximum(i, j))), v + middle
 
 
 _BINS = {"squared": _squared, "absolute": _absolute}

@@ -157,7 +157,8 @@ def _counts(width: float, zeta: float, promise: Promise) -> tuple[int, int, int,
     share, rest = ratio / (1 + ratio), 1 / (1 + ratio)  # the window's part of the range, and its way
     least_bits = max(1, math.ceil(14 - math.log2(gain)))
     # 2^32 cells, or more where the window or its way across the range would be only a few cells.
-    wish = min(50, max(32, math.ceil(20 - math.log2(min(share, rest)))))
+    fewest = min(share * min(gain, Fraction(1)), rest)
+    wish = min(50, max(32, math.ceil(20 - math.log2(fewest))))
     bits = max(least_bits, math.floor(64 - wish - math.log2(1 + share * gain)))
     background = 1 << bits
     most = math.floor(gain * background)

@@ -72,7 +72,7 @@ class RROnBins(Mechanism):
         epsilon = as_epsilon(epsilon)
         if loss not in ("squared", "absolute"):
             raise ParameterError(f'loss must be "squared" or "absolute", got {loss!r}')
-        used = np.flatnonzero(prior.masses)
+        used = np.flatnonzero(Histogram.checked(prior).masses)
         if used.size > MOST_VALUES:
             raise ParameterError(
                 f"the prior has {used.size} bins; exact bins are found for at most {MOST_VALUES}"

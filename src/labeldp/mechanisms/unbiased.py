@@ -90,9 +90,9 @@ class Unbiased(Mechanism):
             are not, and the table is unbiased on the prior's whole range.
         """
         epsilon = as_epsilon(epsilon)
-        if not 2 <= size <= 256:
-            raise ParameterError(f"size must lie between 2 and 256, got {size}")
-        low, high = prior.bounds
+        if isinstance(size, bool) or not isinstance(size, int) or not 2 <= size <= 256:
+            raise ParameterError(f"size must be a whole number from 2 to 256, got {size!r}")
+        low, high = Histogram.checked(prior).bounds
         if rows is not None:
             reach = 1 / math.tanh(epsilon / 2)  # at least as good as the better of these two
             noise = partial(_least_noise, epsilon, reach**2 / 4)
