@@ -124,7 +124,7 @@ def test_variance_is_the_optimum_of_the_plain_programme(prior, epsilon):
     masses = row_masses(prior, 12)
     best = plain_programme(rows, masses, _grid_with_two_point(epsilon, 12), epsilon)
     ours = masses @ design(epsilon, 12, prior).variance(rows)
-    assert ours == pytest.approx(best, rel=1e-4)
+    assert ours == pytest.approx(best, rel=1e-3)
     assert ours >= best * (1 - 1e-5), "better than the optimum: something is not private or not unbiased"
 
 
