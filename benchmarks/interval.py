@@ -107,9 +107,7 @@ def main() -> None:
         "Command: `python -m benchmarks.interval`."
     )
     console.print(sheet.rich(), note)
-    RESULTS.write_text(
-        f"# Algorithm 1, by the number of bins\n\n{sheet.markdown()}\n{note}\n", encoding="utf-8"
-    )
+    RESULTS.write_text(f"# Algorithm 1, by the number of bins\n\n{sheet.markdown()}\n{note}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -40,9 +40,7 @@ def peers(size: int) -> dict[str, Call]:
     scale = WIDTH / EPSILON
     return {
         "diffprivlib Laplace": one_by_one(dpl.Laplace(epsilon=EPSILON, sensitivity=WIDTH)),
-        "diffprivlib Gaussian": one_by_one(
-            dpl.GaussianAnalytic(epsilon=EPSILON, delta=DELTA, sensitivity=WIDTH)
-        ),
+        "diffprivlib Gaussian": one_by_one(dpl.GaussianAnalytic(epsilon=EPSILON, delta=DELTA, sensitivity=WIDTH)),
         "diffprivlib Staircase": one_by_one(dpl.Staircase(epsilon=EPSILON, sensitivity=WIDTH)),
         "OpenDP Laplace": dp.m.make_laplace(vectors(None), taxicab, scale=scale),
         "OpenDP Laplace, grid": dp.m.make_laplace(vectors(size), taxicab, scale=scale, k=GRID),

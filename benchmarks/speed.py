@@ -380,9 +380,7 @@ def main(
         sheets += [peer_sheet(races[sizes[0]], peers)] if peers.names else []
         sheets += [budget_sheet(others)] if others else []
         sheets.append(memory_sheet(sizes[-1], tick))
-        sheets.append(
-            construction_sheet("Construction", made, dict.fromkeys(names, CONSTRUCTION_SECONDS), tick)
-        )
+        sheets.append(construction_sheet("Construction", made, dict.fromkeys(names, CONSTRUCTION_SECONDS), tick))
         plans = {epsilon: designs(epsilon) for epsilon in programmes}
         target = {next(iter(designs(1.0))): PROGRAMME_SECONDS}
         sheets.append(construction_sheet("Design under a prior", plans, target, tick))

@@ -52,9 +52,7 @@ def measure(channel, label):
     assumed but that it changes at most once between two probes.
     """
     corners = [(k << 58) + d for k in range(65) for d in (-2, -1, 0, 1)]
-    probes = sorted(
-        {k << 52 for k in range(1 << 12)} | {w for w in corners if 0 <= w < WORDS} | {WORDS - 1}
-    )
+    probes = sorted({k << 52 for k in range(1 << 12)} | {w for w in corners if 0 <= w < WORDS} | {WORDS - 1})
     answers = respond(channel, label, probes)
     change = np.flatnonzero(answers[1:] != answers[:-1])
     left = np.array([probes[i] for i in change], dtype=np.uint64)

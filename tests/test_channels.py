@@ -66,9 +66,7 @@ def test_mean_and_variance_are_those_of_the_exact_counts(name):
     channel, labels, values, rows = CASES[name]
     exact = [moments(values, row) for row in rows]
     given_labels = np.array(labels, dtype=np.float64)
-    np.testing.assert_allclose(
-        channel.mean(given_labels), [float(m) for m, _ in exact], rtol=1e-13, atol=1e-13
-    )
+    np.testing.assert_allclose(channel.mean(given_labels), [float(m) for m, _ in exact], rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(channel.variance(given_labels), [float(v) for _, v in exact], rtol=1e-12)
 
 

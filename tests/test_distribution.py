@@ -148,9 +148,7 @@ def test_gaussian_sigma_is_that_of_the_analytic_mechanism(epsilon, delta):
         return stats.norm.cdf(near) - math.exp(epsilon + stats.norm.logcdf(far)) - delta
 
     analytic = math.exp(optimize.brentq(excess, -6, 8, xtol=1e-13)) * WIDTH
-    assert ldp.Gaussian(bounds=BOUNDS, epsilon=epsilon, delta=delta).sigma == pytest.approx(
-        analytic, rel=0.002
-    )
+    assert ldp.Gaussian(bounds=BOUNDS, epsilon=epsilon, delta=delta).sigma == pytest.approx(analytic, rel=0.002)
 
 
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
@@ -195,9 +193,7 @@ def test_rp_moments_follow_the_mixture_formulas(epsilon, zeta_over_width):
     p, length, rho = np.clip(y, *BOUNDS), WIDTH + 2 * zeta, rp_share(WIDTH, zeta, epsilon)
     mean = rho * p + (1 - rho) * MIDDLE
     error = rho * ((p - y) ** 2 + zeta**2 / 3) + (1 - rho) * ((MIDDLE - y) ** 2 + length**2 / 12)
-    unbiased = (
-        rho * zeta**2 / 3 + (1 - rho) * length**2 / 12 + rho * (1 - rho) * (p - MIDDLE) ** 2
-    ) / rho**2
+    unbiased = (rho * zeta**2 / 3 + (1 - rho) * length**2 / 12 + rho * (1 - rho) * (p - MIDDLE) ** 2) / rho**2
     slope = np.ptp(mechanism.debias([0.0, 1.0]))
     assert mechanism.mean(y) == pytest.approx(mean, rel=1e-7)
     assert mechanism.bias(y) ** 2 + mechanism.variance(y) == pytest.approx(error, rel=1e-7)
@@ -252,9 +248,7 @@ def test_additive_noise_has_the_textbooks_variance_and_no_bias(name, epsilon):
 @pytest.mark.parametrize("minimise", ["absolute", "squared"])
 @each_epsilon
 def test_staircase_beats_laplace_at_what_it_minimises(epsilon, minimise):
-    size = {"absolute": 1 / epsilon, "squared": 2 / epsilon**2}[minimise] * WIDTH ** (
-        1 + (minimise == "squared")
-    )
+    size = {"absolute": 1 / epsilon, "squared": 2 / epsilon**2}[minimise] * WIDTH ** (1 + (minimise == "squared"))
     z = np.abs(draw(make(f"staircase-{minimise}", epsilon), MIDDLE, SIZE, seed=8) - MIDDLE)
     noise = z**2 if minimise == "squared" else z
     assert noise.mean() <= size + 6.5 * noise.std() / math.sqrt(SIZE)
@@ -271,9 +265,7 @@ def test_two_point_outputs_lie_where_the_label_is_unbiased(epsilon):
 
 
 @each_epsilon
-@pytest.mark.parametrize(
-    "name", ["rp", "laplace", "staircase-absolute", "gaussian", "unbiased", "two-point"]
-)
+@pytest.mark.parametrize("name", ["rp", "laplace", "staircase-absolute", "gaussian", "unbiased", "two-point"])
 def test_debiased_labels_average_to_the_clipped_label(name, epsilon):
     """The mean of 400,000 labels, 6.5 standard errors wide: false alarm below 1e-10."""
     mechanism = make(name, epsilon)

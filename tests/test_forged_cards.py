@@ -60,9 +60,7 @@ def test_forging_is_what_the_library_does():
 def test_a_card_with_one_character_changed_is_refused(name):
     """Or it says the same in another way, as 4e0 for 4.0 does: then the very same mechanism is loaded."""
     text = CARDS[name]
-    changes = {
-        text[:i] + other + text[i + 1 :] for i in range(len(text)) for other in ("", "0", "-", "e", '"')
-    }
+    changes = {text[:i] + other + text[i + 1 :] for i in range(len(text)) for other in ("", "0", "-", "e", '"')}
     changes |= {text[:i] + text[i] + text[i:] for i in range(len(text))}
     for change in changes - {text}:
         with contextlib.suppress(ldp.CardError), at_most(SECONDS):

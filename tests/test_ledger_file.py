@@ -182,9 +182,17 @@ def test_a_torn_last_line_is_dropped_wherever_it_was_cut(ledger, path):
     start = whole[:-1].rindex(b"\n") + 1
     for end in range(start, len(whole) - 1):
         path.write_bytes(whole[:end])
-        assert ledger.total == Budget(0.6, 1e-6)
-        Ledger.open(path).charge("next", epsilon=1)
-        assert [charge.what for charge in ledger.charges][2:] == ["column 1", "next"]
+        torn = Ledger.open(path)
+        assert torn.total == Budget(0.6, 1e-6)
+        torn.charge("next", epsilon=1)
+        assert [charge.what for charge in Ledger.open(path).charges][2:] == ["column 1", "next"]
+
+
+def test_an_open_ledger_notices_when_records_it_has_seen_are_cut_off(ledger, path):
+    assert ledger.total.epsilon > 0
+    path.write_bytes(path.read_bytes().split(b"\n")[0] + b"\n")
+    with pytest.raises(LedgerError, match="taken out"):
+        ledger.charge("next", epsilon=0.1)
 
 
 def test_a_last_line_that_lost_only_its_end_still_counts(ledger, path):

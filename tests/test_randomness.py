@@ -200,9 +200,7 @@ def test_a_key_serves_no_more_than_its_bytes_and_words_go_on(monkeypatch):
     make, write = randomness._keystream, randomness._write
     monkeypatch.setattr(randomness, "REKEY_BYTES", 1 << 8)
     monkeypatch.setattr(randomness, "_keystream", lambda *key: keys.append(key) or make(*key))
-    monkeypatch.setattr(
-        randomness, "_write", lambda s, t: written.append((len(keys), t.size)) or write(s, t)
-    )
+    monkeypatch.setattr(randomness, "_write", lambda s, t: written.append((len(keys), t.size)) or write(s, t))
     source = SecureWords()
     words = [draw(source, n) for n in (5, 32, 33, 1, 300, 7)]
     assert_no_common_word(*words)
@@ -211,9 +209,7 @@ def test_a_key_serves_no_more_than_its_bytes_and_words_go_on(monkeypatch):
     assert max(sum(n for key, n in written if key == k) for k in range(1, len(keys) + 1)) <= 1 << 8
 
 
-@pytest.mark.parametrize(
-    "how", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"]
-)
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
 def test_a_secure_source_refuses_to_be_copied(how):
     with pytest.raises(TypeError, match="make a new one"):
         how(SecureWords())

@@ -134,9 +134,7 @@ def test_no_private_mechanism_at_all_loses_less(seed, loss, epsilon):
     masses = rng.dirichlet(np.full(4, 0.7))
     found = optimal_partition(values, masses, epsilon, loss)
     outputs = np.unique(np.concatenate([np.linspace(values[0], values[-1], 41), values, found.outputs]))
-    assert found.loss == pytest.approx(
-        best_of_all_mechanisms(values, masses, epsilon, loss, outputs), rel=1e-6
-    )
+    assert found.loss == pytest.approx(best_of_all_mechanisms(values, masses, epsilon, loss, outputs), rel=1e-6)
 
 
 # ---- the mechanism -----------------------------------------------------------------------------------

@@ -157,9 +157,7 @@ def test_a_mechanism_whose_channel_is_swapped_behind_its_back_does_not_verify(na
 def treats_outside_as_ends(mechanism):
     """Whether labels outside the bounds give, word for word, what the nearer bound gives."""
     ends = {end: release(mechanism, end, 5, 5000) for end in (0.0, 1.0)}
-    return all(
-        np.array_equal(release(mechanism, label, 5, 5000), ends[float(label > 0.5)]) for label in OUTSIDE
-    )
+    return all(np.array_equal(release(mechanism, label, 5, 5000), ends[float(label > 0.5)]) for label in OUTSIDE)
 
 
 def unclipped(self, labels, *rest):

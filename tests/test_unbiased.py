@@ -56,8 +56,7 @@ def test_every_row_averages_to_its_label(prior, epsilon):
     mechanism = design(epsilon, 12, prior)
     rows = np.linspace(0, 1, 12)
     exact = [
-        math.fsum(n / 2**64 * o for n, o in zip(row, mechanism.outputs, strict=True))
-        for row in mechanism.counts
+        math.fsum(n / 2**64 * o for n, o in zip(row, mechanism.outputs, strict=True)) for row in mechanism.counts
     ]
     reach = max(abs(o) for o in mechanism.outputs)
     assert exact == pytest.approx(rows, rel=0, abs=1e-12 + 1e-15 * reach)
@@ -156,9 +155,7 @@ def test_no_other_unbiased_mechanism_has_less_variance(name, epsilon):
         "rp": best_rp_variance(epsilon, prior),
         "two-point": expected_variance(ldp.TwoPoint(bounds=(0, 1), epsilon=epsilon), prior),
         "laplace": expected_variance(ldp.Laplace(bounds=(0, 1), epsilon=epsilon), prior),
-        "staircase": expected_variance(
-            ldp.Staircase(bounds=(0, 1), epsilon=epsilon, minimise="squared"), prior
-        ),
+        "staircase": expected_variance(ldp.Staircase(bounds=(0, 1), epsilon=epsilon, minimise="squared"), prior),
     }
     assert ours <= min(others.values()) * 1.005, others  # outputs on a grid may just miss the best places
     if name == "uniform":
@@ -208,9 +205,7 @@ def test_design_scales_with_the_bounds(bounds):
 
 def test_unequal_bins_are_weighed_by_mass_not_by_width():
     same = ldp.Histogram([0, 0.1, 0.2, 1], [1, 1, 8])
-    assert expected_variance(design(1.0, 12, same)) == pytest.approx(
-        expected_variance(design(1.0, 12)), rel=1e-6
-    )
+    assert expected_variance(design(1.0, 12, same)) == pytest.approx(expected_variance(design(1.0, 12)), rel=1e-6)
 
 
 @pytest.mark.parametrize("size", [0, 1, -5, 257, 10**9, 2.5, "8", None, math.nan])

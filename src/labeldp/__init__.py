@@ -17,6 +17,7 @@ from labeldp.errors import (
     NotUnbiasedError,
     ParameterError,
     PrivacyProofError,
+    RepeatedReleaseWarning,
 )
 from labeldp.histogram import Histogram
 from labeldp.interval import optimal_interval
@@ -34,7 +35,7 @@ from labeldp.mechanisms import (
     load_mechanism,
 )
 from labeldp.priors import estimate_prior
-from labeldp.release import Release, privatize
+from labeldp.release import Release, privatize, read_release_card
 
 __version__ = "0.1.0"
 
@@ -60,6 +61,7 @@ __all__ = [
     "RPWithPrior",
     "RROnBins",
     "Release",
+    "RepeatedReleaseWarning",
     "Staircase",
     "TwoPoint",
     "Unbiased",
@@ -68,4 +70,5 @@ __all__ = [
     "load_mechanism",
     "optimal_interval",
     "privatize",
+    "read_release_card",
 ]

@@ -21,6 +21,7 @@ __all__ = [
     "as_labels",
     "as_number",
     "as_positive",
+    "as_roomy_bounds",
     "float_below",
 ]
 
@@ -51,7 +52,7 @@ def float_below(value: Fraction) -> float:
 
 def as_number(value: object, name: str) -> float:
     """Return a real number as a float; text, booleans and NaN are refused."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real | np.number):
+    if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, Real):
         raise ParameterError(f"{name} must be a number, got {type(value).__name__}")
     try:
         number = float(value)
@@ -102,6 +103,27 @@ def as_positive(value: object, name: str) -> float:
     return number
 
 
+def as_choice(value: object, name: str, choices: tuple[str, ...]) -> None:
+    """Refuse what is not one of ``choices``."""
+    if not isinstance(value, str) or value not in choices:
+        listed = " or ".join(f'"{choice}"' for choice in choices)
+        raise ParameterError(f"{name} must be {listed}, got {value!r}")
+
+
+def as_numbers(values: object, name: str) -> NDArray[np.float64]:
+    """Return a copy of a list of finite real numbers, or say why it is none."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiuO":
+            raise TypeError
+        numbers = array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"{name} must be numbers") from None
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise ParameterError(f"{name} must be a list of finite numbers")
+    return numbers
+
+
 def as_bounds(value: Any, name: str = "bounds") -> tuple[float, float]:
     """Return (lo, hi) as floats that labels between them can be told apart by."""
     try:
@@ -117,12 +139,26 @@ def as_bounds(value: Any, name: str = "bounds") -> tuple[float, float]:
     if low >= high:
         raise ParameterError(f"{name} must satisfy lo < hi, got ({low}, {high})")
     width = high - low
-    if not 1e-280 < width < 1e280:
-        raise ParameterError(f"{name} must be between 1e-280 and 1e280 wide, got {width}")
+    if not 1e-140 < width < 1e140:
+        raise ParameterError(f"{name} must be between 1e-140 and 1e140 wide, got {width}: change the unit")
     if width < 1024 * math.ulp(max(abs(low), abs(high))):
         raise ParameterError(
             f"{name}=({low}, {high}) are so close together, so far from zero, that float64 hardly "
             "tells labels between them apart: subtract a public offset from labels and bounds"
+        )
+    return low, high
+
+
+def as_roomy_bounds(value: Any, name: str = "bounds") -> tuple[float, float]:
+    """Return (lo, hi) with so many floats between them that a design may use any part of them.
+
+    Where it will clip follows from labels, so whether it can must be settled before.
+    """
+    low, high = as_bounds(value, name)
+    if high - low < 2.0**34 * math.ulp(max(abs(low), abs(high))):
+        raise ParameterError(
+            f"{name}=({low}, {high}) are too close together for their size: subtract a public offset from labels "
+            "and bounds"
         )
     return low, high
 
@@ -137,17 +173,17 @@ def as_labels(labels: Any) -> NDArray[Any]:
         if np.ma.getmaskarray(labels).any():
             raise LabelError("some labels are masked: drop those rows or fill them first")
         labels = labels.data
-    try:
-        array = np.asarray(labels)
-        if array.dtype == object:
-            array = _numbers_only(array).astype(np.float64)
-    except LabelError:
-        raise
-    except Exception:  # the message of the original error may quote a label
-        raise LabelError("labels must be numbers: convert the column first") from None
+    array = _converted(labels)
+    if array is None:  # raised out here, where no original error, which may quote a label, is attached
+        raise LabelError(
+            "labels must be real numbers; some are missing, or text, or something else: convert the column first"
+        )
     if array.dtype.kind not in "fiu":
         what = {"U": "text", "S": "text", "b": "booleans", "c": "complex numbers"}
-        raise LabelError(f"labels must be real numbers, got {what.get(array.dtype.kind, 'something else')}")
+        raise LabelError(
+            f"labels must be real numbers, got {what.get(array.dtype.kind, 'dates or something else')}: convert "
+            "the column to numbers first"
+        )
     if array.dtype.itemsize > 8:
         raise LabelError(f"labels of type {array.dtype} are not supported: convert them to float64")
     if array.size == 0:
@@ -165,12 +201,16 @@ def as_labels(labels: Any) -> NDArray[Any]:
     return array
 
 
-def _numbers_only(array: NDArray[Any]) -> NDArray[Any]:
-    for item in array.reshape(-1):
-        odd = isinstance(item, bool | np.bool_ | np.timedelta64)
-        if odd or not isinstance(item, Real | Decimal):
-            raise LabelError(
-                "labels must be real numbers; some are missing, or text, or something else: convert the "
-                "column first"
-            )
-    return array
+def _converted(labels: Any) -> NDArray[Any] | None:
+    """Return labels as an array of numbers, or None."""
+    try:
+        array = np.asarray(labels)
+        if array.dtype != object:
+            return array
+        for item in array.reshape(-1):
+            odd = isinstance(item, bool | np.bool_ | np.timedelta64)
+            if odd or not isinstance(item, Real | Decimal):
+                return None
+        return array.astype(np.float64)
+    except Exception:  # whatever an array-like may raise
+        return None

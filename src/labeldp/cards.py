@@ -109,9 +109,7 @@ def parse(text: str, schema: str = SCHEMA) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("schema") != schema:
         raise CardError(f"this is another kind of card, or none: its schema is not {schema!r}")
     if content.get("version") != VERSION:
-        raise CardError(
-            f"the card has version {content.get('version')!r}; this labeldp reads version {VERSION}"
-        )
+        raise CardError(f"the card has version {content.get('version')!r}; this labeldp reads version {VERSION}")
     checksum = content.pop("checksum", None)
     if checksum != _checksum(content):
         raise CardError("the card was changed after it was written: its checksum does not fit")

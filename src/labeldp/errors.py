@@ -33,5 +33,9 @@ class LedgerError(LabelDPError):
     """A ledger file is damaged, was changed, or cannot be written."""
 
 
+class RepeatedReleaseWarning(UserWarning):
+    """The same labels are about to be released again, and paid for again."""
+
+
 class InsecureRandomnessWarning(UserWarning):
     """A seed was given: results can be repeated, by an attacker too."""

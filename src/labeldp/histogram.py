@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labeldp._checks import as_bounds
+from labeldp._checks import as_bounds, as_numbers
 from labeldp.errors import ParameterError
 
 __all__ = ["Histogram"]
@@ -38,25 +38,24 @@ class Histogram:
     masses: NDArray[np.float64]
 
     def __init__(self, nodes: ArrayLike, masses: ArrayLike) -> None:
-        try:
-            edges = np.array(nodes, dtype=np.float64)
-            weights = np.array(masses, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ParameterError("nodes and masses must be numbers") from None
+        edges, weights = as_numbers(nodes, "nodes"), as_numbers(masses, "masses")
         if edges.ndim != 1 or weights.ndim != 1 or edges.size != weights.size + 1 or not weights.size:
             raise ParameterError(
                 "a histogram of k bins needs k masses and k + 1 nodes, got "
                 f"{weights.size} masses and {edges.size} nodes"
             )
-        if not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
-            raise ParameterError("nodes must be finite and increasing")
-        if not np.isfinite(weights).all() or (weights < 0).any():
-            raise ParameterError("masses must be finite and not negative")
+        if not (edges[1:] > edges[:-1]).all() or edges[-1] / 2 - edges[0] / 2 > 1e300:
+            raise ParameterError("nodes must increase, and span less than all floats")
+        if (weights < 0).any():
+            raise ParameterError("masses must not be negative")
         largest = weights.max()
         if not largest > 0:
             raise ParameterError("masses must not all be zero")
-        weights /= largest
-        weights /= weights.sum()
+        with np.errstate(over="ignore"):
+            done = abs(weights.sum() - 1) < 1e-12  # masses already: keep them to the bit
+        if not done:
+            weights /= largest
+            weights /= weights.sum()
         edges.flags.writeable = False
         weights.flags.writeable = False
         object.__setattr__(self, "nodes", edges)
@@ -88,9 +87,7 @@ class Histogram:
         return cls(nodes, counts)
 
     @classmethod
-    def from_distribution(
-        cls, distribution: Any, bounds: tuple[float, float], *, bins: int = 256
-    ) -> Histogram:
+    def from_distribution(cls, distribution: Any, bounds: tuple[float, float], *, bins: int = 256) -> Histogram:
         """Return the histogram of a SciPy distribution, what lies outside moved to the bounds' bins.
 
         Parameters
@@ -149,13 +146,36 @@ class Histogram:
         at = np.asarray(points, dtype=np.float64)
         return np.asarray(np.interp(at, self.nodes, total / total[-1]), dtype=np.float64)
 
+    def restricted(self, low: float, high: float) -> Histogram:
+        """Return the prior of labels clipped to [low, high]: what lies outside moves to the end bins."""
+        if low <= self.nodes[0] and self.nodes[-1] <= high:
+            return self
+        if self.nodes[0] >= high or self.nodes[-1] <= low:
+            raise ParameterError(
+                f"the prior lies on {self.bounds}, outside the bounds ({low}, {high}): one of them is wrong"
+            )
+        inner = self.nodes[(self.nodes > low) & (self.nodes < high)]
+        nodes = np.concatenate([[max(low, self.nodes[0])], inner, [min(high, self.nodes[-1])]])
+        total = self.cumulative(nodes)
+        total[0], total[-1] = 0.0, 1.0
+        return Histogram(nodes, np.diff(total))
+
+    def coarsened(self, bins: int) -> Histogram:
+        """Return the prior in at most this many bins, halves of them equally wide and equally likely."""
+        if self.masses.size <= bins:
+            return self
+        total = np.concatenate([[0.0], np.cumsum(self.masses)])
+        parts = np.linspace(0.0, 1.0, bins // 2 + 1)
+        likely = np.interp(parts, total / total[-1], self.nodes)
+        low, high = self.bounds
+        nodes = np.unique(np.concatenate([low + (high - low) * parts[:-1], likely[1:-1], [high]]))
+        return Histogram(nodes, np.diff(np.interp(nodes, self.nodes, total)))
+
     @classmethod
     def checked(cls, prior: object) -> Histogram:
         """Return a prior that is one, or say what to give."""
         if not isinstance(prior, cls):
-            raise ParameterError(
-                "prior must be a Histogram: Histogram(nodes, masses), or one from estimate_prior"
-            )
+            raise ParameterError("prior must be a Histogram: Histogram(nodes, masses), or one from estimate_prior")
         return prior
 
     def __eq__(self, other: object) -> bool:

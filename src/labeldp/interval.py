@@ -17,9 +17,7 @@ from labeldp.histogram import Histogram
 __all__ = ["interval_value", "optimal_interval"]
 
 
-def interval_value(
-    prior: Histogram, interval: tuple[float, float], *, epsilon: float, zeta: float
-) -> float:
+def interval_value(prior: Histogram, interval: tuple[float, float], *, epsilon: float, zeta: float) -> float:
     """Return F(A1, A2): the probability that a label is answered from its neighbourhood."""
     low, high = interval
     inside = float(np.diff(prior.cumulative([low, high]))[0])

@@ -103,11 +103,7 @@ def _exact(value: Any, name: str) -> Fraction:
 
 def group_budget(budget: Budget, rows_per_person: int) -> Budget:
     """Return what a person with this many rows is exposed to: k·ε, and k·e^((k−1)ε)·δ."""
-    if (
-        isinstance(rows_per_person, bool)
-        or not isinstance(rows_per_person, Integral)
-        or rows_per_person < 1
-    ):
+    if isinstance(rows_per_person, bool) or not isinstance(rows_per_person, Integral) or rows_per_person < 1:
         raise ParameterError(f"rows_per_person must be a whole number, 1 or more, got {rows_per_person!r}")
     k = int(rows_per_person)
     if budget.exact_epsilon is None or k == 1:
@@ -145,12 +141,11 @@ class Charge:
     rows_per_person: int = 1
 
 
-def new_charge(
-    what: str, budget: Budget, *, mechanism: str | None = None, rows_per_person: int = 1
-) -> Charge:
+def new_charge(what: str, budget: Budget, *, mechanism: str | None = None, rows_per_person: int = 1) -> Charge:
     """Return a charge made now, at the price for all of a person's rows."""
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    return Charge(what, group_budget(budget, rows_per_person), when, mechanism, rows_per_person)
+    cost = group_budget(budget, rows_per_person)
+    return Charge(what, cost, when, mechanism, int(rows_per_person))
 
 
 class Ledger:
@@ -173,6 +168,7 @@ class Ledger:
         self._limit = limit
         self._charges: list[Charge] = []
         self._lock = threading.RLock()
+        self._owner = os.getpid()
 
     @staticmethod
     def open(path: str | os.PathLike[str], *, limit: Budget | None = None) -> Ledger:
@@ -240,6 +236,11 @@ class Ledger:
 
     def charge_all(self, charges: Sequence[Charge]) -> range:
         """Spend several charges together, or none of them; return their places in `charges`."""
+        if self._owner != os.getpid():
+            raise LedgerError(
+                "this ledger is in the memory of another process, which would not see the charge: share one "
+                "in a file, with Ledger.open(path, limit=...)"
+            )
         with self._lock:
             refuse_overspend(self._limit, self._charges, charges)
             start = len(self._charges)

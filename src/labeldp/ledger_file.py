@@ -35,6 +35,7 @@ class FileLedger(Ledger):
         super().__init__(limit)
         self._path = os.path.abspath(path)
         self._id: str | None = None
+        self._seen = (0, "")  # how many records were there when last looked at, and the last one's hash
         if create and not os.path.lexists(self._path):
             _create(self._path, limit)
         with self._locked(os.O_RDWR) as (_, records, _last):
@@ -85,12 +86,16 @@ class FileLedger(Ledger):
                 fcntl.flock(handle, fcntl.LOCK_EX if flags & os.O_RDWR else fcntl.LOCK_SH)
                 if os.fstat(handle).st_nlink == 0:
                     raise LedgerError(f"the ledger {self._path} was removed")
-                records, last, tail = _read(handle, self._path)
+                records, hashes, tail = _read(handle, self._path)
                 if self._id not in (None, records[0]["id"]):
                     raise LedgerError(f"another ledger was put in the place of {self._path}")
+                count, old = self._seen
+                if len(hashes) < count or (count and hashes[count - 1] != old):
+                    raise LedgerError(f"records were taken out of the ledger {self._path}: it is not used")
                 if flags & os.O_RDWR:
                     _mend_tail(handle, tail)
-                yield handle, records, last
+                self._seen = (len(hashes), hashes[-1])
+                yield handle, records, hashes[-1]
             finally:
                 fcntl.flock(handle, fcntl.LOCK_UN)  # a forked child may hold the file open
                 os.close(handle)
@@ -129,30 +134,31 @@ def _create(path: str, limit: Budget | None) -> None:
         os.unlink(draft)
 
 
-def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], str, bytes]:
-    """Return the records, the last hash, and what follows the last whole line."""
+def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], bytes]:
+    """Return the records, their hashes, and what follows the last whole line."""
     with os.fdopen(os.dup(handle), "rb") as stream:
         stream.seek(0)
         *lines, tail = stream.read().split(b"\n")
     records: list[dict[str, Any]] = []
-    last = ""
+    hashes: list[str] = []
     for line in lines:
+        last = hashes[-1] if hashes else ""
         record = _checked(line, last)
         if record is None or (not records and record.get("schema") != SCHEMA):
             raise LedgerError(
                 f"line {len(records) + 1} of {path} is no ledger's, is damaged or was changed: the file is "
                 "not used, and not repaired. Treat its whole limit as spent, or start another ledger"
             )
-        last = _hash(record, last)
+        hashes.append(_hash(record, last))
         records.append(record)
     if not records:
         raise LedgerError(f"{path} is empty, or not a ledger")
-    whole = _checked(tail, last)
+    whole = _checked(tail, hashes[-1])
     if whole is not None:  # only its line's end was lost: it counts
-        return [*records, whole], _hash(whole, last), tail
-    if tail and _checked(tail[:-1], last) is not None:
+        return [*records, whole], [*hashes, _hash(whole, hashes[-1])], tail
+    if tail and _checked(tail[:-1], hashes[-1]) is not None:
         raise LedgerError(f"the end of the ledger {path} was changed: it is not used, and not repaired")
-    return records, last, tail
+    return records, hashes, tail
 
 
 def _mend_tail(handle: int, tail: bytes) -> None:
@@ -238,7 +244,5 @@ def _charges(records: list[dict[str, Any]]) -> list[Charge]:
         if "describes" in record:
             place = record["describes"]
             old = charges[place]
-            charges[place] = Charge(
-                old.what, old.budget, old.when, record["mechanism"], old.rows_per_person
-            )
+            charges[place] = Charge(old.what, old.budget, old.when, record["mechanism"], old.rows_per_person)
     return charges

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labeldp._checks import as_bounds, as_epsilon, as_fraction, as_labels, as_positive, float_below
+from labeldp._checks import as_epsilon, as_fraction, as_labels, as_positive, as_roomy_bounds, float_below
 from labeldp.channels.domain import CHUNK, Domain, pieces
 from labeldp.channels.noise import DiscreteLaplace
-from labeldp.errors import ParameterError
+from labeldp.errors import LabelError, ParameterError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
 from labeldp.mechanisms import Laplace, RPWithPrior
@@ -28,6 +28,8 @@ METHODS = {"curator": ("counts", "adaptive"), "local": ("square-wave", "laplace"
 
 _FINE = 1 << 16
 _LOCAL_BINS = 64
+_PLACES = 16
+_MOST_BINS = 1 << 20
 _ROUNDS = 2000
 
 
@@ -35,12 +37,13 @@ def estimate_prior(
     labels: ArrayLike,
     *,
     epsilon: float,
-    bounds: tuple[float, float],
+    bounds: Any = None,
     trust: Trust = "curator",
     method: Method | None = None,
     sigma: float | None = None,
     bins: int | None = None,
     ledger: Ledger | None = None,
+    rows_per_person: int = 1,
     random_state: int | WordSource | None = None,
 ) -> Histogram:
     """Return a private histogram of the labels, for ε.
@@ -67,7 +70,9 @@ def estimate_prior(
         For ``"counts"``: how many bins. By default it follows from the number of labels and ε;
         choose it by anything but the labels.
     ledger : Ledger, optional
-        Is charged before any label is read.
+        Is charged before any label is counted.
+    rows_per_person : int
+        How many rows one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
 
@@ -78,8 +83,11 @@ def estimate_prior(
     >>> 2.9 < prior.mean < 3.1
     True
     """
-    array = as_labels(labels).reshape(-1)
-    epsilon, bounds = as_epsilon(epsilon), as_bounds(bounds)
+    array = as_labels(labels)
+    if array.ndim != 1 and array.shape[1:] != (1,):
+        raise LabelError(f"a prior is of one label column, of shape (n,), got {array.shape}")
+    array = array.reshape(-1)
+    epsilon, bounds = as_epsilon(epsilon), as_roomy_bounds(bounds)
     check_method(trust, method)
     if sigma is not None:
         as_positive(sigma, "sigma")
@@ -87,7 +95,7 @@ def estimate_prior(
         raise ParameterError(f"bins must be a whole number from 1 to 2^20, got {bins!r}")
     source = resolve_source(random_state)
     if ledger is not None:
-        ledger.charge(f"prior ({trust})", epsilon=epsilon)
+        ledger.charge(f"prior ({trust})", epsilon=epsilon, rows_per_person=rows_per_person)
     exact = as_fraction(epsilon)
     return histogram_from(array, exact, bounds, source, trust=trust, method=method, sigma=sigma, bins=bins)
 
@@ -181,9 +189,7 @@ def _adaptive(
     first = epsilon / 3
     bins = bins_for(rows, float(first))
     cells = np.linspace(0, _FINE, bins + 1).astype(np.int64)
-    coarse = _without_empty_ends(
-        _noisy(np.add.reduceat(fine, cells[:-1]), first, source), float(first), rows
-    )
+    coarse = _without_empty_ends(_noisy(np.add.reduceat(fine, cells[:-1]), first, source), float(first), rows)
     # Equally likely bins, with a little mass everywhere and next to where it was seen.
     blurred = np.convolve(coarse, [0.25, 0.5, 0.25], mode="same")
     blurred = 0.95 * blurred / blurred.sum() + 0.05 / bins
@@ -201,10 +207,10 @@ def _adaptive(
 def _without_empty_ends(noisy: NDArray[np.float64], epsilon: float, total: int) -> NDArray[np.float64]:
     """Return consistent counts with the ends set to zero where nothing but noise is seen.
 
-    The walk of counts less half a standard deviation each falls through empty bins and rises where
+    The walk of counts less two thirds of a standard deviation each falls through empty bins and rises where
     labels are; the end is cut where it is lowest.
     """
-    drift = 0.5 * math.sqrt(8) / epsilon
+    drift = 0.65 * math.sqrt(8) / epsilon
     left = int(np.argmin(np.cumsum(np.concatenate([[0.0], noisy - drift]))))
     right = int(np.argmin(np.cumsum(np.concatenate([[0.0], noisy[::-1] - drift]))))
     if left + right >= noisy.size:
@@ -240,16 +246,25 @@ def _algorithm_3(
     """
     reports = Laplace(bounds=bounds, epsilon=epsilon).randomize(labels, random_state=source)
     middle = float(reports.mean())
-    width = float(reports.std()) if sigma is None else sigma
+    width = _deviation(reports, middle) if sigma is None else sigma
     low, high = float(reports.min()), float(reports.max())
     if not width > 0 or low == high:  # a single label, say
-        return Histogram([low - 0.5, low + 0.5], [1.0])
+        reach = (bounds[1] - bounds[0]) / 2
+        return Histogram([low - reach, low + reach], [1.0])
+    if (high - low) / width > _MOST_BINS:
+        raise ParameterError(f"sigma={sigma} makes more than {_MOST_BINS} bins: give a larger one")
     first = math.floor((low - middle) / width)
     last = math.ceil((high - middle) / width) - 1
     inner = middle + width * np.arange(first + 1, last + 1)
     inner = inner[(inner > low) & (inner < high)]
     nodes = np.concatenate([[low], inner, [high]])
     return Histogram(nodes, np.histogram(reports, bins=nodes)[0])
+
+
+def _deviation(values: NDArray[np.float64], mean: float) -> float:
+    """Return the standard deviation, without a copy of all values."""
+    total = sum(float(np.sum((values[piece] - mean) ** 2)) for piece in pieces(values.size))
+    return math.sqrt(total / values.size)
 
 
 def square_wave(epsilon: float, bounds: tuple[float, float]) -> RPWithPrior:
@@ -278,11 +293,11 @@ def _square_wave(
     nodes = np.linspace(low, high, bins + 1)
     reach = mechanism.zeta * 1.001
     edges = np.linspace(low - reach, high + reach, 4 * bins + 1)
-    observed = np.histogram(reports, bins=edges)[0]
-    centers = (nodes[:-1] + nodes[1:]) / 2
-    likelihood = np.column_stack(
-        [np.diff(mechanism.channel.cumulative(center, edges)) for center in centers]
-    )
+    observed = count(reports, (float(edges[0]), float(edges[-1])), edges.size - 1)
+    # A bin's labels are anywhere in it: average the channel over several places.
+    places = low + (high - low) * (np.arange(bins * _PLACES) + 0.5) / (bins * _PLACES)
+    each = [np.diff(mechanism.channel.cumulative(place, edges)) for place in places]
+    likelihood = np.array(each).reshape(bins, _PLACES, -1).mean(axis=1).T
     return Histogram(nodes, _smoothed_em(likelihood, observed / labels.size))
 
 

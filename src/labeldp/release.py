@@ -7,35 +7,28 @@ once.
 
 from __future__ import annotations
 
+import dataclasses
+import warnings
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp import cards
-from labeldp._checks import (
-    as_bounds,
-    as_epsilon,
-    as_fraction,
-    as_labels,
-    as_number,
-    as_positive,
-    float_below,
-)
-from labeldp.choice import NEEDS_PRIOR, design
-from labeldp.errors import LabelError, ParameterError
+from labeldp._checks import as_labels
+from labeldp.errors import LabelError, ParameterError, RepeatedReleaseWarning
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, Ledger, new_charge
-from labeldp.mechanisms.base import Mechanism, fingerprint
-from labeldp.mechanisms.gaussian import SMALLEST_DELTA
-from labeldp.priors import Method, check_method, histogram_from
-from labeldp.randomness import WordSource, resolve_source
-from labeldp.split import prior_budget
+from labeldp.ledger import Budget, Charge, Ledger
+from labeldp.mechanisms.base import Mechanism, fingerprint, load_mechanism
+from labeldp.plan import Plan, bounds_per_column
+from labeldp.priors import Method, check_method
+from labeldp.randomness import SecureWords, WordSource, resolve_source
+from labeldp.report_words import describe_release
 
-__all__ = ["Release", "privatize"]
+__all__ = ["Release", "privatize", "read_release_card"]
 
 SCHEMA = "labeldp.release"
 
@@ -50,21 +43,24 @@ class Release:
         The released values, in the shape of the labels.
     mechanisms, priors : tuples
         One for each label column; a prior is None where none was needed.
-    ledger : Ledger
-        Where the budget went.
+    ledger : Ledger or None
+        Where the budget went; None in a copy that was pickled.
     charges : tuple of Charge
         What this release cost.
     bounds : tuple of (lo, hi)
     trust : str
+    secure : bool
+        False if the noise came from a seed: then this is an experiment, and **not private**.
     """
 
     labels: NDArray[np.float64]
-    mechanisms: tuple[Mechanism, ...]
-    priors: tuple[Histogram | None, ...]
-    ledger: Ledger = field(repr=False)
-    charges: tuple[Charge, ...]
+    mechanisms: tuple[Mechanism, ...] = field(repr=False)
+    priors: tuple[Histogram | None, ...] = field(repr=False)
+    ledger: Ledger | None = field(repr=False)
+    charges: tuple[Charge, ...] = field(repr=False)
     bounds: tuple[tuple[float, float], ...]
     trust: str
+    secure: bool
 
     @property
     def mechanism(self) -> Any:
@@ -78,7 +74,7 @@ class Release:
 
     @property
     def debiased(self) -> NDArray[np.float64]:
-        """Unbiased labels: on average each is its true label, clipped where `mechanism` clips.
+        """Unbiased labels: on average each is its true label, clipped where `summary` says.
 
         Raises
         ------
@@ -99,30 +95,21 @@ class Release:
 
     def summary(self) -> str:
         """Return what was done, for people."""
-        lines = [
-            f"{len(self.labels):,} labels released with {self.cost}, trust={self.trust!r}.",
-            *(f"  {c.budget.epsilon:.6g} for {c.what}" for c in self.charges),
-        ]
-        for number, mechanism in enumerate(self.mechanisms):
-            proof = mechanism.verify()
-            name = "" if len(self.mechanisms) == 1 else f"column {number}: "
-            lines.append(
-                f"  {name}{_short(mechanism)}; proven epsilon={proof.epsilon:.9g}"
-                + (f", delta={proof.delta:.3g}" if proof.delta else "")
-            )
-        per_person = max(c.rows_per_person for c in self.charges)
-        if per_person > 1:
-            lines.append(f"  The cost covers persons with up to {per_person} rows (group privacy).")
-        lines.append("Releasing the same labels again would cost again: keep this release and reuse it.")
-        return "\n".join(lines)
+        return describe_release(self)
 
     def to_card(self) -> str:
-        """Return the card of the release: JSON with a checksum, and no label in it."""
+        """Return the card of the release: JSON with a checksum, and no label in it.
+
+        `read_release_card` checks it, and proves its mechanisms again.
+        """
         content = {
+            "guarantee": _guarantee(self),
+            "cost": {"epsilon": self.cost.epsilon, "delta": self.cost.delta},
+            "words": "secure" if self.secure else "seeded, NOT PRIVATE",
             "rows": len(self.labels),
             "trust": self.trust,
             "bounds": [list(pair) for pair in self.bounds],
-            "mechanisms": [cards.parse(m.to_json()) for m in self.mechanisms],
+            "mechanisms": [m.to_json() for m in self.mechanisms],
             "priors": [
                 None if p is None else {"nodes": p.nodes.tolist(), "masses": p.masses.tolist()}
                 for p in self.priors
@@ -141,29 +128,52 @@ class Release:
         }
         return cards.dump(content, SCHEMA)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        kept = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        if type(self.ledger) is Ledger:  # a ledger in memory stays where it is
+            kept["ledger"] = None
+        return _rebuild, (kept,)
 
-def _short(mechanism: Mechanism) -> str:
-    """Return a mechanism's name and its short parameters."""
-    shown = {k: v for k, v in mechanism.parameters().items() if not isinstance(v, list) or len(v) < 4}
-    text = ", ".join(f"{k}={_rounded(v)}" for k, v in shown.items())
-    return f"{type(mechanism).__name__}({text})"
+
+def _rebuild(fields: dict[str, Any]) -> Release:
+    return Release(**fields)
 
 
-def _rounded(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, list):
-        return "(" + ", ".join(_rounded(item) for item in value) + ")"
-    return repr(value)
+def _guarantee(release: Release) -> str:
+    if not release.secure:
+        return "NOT PRIVATE: the noise can be repeated from a seed"
+    people = max(c.rows_per_person for c in release.charges)
+    who = "one row's label" if people == 1 else f"all labels of a person with up to {people} rows"
+    delta = f", {release.cost.delta:.3g}" if release.cost.delta else ""
+    return (
+        f"({release.cost.epsilon:.6g}{delta})-label differential privacy: changing {who} changes the "
+        f"probability of any released table by at most a factor e^{release.cost.epsilon:.6g}"
+        + (f", up to {release.cost.delta:.3g}" if delta else "")
+        + "; features, the number and order of rows, and bounds are public"
+    )
+
+
+def read_release_card(text: str) -> dict[str, Any]:
+    """Return the content of a release's card, checked: its checksum fits, its mechanisms prove again.
+
+    Raises
+    ------
+    CardError
+        If the card was changed, or is none.
+    PrivacyProofError
+        If a mechanism does not keep its promise.
+    """
+    content = cards.parse(text, SCHEMA)
+    return {**content, "mechanisms": [load_mechanism(card) for card in content["mechanisms"]]}
 
 
 def privatize(
     labels: ArrayLike,
     *,
     epsilon: float,
-    bounds: Any,
-    mechanism: str = "auto",
-    prior: Histogram | None = None,
+    bounds: Any = None,
+    mechanism: str | Mechanism = "auto",
+    prior: Histogram | Sequence[Histogram] | None = None,
     trust: Literal["curator", "local"] = "curator",
     method: Method | None = None,
     epsilon_prior: float | None = None,
@@ -189,8 +199,8 @@ def privatize(
     mechanism : str
         ``"auto"`` takes the one whose unbiased label serves a learner best under the private prior;
         or ``"rp"``, ``"laplace"``, ``"gaussian"``, ``"staircase"``, ``"two-point"``, ``"rr-on-bins"``,
-        ``"unbiased"``.
-    prior : Histogram, optional
+        ``"unbiased"``; or a mechanism of your own, made for this ε.
+    prior : Histogram, or one for each column, optional
         What is publicly known about the labels; costs nothing. This is the paper's Algorithm 2.
     trust : {"curator", "local"}
         Who sees labels before noise: a curator, or nobody, so that each is randomised on its own.
@@ -198,7 +208,8 @@ def privatize(
         How the prior is made; see `estimate_prior`. ``trust="local", method="laplace"`` with
         ``epsilon_prior`` and ``zeta`` is the paper's Algorithm 4.
     epsilon_prior : float, optional
-        The part of ε for the prior; by default it follows from the number of labels and ε. 0 for none.
+        The part of ε for the prior; by default it follows from the number of labels and ε. 0 for none:
+        then nothing but the bounds clips labels.
     zeta : float, optional
         Half-width of RPWithPrior's window, with the paper's interval (Algorithm 1).
     delta : float
@@ -224,159 +235,70 @@ def privatize(
     array = as_labels(labels)
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
         raise LabelError(f"labels must be of shape (n,) or (n, d), got {array.shape}")
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
     columns = array.reshape(len(array), -1).T
-    limits = _bounds_per_column(bounds, len(columns), array.ndim)
     check_method(trust, method)
     source = resolve_source(random_state)
-    ledger = Ledger() if ledger is None else ledger
-    plan = _Plan.make(
+    plan = Plan.make(
         rows=len(array),
-        columns=len(columns),
+        bounds=bounds_per_column(bounds, len(columns), array.ndim),
         epsilon=epsilon,
         epsilon_prior=epsilon_prior,
-        mechanism="rp" if zeta is not None and mechanism == "auto" else mechanism,
+        mechanism=mechanism,
         prior=prior,
         zeta=zeta,
         delta=delta,
         trust=trust,
         method=method,
     )
-    ready = plan.designs_without_labels(limits)  # what fails here costs nothing
-    places = ledger.charge_all(plan.charges(rows_per_person))
+    ready = plan.ready()
+    charges = plan.charges(rows_per_person)
+    if ledger is None:
+        _warn_if_seen(labels)
+        ledger = Ledger()
+    places = ledger.charge_all(charges)
 
     out = np.empty(array.shape, dtype=np.float64)
     mechanisms, priors = [], []
-    targets = out.reshape(len(array), -1).T
-    for number, (column, pair, target) in enumerate(zip(columns, limits, targets, strict=True)):
-        known = plan.prior_for(column, pair, source)
-        chosen = ready[number] if ready else plan.design(known, pair)
+    for k, (column, target) in enumerate(zip(columns, out.reshape(len(array), -1).T, strict=True)):
+        known = plan.prior(k, column, source)
+        chosen = ready[k] if ready else plan.design(known, plan.bounds[k])
         with np.errstate(all="ignore"):
             chosen.channel.sample(column, source, target)
-        ledger.describe(places[number], fingerprint(chosen.channel))
+        ledger.describe(places[k], fingerprint(chosen.channel))
         mechanisms.append(chosen)
         priors.append(known)
-    charges = ledger.charges
-    spent = tuple(charges[place] for place in places)
-    return Release(out, tuple(mechanisms), tuple(priors), ledger, spent, limits, trust)
+    recorded = ledger.charges
+    return Release(
+        labels=out,
+        mechanisms=tuple(mechanisms),
+        priors=tuple(priors),
+        ledger=ledger,
+        charges=tuple(recorded[place] for place in places),
+        bounds=plan.bounds,
+        trust=trust,
+        secure=isinstance(source, SecureWords),
+    )
 
 
-def _bounds_per_column(bounds: Any, columns: int, ndim: int) -> tuple[tuple[float, float], ...]:
-    if ndim == 1 or (columns == 1 and np.ndim(bounds) == 1):
-        return (as_bounds(bounds),)
+_seen: dict[int, weakref.ref[Any]] = {}
+
+
+def _warn_if_seen(labels: Any) -> None:
+    """Warn if this very object, whatever is in it, was released before without a ledger."""
     try:
-        pairs = list(bounds)
-    except TypeError:
-        pairs = []
-    if len(pairs) != columns or any(np.ndim(pair) != 1 for pair in pairs):
-        raise ParameterError(f"labels with {columns} columns need {columns} pairs of bounds")
-    return tuple(as_bounds(pair, f"bounds[{i}]") for i, pair in enumerate(pairs))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """What will be done for each column, decided by what is public."""
-
-    rows: int
-    columns: int
-    for_prior: Fraction
-    for_labels: Fraction
-    mechanism: str
-    prior: Histogram | None
-    zeta: float | None
-    delta: Fraction
-    trust: str
-    method: str | None
-
-    @classmethod
-    def make(
-        cls,
-        *,
-        rows: int,
-        columns: int,
-        epsilon: float,
-        epsilon_prior: float | None,
-        mechanism: str,
-        prior: Histogram | None,
-        zeta: float | None,
-        delta: float,
-        **rest: Any,
-    ) -> _Plan:
-        total = as_fraction(as_epsilon(epsilon)) / columns
-        if mechanism not in NEEDS_PRIOR:
-            raise ParameterError(f"mechanism must be one of {', '.join(NEEDS_PRIOR)}, got {mechanism!r}")
-        if (delta != 0) != (mechanism == "gaussian"):
-            raise ParameterError('delta goes with mechanism="gaussian", which needs one')
-        if mechanism == "gaussian" and not SMALLEST_DELTA * columns <= delta < 1:
-            raise ParameterError(f"delta must lie in [{SMALLEST_DELTA * columns}, 1), got {delta}")
-        if zeta is not None:
-            as_positive(zeta, "zeta")
-            if mechanism != "rp":
-                raise ParameterError('zeta goes with mechanism="rp"')
-        if prior is not None:
-            Histogram.checked(prior)
-        if prior is not None and epsilon_prior:
-            raise ParameterError("give a known prior, or a budget to estimate one, not both")
-        if epsilon_prior is not None:
-            part = as_fraction(as_number(epsilon_prior, "epsilon_prior")) / columns
-            if not 0 <= part < total:
-                raise ParameterError("epsilon_prior must lie in [0, epsilon)")
-        elif prior is not None or not NEEDS_PRIOR[mechanism]:
-            part = Fraction(0)
-        else:
-            part = prior_budget(rows, total, rest["trust"])
-        if part:
-            as_epsilon(float(part))
-        as_epsilon(float(total - part))
-        return cls(
-            rows=rows,
-            columns=columns,
-            for_prior=part,
-            for_labels=total - part,
-            mechanism=mechanism,
-            prior=prior,
-            zeta=zeta,
-            delta=as_fraction(delta) / columns,
-            **rest,
+        reference = weakref.ref(labels)
+    except TypeError:  # a list, say
+        return
+    old = _seen.get(id(labels))
+    if old is not None and old() is labels:
+        warnings.warn(
+            "these labels were released before: each release costs epsilon again, and the costs add up. "
+            "Keep one release and reuse it, or pass a ledger that counts.",
+            RepeatedReleaseWarning,
+            stacklevel=3,
         )
-
-    def charges(self, rows_per_person: int) -> Sequence[Charge]:
-        """Return the labels' charges, one for each column, then the priors'."""
-
-        def charge(what: str, column: int, budget: Budget) -> Charge:
-            name = what if self.columns == 1 else f"{what}, column {column}"
-            return new_charge(name, budget, rows_per_person=rows_per_person)
-
-        columns = range(self.columns)
-        labels = Budget(self.for_labels, self.delta)
-        made = [charge("labels", column, labels) for column in columns]
-        if self.for_prior:
-            cost = Budget(self.for_prior)
-            made += [charge(f"prior ({self.trust})", column, cost) for column in columns]
-        return made
-
-    def prior_for(
-        self, labels: NDArray[Any], bounds: tuple[float, float], source: WordSource
-    ) -> Histogram | None:
-        """Return the known prior, or one paid for, or none."""
-        if self.prior is not None or not self.for_prior:
-            return self.prior
-        method = self.method or ("adaptive" if self.trust == "curator" else None)
-        return histogram_from(labels, self.for_prior, bounds, source, trust=self.trust, method=method)
-
-    def designs_without_labels(self, bounds: Sequence[tuple[float, float]]) -> list[Mechanism]:
-        """Return the mechanisms, where they depend on no private prior."""
-        if self.for_prior:
-            return []
-        return [self.design(self.prior, pair) for pair in bounds]
-
-    def design(self, prior: Histogram | None, bounds: tuple[float, float]) -> Mechanism:
-        """Return the mechanism for a column."""
-        return design(
-            self.mechanism,
-            prior,
-            bounds=bounds,
-            epsilon=self.for_labels,
-            delta=float_below(self.delta),
-            zeta=self.zeta,
-            rows=self.rows,
-        )
+    for key in [key for key, other in _seen.items() if other() is None]:
+        del _seen[key]
+    _seen[id(labels)] = reference

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CHUNK", "Domain", "pieces", "select"]
+__all__ = ["CHUNK", "Domain", "frozen_copy", "pieces", "select"]
 
 CHUNK = 1 << 15
 """Labels are handled in pieces of this many, so that all scratch arrays stay in the cache."""
@@ -25,9 +25,14 @@ def pieces(size: int) -> Iterator[slice]:
         yield slice(start, min(start + CHUNK, size))
 
 
-def select(
-    chosen: NDArray[np.bool_], yes: NDArray[np.uint64], no: NDArray[np.uint64]
-) -> NDArray[np.uint64]:
+def frozen_copy(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy that nobody else holds and nobody can write to."""
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def select(chosen: NDArray[np.bool_], yes: NDArray[np.uint64], no: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return ``no``, overwritten by ``yes`` where chosen, by masks: the same time for every word."""
     mask = np.negative(chosen.view(np.int8)).astype(np.int64).view(np.uint64)
     yes ^= no
@@ -95,7 +100,9 @@ class Domain:
 
     def piece(self, labels: NDArray[Any], scratch: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the step that each label lies in, 0 … steps − 1."""
-        rows = self._round(self._place(labels, scratch), 0.5)
+        place = self._place(labels, scratch)
+        place += 2.0**-20  # a label on an edge belongs to the step above, not to the even one
+        rows = self._round(place, 0.5)
         return np.minimum(rows, self.steps - 1, out=rows)
 
     def split(self, labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

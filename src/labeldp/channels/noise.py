@@ -76,7 +76,7 @@ class _Coins:
 
         γ may be irrational: it is bracketed, more and more closely, until every comparison is decided.
         """
-        whole = _root_bounds(square, 16)[0] / scale - less
+        whole = _root_bounds(square, 16 + scale.denominator.bit_length())[0] / scale - less
         steps = max(0, int(whole))  # e^(−steps) first, then what is left of γ, between 0 and 2
         for _ in range(steps):
             if not self._exp_minus_up_to_one(1, 1):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.channels import alias
-from labeldp.channels.domain import CHUNK, Domain, pieces
+from labeldp.channels.domain import CHUNK, Domain, frozen_copy, pieces
 from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, prove_pure
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
@@ -71,7 +71,7 @@ class ShiftChannel:
         return cls(low, high, steps, margin, reach, alias.build(counts), promise)
 
     def __post_init__(self) -> None:
-        self.table.flags.writeable = False
+        object.__setattr__(self, "table", frozen_copy(self.table))
         self.verify()
 
     @property

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.channels import alias
-from labeldp.channels.domain import CHUNK, Domain, pieces
+from labeldp.channels.domain import CHUNK, Domain, frozen_copy, pieces
 from labeldp.channels.proof import WORDS, Promise, Proof, prove_pure
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
@@ -63,8 +63,8 @@ class TableChannel:
         return cls(low, high, np.array(values, dtype=np.float64), table, promise)
 
     def __post_init__(self) -> None:
-        self.values.flags.writeable = False
-        self.table.flags.writeable = False
+        object.__setattr__(self, "values", frozen_copy(self.values))
+        object.__setattr__(self, "table", frozen_copy(self.table))
         self.verify()
 
     @property

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.channels.domain import CHUNK, Domain, pieces, select
+from labeldp.channels.domain import CHUNK, Domain, frozen_copy, pieces, select
 from labeldp.channels.proof import WORDS, Promise, Proof, prove_pure
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
@@ -61,9 +61,9 @@ class WindowChannel:
     spread_outside: bool = False
 
     def __post_init__(self) -> None:
-        for array in (self.bins, self.cuts, self.values):
-            if array is not None:
-                array.flags.writeable = False
+        for name in ("bins", "cuts", "values"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen_copy(getattr(self, name)))
         self.verify()
 
     # ---- the counts -------------------------------------------------------------------------
@@ -194,9 +194,7 @@ class WindowChannel:
         mean = Fraction(first, self._spare)
         return mean, Fraction(second, self._spare) - mean**2
 
-    def _mixture(
-        self, labels: NDArray[Any]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
+    def _mixture(self, labels: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
         """Window mean and variance for each label, background mean and variance, all minus `low`."""
         labels = np.asarray(labels)
         start = self._start(labels, np.empty(labels.shape))
@@ -263,9 +261,7 @@ class WindowChannel:
         if self.values is not None:
             weight = np.full(self.cells, float(self.background))
             weight[start] += self._spare
-            return np.asarray(
-                [weight[self.values <= point].sum() / WORDS for point in points], dtype=np.float64
-            )
+            return np.asarray([weight[self.values <= point].sum() / WORDS for point in points], dtype=np.float64)
         step = self._domain.step
         places = (points - self.low) / step + (self.window - 1) / 2
         index = np.clip(np.floor(places) + 1, 0, self.cells)

@@ -44,9 +44,7 @@ def periodic_channel(low: float, high: float, epsilon: float, period: Period) ->
     return channel if channel.unbiased else finest
 
 
-def _channel(
-    low: float, high: float, steps: int, ranges: float, promise: Promise, period: Period
-) -> ShiftChannel:
+def _channel(low: float, high: float, steps: int, ranges: float, promise: Promise, period: Period) -> ShiftChannel:
     room = Fraction(0)
     while True:  # rounding a count to an integer moves ε by up to 1/count on either side: make room
         counts = _counts(steps, math.ceil(steps * ranges), promise.epsilon - room, period)

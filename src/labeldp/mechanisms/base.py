@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp import cards
-from labeldp._checks import as_fraction, as_labels
+from labeldp._checks import as_fraction, as_labels, as_numbers
 from labeldp.channels import Channel, Proof
 from labeldp.errors import CardError, LabelDPError, ParameterError, PrivacyProofError
 from labeldp.randomness import WordSource, resolve_source
@@ -51,9 +51,7 @@ class Mechanism(ABC):
 
     # ---- release --------------------------------------------------------------------------------
 
-    def randomize(
-        self, labels: ArrayLike, *, random_state: int | WordSource | None = None
-    ) -> NDArray[np.float64]:
+    def randomize(self, labels: ArrayLike, *, random_state: int | WordSource | None = None) -> NDArray[np.float64]:
         """Return private labels, one for each label, in the same shape.
 
         Calling this twice on the same labels spends ε twice.
@@ -116,7 +114,7 @@ class Mechanism(ABC):
         NotUnbiasedError
             If no function of the output is unbiased for this mechanism; the message says why.
         """
-        return self.channel.debias(np.asarray(outputs, dtype=np.float64))
+        return self.channel.debias(as_labels(outputs).astype(np.float64))
 
     def unbiased_variance(self, labels: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of the unbiased label, given each label: the price of privacy.
@@ -142,11 +140,13 @@ class Mechanism(ABC):
         array
             Probability of each bin divided by its width.
         """
-        points = np.asarray(edges, dtype=np.float64)
-        one = float(as_labels([label])[0])
+        points = as_numbers(edges, "edges")
+        one = as_labels(label).reshape(-1)
+        if one.size != 1:
+            raise ParameterError("density is of one label at a time")
         if points.ndim != 1 or points.size < 2 or not (np.diff(points) > 0).all():
             raise ParameterError("edges must be at least two increasing numbers")
-        return np.diff(self.channel.cumulative(one, points)) / np.diff(points)
+        return np.diff(self.channel.cumulative(float(one[0]), points)) / np.diff(points)
 
     # ---- cards ------------------------------------------------------------------------------------
 
@@ -184,13 +184,15 @@ def channel_field() -> Any:
     return dataclasses.field(init=False, repr=False, compare=False)
 
 
-def load_mechanism(text: str) -> Any:
+def load_mechanism(text: str, *, allow_no_privacy: bool = False) -> Any:
     """Return the mechanism that a card describes, built and proven anew.
 
     Parameters
     ----------
     text : str
         What ``to_json`` returned.
+    allow_no_privacy : bool
+        Whether a card of `NoPrivacy` may be loaded.
 
     Raises
     ------
@@ -219,6 +221,8 @@ def load_mechanism(text: str) -> Any:
     if fingerprint(mechanism.channel) != content["channel"]:
         raise CardError("the card's counts cannot be rebuilt from its parameters")
     proof = mechanism.verify()
+    if math.isinf(proof.epsilon) and not allow_no_privacy:
+        raise CardError("this card gives no privacy at all; say allow_no_privacy=True if you mean it")
     if content["proof"] != _proof_data(proof):
         raise CardError("the card claims another proof than its counts give")
     return mechanism

@@ -27,7 +27,6 @@ DIMENSION = 20
 """Effective dimension of the learner that a release is designed for: a modest regression."""
 
 _CANDIDATES = 64
-_FINEST = 4096
 Array = NDArray[np.float64]
 
 
@@ -54,13 +53,7 @@ class ClippedPrior:
         """Return the prior scaled to [0, 1], so that the unit of labels does not matter."""
         low, high = prior.bounds
         nodes = (prior.nodes - low) / (high - low)
-        masses = prior.masses
-        if masses.size > _FINEST:
-            total = np.concatenate([[0.0], np.cumsum(masses)])
-            grid = np.linspace(0.0, 1.0, _FINEST + 1)
-            masses = np.diff(np.interp(grid, nodes, total))
-            nodes = grid
-        density = masses / np.diff(nodes)
+        density = prior.masses / np.diff(nodes)
         powers = [density * np.diff(nodes ** (k + 1)) / (k + 1) for k in range(3)]
         below = np.array([np.concatenate([[0.0], np.cumsum(power)]) for power in powers])
         return cls(nodes, density, below)

@@ -129,7 +129,7 @@ def analytic_sigma(epsilon: float, delta: float) -> float:
     Examples
     --------
     >>> round(analytic_sigma(1.0, 1e-5), 4)
-    3.7304
+    3.7306
     """
 
     def excess(sigma: float) -> float:

@@ -27,5 +27,8 @@ class NoPrivacy(Mechanism):
     epsilon: ClassVar[float] = math.inf  # type: ignore[misc]
     channel: IdentityChannel = channel_field()
 
+    def __reduce__(self) -> tuple[type[NoPrivacy], tuple[()]]:
+        return NoPrivacy, ()
+
     def _build(self) -> IdentityChannel:
         return IdentityChannel()

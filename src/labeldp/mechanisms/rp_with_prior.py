@@ -10,7 +10,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import as_bounds, as_epsilon, as_positive
+from labeldp._checks import as_bounds, as_choice, as_epsilon, as_positive
 from labeldp.cards import register
 from labeldp.channels import Promise, WindowChannel
 from labeldp.channels.proof import WORDS, exp_lower
@@ -110,8 +110,7 @@ class RPWithPrior(Mechanism):
         low, high = as_bounds(self.interval, "interval")
         zeta = as_positive(self.zeta, "zeta")
         epsilon = as_epsilon(self.epsilon)
-        if self.outside not in ("project", "uniform"):
-            raise ParameterError(f'outside must be "project" or "uniform", got {self.outside!r}')
+        as_choice(self.outside, "outside", ("project", "uniform"))
         self._set(interval=(low, high), zeta=zeta, epsilon=epsilon)
         promise = Promise.of(epsilon)
         cells, window, background, extra = _counts(high - low, zeta, promise)

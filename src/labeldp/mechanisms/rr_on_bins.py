@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import as_bounds, as_epsilon
+from labeldp._checks import as_bounds, as_epsilon, as_numbers
 from labeldp.cards import register
 from labeldp.channels import Promise, WindowChannel
 from labeldp.channels.domain import Domain
@@ -57,26 +56,21 @@ class RROnBins(Mechanism):
     channel: WindowChannel = channel_field()
 
     @classmethod
-    def design(
-        cls, prior: Histogram, epsilon: float, *, loss: Literal["squared", "absolute"] = "squared"
-    ) -> Self:
+    def design(cls, prior: Histogram, epsilon: float, *, loss: Literal["squared", "absolute"] = "squared") -> Self:
         """Return the bins and outputs of least expected loss under a prior, exactly.
 
         Parameters
         ----------
         prior : Histogram
-            Public or privately estimated; its bins count as their centres. At most 2048 bins.
+            Public or privately estimated; its bins count as their centres, at most 2048.
         epsilon : float
         loss : {"squared", "absolute"}
         """
         epsilon = as_epsilon(epsilon)
         if loss not in ("squared", "absolute"):
             raise ParameterError(f'loss must be "squared" or "absolute", got {loss!r}')
-        used = np.flatnonzero(Histogram.checked(prior).masses)
-        if used.size > MOST_VALUES:
-            raise ParameterError(
-                f"the prior has {used.size} bins; exact bins are found for at most {MOST_VALUES}"
-            )
+        prior = Histogram.checked(prior).coarsened(MOST_VALUES)
+        used = np.flatnonzero(prior.masses)
         best = optimal_partition(prior.centers[used], prior.masses[used], epsilon, loss)
         # Between the last label of one bin and the first of the next, cut half way.
         first = used[best.starts[1:]]
@@ -86,7 +80,7 @@ class RROnBins(Mechanism):
         return cls(edges=edges, outputs=tuple(best.outputs.tolist()), epsilon=epsilon)
 
     def _build(self) -> WindowChannel:
-        edges, outputs = _numbers(self.edges, "edges"), _numbers(self.outputs, "outputs")
+        edges, outputs = as_numbers(self.edges, "edges"), as_numbers(self.outputs, "outputs")
         count = outputs.size
         if edges.size != count + 1 or count < 1:
             raise ParameterError(f"{count} outputs need {count + 1} edges, got {edges.size}")
@@ -112,25 +106,13 @@ class RROnBins(Mechanism):
         )
 
 
-def _numbers(values: Sequence[float], name: str) -> NDArray[np.float64]:
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be numbers") from None
-    if array.ndim != 1 or not np.isfinite(array).all():
-        raise ParameterError(f"{name} must be a list of finite numbers")
-    return array
-
-
 def _pieces(edges: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return equally wide pieces with at most one inner edge each: a look-up instead of a search."""
     inner, low, high = edges[1:-1], float(edges[0]), float(edges[-1])
 
     def pieces(
         size: int,
-    ) -> NDArray[
-        np.int64
-    ]:  # the very function that looks labels up: it grows with the label, so edges are exact
+    ) -> NDArray[np.int64]:  # the very function that looks labels up: it grows with the label, so edges are exact
         return Domain(low, high, size).piece(inner, np.empty(inner.size)).copy()
 
     size = 256

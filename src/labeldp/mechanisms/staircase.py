@@ -9,11 +9,10 @@ from typing import Literal, Self
 
 import numpy as np
 
-from labeldp._checks import as_bounds, as_epsilon
+from labeldp._checks import as_bounds, as_choice, as_epsilon
 from labeldp.cards import register
 from labeldp.channels import ShiftChannel
 from labeldp.channels.proof import exp_lower
-from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.additive import SCALE, periodic_channel
 from labeldp.mechanisms.base import Mechanism, channel_field
@@ -69,8 +68,7 @@ class Staircase(Mechanism):
         return cls(bounds=bounds, epsilon=epsilon, minimise="squared")
 
     def _build(self) -> ShiftChannel:
-        if self.minimise not in ("absolute", "squared"):
-            raise ParameterError(f'minimise must be "absolute" or "squared", got {self.minimise!r}')
+        as_choice(self.minimise, "minimise", ("absolute", "squared"))
         self._set(bounds=as_bounds(self.bounds), epsilon=as_epsilon(self.epsilon))
         tread = optimal_tread(self.epsilon, self.minimise)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
-from labeldp._checks import as_bounds, as_epsilon, as_fraction
+from labeldp._checks import as_bounds, as_epsilon, as_fraction, as_numbers
 from labeldp.cards import register
 from labeldp.channels import Promise, TableChannel
 from labeldp.channels.proof import WORDS, exp_lower
@@ -59,8 +60,8 @@ class Unbiased(Mechanism):
     Examples
     --------
     >>> mech = Unbiased.design(Histogram([0, 5], [1]), epsilon=1.0, size=8)
-    >>> mech.mean([0.0, 1.3, 5.0]).round(6).tolist()
-    [0.0, 1.3, 5.0]
+    >>> mech.mean([1.0, 1.3, 5.0]).round(6).tolist()
+    [1.0, 1.3, 5.0]
 
     References
     ----------
@@ -117,8 +118,8 @@ class Unbiased(Mechanism):
         low, high = as_bounds(self.bounds)
         self._set(bounds=(low, high), epsilon=as_epsilon(self.epsilon))
         try:
-            outputs = np.array(self.outputs, dtype=np.float64)
-            counts = tuple(tuple(int(n) for n in row) for row in self.counts)
+            outputs = as_numbers(self.outputs, "outputs")
+            counts = tuple(tuple(operator.index(n) for n in row) for row in self.counts)
         except (TypeError, ValueError):
             raise ParameterError("outputs must be numbers and counts rows of integers") from None
         if outputs.ndim != 1 or not np.isfinite(outputs).all() or outputs.size < 2:

@@ -1,0 +1,75 @@
+"""A release in words, for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labeldp.histogram import Histogram
+from labeldp.mechanisms.base import Mechanism
+
+if TYPE_CHECKING:
+    from labeldp.release import Release
+
+__all__ = ["describe_release"]
+
+
+def describe_release(release: Release) -> str:
+    """Return what was done, what it cost, and what to expect of it."""
+    cost = release.cost
+    delta = f" and delta = {cost.delta:.3g}" if cost.delta else ""
+    who = "a curator" if release.trust == "curator" else "nobody"
+    lines = []
+    if not release.secure:
+        lines.append("NOT PRIVATE: the noise came from a seed. For tests and experiments only.")
+    lines.append(
+        f"{len(release.labels):,} labels released for epsilon = {cost.epsilon:.6g}{delta} in all; {who} saw the "
+        "true ones."
+    )
+    lines += [f"  {c.budget.epsilon:.6g} for {c.what}" for c in release.charges]
+    for k, (mechanism, prior) in enumerate(zip(release.mechanisms, release.priors, strict=True)):
+        name = "" if len(release.mechanisms) == 1 else f"column {k}: "
+        proof = mechanism.verify()
+        lines.append(f"  {name}{type(mechanism).__name__}, proven to keep epsilon = {proof.epsilon:.9g}")
+        lines += [f"  {line}" for line in _expectations(mechanism, prior, release.bounds[k], len(release.labels))]
+    people = max(c.rows_per_person for c in release.charges)
+    if people > 1:
+        lines.append(f"  The cost covers persons with up to {people} rows (group privacy).")
+    lines.append("Releasing the same labels again would cost again: keep this release and reuse it.")
+    return "\n".join(lines)
+
+
+def _expectations(
+    mechanism: Mechanism, prior: Histogram | None, bounds: tuple[float, float], rows: int
+) -> list[str]:
+    """Return where labels are clipped and how large the noise is, by the private prior: free to say."""
+    low, high = getattr(mechanism, "interval", getattr(mechanism, "bounds", bounds))
+    lines = []
+    if (low, high) != bounds:
+        lines.append(f"labels are clipped to ({low:.6g}, {high:.6g})" + _share(prior, low, high))
+    if prior is not None and _at_an_end(prior, bounds):
+        lines.append("nearly all labels are at one of the bounds: check the unit, and the bounds")
+    try:
+        places = np.linspace(low, high, 65) if prior is None else prior.centers
+        weights = np.full(65, 1 / 65) if prior is None else prior.masses
+        noise = float(np.sqrt(weights @ mechanism.unbiased_variance(places)))
+    except ValueError:
+        return [*lines, "its outputs are biased by design: see mechanism.bias"]
+    return [
+        *lines,
+        f"one private label carries noise of about ±{noise:.4g}, their mean ±{noise / np.sqrt(rows):.4g}",
+    ]
+
+
+def _share(prior: Histogram | None, low: float, high: float) -> str:
+    if prior is None:
+        return ""
+    below, above = prior.cumulative([low, high])
+    return f"; about {100 * (below + 1 - above):.0f} % of them lie outside, by the private prior"
+
+
+def _at_an_end(prior: Histogram, bounds: tuple[float, float]) -> bool:
+    edge = 0.01 * (bounds[1] - bounds[0])
+    inner = prior.cumulative([bounds[0] + edge, bounds[1] - edge])
+    return bool(max(inner[0], 1 - inner[1]) > 0.9)
