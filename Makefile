@@ -45,6 +45,9 @@ format: $(VENV)/.dev  ## Rewrite in the project's format
 
 bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other libraries
 	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.release
+	$(BIN)/python -m benchmarks.interval
+	$(BIN)/python -m benchmarks.split
 
 clean:  ## Remove environments and caches
 	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis

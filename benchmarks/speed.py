@@ -32,14 +32,12 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 
 import labeldp as ldp
+from benchmarks.report import Sheet, commit, cpu, keep, load, met
 from labeldp.channels import proof
 
 HERE = Path(__file__).parent
-README = HERE / "README.md"
-BEGIN, END = "<!-- results: written by make bench -->", "<!-- end of results -->"
 PEER_PYTHON = HERE.parent / ".venv-peers" / "bin" / "python"
 
 BOUNDS = (0.0, 5.0)
@@ -201,33 +199,6 @@ def construction(make: Maker) -> float:
 # ---- reporting ------------------------------------------------------------------------------------
 
 
-@dataclass
-class Sheet:
-    """A table for both the terminal and the README."""
-
-    title: str
-    columns: list[str]
-    rows: list[list[str]] = field(default_factory=list)
-
-    def rich(self) -> Table:
-        table = Table(title=self.title, title_justify="left")
-        for i, column in enumerate(self.columns):
-            table.add_column(column, justify="right" if i else "left")
-        for row in self.rows:
-            table.add_row(*row)
-        return table
-
-    def markdown(self) -> str:
-        rule = ["---", *["---:"] * (len(self.columns) - 1)]
-        lines = [f"| {' | '.join(row)} |" for row in (self.columns, rule, *self.rows)]
-        return "\n".join([f"### {self.title}", "", *lines, ""])
-
-
-def met(value: float, target: float, *, at_most: bool = False) -> str:
-    good = value <= target if at_most else value >= target
-    return ("≤ " if at_most else "≥ ") + f"{target:g}: " + ("met" if good else "**MISSED**")
-
-
 def speed_sheet(races: dict[int, Seconds], peers: Peers) -> Sheet:
     columns = ["ε = 1"]
     for size in races:
@@ -279,25 +250,6 @@ def budget_sheet(races: dict[float, Seconds]) -> Sheet:
     return sheet
 
 
-def cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "?")
-
-
-def load() -> float:
-    """Return how many processes wanted a core during the last minute; NaN where nobody counts."""
-    return os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-
-
-def commit() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=HERE)
-    return done.stdout.strip() or "no commit"
-
-
 def circumstances(peers: Peers, rounds: int, load_before: float) -> str:
     versions = {name: version(name) for name in ("numpy", "scipy", "cryptography")} | peers.versions
     return (
@@ -307,17 +259,6 @@ def circumstances(peers: Peers, rounds: int, load_before: float) -> str:
         + f". Load {load_before:.1f} before and {load():.1f} after. Medians of {rounds} rounds. "
         "Command: `make bench`."
     )
-
-
-def keep(text: str) -> None:
-    """Write the results between the README's markers."""
-    page = README.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
-    README.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
-
-
-# ---- all of it --------------------------------------------------------------------------------------
 
 
 def memory_sheet(size: int, tick: Tick) -> Sheet:

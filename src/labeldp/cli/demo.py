@@ -43,18 +43,23 @@ def demo(
     table = Table(
         title=f"What a private income carries; in truth their mean is {truth:,.0f}", title_justify="left"
     )
-    for name in ("ε", "ε proven", "mechanism", "one: expected", "measured", "mean: expected", "got", "labels/s"):
-        table.add_column(name, justify="left" if name == "mechanism" else "right")
+    for name in ("ε", "proven", "mechanism", "one ±", "seen ±", "mean ±", "mean", "M/s"):
+        table.add_column(name, justify="left" if name == "mechanism" else "right", no_wrap=True)
     for epsilon in track(BUDGETS, description="Randomising …", console=console, transient=True):
         for name in CHOICES:
             _add_row(table, survey, epsilon, name)
     console.print(table)
     console.print(
+        "one ±: expected error of one private income, seen ±: its error here; mean ±: expected error of the mean; "
+        "M/s: million labels a second",
+        style="dim",
+    )
+    console.print(
         "\nWhoever sees a released income, and knows all features, can raise their odds on any household's true "
         "income by at most e^ε: that is proven in exact arithmetic for the very bits released. A single income "
-        'stays noisy while the noise averages out over many, so means and models stay close: "auto" is what '
-        "[bold]privatize[/bold] does by default, spending a little of ε on where incomes are to clip and to choose "
-        "the mechanism for the mean's sake.\n"
+        "stays noisy while the noise averages out over many, so means and models stay close; "
+        '"auto", what [bold]privatize[/bold] does by default, spends a little of ε on where incomes are, and '
+        "then clips and chooses the mechanism for the mean's sake.\n"
     )
 
 
@@ -72,11 +77,11 @@ def _add_row(table: Table, survey: Survey, epsilon: float, name: str) -> None:
         f"{epsilon:g}" if name == "Laplace" else "",
         f"{_proven(release):.4f}",
         f"auto: {type(release.mechanism).__name__}" if name == "auto" else name,
-        f"±{np.sqrt(np.mean(bias**2 + noise)) / 1000:,.1f}k",
-        f"±{np.sqrt(np.mean((private - survey.income) ** 2)) / 1000:,.1f}k",
-        f"±{np.hypot(bias.mean(), np.sqrt(noise.mean() / noise.size)):,.0f}",
+        f"{np.sqrt(np.mean(bias**2 + noise)) / 1000:,.1f}k",
+        f"{np.sqrt(np.mean((private - survey.income) ** 2)) / 1000:,.1f}k",
+        f"{np.hypot(bias.mean(), np.sqrt(noise.mean() / noise.size)):,.0f}",
         f"{private.mean():,.0f}",
-        f"{_rate(release, survey) / 1e6:,.0f} M",
+        f"{_rate(release, survey) / 1e6:,.0f}",
         style="green" if name == "auto" else "",
         end_section=name == "auto",
     )
