@@ -64,7 +64,7 @@ class FileLedger(Ledger):
         with self._locked(os.O_RDWR) as (handle, records, last):
             spent = _charges(records)
             refuse_overspend(self._limit, spent, charges)
-            _append(handle, {"charges": [_record(charge) for charge in charges]}, last)
+            self._write(handle, {"charges": [_record(charge) for charge in charges]}, last)
             return range(len(spent), len(spent) + len(charges))
 
     def describe(self, place: int, mechanism: str) -> None:
@@ -72,7 +72,11 @@ class FileLedger(Ledger):
         with self._locked(os.O_RDWR) as (handle, records, last):
             if not 0 <= place < len(_charges(records)):
                 raise LedgerError(f"the ledger {self._path} has no charge {place}")
-            _append(handle, {"describes": place, "mechanism": mechanism}, last)
+            self._write(handle, {"describes": place, "mechanism": mechanism}, last)
+
+    def _write(self, handle: int, record: dict[str, Any], last: str) -> None:
+        _append(handle, record, last)
+        self._seen = (self._seen[0] + 1, _hash(record, last))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self._path,)
