@@ -32,7 +32,7 @@ demo: $(VENV)/.core  ## Install, and show the main job on a made survey
 	$(BIN)/labeldp demo
 
 test: $(VENV)/.dev  ## Run all tests
-	$(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.dev  ## Lint, format check and types
 	$(BIN)/ruff check .

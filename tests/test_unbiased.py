@@ -10,7 +10,7 @@ from scipy.optimize import linprog, minimize_scalar
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.mechanisms.unbiased import _grid_with_two_point
+from labeldp.mechanisms.unbiased import _output_grid
 from mechanism_cases import rp_share
 
 UNIFORM = ldp.Histogram([0, 1], [1])
@@ -121,7 +121,7 @@ def plain_programme(rows, masses, outputs, epsilon):
 def test_variance_is_the_optimum_of_the_plain_programme(prior, epsilon):
     rows = np.linspace(0, 1, 12)
     masses = row_masses(prior, 12)
-    best = plain_programme(rows, masses, _grid_with_two_point(epsilon, 12), epsilon)
+    best = plain_programme(rows, masses, _output_grid(epsilon, 12), epsilon)
     ours = masses @ design(epsilon, 12, prior).variance(rows)
     assert ours == pytest.approx(best, rel=1e-3)
     assert ours >= best * (1 - 1e-5), "better than the optimum: something is not private or not unbiased"

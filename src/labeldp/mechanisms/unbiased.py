@@ -7,7 +7,6 @@ import operator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import product
 from typing import Self
 
 import numpy as np
@@ -35,7 +34,7 @@ UNIT = 1 << 60
 TOLERANCE = 1e-12
 """Rows average to their labels this closely, in label ranges."""
 
-SLACKS = (1e-6, 1e-5, 1e-4, 5e-4)
+SLACKS = (1e-6, 1e-5, 1e-4)
 """The programme is solved for a slightly smaller ε, which leaves room to make its solution exact."""
 
 
@@ -100,9 +99,9 @@ class Unbiased(Mechanism):
             (low, high), _ = best_interval(prior, noise, rows)
         labels = np.linspace(0.0, 1.0, size)
         masses = _row_masses(prior, low, high, size)
-        for grid, slack in product((_grid_with_two_point, _even_grid), SLACKS):
+        for slack in SLACKS:
             budget = epsilon * (1 - slack)
-            outputs = grid(budget, size)
+            outputs = _output_grid(budget, size)
             base, own = _solve(labels, masses, outputs, budget)
             kept = base > 2.0**-30 * base.max()
             counts = _exact(labels, outputs[kept], base[kept], own[:, kept], as_fraction(epsilon))
@@ -136,18 +135,17 @@ def _least_noise(epsilon: float, level: float, q: NDArray[np.float64]) -> NDArra
     return np.minimum(window_noise(epsilon, q)[0], level - q)
 
 
-def _even_grid(epsilon: float, size: int) -> NDArray[np.float64]:
-    """Return equally spaced outputs for labels in [0, 1], far enough out."""
+def _output_grid(epsilon: float, size: int) -> NDArray[np.float64]:
+    """Return outputs for labels in [0, 1]: equally spaced, far enough out.
+
+    For small ε TwoPoint's two are among them, so that the optimum is no worse.
+    """
     reach = 1 / math.expm1(epsilon / 2)
-    return np.linspace(-reach, 1 + reach, max(2, size))
-
-
-def _grid_with_two_point(epsilon: float, size: int) -> NDArray[np.float64]:
-    """Return outputs with TwoPoint's two among them, so that the optimum is no worse; for small ε."""
     if epsilon > 5:
-        return _even_grid(epsilon, size)
+        return np.linspace(-reach, 1 + reach, size)
     near = 1 / math.expm1(epsilon)
-    return np.unique(np.concatenate([_even_grid(epsilon, size - 2), [-near, 1 + near]]))
+    even = np.linspace(-reach, 1 + reach, max(2, size - 2))
+    return np.unique(np.concatenate([even, [-near, 1 + near]]))
 
 
 def _row_masses(prior: Histogram, low: float, high: float, size: int) -> NDArray[np.float64]:

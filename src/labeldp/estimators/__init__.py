@@ -1,0 +1,6 @@
+"""Regressors that keep ε for every label, through scikit-learn's interface."""
+
+from labeldp.estimators.label_regressor import LabelReleaseRegressor
+from labeldp.estimators.row_release import RowRelease
+
+__all__ = ["LabelReleaseRegressor", "RowRelease"]

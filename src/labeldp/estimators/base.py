@@ -1,0 +1,78 @@
+"""What both regressors share: checking input, and warning when a fit is one of many."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from labeldp._checks import as_bounds, as_epsilon, as_labels
+from labeldp.errors import ParameterError, RepeatedReleaseWarning
+from labeldp.ledger import Ledger
+
+__all__ = ["PrivateRegressor"]
+
+Array = NDArray[np.float64]
+
+
+class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the regressors: scikit-learn's interface, and label privacy's checks."""
+
+    epsilon: float
+    bounds: tuple[float, float]
+    ledger: Ledger | None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # noise is fresh for every fit
+        tags.regressor_tags.poor_score = True  # privacy has its price on tiny data
+        return tags
+
+    def _checked(self, X: Any, y: Any, unknown: dict[str, Any]) -> tuple[Array, Array]:
+        """Return X and y as arrays, after every check that needs no label's value."""
+        if unknown:
+            raise ParameterError(
+                f"fit does not take {', '.join(unknown)}: weights would change how much one label can move "
+                "the result, and with it the guarantee; leave them out"
+            )
+        if y is None:
+            raise ParameterError("this regressor requires y to be passed, but the target y is None")
+        as_epsilon(self.epsilon)
+        as_bounds(self.bounds)
+        _warn_if_repeated()
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
+        labels = column_or_1d(as_labels(y), warn=True).astype(np.float64)
+        check_consistent_length(X, labels)
+        return X, labels
+
+    def __getstate__(self) -> Any:
+        state = dict(super().__getstate__())
+        if type(state.get("ledger_")) is Ledger:  # a ledger in memory stays where it is
+            state["ledger_"] = None
+        return state
+
+    def _inputs(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+
+
+def _warn_if_repeated() -> None:
+    """Warn when scikit-learn fits again and again: each fit releases the labels, and costs ε, again."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("sklearn.model_selection."):
+            warnings.warn(
+                "this fit is one of several in a search or a cross-validation: each releases the labels "
+                "again and costs epsilon again. Release once (privatize, or release_ of a "
+                "LabelReleaseRegressor), then search and validate on the release, for free.",
+                RepeatedReleaseWarning,
+                stacklevel=3,
+            )
+            return
+        frame = frame.f_back  # type: ignore[assignment]

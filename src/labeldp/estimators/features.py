@@ -1,0 +1,162 @@
+"""Public features: fixed functions of X, made without any label, so they cost nothing.
+
+Blocks, each scaled to one unit of variance a row: the standardised columns; waves of each column's rank
+(additive shapes); products of such waves for pairs of columns or leading directions; random Fourier
+features (smooth functions of everything). A linear model on them, shrunk block by block, reaches from a
+constant over ridge to kernel ridge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["PublicFeatures"]
+
+Array = NDArray[np.float64]
+Small = NDArray[np.float32]
+
+_PAIRED = 8
+_FOURIER = 300
+_CLIP = 5.0
+_PIECE = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFeatures:
+    """Feature maps fitted on public rows.
+
+    Attributes
+    ----------
+    center, scale : arrays
+        Of the columns.
+    ranks : array, grid × columns
+        Quantiles of each column, for its rank.
+    directions : array, columns × directions
+        Leading directions, whose ranks are paired if there are many columns.
+    direction_ranks : array
+    weights, phases : arrays
+        Of the Fourier features.
+    waves : int
+        How many waves a column gets.
+    means, norms : arrays
+        That centre features, and scale blocks.
+    block : array of int
+        The block of each feature: 0 linear, 1 additive, 2 pairs, 3 Fourier.
+    """
+
+    center: Array
+    scale: Array
+    ranks: Array
+    directions: Array | None
+    direction_ranks: Array | None
+    weights: Array
+    phases: Array
+    waves: int
+    means: Array
+    norms: Array
+    block: NDArray[np.int64]
+
+    @classmethod
+    def fit(cls, X: Array, seed: int = 0) -> PublicFeatures:
+        """Return the maps for public rows ``X``; the seed is public too."""
+        rng = np.random.default_rng(seed)
+        columns = X.shape[1]
+        center = X.mean(axis=0)
+        scale = X.std(axis=0)
+        scale = np.where(scale > 1e-12 * (np.abs(center) + 1e-300), scale, 1.0)
+        standard = np.clip((X - center) / scale, -_CLIP, _CLIP)
+        grid = np.linspace(0.0, 1.0, 201)
+        directions = direction_ranks = None
+        if columns > 20:
+            sample = standard[rng.permutation(len(X))[:20_000]]
+            directions = np.linalg.svd(sample, full_matrices=False)[2][:_PAIRED].T
+            direction_ranks = np.quantile(standard @ directions, grid, axis=0)
+        heavy = 1 / np.sqrt(rng.chisquare(3, _FOURIER) / 3)  # lengths of all sizes
+        draft = cls(
+            center=center,
+            scale=scale,
+            ranks=np.quantile(X, grid, axis=0),
+            directions=directions,
+            direction_ranks=direction_ranks,
+            weights=rng.normal(size=(columns, _FOURIER)) / np.sqrt(columns) * heavy,
+            phases=rng.uniform(0, 2 * np.pi, _FOURIER),
+            waves=14 if columns <= 20 else 3,
+            means=np.zeros(1),
+            norms=np.ones(1),
+            block=np.zeros(0, dtype=np.int64),
+        )
+        blocks = draft._blocks(X[rng.permutation(len(X))[:50_000]])
+        means = np.concatenate([part.mean(axis=0) for part in blocks])
+        spread = [float(np.sqrt(part.var(axis=0).sum())) for part in blocks]
+        norms = np.concatenate(
+            [np.full(part.shape[1], s if s > 0 else 1.0) for part, s in zip(blocks, spread, strict=True)]
+        )
+        block = np.concatenate([np.full(part.shape[1], k) for k, part in enumerate(blocks)])
+        fields = {name: getattr(draft, name) for name in draft.__dataclass_fields__}
+        return cls(**{**fields, "means": means, "norms": norms, "block": block})
+
+    def standardised(self, X: Array) -> Array:
+        """Return the columns, centred, scaled and clipped."""
+        return np.asarray(np.clip((X - self.center) / self.scale, -_CLIP, _CLIP))
+
+    def transform(self, X: Array) -> Small:
+        """Return all features of rows ``X``, and a last one that is 1."""
+        result = np.ones((len(X), self.block.size + 1), dtype=np.float32)
+        for start in range(0, len(X), _PIECE):
+            piece = slice(start, start + _PIECE)
+            features = np.concatenate(self._blocks(X[piece]), axis=1)
+            features -= self.means
+            features /= self.norms
+            result[piece, :-1] = features
+        return result
+
+    def spectrum(self, features: Small) -> Array:
+        """Return the leading eigenvalues of the features' covariance, blocks weighted by experience."""
+        weight = np.sqrt(np.array([0.4, 0.3, 0.2, 0.1])[self.block]).astype(np.float32)
+        weighted = features[:, :-1] * weight
+        values = np.linalg.eigvalsh((weighted.T @ weighted / len(features)).astype(np.float64))
+        return np.asarray(np.maximum(values[::-1][:400], 0.0))
+
+    def _blocks(self, X: Array) -> list[Array]:
+        standard = self.standardised(X)
+        rank = _ranks(X, self.ranks)
+        paired = rank if self.directions is None else _ranks(standard @ self.directions, self.direction_ranks)
+        products = 4 if paired.shape[1] <= _PAIRED else 2
+        waves = _waves(rank, self.waves)
+        few = _waves(paired, products)
+        pairs = [
+            few[a][:, i] * few[b][:, j]
+            for i, j in combinations(range(paired.shape[1]), 2)
+            for a in range(products)
+            for b in range(products)
+        ]
+        fourier = np.cos(np.clip(standard, -3, 3) @ self.weights + self.phases)
+        return [
+            standard,
+            np.concatenate(waves, axis=1),
+            np.array(pairs).T if pairs else np.zeros((len(X), 1)),
+            fourier,
+        ]
+
+
+def _ranks(values: Array, quantiles: Array | None) -> Array:
+    """Return each value's rank in its column, 0 to 1; ties get their middle."""
+    assert quantiles is not None  # noqa: S101 (for the type checker)
+    grid = np.linspace(0.0, 1.0, len(quantiles))
+    ranks = np.empty(values.shape)
+    for j in range(values.shape[1]):
+        known = quantiles[:, j]
+        left = np.searchsorted(known, values[:, j], side="left")
+        right = np.searchsorted(known, values[:, j], side="right")
+        inside = np.interp(values[:, j], known, grid)
+        tied = right - left > 1
+        ranks[:, j] = np.where(tied, (left + right - 1) / 2 / (len(grid) - 1), inside)
+    return np.clip(ranks, 0.0, 1.0)
+
+
+def _waves(rank: Array, count: int) -> list[Array]:
+    return [np.cos(np.pi * k * rank) / k for k in range(1, count + 1)]

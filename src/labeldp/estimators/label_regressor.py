@@ -1,0 +1,186 @@
+"""`LabelReleaseRegressor`: every label is released once, and a model is learnt from the release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from labeldp._checks import as_bounds, as_epsilon, as_fraction
+from labeldp.errors import ParameterError
+from labeldp.estimators.base import PrivateRegressor
+from labeldp.estimators.features import PublicFeatures
+from labeldp.estimators.labels import Drawn, LabelBudget, draw_labels
+from labeldp.estimators.learner import Knowledge, fit_blend
+from labeldp.estimators.row_release import RowRelease
+from labeldp.estimators.table import FeatureTable
+from labeldp.ledger import Budget, Ledger, new_charge
+from labeldp.mechanisms.base import fingerprint
+from labeldp.randomness import WordSource, resolve_source
+
+__all__ = ["LabelReleaseRegressor"]
+
+Array = NDArray[np.float64]
+
+ROUNDS = (0.2, 0.3, 0.5)
+"""Parts of the rows in each round: the last and best intervals serve half of them."""
+
+FEWEST = 200
+"""With fewer rows all are released at once."""
+
+
+class LabelReleaseRegressor(PrivateRegressor):
+    """ε-label-DP regression by releasing private labels; the release may leave the safe room.
+
+    Parameters
+    ----------
+    estimator : scikit-learn regressor, optional
+        Learns from the private labels. By default a blend that fits the noise: from the private constant
+        through ridge and kernel ridge to boosted trees.
+    epsilon : float
+        The whole budget, everything included.
+    bounds : (lo, hi)
+        Public bounds of the label. Never read them off the data.
+    rounds : "auto", int or sequence of floats
+        Rows are released in disjoint rounds, later ones over narrow intervals around what earlier ones
+        predict. 1 is the paper's Algorithm 4 with the library's design.
+    trust : {"curator", "local"}
+        With "local" every label is randomised on its own, and nothing else is computed from labels.
+    ledger : Ledger, optional
+    rows_per_person : int
+    random_state : None, int or source of words
+        Leave it out for a release.
+
+    Attributes
+    ----------
+    release_ : RowRelease
+        The private labels, to keep, save and reuse.
+    ledger_ : Ledger
+    mechanism_ : Mechanism or tuple
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
+    >>> y = np.clip(2.5 + X[:, 0], 0, 5)
+    >>> model = LabelReleaseRegressor(epsilon=2.0, bounds=(0, 5)).fit(X, y)
+    >>> bool(np.mean((model.predict(X) - y) ** 2) < 0.3)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        epsilon: float,
+        bounds: tuple[float, float],
+        rounds: str | int | Sequence[float] = "auto",
+        trust: Literal["curator", "local"] = "curator",
+        ledger: Ledger | None = None,
+        rows_per_person: int = 1,
+        random_state: int | WordSource | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.rounds = rounds
+        self.trust = trust
+        self.ledger = ledger
+        self.rows_per_person = rows_per_person
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, **unknown: Any) -> LabelReleaseRegressor:
+        """Release the labels and learn from them.
+
+        Parameters
+        ----------
+        X : array-like, rows × columns
+            Public features.
+        y : array-like
+            Private labels.
+        """
+        X, labels = self._checked(X, y, unknown)
+        if self.trust not in ("curator", "local"):
+            raise ParameterError(f'trust must be "curator" or "local", got {self.trust!r}')
+        fractions = _fractions(self.rounds, len(X))
+        bounds, epsilon = as_bounds(self.bounds), as_fraction(as_epsilon(self.epsilon))
+        source = resolve_source(self.random_state)
+        ledger = Ledger() if self.ledger is None else self.ledger
+        table = FeatureTable(PublicFeatures.fit(X), X)
+        spectrum = table.spectrum()
+        budget = LabelBudget.plan(epsilon, len(X), spectrum, self.trust)
+        parts = {"labels": budget.labels, "mean": budget.mean, "prior": budget.prior}
+        places = ledger.charge_all(
+            [
+                new_charge(what, Budget(part), rows_per_person=self.rows_per_person)
+                for what, part in parts.items()
+                if part
+            ]
+        )
+        drawn, known = draw_labels(table, labels, bounds, budget, fractions, source, spectrum)
+        ledger.describe(places[0], fingerprint(drawn[-1].mechanism.channel))
+        charges = tuple(ledger.charges[place] for place in places)
+        self.release_ = _as_release(drawn, known, len(X), charges, ledger)
+        self.ledger_ = ledger
+        self._learn(table, X, spectrum)
+        return self
+
+    def _learn(self, table: FeatureTable, X: Array, spectrum: Array) -> None:
+        """Fit the model, on what may be public."""
+        release = self.release_
+        if self.estimator is None:
+            self._public = table.public
+            self._blend = fit_blend(table, release.blocks(), release.knowledge, spectrum)
+            return
+        self.estimator_ = clone(self.estimator)
+        rest = release.knowledge.variance / 2
+        weights = {"sample_weight": 1 / (release.noise + rest)}
+        weighted = has_fit_parameter(self.estimator_, "sample_weight")
+        self.estimator_.fit(X, release.labels, **(weights if weighted else {}))
+
+    @property
+    def mechanism_(self) -> Any:
+        """The mechanism, or all of them, on the unit interval."""
+        used = self.release_.mechanisms
+        return used[0] if len(used) == 1 else used
+
+    def predict(self, X: Any) -> Array:
+        """Return predictions inside the bounds."""
+        X = self._inputs(X)
+        if self.estimator is not None:
+            return self.release_.knowledge.clip(np.asarray(self.estimator_.predict(X)))
+        return self._blend.predict(FeatureTable(self._public, X), np.arange(len(X)))
+
+
+def _fractions(rounds: Any, rows: int) -> tuple[float, ...]:
+    """Return the parts of the rows for each round."""
+    if rounds == "auto":
+        return ROUNDS if rows >= FEWEST else (1.0,)
+    if isinstance(rounds, int | np.integer) and not isinstance(rounds, bool) and 1 <= rounds <= 10:
+        return tuple(float(k + 1) for k in range(int(rounds)))
+    try:
+        parts = tuple(float(part) for part in rounds)
+    except (TypeError, ValueError):
+        parts = ()
+    if not parts or min(parts) <= 0 or not np.isfinite(parts).all():
+        raise ParameterError('rounds must be "auto", a whole number from 1 to 10, or positive parts of the rows')
+    return parts
+
+
+def _as_release(
+    drawn: list[Drawn], known: Knowledge, rows: int, charges: tuple[Any, ...], ledger: Ledger
+) -> RowRelease:
+    labels, noise, low, high = (np.empty(rows) for _ in range(4))
+    number, part = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
+    for k, piece in enumerate(drawn):
+        at = piece.private.rows
+        labels[at], noise[at] = piece.private.labels, piece.private.noise
+        low[at], high[at] = piece.low, piece.high
+        number[at], part[at] = piece.private.round, k
+    mechanisms = tuple(piece.mechanism for piece in drawn)
+    return RowRelease(labels, noise, low, high, number, part, mechanisms, known, charges, ledger)

@@ -1,0 +1,245 @@
+"""How labels are released in rounds: budget, private mean and prior, intervals, randomising."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta, rankdata
+
+from labeldp._checks import EPSILON_RANGE, float_below
+from labeldp.channels.noise import DiscreteLaplace
+from labeldp.errors import ParameterError
+from labeldp.estimators.bayes import explained_risk
+from labeldp.estimators.learner import Blend, Knowledge, PrivateRows, fit_blend
+from labeldp.estimators.rounds import Situation, best_unit_mechanism, design_interval
+from labeldp.estimators.table import FeatureTable
+from labeldp.mechanisms import Mechanism
+from labeldp.randomness import WordSource
+
+__all__ = ["Drawn", "LabelBudget", "draw_labels", "private_mean"]
+
+Array = NDArray[np.float64]
+
+GRID = 1 << 20
+"""A label range has this many steps where labels are summed as integers."""
+
+_CELLS = 64
+_RESIDUAL_CELLS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class LabelBudget:
+    """How ε is split, by what is public: the mean, the prior, and what is left for labels."""
+
+    mean: Fraction
+    prior: Fraction
+    labels: Fraction
+    residuals: Fraction
+    """The part of ``labels`` that rows of a later round spend on the shape of their residuals."""
+
+    @classmethod
+    def plan(cls, epsilon: Fraction, rows: int, spectrum: Array, trust: str) -> LabelBudget:
+        """Return the split of least expected risk, for labels of a usual spread in their range.
+
+        The mean must be good enough that nothing is worse than the private constant; a coarse prior is
+        worth a twentieth where it is not all noise.
+        """
+        if trust == "local":
+            return cls(Fraction(0), Fraction(0), epsilon, Fraction(0))
+        total = float(epsilon)
+        prior = total / 20 if total / 20 * rows >= 100 else 0.0
+        best = (math.inf, 0.0)
+        for share in (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97):
+            left = total * (1 - share) - prior
+            if left < EPSILON_RANGE[0]:
+                continue
+            noise = (0.52 / math.tanh(left / 2)) ** 2 / 4
+            risk = 2 / (rows * share * total) ** 2 + explained_risk(spectrum, 0.02, (noise + 0.02) / rows)
+            best = min(best, (risk, share))
+        if best[1] == 0:
+            raise ParameterError(f"epsilon={total} is too small to be split; give at least 0.002")
+        mean, before = Fraction(f"{best[1] * total:.4g}"), Fraction(f"{prior:.4g}")
+        return cls(mean, before, epsilon - mean - before, Fraction(f"{0.04 * total:.4g}"))
+
+
+def private_mean(
+    labels: Array, bounds: tuple[float, float], epsilon: Fraction, source: WordSource
+) -> tuple[float, float]:
+    """Return the labels' mean with noise, and the noise's variance.
+
+    Labels are rounded to a public grid of integers, so that their sum and its noise are exact: one label
+    moves the sum by at most `GRID`.
+    """
+    low, high = bounds
+    steps = np.rint((np.clip(labels, low, high) - low) / (high - low) * GRID).astype(np.int64)
+    noise = DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=epsilon)
+    total = int(steps.sum()) + int(noise.sample(1, source)[0])
+    unit = (high - low) / GRID / labels.size
+    return float(np.clip(low + total * unit, low, high)), noise.variance() * unit**2
+
+
+def _noisy_counts(values: Array, edges: Array, epsilon: Fraction, source: WordSource) -> Array:
+    """Return private counts of values in bins: one label moves two counts by one."""
+    counts = np.histogram(values, edges)[0]
+    noise = DiscreteLaplace.calibrated(sensitivity=2, epsilon=epsilon)
+    return (counts + noise.sample(counts.size, source)).astype(np.float64)
+
+
+def first_knowledge(
+    labels: Array, bounds: tuple[float, float], budget: LabelBudget, source: WordSource
+) -> tuple[Knowledge, Array, Array]:
+    """Return mean and variance as privately known, and a prior: values and masses."""
+    low, high = bounds
+    width = high - low
+    values = low + width * (np.arange(_CELLS) + 0.5) / _CELLS
+    values[0], values[-1] = low, high
+    edges = np.linspace(0.0, 1.0, _CELLS + 1)
+    if not budget.mean:  # nobody may look: all labels are equally likely, and their spread a guess
+        flat = np.full(_CELLS, 1 / _CELLS)
+        return Knowledge(low, high, (low + high) / 2, width**2 / 12, width**2 / 20), values, flat
+    mean, mean_variance = private_mean(labels, bounds, budget.mean, source)
+    if labels.size * float(budget.prior) >= 800:
+        places = (np.clip(labels, low, high) - low) / width
+        noisy = _noisy_counts(places, edges, budget.prior, source)
+        if labels.size * float(budget.prior) < 8000:
+            noisy = np.convolve(np.pad(noisy, 1, mode="edge"), [0.25, 0.5, 0.25], mode="valid")
+        masses = np.maximum(noisy, 0.0) + 1e-12
+    else:  # too few labels for a histogram: a bump of usual width around the mean
+        middle = float(np.clip((mean - low) / width, 0.05, 0.95))
+        sharp = 1 / 0.22 - 1
+        masses = np.diff(beta.cdf(edges, middle * sharp, (1 - middle) * sharp))
+    masses /= masses.sum()
+    variance = float(masses @ (values - masses @ values) ** 2)
+    return Knowledge(low, high, mean, mean_variance, variance), values, masses
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Rows of one part of a round, randomised."""
+
+    private: PrivateRows
+    low: Array
+    high: Array
+    mechanism: Mechanism
+
+
+def draw_labels(
+    table: FeatureTable,
+    labels: Array,
+    bounds: tuple[float, float],
+    budget: LabelBudget,
+    fractions: Sequence[float],
+    source: WordSource,
+    spectrum: Array,
+) -> tuple[list[Drawn], Knowledge]:
+    """Return all rows, released once each, in rounds of the given sizes."""
+    known, values, masses = first_knowledge(labels, bounds, budget, source)
+    clipped = known.clip(labels)
+    order = np.random.default_rng(0).permutation(labels.size)  # public: which row in which round
+    cuts = np.rint(np.cumsum([0.0, *fractions]) / sum(fractions) * labels.size).astype(np.int64)
+    drawn: list[Drawn] = []
+    for number in range(len(fractions)):
+        rows = np.sort(order[cuts[number] : cuts[number + 1]])
+        if not rows.size:
+            continue
+        if not drawn:
+            now = Situation(spectrum, known.variance / 2, known.variance / 2, labels.size, float(budget.labels))
+            centre = np.zeros(rows.size)
+            drawn.append(
+                _draw(rows, clipped[rows], centre, values, masses, now, budget.labels, known, number, source)
+            )
+        else:
+            blend = fit_blend(table, [d.private for d in drawn], known, spectrum, draft=True)
+            drawn += _later_round(table, rows, clipped[rows], blend, budget, labels.size, number, spectrum, source)
+    return drawn, known
+
+
+def _later_round(
+    table: FeatureTable,
+    rows: NDArray[np.int64],
+    labels: Array,
+    blend: Blend,
+    budget: LabelBudget,
+    total: int,
+    number: int,
+    spectrum: Array,
+    source: WordSource,
+) -> list[Drawn]:
+    """Release rows around what earlier rows predict, in parts of similar prediction."""
+    known = blend.knowledge
+    guess = blend.predict(table, rows)
+    counted = rows.size * float(budget.residuals) >= 1000
+    parts = 1
+    while counted and parts < 8 and rows.size * float(budget.residuals) / (2 * parts) >= 500:
+        parts *= 2
+    part = ((rankdata(guess, "ordinal") - 1) * parts // rows.size).astype(np.int64)
+    reach = min(known.high - known.low, 6 * math.sqrt(blend.error))
+    edges = reach * np.sinh(3 * np.linspace(-1, 1, _RESIDUAL_CELLS + 1)) / math.sinh(3)
+    values = (edges[1:] + edges[:-1]) / 2
+    usual = _usual_residuals(values, blend.error) * np.diff(edges)
+    usual /= usual.sum()
+    epsilon = budget.labels - budget.residuals if counted else budget.labels
+    now = Situation(spectrum, known.variance / 2, blend.rest, total, float(epsilon))
+    drawn = []
+    for k in range(parts):
+        chosen = np.flatnonzero(part == k)
+        masses = usual
+        if counted:
+            gaps = np.clip(labels[chosen] - guess[chosen], -0.9999 * reach, 0.9999 * reach)
+            noisy = _noisy_counts(gaps, edges, budget.residuals, source)
+            seen = np.where(noisy > 5 / float(budget.residuals), noisy, 0.0)
+            if seen.sum() > 0.2 * chosen.size:
+                masses = 0.85 * seen / seen.sum() + 0.15 * usual
+        drawn.append(
+            _draw(
+                rows[chosen],
+                labels[chosen],
+                guess[chosen],
+                values,
+                masses,
+                now,
+                epsilon,
+                known,
+                number,
+                source,
+            )
+        )
+    return drawn
+
+
+def _usual_residuals(values: Array, variance: float) -> Array:
+    """Return a density between a bell and a double exponential."""
+    bell = np.exp(-0.5 * values**2 / variance) / math.sqrt(2 * math.pi * variance)
+    rate = math.sqrt(2 / variance)
+    return np.asarray(0.5 * bell + 0.25 * rate * np.exp(-np.abs(values) * rate))
+
+
+def _draw(
+    rows: NDArray[np.int64],
+    labels: Array,
+    centre: Array,
+    values: Array,
+    masses: Array,
+    now: Situation,
+    epsilon: Fraction,
+    known: Knowledge,
+    number: int,
+    source: WordSource,
+) -> Drawn:
+    """Randomise labels over an interval around each centre, inside the bounds."""
+    interval = design_interval(values, masses, now)
+    mechanism = best_unit_mechanism(interval.unit_prior, float_below(epsilon))
+    low = np.maximum(known.low, centre + interval.low)
+    high = np.minimum(known.high, centre + interval.high)
+    high = np.maximum(high, low + 1e-6 * (known.high - known.low))
+    width = high - low
+    unit = mechanism.debias(mechanism.randomize((labels - low) / width, random_state=source))
+    private = centre + interval.shift + interval.slope * (low - centre + width * unit)
+    spread = float(interval.unit_prior.masses @ mechanism.unbiased_variance(interval.unit_prior.centers))
+    noise = spread * interval.slope**2 * float((width**2).mean())
+    return Drawn(PrivateRows(rows, np.asarray(private), noise, number), low, high, mechanism)

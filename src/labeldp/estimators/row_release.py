@@ -1,0 +1,163 @@
+"""`RowRelease`: labels released row by row, each in its own interval, and what was done to each."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tempfile
+from dataclasses import dataclass, field
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp import cards
+from labeldp.errors import CardError
+from labeldp.estimators.learner import Knowledge, PrivateRows
+from labeldp.ledger import Budget, Charge, Ledger
+from labeldp.mechanisms import Mechanism, load_mechanism
+
+__all__ = ["RowRelease"]
+
+SCHEMA = "labeldp.row-release"
+_ARRAYS = ("labels", "noise", "low", "high", "round", "part")
+
+
+@dataclass(frozen=True, slots=True)
+class RowRelease:
+    """Private labels for a learner, released in rounds. Everything in here may be made public.
+
+    Attributes
+    ----------
+    labels : array
+        Private labels, as close to unbiased as clipping allows: train on these.
+    noise : array
+        Variance of the privacy noise in each label; 1/(noise + the model's own error) is a good weight.
+    low, high : arrays
+        The interval in which each label was told apart; it was clipped to it.
+    round, part : arrays of int
+        When each row was released, and by which of `mechanisms`.
+    mechanisms : tuple of Mechanism
+        Each on [0, 1], applied to the label's place in its interval.
+    knowledge : Knowledge
+        What is privately known of all labels: mean, variance.
+    charges : tuple of Charge
+    ledger : Ledger or None
+        None for a release read from a file.
+    """
+
+    labels: NDArray[np.float64]
+    noise: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    round: NDArray[np.int64]
+    part: NDArray[np.int64]
+    mechanisms: tuple[Mechanism, ...]
+    knowledge: Knowledge
+    charges: tuple[Charge, ...]
+    ledger: Ledger | None = field(default=None, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kept = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        if type(self.ledger) is Ledger:  # a ledger in memory stays where it is
+            kept["ledger"] = None
+        return _rebuild, (kept,)
+
+    @property
+    def cost(self) -> Budget:
+        """What the release cost in all."""
+        total = Budget(0)
+        for charge in self.charges:
+            total = total + charge.budget
+        return total
+
+    @property
+    def clipped(self) -> bool:
+        """Whether any interval is narrower than the bounds, so that labels are not fully unbiased."""
+        known = self.knowledge
+        return bool((self.low > known.low).any() or (self.high < known.high).any())
+
+    def blocks(self) -> list[PrivateRows]:
+        """Return the rows by part, for the learner."""
+        return [
+            PrivateRows(rows, self.labels[rows], float(self.noise[rows[0]]), int(self.round[rows[0]]))
+            for part in range(len(self.mechanisms))
+            for rows in (np.flatnonzero(self.part == part),)
+            if rows.size
+        ]
+
+    def summary(self) -> str:
+        """Return what was done, for people."""
+        lines = [f"{self.labels.size:,} labels released with {self.cost}, each row once."]
+        lines += [f"  {c.budget.epsilon:.6g} for {c.what}" for c in self.charges]
+        for number in range(int(self.round.max()) + 1):
+            rows = self.round == number
+            width = float(np.mean(self.high[rows] - self.low[rows]))
+            names = {type(self.mechanisms[p]).__name__ for p in np.unique(self.part[rows])}
+            lines.append(
+                f"  round {number + 1}: {rows.sum():,} rows, intervals {width:.4g} wide on average, "
+                f"{' and '.join(sorted(names))}"
+            )
+        lines.append("Releasing these labels again would cost again: keep this release and reuse it.")
+        return "\n".join(lines)
+
+    def to_card(self) -> str:
+        """Return the card of the release: JSON with a checksum, and no label in it."""
+        known = self.knowledge
+        return cards.dump(
+            {
+                "rows": int(self.labels.size),
+                "rounds": int(self.round.max()) + 1,
+                "mechanisms": [m.to_json() for m in self.mechanisms],
+                "knowledge": [known.low, known.high, known.mean, known.mean_variance, known.variance],
+                "charges": [
+                    {
+                        "what": c.what,
+                        "epsilon": c.budget.epsilon,
+                        "delta": c.budget.delta,
+                        "when": c.when,
+                        "mechanism": c.mechanism,
+                        "rows_per_person": c.rows_per_person,
+                    }
+                    for c in self.charges
+                ],
+            },
+            SCHEMA,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release to a ``.npz`` file, whole or not at all."""
+        folder = os.path.dirname(os.path.abspath(path))
+        handle, draft = tempfile.mkstemp(dir=folder, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                arrays = {name: getattr(self, name) for name in _ARRAYS}
+                np.savez_compressed(stream, card=np.array(self.to_card()), **arrays)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(draft, path)
+        except BaseException:
+            os.unlink(draft)
+            raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> RowRelease:
+        """Read a release that `save` wrote; its mechanisms are proven again."""
+        try:
+            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in _ARRAYS}
+                card = str(stored["card"])
+        except (OSError, KeyError, ValueError, BadZipFile) as error:
+            raise CardError(f"{os.fspath(path)} is not a saved release: {type(error).__name__}") from None
+        content = cards.parse(card, SCHEMA)
+        charges = tuple(
+            Charge(c["what"], Budget(c["epsilon"], c["delta"]), c["when"], c["mechanism"], c["rows_per_person"])
+            for c in content["charges"]
+        )
+        mechanisms = tuple(load_mechanism(text) for text in content["mechanisms"])
+        return cls(**arrays, mechanisms=mechanisms, knowledge=Knowledge(*content["knowledge"]), charges=charges)
+
+
+def _rebuild(fields: dict[str, Any]) -> RowRelease:
+    return RowRelease(**fields)

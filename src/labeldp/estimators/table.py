@@ -1,0 +1,78 @@
+"""The features of all rows: kept if they are small, made again piece by piece if they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp.estimators.bayes import Observations, Posterior
+from labeldp.estimators.features import PublicFeatures
+
+__all__ = ["FeatureTable"]
+
+Array = NDArray[np.float64]
+Small = NDArray[np.float32]
+Index = NDArray[np.int64]
+
+KEEP = 1 << 30
+"""Feature tables of up to this many bytes are kept in memory."""
+
+PIECE = 1 << 14
+
+
+class FeatureTable:
+    """Public features of public rows.
+
+    Parameters
+    ----------
+    public : PublicFeatures
+    X : array, rows × columns
+    """
+
+    def __init__(self, public: PublicFeatures, X: Array) -> None:
+        self.public = public
+        self.X = X
+        size = len(X) * (public.block.size + 1) * 4
+        self._kept: Small | None = public.transform(X) if size <= KEEP else None
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.X)
+
+    def pieces(self, rows: Index) -> Iterator[tuple[slice, Small]]:
+        """Yield the features of some rows, piece by piece, and where each piece lies among them."""
+        for start in range(0, rows.size, PIECE):
+            piece = slice(start, min(start + PIECE, rows.size))
+            some = rows[piece]
+            yield piece, self._kept[some] if self._kept is not None else self.public.transform(self.X[some])
+
+    def columns(self, rows: Index) -> Array:
+        """Return the standardised columns of some rows."""
+        return self.public.standardised(self.X[rows])
+
+    def observations(self, rows: Index, centred: Array, noise: float) -> Observations:
+        """Return the statistics of single rows with private labels, minus their mean."""
+        size = self.public.block.size + 1
+        gram = np.zeros((size, size), dtype=np.float32)
+        moment = np.zeros(size)
+        for piece, features in self.pieces(rows):
+            gram += features.T @ features
+            moment += features.T @ centred[piece].astype(np.float32)
+        return Observations(gram, moment, float(centred @ centred), rows.size, 1.0, noise)
+
+    def predict(self, model: Posterior, rows: Index) -> Array:
+        """Return the linear model's predictions for some rows."""
+        result = np.empty(rows.size)
+        for piece, features in self.pieces(rows):
+            result[piece] = model.predict(features)
+        return result
+
+    def spectrum(self) -> Array:
+        """Return the leading eigenvalues of the features' covariance, from at most 20,000 rows."""
+        step = max(1, self.rows // 20_000)
+        sample = np.arange(0, self.rows, step)
+        features = np.concatenate([part for _, part in self.pieces(sample)])
+        return self.public.spectrum(features)

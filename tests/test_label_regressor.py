@@ -1,0 +1,158 @@
+"""LabelReleaseRegressor: each label once, everything charged, and better than the private constant."""
+
+import pickle
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import labeldp as ldp
+from helpers import seeded
+from labeldp.estimators import LabelReleaseRegressor, RowRelease
+from labeldp.estimators.labels import GRID, LabelBudget, private_mean
+from labeldp.estimators.learner import PrivateRows, fit_blend
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(3000, 4))
+Y = np.clip(2.5 + X[:, 0] + 0.5 * np.sin(2 * X[:, 1]) + 0.3 * RNG.normal(size=3000), 0, 5)
+BOUNDS = (0.0, 5.0)
+
+
+@parametrize_with_checks([LabelReleaseRegressor(epsilon=8.0, bounds=(-1000.0, 1000.0))])
+def test_it_is_a_scikit_learn_estimator(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 7.3])
+@pytest.mark.parametrize("trust", ["curator", "local"])
+def test_charges_sum_to_epsilon_exactly_and_mechanisms_stay_below(epsilon, trust):
+    ledger = ldp.Ledger(limit=ldp.Budget(epsilon))
+    model = LabelReleaseRegressor(epsilon=epsilon, bounds=BOUNDS, trust=trust, ledger=ledger).fit(X, Y)
+    assert ledger.total.exact_epsilon == Fraction(repr(epsilon))
+    labels = next(c.budget.exact_epsilon for c in ledger.charges if c.what == "labels")
+    assert all(Fraction(repr(m.epsilon)) <= labels for m in model.release_.mechanisms)
+    with pytest.raises(ldp.BudgetError):
+        clone(model).fit(X, Y)
+    if trust == "local":
+        assert [c.what for c in ledger.charges] == ["labels"], "nothing but randomised labels leaves a person"
+
+
+def test_rows_of_a_later_round_pay_for_the_shape_of_their_residuals_out_of_their_part():
+    spectrum = np.geomspace(0.3, 1e-3, 50)
+    budget = LabelBudget.plan(Fraction(1), 20_000, spectrum, "curator")
+    assert budget.mean + budget.prior + budget.labels == 1
+    assert 0 < budget.residuals < budget.labels
+
+
+def test_every_row_is_released_once_in_one_round_inside_the_bounds():
+    release = LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS).fit(X, Y).release_
+    assert sorted(np.unique(release.round)) == [0, 1, 2]
+    assert np.concatenate([b.rows for b in release.blocks()]).size == len(X)
+    assert (release.low >= BOUNDS[0]).all()
+    assert (release.high <= BOUNDS[1]).all()
+    assert (release.low < release.high).all()
+    widths = [np.mean((release.high - release.low)[release.round == k]) for k in range(3)]
+    assert widths[2] < widths[0], "later rounds look closer"
+
+
+def test_one_label_moves_the_sum_behind_the_mean_by_a_label_range_at_most():
+    low = np.zeros(50)
+    for other in (5.0, 1e308, -1e308, 2.5):
+        changed = low.copy()
+        changed[7] = other
+        means = [private_mean(y, BOUNDS, Fraction(1), seeded(1))[0] for y in (low, changed)]
+        assert abs(means[1] - means[0]) <= (BOUNDS[1] - BOUNDS[0]) / 50 * (1 + 1 / GRID)
+
+
+def test_it_learns_what_the_budget_allows():
+    errors = {}
+    for epsilon in (0.5, 4.0):
+        model = LabelReleaseRegressor(epsilon=epsilon, bounds=BOUNDS, random_state=seeded(2)).fit(
+            X[:2400], Y[:2400]
+        )
+        errors[epsilon] = np.mean((model.predict(X[2400:]) - Y[2400:]) ** 2)
+    assert errors[4.0] < errors[0.5] < 0.7 * Y.var()
+    assert errors[4.0] < 0.2 * Y.var()
+
+
+def test_at_a_tiny_budget_it_falls_back_to_the_private_mean():
+    model = LabelReleaseRegressor(epsilon=0.02, bounds=BOUNDS, random_state=seeded(4)).fit(X, Y)
+    assert np.mean((model.predict(X) - Y) ** 2) < 1.25 * Y.var()
+
+
+def test_held_out_rows_come_from_the_last_round_only(monkeypatch):
+    from labeldp.estimators import learner
+
+    seen = []
+    original = learner._Judged.best
+    monkeypatch.setattr(learner._Judged, "best", lambda self: seen.append(self.labels) or original(self))
+    model = LabelReleaseRegressor(epsilon=8.0, bounds=BOUNDS).fit(X, Y)
+    last = model.release_.labels[model.release_.round == 2]
+    assert np.array_equal(np.sort(seen[-1]), np.sort(last))
+
+
+def test_any_regressor_learns_from_the_release_and_predicts_within_the_bounds():
+    model = LabelReleaseRegressor(Ridge(), epsilon=4.0, bounds=BOUNDS).fit(X, Y)
+    far = model.predict(100 * X)
+    assert far.min() >= BOUNDS[0]
+    assert far.max() <= BOUNDS[1]
+    pipe = make_pipeline(StandardScaler(), LabelReleaseRegressor(epsilon=4.0, bounds=BOUNDS, rounds=1))
+    assert pipe.fit(X, Y).predict(X).shape == (3000,)
+
+
+def test_a_release_is_saved_whole_and_comes_back_proven(tmp_path):
+    model = LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS, rounds=2).fit(X, Y)
+    path = tmp_path / "release.npz"
+    model.release_.save(path)
+    loaded = RowRelease.load(path)
+    assert np.array_equal(loaded.labels, model.release_.labels)
+    assert loaded.cost == ldp.Budget(2.0)
+    assert "each row once" in loaded.summary()
+    assert [p.name for p in tmp_path.iterdir()] == ["release.npz"]
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ldp.CardError):
+        RowRelease.load(path)
+
+
+def test_cross_validation_is_warned_about_and_stopped_by_a_ledger():
+    ledger = ldp.Ledger(limit=ldp.Budget(2.0))
+    model = LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, rounds=1, ledger=ledger)
+    with pytest.warns(ldp.RepeatedReleaseWarning), pytest.raises(ValueError, match="is left"):
+        cross_val_score(model, X[:600], Y[:600], cv=5, error_score="raise")
+    assert ledger.total == ldp.Budget(2.0)
+
+
+def test_a_fitted_model_pickles_without_labels():
+    model = LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS).fit(X, Y)
+    data = pickle.dumps(model)
+    assert np.array_equal(pickle.loads(data).predict(X), model.predict(X))
+    assert not any(Y[i : i + 4].tobytes() in data for i in range(0, 3000, 50))
+
+
+@pytest.mark.parametrize("bad", [{"trust": "me"}, {"rounds": 0}, {"rounds": "many"}, {"rounds": [1, -1]}])
+def test_bad_parameters_cost_nothing(bad):
+    ledger = ldp.Ledger()
+    with pytest.raises(ldp.ParameterError):
+        LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger, **bad).fit(X, Y)
+    with pytest.raises(ldp.ParameterError, match="weights"):
+        LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(X, Y, sample_weight=np.ones(3000))
+    assert not ledger.charges
+
+
+def test_blocks_of_no_rows_do_no_harm():
+    model = LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS, rounds=1).fit(X[:300], Y[:300])
+    from labeldp.estimators.table import FeatureTable
+
+    table = FeatureTable(model._public, X[:300])
+    empty = PrivateRows(np.zeros(0, dtype=np.int64), np.zeros(0), 1.0, 0)
+    blend = fit_blend(table, [*model.release_.blocks(), empty], model.release_.knowledge, table.spectrum())
+    assert np.isfinite(blend.predict(table, np.arange(300))).all()
