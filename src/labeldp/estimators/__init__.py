@@ -1,6 +1,7 @@
 """Regressors that keep ε for every label, through scikit-learn's interface."""
 
 from labeldp.estimators.label_regressor import LabelReleaseRegressor
+from labeldp.estimators.model_regressor import ModelReleaseRegressor
 from labeldp.estimators.row_release import RowRelease
 
-__all__ = ["LabelReleaseRegressor", "RowRelease"]
+__all__ = ["LabelReleaseRegressor", "ModelReleaseRegressor", "RowRelease"]

@@ -20,6 +20,7 @@ __all__ = [
     "explained_risk",
     "fit_linear",
     "known_variance",
+    "unknown_variance",
 ]
 
 Array = NDArray[np.float64]
@@ -101,6 +102,16 @@ def known_variance(variance: float, *, few: bool = False) -> Choices:
     """Return what to average over where the labels' variance is known; every other one if few will do."""
     signals, mixes = (SIGNALS[1::2], (*MIXES[:3], *MIXES[4:6])) if few else (SIGNALS, MIXES)
     return tuple((mix, signal * variance, max(1 - signal, 0.02) * variance) for signal in signals for mix in mixes)
+
+
+def unknown_variance(width: float) -> Choices:
+    """Return what to average over where only the labels' range is known."""
+    explained = (0.0006, 0.0025, 0.01, 0.04, 0.1)
+    rests = (0.001, 0.004, 0.015, 0.05)
+    mixes = (MIXES[0], MIXES[1], MIXES[4], MIXES[5], MIXES[6])
+    return tuple(
+        (mix, e * width**2, r * width**2) for e in explained for r in rests if r > e / 30 for mix in mixes
+    )
 
 
 def fit_linear(

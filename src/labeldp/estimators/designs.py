@@ -1,0 +1,238 @@
+"""Public designs: which sums of labels a curator releases, chosen before any label is read.
+
+Either sums over balanced groups of similar rows, where a label touches one sum; or sums against a few leading
+directions of the features, where it touches all. A design is chosen by the Bayes risk of the linear model under
+its known noise; that needs features, ε and the label's range, and no label.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from labeldp.channels.noise import DiscreteLaplace, LatticeNorm
+from labeldp.estimators.bayes import Observations
+from labeldp.estimators.table import FeatureTable
+from labeldp.randomness import WordSource
+
+__all__ = ["Design", "PublicGeometry", "balanced_groups", "choose_design"]
+
+Array = NDArray[np.float64]
+Small = NDArray[np.float32]
+Index = NDArray[np.int64]
+
+STEPS = 1 << 16
+"""Labels are integers from 0 to this where they are summed."""
+
+_WEIGHTS = 1 << 12
+"""Directions are integers with this many steps to a unit."""
+
+_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16)
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Integer weights of rows in sums: a row is in one group, or has a weight in each direction.
+
+    Attributes
+    ----------
+    features : array, sums × features
+        The features' averages, with the same weights as the labels'.
+    share : float
+        What part of a row's unexplained variance is in one average.
+    group, sizes : arrays or None
+        Of a design of groups.
+    weights, squared_norm : array and int, or None
+        Of a design of directions; the norm is the largest of a row.
+    """
+
+    features: Small
+    share: float
+    group: Index | None = None
+    sizes: Array | None = None
+    weights: NDArray[np.int64] | None = None
+    squared_norm: int = 0
+
+    def noise(self, width: float, epsilon: float) -> float:
+        """Return the variance that noise gives an average of labels in a range of this width."""
+        if self.weights is None:
+            return 2 * (width / epsilon * self.share) ** 2
+        scale = width * math.sqrt(self.squared_norm) / _WEIGHTS * self.share / epsilon
+        return float((self.weights.shape[1] + 1) * scale**2)
+
+    def release(self, labels: Array, width: float, epsilon: Fraction, source: WordSource) -> Array:
+        """Return noisy averages of labels in [0, width], exact integers until the last division.
+
+        One label moves one group's sum by at most `STEPS`; or the vector of sums against directions by at most
+        `STEPS` times the norm of its row.
+        """
+        steps = np.clip(np.rint(labels / width * STEPS), 0, STEPS).astype(np.int64)
+        if self.group is not None and self.sizes is not None:
+            sums = np.zeros(self.sizes.size, dtype=np.int64)
+            np.add.at(sums, self.group, steps)
+            noise = DiscreteLaplace.calibrated(sensitivity=STEPS, epsilon=epsilon)
+            return np.asarray((sums + noise.sample(sums.size, source)) / self.sizes * (width / STEPS))
+        assert self.weights is not None  # noqa: S101 (for the type checker)
+        sums = self.weights.T @ steps
+        squared = STEPS**2 * self.squared_norm
+        norm = LatticeNorm.calibrated(squared_sensitivity=squared, epsilon=epsilon)
+        noisy = sums + norm.sample(sums.size, source)
+        return np.asarray(noisy * (self.share * width / STEPS / _WEIGHTS))
+
+    def average(self, values: Array) -> Array:
+        """Return averages of public values, with the same weights."""
+        if self.group is not None and self.sizes is not None:
+            return np.asarray(np.bincount(self.group, values, self.sizes.size) / self.sizes)
+        assert self.weights is not None  # noqa: S101 (for the type checker)
+        return np.asarray(self.weights.T @ values * (self.share / _WEIGHTS))
+
+    def observations(self, averages: Array, noise: float) -> Observations:
+        """Return the statistics for the linear model."""
+        moment = (self.features.T @ averages.astype(np.float32)).astype(np.float64)
+        gram = self.features.T @ self.features
+        return Observations(gram, moment, float(averages @ averages), averages.size, self.share, noise)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicGeometry:
+    """Where rows lie, for designs.
+
+    Attributes
+    ----------
+    places : array
+        Leading directions of all features, weighted by their prior: similar rows are close.
+    whitened : array
+        Leading directions of the columns, with unit variance.
+    gram : array
+        The features' second moments, FᵀF/n.
+    """
+
+    places: Array
+    whitened: Array
+    gram: Small
+
+    @classmethod
+    def of(cls, table: FeatureTable, prior: Array) -> PublicGeometry:
+        """Return the geometry of a table's rows, under a prior of the weights."""
+        rows = np.arange(table.rows)
+        sample = rows[:: max(1, table.rows // 20_000)]
+        features = np.concatenate([part for _, part in table.pieces(sample)])
+        gram = features.T @ features / np.float32(len(features))
+        root = np.sqrt(prior).astype(np.float32)
+        scaled = (gram * root * root[:, None])[:-1, :-1].astype(np.float64)
+        vectors = np.linalg.eigh(scaled)[1][:, ::-1][:, :12] * root[:-1, None]
+        places = np.empty((table.rows, vectors.shape[1]))
+        for piece, part in table.pieces(rows):
+            places[piece] = part[:, :-1] @ vectors.astype(np.float32)
+        columns = table.columns(rows)
+        columns = columns - columns.mean(axis=0)
+        variance, axes = np.linalg.eigh(columns.T @ columns / table.rows)
+        kept = variance[::-1] > 1e-9 * max(float(variance[-1]), 1e-300)
+        chosen = axes[:, ::-1][:, kept][:, : max(_COUNTS)] / np.sqrt(variance[::-1][kept][: max(_COUNTS)])
+        return cls(places, columns @ chosen, gram.astype(np.float32))
+
+
+def balanced_groups(places: Array, size: int) -> Index:
+    """Return groups of about ``size`` similar rows: halve along the widest direction until small enough."""
+    group = np.zeros(len(places), dtype=np.int64)
+    todo, made = [np.arange(len(places))], 0
+    while todo:
+        rows = todo.pop()
+        parts = round(len(rows) / size)
+        if parts < 2:
+            group[rows] = made
+            made += 1
+            continue
+        widest = int(np.argmax(places[rows].var(axis=0)))
+        cut = round(len(rows) * (parts // 2) / parts)
+        order = np.argpartition(places[rows, widest], cut)
+        todo += [rows[order[:cut]], rows[order[cut:]]]
+    return group
+
+
+def _groups(table: FeatureTable, geometry: PublicGeometry, size: int) -> Design:
+    group = balanced_groups(geometry.places, size)
+    sizes = np.bincount(group).astype(np.float64)
+    sums = np.zeros((sizes.size, geometry.gram.shape[0]))
+    for piece, part in table.pieces(np.arange(table.rows)):
+        np.add.at(sums, group[piece], part)
+    means = (sums / sizes[:, None]).astype(np.float32)
+    return Design(means, 1 / float(sizes.mean()), group=group, sizes=sizes)
+
+
+def _directions(table: FeatureTable, geometry: PublicGeometry, count: int) -> Design:
+    rows = np.column_stack([np.ones(table.rows), geometry.whitened[:, :count]])
+    norms = np.linalg.norm(rows, axis=1)
+    rows *= np.minimum(1.0, float(np.quantile(norms, 0.95)) / norms)[:, None]
+    weights = np.rint(rows * _WEIGHTS).astype(np.int64)
+    largest = int((weights**2).sum(axis=1).max())
+    sums = np.zeros((count + 1, geometry.gram.shape[0]))
+    for piece, part in table.pieces(np.arange(table.rows)):
+        sums += weights[piece].T.astype(np.float32) @ part
+    means = (sums / (table.rows * _WEIGHTS)).astype(np.float32)
+    return Design(means, 1 / table.rows, weights=weights, squared_norm=largest)
+
+
+def choose_design(
+    table: FeatureTable,
+    geometry: PublicGeometry,
+    *,
+    prior: Array,
+    rest: float,
+    known: Small | None,
+    width: float,
+    epsilon: float,
+) -> Design:
+    """Return the design of least Bayes risk.
+
+    Parameters
+    ----------
+    prior : array
+        Prior variance of each weight.
+    rest : float
+        Variance that features do not explain.
+    known : array or None
+        Precision that earlier releases give.
+    width, epsilon : float
+        The labels' range, and the budget.
+    """
+    rows = table.rows
+    root = np.sqrt(prior).astype(np.float32)
+    target = geometry.gram * root * root[:, None]
+    start = np.zeros_like(target) if known is None else known * root * root[:, None]
+    start[np.diag_indices_from(start)] += 1
+
+    def risk(design: Design) -> float:
+        level = np.float32(design.share * rest + design.noise(width, epsilon))
+        scaled = design.features * root
+        factor = cho_factor(start + scaled.T @ scaled / level, lower=True, check_finite=False)
+        return float(np.trace(cho_solve(factor, target, check_finite=False)))
+
+    seen: dict[int, tuple[float, Design]] = {}
+
+    def grouped(size: int) -> tuple[float, Design]:
+        if size not in seen:
+            design = _groups(table, geometry, size)
+            seen[size] = (risk(design), design)
+        return seen[size]
+
+    size = 1 << int(np.clip(round(math.log2(12 / epsilon)), 1, max(1.0, math.log2(max(2.0, rows / 8)))))
+    while True:
+        near = [s for s in (size // 2, size, size * 2) if s >= 2 and rows / s >= 8]
+        better = min(near or [size], key=lambda s: grouped(s)[0])
+        if better == size:
+            break
+        size = better
+    best = grouped(size)
+    if rows / size < 600:
+        for count in _COUNTS:
+            if count > geometry.whitened.shape[1]:
+                break
+            design = _directions(table, geometry, count)
+            best = min(best, (risk(design), design), key=lambda pair: pair[0])
+    return best[1]

@@ -1,0 +1,135 @@
+"""A model from noisy sums: a rough one first, then sums of clipped residuals around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from labeldp.channels.noise import DiscreteLaplace
+from labeldp.estimators.bayes import Choices, Posterior, fit_linear, unknown_variance
+from labeldp.estimators.designs import Design, PublicGeometry, choose_design
+from labeldp.estimators.table import FeatureTable
+from labeldp.randomness import WordSource
+
+__all__ = ["SumBudget", "fit_sums"]
+
+Array = NDArray[np.float64]
+
+_LEVELS = np.array([0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5])
+"""Clip levels to choose from, in label ranges."""
+
+_FIRST = np.array([0.35, 0.3, 0.2, 0.15]) * 0.04
+"""Prior variance of each block of features before any release, in squared label ranges."""
+
+
+@dataclass(frozen=True, slots=True)
+class SumBudget:
+    """How ε is split: a rough model, the size of its residuals, and the sums of those."""
+
+    rough: Fraction
+    clip: Fraction
+    fine: Fraction
+
+    @classmethod
+    def plan(cls, epsilon: Fraction, rows: int) -> SumBudget:
+        """Return the split, by ε and the number of rows alone.
+
+        The rough model gets a fifth, and more where a fifth would be worth less than 50 rows without noise. Counts
+        of residuals get a twentieth, 500 rows' worth at most, and nothing where they would drown in noise.
+        """
+        total = float(epsilon)
+        share = min(0.35, max(0.2, 50 / (rows * total)))
+        rough = Fraction(f"{min(share * total, 0.4):.4g}")
+        counts = min(0.05 * total, 500 / rows)
+        clip = Fraction(f"{counts:.4g}") if counts * rows >= 20 else Fraction(0)
+        return cls(rough, clip, epsilon - rough - clip)
+
+
+def fit_sums(
+    table: FeatureTable,
+    labels: Array,
+    bounds: tuple[float, float],
+    budget: SumBudget,
+    source: WordSource,
+) -> Posterior:
+    """Return the linear model learnt from two releases of noisy sums."""
+    low, high = bounds
+    width, middle = high - low, (low + high) / 2
+    clipped = np.clip(labels, low, high)
+    block = table.public.block
+    prior = np.append(_FIRST[block] * width**2, width**2 / 12)
+    geometry = PublicGeometry.of(table, prior)
+    choices = unknown_variance(width)
+    everyone = np.arange(table.rows)
+
+    def learn(observations: list[object]) -> Posterior:
+        return fit_linear(
+            observations,  # type: ignore[arg-type]
+            block,
+            mean=middle,
+            mean_variance=width**2 / 12,
+            choices=choices,
+        )
+
+    design = choose_design(
+        table, geometry, prior=prior, rest=0.02 * width**2, known=None, width=width, epsilon=float(budget.rough)
+    )
+    averages = design.release(clipped - low, width, budget.rough, source)
+    averages -= design.average(np.full(table.rows, middle - low))
+    first = design.observations(averages, design.noise(width, float(budget.rough)))
+    rough = learn([first])
+    guess = np.clip(table.predict(rough, everyone), low, high)
+
+    reach = _clip_level(clipped - guess, width, budget, source)
+    design = choose_design(
+        table,
+        geometry,
+        prior=_updated_prior(rough.likely, choices, block, width),
+        rest=rough.rest,
+        known=first.gram / np.float32(first.share * rough.rest + first.noise),
+        width=2 * reach,
+        epsilon=float(budget.fine),
+    )
+    second = _second(design, np.clip(clipped - guess, -reach, reach), guess - middle, reach, budget, source)
+    return learn([first, design.observations(second, design.noise(2 * reach, float(budget.fine)))])
+
+
+def _second(
+    design: Design, gaps: Array, guess: Array, reach: float, budget: SumBudget, source: WordSource
+) -> Array:
+    """Return noisy averages of residuals, put back on their prediction."""
+    averages = design.release(gaps + reach, 2 * reach, budget.fine, source)
+    return averages - design.average(np.full(gaps.size, reach)) + design.average(guess)
+
+
+def _updated_prior(likely: Choices, choices: Choices, block: NDArray[np.int64], width: float) -> Array:
+    """Return the prior variance of each weight, by what the rough model found likely."""
+    used = likely or choices[:5]
+    each = [np.asarray(mix) * max(explained, 0.0006 * width**2) for mix, explained, _ in used]
+    strength = np.maximum(np.mean(each, axis=0), 1e-4 * width**2)
+    return np.append(strength[block], width**2 / 12)
+
+
+def _clip_level(gaps: Array, width: float, budget: SumBudget, source: WordSource) -> float:
+    """Return a level that few residuals exceed, by private counts of their sizes.
+
+    The counts are shrunk towards those of a bell of usual width, as far as they are noise.
+    """
+    usual = 2 * norm.sf(_LEVELS / 0.14)
+    tail = usual
+    if budget.clip:
+        edges = np.concatenate([[0.0], _LEVELS * width, [np.inf]])
+        counts = np.histogram(np.abs(gaps), edges)[0]
+        noise = DiscreteLaplace.calibrated(sensitivity=2, epsilon=budget.clip)
+        noisy = counts + noise.sample(counts.size, source)
+        above = np.cumsum(noisy[::-1])[::-1][1:] / gaps.size
+        uncertain = noise.variance() / gaps.size**2 * np.arange(_LEVELS.size, 0, -1)
+        spread = 0.09 * np.maximum(usual * (1 - usual), 1e-4)
+        tail = (above * spread + usual * uncertain) / (spread + uncertain)
+    allowed = 0.25 if budget.fine < 1 else 0.1 if budget.fine < 3 else 0.04
+    fits = np.flatnonzero(tail <= allowed)
+    return float(width * (_LEVELS[fits[0]] if fits.size else 0.5))
