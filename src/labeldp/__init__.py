@@ -19,6 +19,7 @@ from labeldp.errors import (
     PrivacyProofError,
     RepeatedReleaseWarning,
 )
+from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, RowRelease
 from labeldp.histogram import Histogram
 from labeldp.interval import optimal_interval
 from labeldp.ledger import Budget, Charge, Ledger
@@ -49,10 +50,12 @@ __all__ = [
     "InsecureRandomnessWarning",
     "LabelDPError",
     "LabelError",
+    "LabelReleaseRegressor",
     "Laplace",
     "Ledger",
     "LedgerError",
     "Mechanism",
+    "ModelReleaseRegressor",
     "NoPrivacy",
     "NotUnbiasedError",
     "ParameterError",
@@ -62,6 +65,7 @@ __all__ = [
     "RROnBins",
     "Release",
     "RepeatedReleaseWarning",
+    "RowRelease",
     "Staircase",
     "TwoPoint",
     "Unbiased",
