@@ -140,6 +140,17 @@ class Charge:
     mechanism: str | None = None
     rows_per_person: int = 1
 
+    def as_data(self) -> dict[str, Any]:
+        """Return the charge as pure data, for cards."""
+        return {
+            "what": self.what,
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "when": self.when,
+            "mechanism": self.mechanism,
+            "rows_per_person": self.rows_per_person,
+        }
+
 
 def new_charge(what: str, budget: Budget, *, mechanism: str | None = None, rows_per_person: int = 1) -> Charge:
     """Return a charge made now, at the price for all of a person's rows."""

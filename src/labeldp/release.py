@@ -114,17 +114,7 @@ class Release:
                 None if p is None else {"nodes": p.nodes.tolist(), "masses": p.masses.tolist()}
                 for p in self.priors
             ],
-            "charges": [
-                {
-                    "what": c.what,
-                    "epsilon": c.budget.epsilon,
-                    "delta": c.budget.delta,
-                    "when": c.when,
-                    "mechanism": c.mechanism,
-                    "rows_per_person": c.rows_per_person,
-                }
-                for c in self.charges
-            ],
+            "charges": [c.as_data() for c in self.charges],
         }
         return cards.dump(content, SCHEMA)
 

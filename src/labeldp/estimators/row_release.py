@@ -111,17 +111,7 @@ class RowRelease:
                 "rounds": int(self.round.max()) + 1,
                 "mechanisms": [m.to_json() for m in self.mechanisms],
                 "knowledge": [known.low, known.high, known.mean, known.mean_variance, known.variance],
-                "charges": [
-                    {
-                        "what": c.what,
-                        "epsilon": c.budget.epsilon,
-                        "delta": c.budget.delta,
-                        "when": c.when,
-                        "mechanism": c.mechanism,
-                        "rows_per_person": c.rows_per_person,
-                    }
-                    for c in self.charges
-                ],
+                "charges": [c.as_data() for c in self.charges],
             },
             SCHEMA,
         )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from labeldp.channels.noise import DiscreteLaplace
-from labeldp.estimators.bayes import Choices, Posterior, fit_linear, unknown_variance
+from labeldp.estimators.bayes import Choices, Observations, Posterior, fit_linear, unknown_variance
 from labeldp.estimators.designs import Design, PublicGeometry, choose_design
 from labeldp.estimators.table import FeatureTable
 from labeldp.randomness import WordSource
@@ -66,9 +66,9 @@ def fit_sums(
     choices = unknown_variance(width)
     everyone = np.arange(table.rows)
 
-    def learn(observations: list[object]) -> Posterior:
+    def learn(observations: list[Observations]) -> Posterior:
         return fit_linear(
-            observations,  # type: ignore[arg-type]
+            observations,
             block,
             mean=middle,
             mean_variance=width**2 / 12,
