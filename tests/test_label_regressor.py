@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import labeldp as ldp
 from helpers import seeded
 from labeldp.estimators import LabelReleaseRegressor, RowRelease
-from labeldp.estimators.labels import GRID, LabelBudget, private_mean
+from labeldp.estimators.labels import GRID, LabelBudget, count_between, private_mean
 from labeldp.estimators.learner import PrivateRows, fit_blend
 
 RNG = np.random.default_rng(3)
@@ -156,3 +156,20 @@ def test_blocks_of_no_rows_do_no_harm():
     empty = PrivateRows(np.zeros(0, dtype=np.int64), np.zeros(0), 1.0, 0)
     blend = fit_blend(table, [*model.release_.blocks(), empty], model.release_.knowledge, table.spectrum())
     assert np.isfinite(blend.predict(table, np.arange(300))).all()
+
+
+@pytest.mark.parametrize("regressor", [LabelReleaseRegressor, ldp.ModelReleaseRegressor])
+def test_no_label_however_extreme_raises_or_warns_and_cramped_bounds_are_refused_at_no_cost(regressor):
+    wild = np.where(np.arange(400) % 3 == 0, 1e308, np.where(np.arange(400) % 3 == 1, -1e308, 5e-324))
+    for labels in (wild, np.full(400, 2.0)):
+        for epsilon in (0.3, 4.0):
+            assert np.isfinite(regressor(epsilon=epsilon, bounds=BOUNDS).fit(X[:400], labels).predict(X)).all()
+    ledger = ldp.Ledger()
+    with pytest.raises(ldp.ParameterError, match="offset"):
+        regressor(epsilon=1.0, bounds=(1e15, 1e15 + 200), ledger=ledger).fit(X[:400], wild)
+    assert not ledger.charges
+
+
+def test_counts_are_those_of_numpy():
+    values, edges = RNG.normal(size=1000), np.array([-9.0, -1.0, 0.0, 0.3, 9.0])
+    assert count_between(values, edges).tolist() == np.histogram(values, edges)[0].tolist()

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from labeldp._checks import as_bounds, as_epsilon, as_labels
+from labeldp._checks import as_epsilon, as_labels, as_roomy_bounds
 from labeldp.errors import ParameterError, RepeatedReleaseWarning
 from labeldp.ledger import Ledger
 
@@ -44,7 +44,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ParameterError("this regressor requires y to be passed, but the target y is None")
         as_epsilon(self.epsilon)
-        as_bounds(self.bounds)
+        as_roomy_bounds(self.bounds)
         _warn_if_repeated()
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
         labels = column_or_1d(as_labels(y), warn=True).astype(np.float64)

@@ -12,6 +12,7 @@ from scipy.stats import norm
 from labeldp.channels.noise import DiscreteLaplace
 from labeldp.estimators.bayes import Choices, Observations, Posterior, fit_linear, unknown_variance
 from labeldp.estimators.designs import Design, PublicGeometry, choose_design
+from labeldp.estimators.labels import count_between
 from labeldp.estimators.table import FeatureTable
 from labeldp.randomness import WordSource
 
@@ -123,7 +124,7 @@ def _clip_level(gaps: Array, width: float, budget: SumBudget, source: WordSource
     tail = usual
     if budget.clip:
         edges = np.concatenate([[0.0], _LEVELS * width, [np.inf]])
-        counts = np.histogram(np.abs(gaps), edges)[0]
+        counts = count_between(np.abs(gaps), edges)
         noise = DiscreteLaplace.calibrated(sensitivity=2, epsilon=budget.clip)
         noisy = counts + noise.sample(counts.size, source)
         above = np.cumsum(noisy[::-1])[::-1][1:] / gaps.size
