@@ -1,5 +1,6 @@
 """Data sets to try the library on."""
 
 from labeldp.datasets.survey import Survey, make_survey
+from labeldp.datasets.table import Dataset
 
-__all__ = ["Survey", "make_survey"]
+__all__ = ["Dataset", "Survey", "make_survey"]

@@ -1,0 +1,46 @@
+"""`Dataset`: a table with public features and one private label, as experiments use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Dataset"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A table, preprocessed, with its public bounds.
+
+    Attributes
+    ----------
+    name : str
+    X : array, rows × columns
+        Public numeric features, as they come, not scaled.
+    y : array
+        The private label.
+    bounds : (float, float)
+        Public bounds of the label: of the form, the scale or the unit, not of the data.
+    columns : tuple of str
+        Names of the columns of ``X``.
+    ids : array of int32, rows × categories, or None
+        Categorical features, as numbers from 0 to the vocabulary's size − 1; 0 is rare or missing.
+    categories : tuple of str
+        Names of the columns of ``ids``.
+    sizes : tuple of int
+        Vocabulary sizes of the columns of ``ids``.
+    notes : tuple of str
+        What was done to the raw file, for people.
+    """
+
+    name: str
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    bounds: tuple[float, float]
+    columns: tuple[str, ...]
+    ids: NDArray[np.int32] | None = None
+    categories: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
