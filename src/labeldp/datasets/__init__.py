@@ -1,6 +1,8 @@
-"""Data sets to try the library on."""
+"""Data sets to try the library on: made ones, and the three of the paper."""
 
+from labeldp.datasets.crime import load_crime
+from labeldp.datasets.housing import load_housing
 from labeldp.datasets.survey import Survey, make_survey
 from labeldp.datasets.table import Dataset
 
-__all__ = ["Dataset", "Survey", "make_survey"]
+__all__ = ["Dataset", "Survey", "load_crime", "load_housing", "make_survey"]
