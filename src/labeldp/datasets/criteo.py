@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.datasets.arrow import arrow
-from labeldp.datasets.criteo_cache import read_cached, write_cached
+from labeldp.datasets.criteo_cache import cached_path, read_cached, write_cached
 from labeldp.datasets.criteo_format import CATEGORIES, batches
 from labeldp.datasets.fetch import fetch
 from labeldp.datasets.home import cache_folder, find
@@ -124,12 +124,13 @@ def load_criteo(
         raise ParameterError(f"threshold must be a whole number from 1, got {threshold!r}")
     arrow()  # before a long download
     source = _source(path, download)
-    kept = read_cached(source, protocol, int(threshold)) if cache else None
-    if kept is not None:
-        return kept
-    dataset = _encode(source, protocol, int(threshold))
-    if cache:
-        write_cached(dataset, source, protocol, int(threshold))
+    if not cache:
+        return _encode(source, protocol, int(threshold))
+    kept_at = cached_path(source, protocol, int(threshold))
+    dataset = read_cached(kept_at)
+    if dataset is None:
+        dataset = _encode(source, protocol, int(threshold))
+        write_cached(dataset, kept_at)
     return dataset
 
 

@@ -13,7 +13,7 @@ from labeldp.datasets.arrow import arrow
 from labeldp.datasets.home import cache_folder, written_whole
 from labeldp.datasets.table import Dataset
 
-__all__ = ["read_cached", "write_cached"]
+__all__ = ["cached_path", "read_cached", "write_cached"]
 
 _VERSION = 1
 """Goes up when encoding changes, so that older files are no longer used."""
@@ -21,14 +21,18 @@ _VERSION = 1
 _META = b"labeldp"
 
 
-def _path(source: Path, protocol: str, threshold: int) -> Path:
+def cached_path(source: Path, protocol: str, threshold: int) -> Path:
+    """Return where the encoded table of a file as it is now would be kept.
+
+    Ask before reading the file: should it change meanwhile, what was read is not taken for the new one.
+    """
     state = source.stat()
     key = [_VERSION, str(source.resolve()), state.st_size, state.st_mtime_ns, protocol, threshold]
     name = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:20]
     return cache_folder() / f"criteo-{name}.parquet"
 
 
-def write_cached(dataset: Dataset, source: Path, protocol: str, threshold: int) -> None:
+def write_cached(dataset: Dataset, path: Path) -> None:
     """Keep an encoded table; a folder that cannot be written to is a warning, not an error."""
     pa, _, _, parquet = arrow()
     assert dataset.ids is not None  # noqa: S101, for the type checker: Criteo has categories
@@ -44,16 +48,15 @@ def write_cached(dataset: Dataset, source: Path, protocol: str, threshold: int) 
     table = pa.table({name: np.ascontiguousarray(array) for name, array in arrays.items()})
     table = table.replace_schema_metadata({_META: json.dumps(meta).encode()})
     try:
-        with written_whole(_path(source, protocol, threshold)) as draft:
+        with written_whole(path) as draft:
             parquet.write_table(table, draft, compression="zstd")
     except OSError as error:
         warnings.warn(f"the encoded table could not be kept for next time: {error}", RuntimeWarning, stacklevel=3)
 
 
-def read_cached(source: Path, protocol: str, threshold: int) -> Dataset | None:
-    """Return the encoded table kept for this file, or None if there is none that can be read."""
+def read_cached(path: Path) -> Dataset | None:
+    """Return the encoded table kept there, or None if there is none that can be read."""
     pa, _, _, parquet = arrow()
-    path = _path(source, protocol, threshold)
     try:
         table = parquet.read_table(path)
         meta = json.loads(table.schema.metadata[_META])
