@@ -94,6 +94,7 @@ def most_successes(trials, chance):
     return int(stats.binom.isf(FALSE_ALARM, trials, chance))
 
 
-def python(code, *arguments, **options):
+def python(code, *arguments, check, **options):
     """Run a script in a process of its own."""
-    return subprocess.run([sys.executable, "-W", "error", "-c", code, *map(str, arguments)], **options)  # noqa: S603
+    command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
+    return subprocess.run(command, check=check, **options)  # noqa: S603

@@ -31,14 +31,6 @@ needs_housing = needs("california_housing.csv.gz")
 
 
 @pytest.fixture
-def no_files(monkeypatch, tmp_path):
-    """A user with no data at all; returns their cache folder."""
-    monkeypatch.delenv("LABELDP_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    return tmp_path / "caches" / "labeldp"
-
-
-@pytest.fixture
 def server(tmp_path):
     """A web server for the folder it returns, with its address."""
     folder = tmp_path / "served"
@@ -150,12 +142,12 @@ def test_crime_and_housing_need_neither_pyarrow_nor_pandas():
 # ---- finding files -----------------------------------------------------------------------------------
 
 
-def test_a_file_is_found_in_the_named_folder_first_and_packed_too(no_files, monkeypatch, tmp_path):
-    no_files.mkdir(parents=True)
-    (no_files / "a.csv").write_text("cached")
-    assert home.find("a.csv") == no_files / "a.csv"
+def test_a_file_is_found_in_the_named_folder_first_and_packed_too(cache, monkeypatch, tmp_path):
+    cache.mkdir(parents=True)
+    (cache / "a.csv").write_text("cached")
+    assert home.find("a.csv") == cache / "a.csv"
     monkeypatch.setenv("LABELDP_DATA", str(tmp_path))
-    assert home.find("a.csv") == no_files / "a.csv"
+    assert home.find("a.csv") == cache / "a.csv"
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"named"))
     assert home.find("a.csv") == tmp_path / "a.csv.gz"
     assert home.find("b.csv") is None
@@ -173,14 +165,14 @@ def test_the_cache_folder_is_the_platforms_own(monkeypatch):
 
 @needs_crime
 @pytest.mark.parametrize("damage", ["changed", "packed, cut short", "not packed"])
-def test_a_damaged_copy_is_refused_by_name_and_with_what_to_do(no_files, damage):
-    no_files.mkdir(parents=True)
+def test_a_damaged_copy_is_refused_by_name_and_with_what_to_do(cache, damage):
+    cache.mkdir(parents=True)
     content = gzip.decompress((FOLDER / "communities.data.gz").read_bytes())
     if damage == "changed":
-        path = no_files / "communities.data"
+        path = cache / "communities.data"
         path.write_bytes(content.replace(b"Lakewoodcity", b"Lakewoodtown"))
     else:
-        path = no_files / "communities.data.gz"
+        path = cache / "communities.data.gz"
         path.write_bytes(gzip.compress(content)[:-1000] if "cut" in damage else content)
     with pytest.raises(errors.DataError, match=r"[Dd]elete it") as caught:
         load_crime()
@@ -188,7 +180,7 @@ def test_a_damaged_copy_is_refused_by_name_and_with_what_to_do(no_files, damage)
 
 
 @pytest.mark.parametrize("load", [load_crime, load_housing])
-def test_without_file_or_network_the_error_says_how_to_get_the_file(no_files, load):
+def test_without_file_or_network_the_error_says_how_to_get_the_file(cache, load):
     with pytest.raises(errors.DataNotFoundError, match="LABELDP_DATA") as caught:
         load(download=False)
     assert isinstance(caught.value, errors.LabelDPError)
@@ -200,18 +192,18 @@ def test_without_file_or_network_the_error_says_how_to_get_the_file(no_files, lo
 
 
 @needs_crime
-def test_crime_is_downloaded_checked_kept_and_not_downloaded_again(no_files, server, monkeypatch):
+def test_crime_is_downloaded_checked_kept_and_not_downloaded_again(cache, server, monkeypatch):
     folder, address = server
     content = gzip.decompress((FOLDER / "communities.data.gz").read_bytes())
     (folder / "communities.data").write_bytes(content)
     monkeypatch.setattr(crime, "URL", f"{address}/communities.data")
     assert load_crime().X.shape == (1994, 99)
-    assert leftovers(no_files) == ["communities.data"]
+    assert leftovers(cache) == ["communities.data"]
     (folder / "communities.data").unlink()
     assert load_crime().X.shape == (1994, 99)
 
 
-def test_a_download_with_the_wrong_checksum_is_refused_and_not_kept(no_files, server, monkeypatch):
+def test_a_download_with_the_wrong_checksum_is_refused_and_not_kept(cache, server, monkeypatch):
     folder, address = server
     (folder / "communities.data").write_text("something else")
     monkeypatch.setattr(crime, "URL", f"{address}/communities.data")
@@ -220,27 +212,27 @@ def test_a_download_with_the_wrong_checksum_is_refused_and_not_kept(no_files, se
     assert not isinstance(caught.value, errors.DataNotFoundError)
     assert "communities.data" in str(caught.value)
     assert "by hand" in str(caught.value)
-    assert leftovers(no_files) == []
+    assert leftovers(cache) == []
 
 
-def test_a_download_cut_short_is_refused_and_not_kept(no_files, server):
+def test_a_download_cut_short_is_refused_and_not_kept(cache, server):
     with pytest.raises(errors.DataNotFoundError, match=r"after 4 of 1000 bytes|IncompleteRead"):
-        fetch(f"{server[1]}/cut", no_files / "file", by_hand="Ask.")
-    assert leftovers(no_files) == []
+        fetch(f"{server[1]}/cut", cache / "file", by_hand="Ask.")
+    assert leftovers(cache) == []
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:1/file", "{}/not-there"])
-def test_an_unreachable_or_refusing_server_is_a_clear_error(no_files, server, address):
+def test_an_unreachable_or_refusing_server_is_a_clear_error(cache, server, address):
     with pytest.raises(errors.DataNotFoundError, match=r"could not be fetched from .* Ask the owner"):
-        fetch(address.format(server[1]), no_files / "file", by_hand="Ask the owner.")
-    assert leftovers(no_files) == []
+        fetch(address.format(server[1]), cache / "file", by_hand="Ask the owner.")
+    assert leftovers(cache) == []
 
 
-def test_a_silent_server_is_given_up_on(no_files):
+def test_a_silent_server_is_given_up_on(cache):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as silent:
         address = f"http://127.0.0.1:{silent.server_port}/file"  # listens, and never answers
         with pytest.raises(errors.DataNotFoundError, match="timed out"):
-            fetch(address, no_files / "file", by_hand="", timeout=0.2)
+            fetch(address, cache / "file", by_hand="", timeout=0.2)
 
 
 def test_only_web_addresses_are_fetched(tmp_path):
@@ -259,7 +251,7 @@ def archive_of(rows):
     return packed.getvalue()
 
 
-def test_housing_comes_through_scikit_learns_fetcher_and_is_kept(no_files, server, monkeypatch):
+def test_housing_comes_through_scikit_learns_fetcher_and_is_kept(cache, server, monkeypatch):
     folder, address = server
     packed = archive_of(np.random.default_rng(0).uniform(1, 2, (50, 9)))
     (folder / "housing.tgz").write_bytes(packed)
@@ -275,7 +267,7 @@ def test_housing_comes_through_scikit_learns_fetcher_and_is_kept(no_files, serve
 
 
 @pytest.mark.parametrize("fault", ["not there", "wrong checksum"])
-def test_a_failed_fetch_of_housing_is_a_clear_error(no_files, server, monkeypatch, fault):
+def test_a_failed_fetch_of_housing_is_a_clear_error(cache, server, monkeypatch, fault):
     folder, address = server
     if fault == "wrong checksum":
         (folder / "housing.tgz").write_bytes(b"something else")
