@@ -98,7 +98,7 @@ def test_crime_says_why_racepctblack_is_left_out():
 
 @needs_crime
 def test_crime_by_the_papers_text_keeps_columns_and_drops_rows():
-    data = load_crime(protocol="text", download=False)
+    data = load_crime(missing="rows", download=False)
     assert data.X.shape == (319, 122)
     assert np.isfinite(data.X).all()
     assert "racepctblack" in data.columns
@@ -122,9 +122,9 @@ def test_the_text_form_of_a_data_set_shows_no_label():
     assert str(data.y[0]) not in repr(data)
 
 
-def test_an_unknown_protocol_is_refused():
-    with pytest.raises(errors.ParameterError, match="'text' or 'code'"):
-        load_crime(protocol="paper")
+def test_an_unknown_way_with_missing_values_is_refused():
+    with pytest.raises(errors.ParameterError, match="'columns' or 'rows'"):
+        load_crime(missing="paper")
 
 
 def test_crime_and_housing_need_neither_pyarrow_nor_pandas():

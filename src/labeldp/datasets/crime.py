@@ -31,13 +31,13 @@ _COMMON = (
     "The label is crimes per head, on UCI's normalised scale from 0 to 1: its bounds are that scale's.",
 )
 _NOTES = {
-    "code": (
+    "columns": (
         "Left out: the 22 other columns with gaps, as the paper's code does. Its text says that rows are left "
         "out, but counts the 101 columns that remain when columns are.",
         "Left out: racepctblack, as the paper's code does; the text does not say so. The work that the paper "
         "follows treats it as the protected attribute.",
     ),
-    "text": (
+    "rows": (
         "Left out: every row with a gap in another column than OtherPerCap, as the paper's text says. Few rows "
         "remain, and the text's own count of 101 columns does not: its code leaves out columns.",
     ),
@@ -66,7 +66,7 @@ COLUMNS = tuple(
 )
 
 
-def load_crime(*, protocol: Literal["text", "code"] = "code", download: bool = True) -> Dataset:
+def load_crime(*, missing: Literal["columns", "rows"] = "columns", download: bool = True) -> Dataset:
     """Return Communities and Crime, preprocessed: 1,994 rows and 99 features.
 
     The file ``communities.data`` (or ``.data.gz``) is looked for in the folder that ``LABELDP_DATA``
@@ -75,11 +75,10 @@ def load_crime(*, protocol: Literal["text", "code"] = "code", download: bool = T
 
     Parameters
     ----------
-    protocol : {"code", "text"}
-        What to do about missing values, where the paper's code and text disagree. ``"code"``, the
-        default, is what gave the paper's numbers: columns with gaps are left out, and `racepctblack`
-        with them; 1,994 rows and 99 features remain. ``"text"`` is the text taken at its word: rows
-        with gaps are left out; 319 rows and 122 features remain.
+    missing : {"columns", "rows"}
+        What is left out where values are missing. ``"columns"`` is what gave the paper's numbers:
+        columns with gaps go, and `racepctblack` with them; 1,994 rows and 99 features remain.
+        ``"rows"`` takes the paper's text at its word: 319 rows and 122 features remain.
     download : bool
         Whether the network may be used.
 
@@ -95,8 +94,8 @@ def load_crime(*, protocol: Literal["text", "code"] = "code", download: bool = T
     M. Redmond and A. Baveja, A data-driven software tool for enabling cooperative information sharing
     among police departments, European Journal of Operational Research 141 (2002).
     """
-    if protocol not in _NOTES:
-        raise ParameterError(f"protocol must be 'text' or 'code', got {protocol!r}")
+    if missing not in _NOTES:
+        raise ParameterError(f"missing must be 'columns' or 'rows', got {missing!r}")
     path = find(FILE)
     if path is None and not download:
         raise DataNotFoundError(f"{FILE} is not here, and must not be downloaded. {_BY_HAND}")
@@ -113,7 +112,7 @@ def load_crime(*, protocol: Literal["text", "code"] = "code", download: bool = T
     other[np.isnan(other)] = np.nanmean(other)
     label = names.index(LABEL)
     gaps = np.isnan(table)
-    if protocol == "code":
+    if missing == "columns":
         kept = ~gaps.any(axis=0)
         kept[[names.index("racepctblack"), label]] = False
         rows_kept = np.ones(len(table), dtype=bool)
@@ -122,4 +121,4 @@ def load_crime(*, protocol: Literal["text", "code"] = "code", download: bool = T
         rows_kept = ~gaps.any(axis=1)
     X = np.ascontiguousarray(table[rows_kept][:, kept])
     used = tuple(name for name, keep in zip(names, kept, strict=True) if keep)
-    return Dataset("crime", X, table[rows_kept, label], BOUNDS, used, notes=_COMMON + _NOTES[protocol])
+    return Dataset("crime", X, table[rows_kept, label], BOUNDS, used, notes=_COMMON + _NOTES[missing])

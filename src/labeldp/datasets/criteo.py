@@ -184,8 +184,8 @@ def _encode(source: Path, protocol: Protocol, threshold: int) -> Dataset:
 def _kept(batch: Any, protocol: Protocol) -> NDArray[np.bool_]:
     amount = _floats(batch, _AMOUNT)
     if protocol == "code":
-        return np.logical_and(amount >= BOUNDS[0], amount <= BOUNDS[1])
-    return np.logical_and(_floats(batch, "Sale") == 1, np.isfinite(amount))
+        return np.asarray((amount >= BOUNDS[0]) & (amount <= BOUNDS[1]))
+    return np.asarray((_floats(batch, "Sale") == 1) & np.isfinite(amount))
 
 
 def _floats(batch: Any, name: str) -> NDArray[np.float64]:
