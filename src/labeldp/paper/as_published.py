@@ -1,8 +1,8 @@
 """RPWithPrior as the published code has it. **NOT PRIVATE**: raw labels decide what is released.
 
-Kept apart from everything else, for one purpose: to show where the published figures come from. The code's slips are
-repeated on purpose: the histogram is of all raw labels and the last batch's noisy ones; masses stand where densities
-belong; Algorithm 1 gets ε1 instead of ε2; and ζ shrinks while the interval is narrower than 2ζ.
+Kept apart from everything else, for one purpose: to show where the published figures come from. The code's slips
+are repeated on purpose: the histogram is of all raw labels and the last batch's noisy ones; masses stand where
+densities belong; Algorithm 1 gets ε1 instead of ε2; and ζ shrinks while the interval is narrower than 2ζ.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def leaking_interval(
 
 
 def leaking_labels(y: Array, dataset: str, epsilon: float, batch: int, source: WordSource) -> tuple[Array, str]:
-    """Return labels as the published code would randomise them, and a word on how. **NOT PRIVATE.**"""
+    """Return labels as the published code would randomise them, NOT PRIVATE, and a word on how."""
     interval, zeta, rest = leaking_interval(y, dataset, epsilon, batch, source)
     mechanism = ldp.RPWithPrior(interval=interval, zeta=zeta, epsilon=rest)
     detail = f"NOT PRIVATE: rp on ({interval[0]:.4g}, {interval[1]:.4g}), zeta {zeta:.4g}"

@@ -82,17 +82,17 @@ def _columns() -> Iterator[Column]:
         "laplace",
         "Laplace",
         "network",
-        "The same noise as the paper's, made exactly. The paper took the sensitivity from the data's own range; here "
-        "it is that of the public bounds.",
+        "The same noise as the paper's, made exactly. The paper took the sensitivity from the data's own range; "
+        "here it is that of the public bounds.",
         "Laplace",
     )
     yield Column(
         "gaussian",
         "Gaussian",
         "network",
-        "The paper uses the classical formula for σ, which is unproven for ε > 1 and adds more noise than needed. Here "
-        "σ is the smallest that can be proven for (ε, δ = 1e-4). That δ is the paper's; it exceeds 1/n on Housing and "
-        "Criteo, where it would allow publishing a label or two outright.",
+        "The paper uses the classical formula for σ, which is unproven for ε > 1 and adds more noise than needed. "
+        "Here σ is the smallest that can be proven for (ε, δ = 1e-4). That δ is the paper's; it exceeds 1/n on "
+        "Housing and Criteo, where it would allow publishing a label or two outright.",
         "Gaussian",
     )
     yield Column(
@@ -115,34 +115,34 @@ def _columns() -> Iterator[Column]:
         "unbiased",
         "Unbiased",
         "network",
-        "The optimal unbiased table, on 64 outputs, for a private prior that is paid for. The paper used 5 outputs, "
-        "which costs accuracy at every ε.",
+        "The optimal unbiased table, on 64 outputs, for a private prior that is paid for. The paper used 5 "
+        "outputs, which costs accuracy at every ε.",
         "Unbiased",
     )
     yield Column(
         "rp-letter",
         "RPWithPrior, to the letter",
         "network",
-        "Algorithm 4 with the paper's ε1 and ζ: Algorithm 3's histogram of Laplace reports, then Algorithm 1, then the "
-        "released values as they are. At the paper's ε1 the reports are nearly all noise, so the interval is far "
-        "from the labels. The published figures cannot come from this: the published code made the histogram "
-        "from raw labels.",
+        "Algorithm 4 with the paper's ε1 and ζ: Algorithm 3's histogram of Laplace reports, then Algorithm 1, "
+        "then the released values as they are. At the paper's ε1 the reports are nearly all noise, so the "
+        "interval is far from the labels. The published figures cannot come from this: the published code made "
+        "the histogram from raw labels.",
         "Ours",
     )
     yield Column(
         "rp",
         "RPWithPrior, curator's prior",
         "network",
-        "A curator's private histogram instead of local reports, interval and ζ chosen by the library, the released "
-        "values as they are. They are biased towards the middle of the interval, the more the smaller ε.",
+        "A curator's private histogram instead of local reports, interval and ζ chosen by the library, the "
+        "released values as they are. They are biased towards the middle of the interval, the more the smaller ε.",
         release="rp-curator",
     )
     yield Column(
         "rp-debiased",
         "RPWithPrior, debiased",
         "network",
-        "The same release, made unbiased by (ỹ − (1−ρ)m)/ρ. The bias is gone, and the noise is larger: the paper's "
-        "network, which knows nothing of noise, follows it at small ε.",
+        "The same release, made unbiased by (ỹ − (1−ρ)m)/ρ. The bias is gone, and the noise is larger: the "
+        "paper's network, which knows nothing of noise, follows it at small ε.",
         release="rp-curator",
     )
     yield Column(
@@ -161,15 +161,16 @@ def _columns() -> Iterator[Column]:
         "constant",
         "private constant",
         "constant",
-        "The curator's mean with all of ε, predicted for everybody. A column above it has learnt less than nothing.",
+        "The curator's mean with all of ε, predicted for everybody. A column above it has learnt less than "
+        "nothing.",
     )
     yield Column(
         "as-published",
         "RPWithPrior as published",
         "network",
-        "What the published code does: the histogram is made of all raw labels and one batch of noisy ones, ε1 stands "
-        "where ε2 belongs, and ζ shrinks by an undocumented rule. Raw labels decide the interval, so this is private "
-        "at no ε, whatever its column says.",
+        "What the published code does: the histogram is made of all raw labels and one batch of noisy ones, ε1 "
+        "stands where ε2 belongs, and ζ shrinks by an undocumented rule. Raw labels decide the interval, so this "
+        "is private at no ε, whatever its column says.",
         "Ours",
         private=False,
     )
@@ -267,7 +268,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def _letter(dataset: str, epsilon: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Return the paper's ε1 and ζ; between and beyond its budgets, and for other data, half of ε and 0.4 ranges."""
+    """Return the paper's ε1 and ζ; where it has none, half of ε and 0.4 label ranges."""
     return parameters(dataset, epsilon) or (epsilon / 2, 0.4 * (bounds[1] - bounds[0]))
 
 

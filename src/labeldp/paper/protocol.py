@@ -62,16 +62,16 @@ class Protocol:
 
 
 _HOUSING = (
-    'Housing\'s features are not scaled: the paper says "we use the data directly", and its code does. Its networks '
-    "suffer from it, with or without privacy; `--scale standard` shows by how much.",
+    'Features are not scaled: the paper says "we use the data directly", and its code does. Its networks suffer '
+    "from it, with or without privacy; `--scale standard` shows by how much.",
 )
 _CRIME = (
-    "Crime: columns with missing values are left out, and racepctblack: 1,994 rows, 99 features. The text speaks of "
+    "Columns with missing values are left out, and racepctblack: 1,994 rows, 99 features. The text speaks of "
     "leaving out rows, which would keep 319; its own 1,595 training rows come from leaving out columns.",
 )
 _CRITEO = (
-    "Criteo's numbers are scaled here (log(1 + x), then standardised on the training rows). The paper does not say "
-    "what it did; raw seconds and euros beside embeddings of size 1 do not train.",
+    "Criteo's numbers are scaled here (log(1 + x), then standardised on the training rows). The paper does not "
+    "say what it did; raw seconds and euros beside embeddings of size 1 do not train.",
     "Embeddings have 8 dimensions and start from N(0, 1), as in the published code.",
 )
 

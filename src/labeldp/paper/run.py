@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
@@ -25,8 +25,9 @@ from labeldp.paper.train import Batch, Trainer, as_key, offsets
 
 __all__ = ["Chunk", "News", "Table", "plan", "run"]
 
-News = Callable[[str, int], None]
-"""Is told what is being done, and how many units of work were finished since."""
+News = Callable[[str, int, int], None]
+"""Is told what goes on, networks or regressors, how much of it was finished since, and how much there is in "
+"all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +126,7 @@ def settings(table: Table, trainer: Trainer, at_once: int) -> dict[str, Any]:
     }
 
 
-def run(table: Table, folder: str, news: News = lambda what, units: None) -> tuple[Store, list[Result]]:
+def run(table: Table, folder: str, news: News = lambda what, done, total: None) -> tuple[Store, list[Result]]:
     """Find all results, or those that are not there yet; return the folder and all of them."""
     data, protocol = table.data, table.protocol
     train, test = split(len(data.y), protocol.dataset, 0)
@@ -133,31 +134,23 @@ def run(table: Table, folder: str, news: News = lambda what, units: None) -> tup
     at_once = table.networks_at_once or trainer.at_once(table.memory)
     store = Store(folder, settings(table, trainer, at_once))
     chunks = plan(table, at_once, trainer.devices)
+    total = sum(_epochs(chunk, table) for chunk in chunks)
     for chunk in chunks:
         if store.has(chunk.name):
-            news("networks", _units(chunk, protocol.epochs))
+            news("networks", _epochs(chunk, table), total)
         else:
-            store.keep(chunk.name, _train(table, trainer, chunk, news))
+            store.keep(chunk.name, _train(table, trainer, chunk, lambda done: news("networks", done, total)))
     names = [chunk.name for chunk in chunks] + _others(table, store, news)
     return store, store.read(names)
 
 
-def work(table: Table, chunks: Sequence[Chunk]) -> int:
-    """Return the units of work of a table: an epoch of a network, or a part of a fit, is one."""
-    return sum(_units(c, table.protocol.epochs) for c in chunks) + OTHER * len(table.other_cells())
+def _epochs(chunk: Chunk, table: Table) -> int:
+    return len(chunk.trials) * len(chunk.networks) * table.protocol.epochs
 
 
-OTHER = 500
-"""Units of work of a regressor's fit: about as long as ten networks."""
-
-
-def _units(chunk: Chunk, epochs: int) -> int:
-    return len(chunk.trials) * len(chunk.networks) * epochs
-
-
-def _train(table: Table, trainer: Trainer, chunk: Chunk, news: News) -> list[Result]:
+def _train(table: Table, trainer: Trainer, chunk: Chunk, done: Callable[[int], None]) -> list[Result]:
     """Make the labels, train the networks and return their results."""
-    news("labels", 0)
+    done(0)
     made: list[list[Labels]] = []
     for trial in chunk.trials:
         rows, _ = split(len(table.data.y), table.protocol.dataset, trial)
@@ -170,9 +163,8 @@ def _train(table: Table, trainer: Trainer, chunk: Chunk, news: News) -> list[Res
                 for c, e in chunk.networks
             ]
         )
-    news("networks", 0)
     each = len(chunk.trials) * len(chunk.networks)
-    errors = trainer.fit(_batch(table, chunk, made), lambda epochs: news("networks", epochs * each))
+    errors = trainer.fit(_batch(table, chunk, made), lambda epochs: done(epochs * each))
     return [
         Result(
             table.data.name,
@@ -214,11 +206,11 @@ def _others(table: Table, store: Store, news: News) -> list[str]:
     """Fit regressors and constants, several processes at a time; return the chunks' names."""
     named = [(f"{c.column}-{c.trial:03d}-{c.epsilon:g}", c) for c in table.other_cells()]
     left = [(name, cell) for name, cell in named if not store.has(name)]
-    if len(named) > len(left):
-        news("regressors", OTHER * (len(named) - len(left)))
+    if named:
+        news("regressors", len(named) - len(left), len(named))
     for name, result in _fitted(table, left):
         store.keep(name, [result])
-        news("regressors", OTHER)
+        news("regressors", 1, len(named))
     return [name for name, _ in named]
 
 

@@ -125,7 +125,7 @@ class Trainer:
 
     @property
     def platform(self) -> str:
-        """Where it runs: cpu, gpu …"""
+        """Where it runs: cpu or gpu."""
         return str(self._devices[0].platform)
 
     def at_once(self, budget: int | None = None) -> int:
@@ -205,12 +205,14 @@ class Trainer:
             def step(state: Any, k: jax.Array) -> tuple[Any, None]:
                 some = jax.lax.dynamic_slice_in_dim(rows, k * batch, batch, axis=1)
                 used = (k * batch + jnp.arange(batch) < self.rows).astype(jnp.float32)
-                picked = (jax.vmap(lambda table, at: table[at])(table, some) for table in (numbers, ids, labels))
-                return self._stepped(state, *picked, used, rate), None
+                x, own, y = (
+                    jax.vmap(lambda table, at: table[at])(table, some) for table in (numbers, ids, labels)
+                )
+                return self._stepped(state, x, own, y, used, rate), None
 
             return jax.lax.scan(step, state, jnp.arange(self.steps))[0], None
 
-        return jax.lax.scan(epoch, state, (first + jnp.arange(rates.size), rates))[0]  # type: ignore[no-any-return]
+        return jax.lax.scan(epoch, state, (first + jnp.arange(rates.size), rates))[0]
 
     def _stepped(
         self,
@@ -249,7 +251,7 @@ class Trainer:
 def row_order(seed: jax.Array, epoch: jax.Array | int, rows: int, length: int) -> jax.Array:
     """Return the rows of one epoch in random order, and again from the first until ``length``."""
     order = jax.random.permutation(jax.random.fold_in(jax.random.wrap_key_data(seed), epoch), rows)
-    return jnp.concatenate([order, order])[:length] if length <= 2 * rows else jnp.resize(order, length)
+    return jnp.concatenate([order, order])[:length] if length <= 2 * rows else jnp.resize(order, (length,))
 
 
 def as_key(seed: int) -> NDArray[np.uint32]:
