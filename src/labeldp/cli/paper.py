@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -18,6 +19,7 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
+    track,
 )
 
 from labeldp.errors import LabelDPError
@@ -209,3 +211,56 @@ def _explained(console: Console) -> Iterator[None]:
     except KeyboardInterrupt:
         console.print("Stopped. Say the same again to continue where it was.")
         raise typer.Exit(130) from None
+
+
+# ---- other tables -----------------------------------------------------------------------------------------
+
+Sets = Annotated[str, typer.Option("--data", help="Data sets, such as crime,housing.")]
+
+
+def _loaded(names: str, twin: int | None) -> list[Any]:
+    from labeldp.paper.data import load  # noqa: PLC0415
+
+    return [load(name, twin=twin if name == "criteo" else None) for name in names.split(",")]
+
+
+def _keep(text: str, out: Path, name: str, console: Console) -> None:
+    from labeldp.paper.store import write_whole  # noqa: PLC0415
+
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole(out / name, text.encode())
+    console.print(Markdown(text), f"Kept in {out / name}.")
+
+
+@app.command(epilog="Example:  labeldp paper error --data crime,housing")
+def error(
+    data: Sets = "crime,housing",
+    twin: Twin = None,
+    out: Annotated[Path, typer.Option(help="Folder for the table.")] = Path("labeldp-paper"),
+) -> None:
+    """Check the error of a released label: formula, exact counts and simulation, beside the paper's E2."""
+    console = Console()
+    with _explained(console):
+        from labeldp.paper.error_formula import as_markdown, error_rows  # noqa: PLC0415
+
+        rows = []
+        for one in _loaded(data, twin):
+            for row in track(error_rows(one), f"{one.name} …", total=12, console=console, transient=True):
+                rows.append(row)  # noqa: PERF402, one by one for the bar
+        _keep(as_markdown(rows), out, "error.md", console)
+
+
+@app.command(epilog="Example:  labeldp paper runtime --data crime,housing,criteo --twin 1000000")
+def runtime(
+    data: Sets = "crime,housing",
+    twin: Twin = None,
+    out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("labeldp-paper"),
+) -> None:
+    """Measure the paper's runtime and complexity tables on this machine."""
+    console = Console()
+    with _explained(console):
+        from labeldp.paper.runtime import GROWTH, as_markdown, grown, timings  # noqa: PLC0415
+
+        times = [t for one in _loaded(data, twin) for t in timings(one)]
+        growths = {g.name: grown(g) for g in track(GROWTH, "Growth …", console=console, transient=True)}
+        _keep(as_markdown(times, growths), out, "runtime.md", console)

@@ -10,7 +10,7 @@ import matplotlib as mpl
 import matplotlib.patches
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from labeldp.paper import published
 from labeldp.paper.columns import NO_PRIVACY, NOT_PRIVATE, Column
@@ -36,26 +36,25 @@ _STYLES = {
 }
 
 
+_TITLES = ("The paper's mechanisms and network", "With this library")
+
+
 def draw(table: Table, summary: Summary) -> Figure:
-    """Return the figure."""
-    dataset = table.data.name
+    """Return the figure: the paper's mechanisms, the library's columns, and who wins at each budget."""
     left = [c for c in table.columns if c.published]
     right = [c for c in table.columns if not c.published]
-    panels = [some for some in (left, right) if some]
+    panels = [(title, some) for title, some in zip(_TITLES, (left, right), strict=True) if some]
     with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(7.4 * len(panels), 6.4), layout="constrained")
-        grid = figure.add_gridspec(2, len(panels), height_ratios=[14, 1])
-        axes = [figure.add_subplot(grid[0, k]) for k in range(len(panels))]
-        titles = ["The paper's mechanisms, the paper's network", "With this library"]
-        for axis, columns in zip(axes, panels, strict=True):
-            _panel(axis, columns, summary, dataset)
-            axis.set_title(titles[0] if columns is left else titles[1], loc="left", fontweight="bold")
-        _same_scale(axes, table, summary)
-        for axis, columns in zip(axes, panels, strict=True):
-            _direct_labels(axis, columns, summary)
+        figure = Figure(figsize=(1 + 7.2 * len(panels), 6.6), layout="constrained")
+        grid = figure.add_gridspec(2, len(panels), height_ratios=[10, 1])
+        for k, (title, columns) in enumerate(panels):
+            axis = figure.add_subplot(grid[0, k])
+            _panel(axis, columns, summary, table.data.name)
+            _scale(axis, columns, summary, float(np.var(table.data.y)))
+            axis.set_title(title, loc="left", fontweight="bold")
         _winners(figure.add_subplot(grid[1, :]), summary)
         trials = f"mean and standard deviation over {summary.trials} random 80/20 splits"
-        figure.suptitle(f"{dataset.capitalize()}: test error against ε, {trials}", x=0.01, ha="left")
+        figure.suptitle(f"{table.data.name.capitalize()}: test error against ε, {trials}", x=0.01, ha="left")
         return figure
 
 
@@ -80,78 +79,66 @@ def _points(summary: Summary, column: Column) -> tuple[list[float], np.ndarray, 
 
 
 def _panel(axis: Any, columns: list[Column], summary: Summary, dataset: str) -> None:
+    """Draw the lines, their bands, what the paper prints, and a legend in the order of the lines."""
+    drawn: list[tuple[float, Any]] = []
     for column in columns:
         budgets, mean, std = _points(summary, column)
         if not budgets:
             continue
         style = _style(column)
-        axis.plot(budgets, mean, **style)
+        line = axis.plot(budgets, mean, label=column.heading, **style)[0]
+        drawn.append((float(mean[0]), line))
         # On a logarithmic axis a band must stay above zero.
-        axis.fill_between(
-            budgets, np.maximum(mean - std, mean / 3), mean + std, color=style["color"], alpha=0.15, lw=0
-        )
+        floor = np.maximum(mean - std, mean / 3)
+        axis.fill_between(budgets, floor, mean + std, color=style["color"], alpha=0.13, lw=0)
         if column.published and column.private:
-            paper = [published.figure(dataset, column.published, b) for b in budgets]
-            some = [(b, f.mean) for b, f in zip(budgets, paper, strict=True) if f]
+            some = [(b, f.mean) for b in budgets if (f := published.figure(dataset, column.published, b))]
             if some:
-                hollow = {**style, "linestyle": "none", "markerfacecolor": "white", "alpha": 0.7}
+                hollow = {**style, "linestyle": "none", "markerfacecolor": "white", "alpha": 0.65}
                 axis.plot(*zip(*some, strict=True), **hollow)
+    handles = [line for _, line in sorted(drawn, key=lambda pair: -pair[0])]
     plain = summary.means.get((NO_PRIVACY.key, math.inf))
     if plain:
-        axis.axhline(plain.mean, color="#888888", linestyle=":", linewidth=1.4)
-    if any(c.published for c in columns) and any(published.figure(dataset, "Ours", b) for b in summary.budgets):
-        axis.plot([], [], "ko-", markersize=5, label="ours")
-        axis.plot([], [], "ko", markersize=5, markerfacecolor="white", alpha=0.7, label="printed in the paper")
-        axis.legend(loc="upper right", frameon=False)
+        name = f"{NO_PRIVACY.title}, {NOT_PRIVATE}"
+        handles.append(axis.axhline(plain.mean, color="#888888", ls=":", lw=1.5, label=name))
+    handles += _from_the_paper(axis, columns, summary, dataset)
+    axis.legend(handles=handles, loc="upper right", fontsize=9, framealpha=0.9, edgecolor="none")
 
 
-def _same_scale(axes: list[Any], table: Table, summary: Summary) -> None:
-    """Put all panels on one scale that shows what is near the labels' variance, and cuts what is hopeless."""
+def _from_the_paper(axis: Any, columns: list[Column], summary: Summary, dataset: str) -> list[Any]:
+    """Add what the paper prints: hollow marks for its columns, or its best one beside the library's."""
+    best = [(b, f[1].mean) for b in summary.budgets if math.isfinite(b) and (f := published.best(dataset, b))]
+    if not best:
+        return []
+    hollow = {"color": "black", "linestyle": "none", "markerfacecolor": "white", "marker": "o", "alpha": 0.7}
+    if any(c.published for c in columns):
+        return axis.plot([], [], **hollow, markersize=5, label="hollow: printed in the paper")
+    label = "the best that the paper prints"
+    return axis.plot(*zip(*best, strict=True), **hollow, markersize=5, label=label)
+
+
+def _scale(axis: Any, columns: list[Column], summary: Summary, variance: float) -> None:
+    """Show what is near the labels' variance; what is hopeless leaves at the top."""
     finite = [b for b in summary.budgets if math.isfinite(b)]
-    means = np.array([m.mean for (_, b), m in summary.means.items()])
-    worth = float(np.var(table.data.y))
-    low, high = means.min() / 1.35, min(means.max() * 1.5, worth * 150)
-    for axis in axes:
-        axis.set(xscale="log", yscale="log", ylim=(low, high), xlabel="ε, all that is spent")
-        axis.set_xlim(min(finite, default=0.05) / 1.15, max(finite, default=8) * 1.15)
-        axis.xaxis.set_major_locator(FixedLocator(finite))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.xaxis.set_minor_locator(NullLocator())
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.yaxis.set_minor_formatter(NullFormatter())
-        axis.tick_params(axis="x", labelsize=8.5)
-        axis.grid(axis="y", alpha=0.25)
-    axes[0].set_ylabel("test mean squared error")
-
-
-def _direct_labels(axis: Any, columns: list[Column], summary: Summary) -> None:
-    """Write each line's name beside its end, moved apart where they would overlap."""
-    ends = []
-    low, high = np.log(axis.get_ylim())
-    for column in columns:
-        budgets, mean, _ = _points(summary, column)
-        if budgets:
-            ends.append([float((np.log(mean[-1]) - low) / (high - low)), column.heading, _style(column)["color"]])
-    plain = summary.means.get((NO_PRIVACY.key, math.inf))
-    if plain:
-        place = float((np.log(plain.mean) - low) / (high - low))
-        ends.append([place, f"{NO_PRIVACY.title}, {NOT_PRIVATE}", "#777777"])
-    ends.sort(key=lambda end: end[0])
-    gap, places = 0.042, [float(end[0]) for end in ends]
-    for k in range(1, len(places)):
-        places[k] = max(places[k], places[k - 1] + gap)
-    for place, (true, name, colour) in zip(places, ends, strict=True):
+    keys = {c.key for c in columns} | {NO_PRIVACY.key}
+    means = np.array([m.mean for (key, _), m in summary.means.items() if key in keys])
+    high = min(float(means.max()) * 1.6, variance * 40)
+    axis.set(xscale="log", yscale="log", xlabel="ε, all that is spent", ylabel="test mean squared error")
+    axis.set_ylim(float(means.min()) / 1.3, high)
+    axis.set_xlim(min(finite, default=0.05) / 1.15, max(finite, default=8) * 1.15)
+    axis.xaxis.set_major_locator(FixedLocator(finite))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.yaxis.set_minor_locator(NullLocator())
+    axis.tick_params(axis="x", labelsize=8.5)
+    axis.grid(axis="y", alpha=0.25)
+    if not any(c.kind == "constant" for c in columns):
+        axis.axhline(variance, color="#BBBBBB", lw=0.8, zorder=0)
+        place = {"xytext": (-3, 2), "textcoords": "offset points", "ha": "right"}
         axis.annotate(
-            name,
-            xy=(1.0, min(true, 1.0)),
-            xytext=(1.04, place),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
-            color=colour,
-            va="center",
-            fontsize=9.5,
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.5, "lw": 0.8},
+            "variance of the labels", (axis.get_xlim()[1], variance), color="#888888", fontsize=8, **place
         )
 
 

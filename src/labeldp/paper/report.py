@@ -92,8 +92,8 @@ def notes(table: Table, summary: Summary) -> list[str]:
     found = [
         f"Test mean squared error, mean ± standard deviation (n − 1) over {summary.trials} random 80/20 splits; "
         f"the "
-        "paper's figure is in brackets. Bold: private, and within a standard deviation of the best private "
-        "column, by the paper's rule.",
+        "paper's figure is in brackets. Bold: private, and within one standard deviation of the best private "
+        "column. (The paper prints in bold what overlaps with the best, so that a large spread helps.)",
         f"Protocol of the paper's {p.source}: layers {'-'.join(map(str, (*p.hidden, 1)))}, "
         f"{p.activation.upper()}, {p.optimiser}, rate {p.learning_rate:g} ({p.schedule}), weight decay "
         f"{p.weight_decay:g}, {p.epochs} epochs, batches of {p.batch}.",

@@ -78,7 +78,7 @@ class Store:
 
     def read(self, names: Iterable[str]) -> list[Result]:
         """Return the results of chunks, in order."""
-        found = []
+        found: list[Result] = []
         for name in names:
             rows = pq.ParquetFile(self._path(name)).read().to_pylist()
             found.extend(Result(**row) for row in rows)

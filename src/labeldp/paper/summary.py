@@ -28,9 +28,9 @@ class Mean:
         """The figure, for people."""
         return f"{number(self.mean)} ± {number(self.std)}" if self.trials > 1 else number(self.mean)
 
-    def overlaps(self, other: Mean) -> bool:
-        """Whether mean ± standard deviation of both have something in common: the paper's rule for bold."""
-        return abs(self.mean - other.mean) <= self.std + other.std
+    def near(self, best: Mean) -> bool:
+        """Whether the mean is within the best one's standard deviation."""
+        return self.mean <= best.mean + best.std
 
 
 def number(value: float) -> str:
@@ -85,12 +85,12 @@ class Summary:
         return min(found, key=lambda c: found[c].mean) if found else None
 
     def among_the_best(self, column: Column, epsilon: float) -> bool:
-        """Whether a private column's error overlaps that of the best."""
+        """Whether a private column's mean is within the best one's standard deviation."""
         best, own = self.best(epsilon), self.at(column, epsilon)
         if best is None or own is None or not column.private:
             return False
         least = self.at(best, epsilon)
-        return least is not None and own.overlaps(least)
+        return least is not None and own.near(least)
 
     def ratio(self, column: Column, published: dict[float, float]) -> float | None:
         """Return the geometric mean, over finite budgets, of our error over the published one."""
