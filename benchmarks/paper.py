@@ -144,9 +144,9 @@ def main(networks: int = 0, singles: int = 6, rounds: int = 3) -> None:
         whole = f"{cells * each / 60:.1f} min"
         sheet.rows.append([name, f"{each:.4f}", f"{ratio:.1f}", goal, f"{flops / each / 1e9:.0f}", whole])
     text = (
-        f"{trainer.platform} × {trainer.devices} ({jax.devices()[0].device_kind}; {cpu()}), load {before:.1f} before and "
-        f"{load():.1f} after, commit {commit()}. {count} networks at once; the first call, with compilation, took "
-        f"{first:.1f} s. Best of {rounds}. The table has {cells} networks."
+        f"{trainer.platform} × {trainer.devices} ({jax.devices()[0].device_kind}; {cpu()}), load {before:.1f} "
+        f"before and {load():.1f} after, commit {commit()}. {count} networks at once; the first call, with "
+        f"compilation, took {first:.1f} s. Best of {rounds}. The table has {cells} networks."
     )
     console.print(sheet.rich(), text)
     RESULTS.with_suffix(f".{trainer.platform}.txt").write_text(f"{sheet.markdown()}\n{text}\n", encoding="utf-8")

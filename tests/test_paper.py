@@ -20,7 +20,7 @@ from labeldp.paper.runtime import GROWTH, grown, timings
 from labeldp.paper.runtime import as_markdown as runtime_markdown
 from labeldp.paper.store import Result
 from labeldp.paper.summary import Summary
-from paper_cases import quick, small, tiny
+from paper_cases import small, tiny
 
 BUDGETS = (0.05, 1.0, 8.0)
 
@@ -91,7 +91,9 @@ def test_splits_and_seeds_depend_on_names_alone():
     assert sorted([*train, *test]) == list(range(100))
     assert np.array_equal(train, split(100, "crime", 3)[0])
     assert not np.array_equal(train, split(100, "crime", 4)[0])
-    assert seed_of("crime", 1) == 27893617330093396 or seed_of("crime", 1) == seed_of("crime", 1)
+    assert (
+        seed_of("crime", 1) == 18945536972052580
+    )  # the same on every machine, or results could not be made again
     assert seed_of("a", "bc") != seed_of("ab", "c")
 
 
@@ -253,7 +255,3 @@ def test_the_papers_search_and_ours_find_the_same_interval():
     search, ours = GROWTH[1].design, GROWTH[2].design
     prior = ldp.Histogram.from_counts(np.random.default_rng(1).random(60), (0.0, 1.0))
     assert search(prior, 60) == pytest.approx(ours(prior, 60))
-
-
-def test_quick_protocols_are_small():
-    assert quick().batch == 16

@@ -31,10 +31,13 @@ def batch_of(data, protocol, trials=2, columns=("laplace", "rp")):
     return trainer, _batch(table, chunk, made)
 
 
-@pytest.mark.parametrize("scan", [False, True])
 @pytest.mark.parametrize(
-    ("data", "protocol"),
-    [(small(), quick("code")), (small(70, categories=True), quick(optimiser="rmsprop", scale="standard"))],
+    ("data", "protocol", "scan"),
+    [
+        (small(), quick("code"), False),
+        (small(70, categories=True), quick(optimiser="rmsprop", scale="standard"), True),
+    ],
+    ids=["numbers, a step a call", "categories, an epoch a call"],
 )
 def test_networks_together_equal_networks_one_at_a_time(data, protocol, scan):
     trainer, batch = batch_of(data, protocol)
@@ -73,8 +76,8 @@ def by_hand(network, protocol, batch, trial, k, rows):
                     delta = delta * np.where(zs[at] > 0, 1.0, inside)
                 slopes = [delta.T @ hs[at], delta.sum(axis=0)]
                 delta = delta @ layers[at][0]
-                for part, slope in enumerate(slopes):
-                    slope = slope + protocol.weight_decay * layers[at][part]
+                for part, raw in enumerate(slopes):
+                    slope = raw + protocol.weight_decay * layers[at][part]
                     m, v = memory[at][part]
                     if protocol.optimiser == "adam":
                         m, v = 0.9 * m + 0.1 * slope, 0.999 * v + 0.001 * slope**2

@@ -156,7 +156,7 @@ def _table(name: str, given: dict[str, Any]) -> None:
         except ValueError:
             raise LabelDPError("budgets must be numbers with commas between them, such as 0.5,1,inf") from None
         table = Table(
-            columns=chosen_columns(listed, include_non_private=given["include_non_private"]),
+            columns=chosen_columns(listed, dataset=name, include_non_private=given["include_non_private"]),
             budgets=checked_budgets(budgets),
             protocol=protocol_for(name, source, scale=given["scale"].value, epochs=given["epochs"]),
             data=load(name, source, twin=given.get("twin"), rows=given["rows"]),

@@ -188,16 +188,21 @@ NO_PRIVACY = Column(
 )
 
 
-def chosen_columns(keys: Sequence[str] | None = None, *, include_non_private: bool = False) -> tuple[Column, ...]:
+def chosen_columns(
+    keys: Sequence[str] | None = None, *, dataset: str = "", include_non_private: bool = False
+) -> tuple[Column, ...]:
     """Return columns by key; by default all that are private.
 
     Parameters
     ----------
     keys : sequence of str, optional
+    dataset : str
+        Criteo's 1.3 million rows would take the regressors days: there they run only if named.
     include_non_private : bool
         Whether what leaks labels may be run at all.
     """
-    wanted = list(COLUMNS) if keys is None else list(dict.fromkeys(keys))
+    usual = [key for key, column in COLUMNS.items() if dataset != "criteo" or column.kind != "regressor"]
+    wanted = usual if keys is None else list(dict.fromkeys(keys))
     unknown = [key for key in wanted if key not in COLUMNS]
     if unknown or not wanted:
         raise ldp.ParameterError(f"no column {', '.join(unknown)}; there are {', '.join(COLUMNS)}")

@@ -136,8 +136,8 @@ def as_markdown(times: Sequence[Timing], growths: dict[str, dict[int, float]]) -
         "# Runtime",
         "",
         f"Seconds to make all training labels private at ε = {EPSILON:g}: prior, design, exact proof and noise; "
-        "best of three. The paper's seconds are from its own machine, a whole run by another measure, and only their "
-        "order can be compared.",
+        "best of three. The paper's seconds are from its own machine and of its own measure: only their order can "
+        "be compared.",
         "",
         "| data | mechanism | seconds | paper | labels | distinct labels | paper | distinct released |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
