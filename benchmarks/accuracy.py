@@ -1,12 +1,11 @@
 """Test error of both regressors on real data, over random 80/20 splits: ``python -m benchmarks.accuracy``.
 
-Crime and Housing are read from the folder that LABELDP_DATA names; diabetes comes with scikit-learn. Every budget
-includes all that is spent. The targets are those of the project's accuracy table.
+Crime and Housing are read from the folder that LABELDP_DATA names, else fetched; diabetes comes with
+scikit-learn. Every budget includes all that is spent. The targets are those of the project's accuracy table.
 """
 
 from __future__ import annotations
 
-import gzip
 import os
 
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -20,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_diabetes
 
+from labeldp.datasets import load_crime, load_housing
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 
 BUDGETS = (0.05, 0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -33,29 +33,14 @@ TARGETS = {
 Data = tuple[np.ndarray, np.ndarray, tuple[float, float]]
 
 
-def _folder() -> Path:
-    return Path(os.environ.get("LABELDP_DATA", "data"))
-
-
 def housing() -> Data:
-    with gzip.open(_folder() / "california_housing.csv.gz", "rt") as lines:
-        table = np.genfromtxt(lines, delimiter=",", skip_header=1)
-    return table[:, :-1], table[:, -1], (0.0, 5.0001)
+    found = load_housing()
+    return found.X, found.y, found.bounds
 
 
 def crime() -> Data:
-    """Columns with missing values are dropped, but for OtherPerCap, whose one gap gets the mean."""
-    names = (_folder() / "communities.columns.txt").read_text().split()
-    with gzip.open(_folder() / "communities.data.gz", "rt") as lines:
-        rows = [line.strip().split(",") for line in lines]
-    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
-    for name in ("state", "county", "community", "communityname", "fold", "racepctblack"):
-        del columns[name]
-    other = np.array([np.nan if v == "?" else float(v) for v in columns["OtherPerCap"]])
-    columns["OtherPerCap"] = tuple(np.where(np.isnan(other), np.nanmean(other), other))
-    label = np.array(columns.pop("ViolentCrimesPerPop"), dtype=np.float64)
-    kept = [np.array(values, dtype=np.float64) for values in columns.values() if "?" not in values]
-    return np.column_stack(kept), label, (0.0, 1.0)
+    found = load_crime()
+    return found.X, found.y, found.bounds
 
 
 def diabetes() -> Data:

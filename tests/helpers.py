@@ -1,5 +1,7 @@
 """What several test files need: repeatable words, chosen words, and one of each mechanism."""
 
+import subprocess
+import sys
 import warnings
 from functools import cache
 
@@ -90,3 +92,9 @@ NAMES = ("rp", "laplace", "staircase", "gaussian", "two-point", "rr-on-bins", "u
 def most_successes(trials, chance):
     """Return what a count of successes exceeds with probability `FALSE_ALARM` at most."""
     return int(stats.binom.isf(FALSE_ALARM, trials, chance))
+
+
+def python(code, *arguments, check, **options):
+    """Run a script in a process of its own."""
+    command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
+    return subprocess.run(command, check=check, **options)  # noqa: S603

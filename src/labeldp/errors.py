@@ -33,6 +33,18 @@ class LedgerError(LabelDPError):
     """A ledger file is damaged, was changed, or cannot be written."""
 
 
+class DataError(LabelDPError):
+    """A data set's file is damaged, or not the file expected. The message never contains a label."""
+
+
+class DataNotFoundError(FileNotFoundError, DataError):
+    """A data set's file is not here and could not be fetched; the message says how to get it."""
+
+
+class MissingExtraError(ImportError, LabelDPError):
+    """A package that only some of the library needs is not installed; the message names the extra."""
+
+
 class RepeatedReleaseWarning(UserWarning):
     """The same labels are about to be released again, and paid for again."""
 

@@ -23,6 +23,7 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp.channels.concentrated import rho_for
 from labeldp.errors import ParameterError
 from labeldp.randomness import WordSource
 
@@ -183,8 +184,8 @@ class DiscreteLaplace:
         """Return the ε that this noise keeps, exactly."""
         return Fraction(sensitivity) / self.scale
 
-    def variance(self) -> float:
-        """Return the variance of the noise."""
+    def variance(self, size: int = 1) -> float:
+        """Return the variance of one draw, of however many."""
         r = float(np.exp(-1 / float(self.scale)))
         return 2 * r / float(np.expm1(-1 / float(self.scale))) ** 2
 
@@ -211,9 +212,18 @@ class DiscreteGaussian:
     def __post_init__(self) -> None:
         _positive(self.sigma_squared, "sigma_squared")
 
+    @classmethod
+    def calibrated(cls, *, squared_sensitivity: int, epsilon: Fraction, delta: Fraction) -> DiscreteGaussian:
+        """Return the noise for a statistic of this squared Euclidean sensitivity, and a budget with δ > 0."""
+        return cls(Fraction(squared_sensitivity) / (2 * rho_for(epsilon, delta)))
+
     def rho(self, squared_sensitivity: Fraction) -> Fraction:
         """Return the ρ of zero-concentrated privacy that this noise keeps, exactly."""
         return squared_sensitivity / (2 * self.sigma_squared)
+
+    def variance(self, size: int = 1) -> float:
+        """Return an upper bound of the variance of one draw, close to it from a σ of 1 on."""
+        return float(self.sigma_squared)
 
     def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
         """Return ``size`` independent draws."""

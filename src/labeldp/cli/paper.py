@@ -206,7 +206,7 @@ def _explained(console: Console) -> Iterator[None]:
         console.print(f"[red]{error.name} is missing:[/red] pip install 'labeldp\\[paper]'")
         raise typer.Exit(1) from None
     except LabelDPError as error:
-        console.print(f"[red]{type(error).__name__}:[/red] {error}")
+        console.print(f"{type(error).__name__}: {error}", style="red", markup=False)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         console.print("Stopped. Say the same again to continue where it was.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ __all__ = ["Dataset"]
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A table, preprocessed, with its public bounds.
+    """A table, preprocessed, with its public bounds. Its text form shows no label.
 
     Attributes
     ----------
@@ -36,11 +36,11 @@ class Dataset:
     """
 
     name: str
-    X: NDArray[np.float64]
-    y: NDArray[np.float64]
+    X: NDArray[np.float64] = field(repr=False)
+    y: NDArray[np.float64] = field(repr=False)
     bounds: tuple[float, float]
-    columns: tuple[str, ...]
-    ids: NDArray[np.int32] | None = None
-    categories: tuple[str, ...] = ()
-    sizes: tuple[int, ...] = ()
+    columns: tuple[str, ...] = field(repr=False)
+    ids: NDArray[np.int32] | None = field(default=None, repr=False)
+    categories: tuple[str, ...] = field(default=(), repr=False)
+    sizes: tuple[int, ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from labeldp._checks import as_epsilon, as_labels, as_roomy_bounds
 from labeldp.errors import ParameterError, RepeatedReleaseWarning
-from labeldp.ledger import Ledger
+from labeldp.ledger import Budget, Ledger, new_charge
 
 __all__ = ["PrivateRegressor"]
 
@@ -27,6 +27,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     epsilon: float
     bounds: tuple[float, float]
     ledger: Ledger | None
+    rows_per_person: int
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -45,11 +46,22 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("this regressor requires y to be passed, but the target y is None")
         as_epsilon(self.epsilon)
         as_roomy_bounds(self.bounds)
+        if self.ledger is not None and not isinstance(self.ledger, Ledger):
+            raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
         _warn_if_repeated()
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
         labels = column_or_1d(as_labels(y), warn=True).astype(np.float64)
         check_consistent_length(X, labels)
         return X, labels
+
+    def _charge(self, parts: dict[str, Budget]) -> range:
+        """Charge all parts or none, keep the ledger, and return the charges' places in it."""
+        ledger = Ledger() if self.ledger is None else self.ledger
+        places = ledger.charge_all(
+            [new_charge(what, budget, rows_per_person=self.rows_per_person) for what, budget in parts.items()]
+        )
+        self.ledger_ = ledger
+        return places
 
     def __getstate__(self) -> Any:
         state = dict(super().__getstate__())

@@ -15,16 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from labeldp.channels.noise import DiscreteLaplace, LatticeNorm
+from labeldp.channels.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm
 from labeldp.estimators.bayes import Observations
 from labeldp.estimators.table import FeatureTable
 from labeldp.randomness import WordSource
 
-__all__ = ["Design", "PublicGeometry", "balanced_groups", "choose_design"]
+__all__ = ["Design", "Noise", "PublicGeometry", "balanced_groups", "choose_design"]
 
 Array = NDArray[np.float64]
 Small = NDArray[np.float32]
 Index = NDArray[np.int64]
+Noise = DiscreteLaplace | LatticeNorm | DiscreteGaussian
 
 STEPS = 1 << 16
 """Labels are integers from 0 to this where they are summed."""
@@ -32,7 +33,11 @@ STEPS = 1 << 16
 _WEIGHTS = 1 << 12
 """Directions are integers with this many steps to a unit."""
 
-_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16)
+_COUNTS = (0, 1, 2, 3, 4, 6, 8, 12, 16)
+"""Directions to choose from; with none, only the mean is released."""
+
+_MANY = (24, 32, 48, 64)
+"""More of them, for Gaussian noise: K-norm noise grows with their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +63,44 @@ class Design:
     weights: NDArray[np.int64] | None = None
     squared_norm: int = 0
 
-    def noise(self, width: float, epsilon: float) -> float:
-        """Return the variance that noise gives an average of labels in a range of this width."""
-        if self.weights is None:
-            return 2 * (width / epsilon * self.share) ** 2
-        scale = width * math.sqrt(self.squared_norm) / _WEIGHTS * self.share / epsilon
-        return float((self.weights.shape[1] + 1) * scale**2)
+    @property
+    def count(self) -> int:
+        """The number of sums."""
+        return len(self.features)
 
-    def release(self, labels: Array, width: float, epsilon: Fraction, source: WordSource) -> Array:
-        """Return noisy averages of labels in [0, width], exact integers until the last division.
+    def noise(self, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Noise:
+        """Return the noise for the sums, as integers.
 
         One label moves one group's sum by at most `STEPS`; or the vector of sums against directions by at most
-        `STEPS` times the norm of its row.
+        `STEPS` times the norm of its row: then whichever of K-norm noise and, if δ is given, Gaussian noise is
+        smaller.
         """
+        if self.weights is None:
+            return DiscreteLaplace.calibrated(sensitivity=STEPS, epsilon=epsilon)
+        squared = STEPS**2 * self.squared_norm
+        norm = LatticeNorm.calibrated(squared_sensitivity=squared, epsilon=epsilon)
+        if not delta:
+            return norm
+        gaussian = DiscreteGaussian.calibrated(squared_sensitivity=squared, epsilon=epsilon, delta=delta)
+        return gaussian if gaussian.variance() < norm.variance(self.count) else norm
+
+    def variance(self, noise: Noise, width: float) -> float:
+        """Return the variance that the noise gives an average of labels in a range of this width."""
+        unit = width / STEPS * self.share
+        if self.weights is not None:
+            unit /= _WEIGHTS
+        return noise.variance(self.count) * unit**2
+
+    def release(self, labels: Array, width: float, noise: Noise, source: WordSource) -> Array:
+        """Return noisy averages of labels in [0, width], exact integers until the last division."""
         steps = np.clip(np.rint(labels / width * STEPS), 0, STEPS).astype(np.int64)
         if self.group is not None and self.sizes is not None:
             sums = np.zeros(self.sizes.size, dtype=np.int64)
             np.add.at(sums, self.group, steps)
-            noise = DiscreteLaplace.calibrated(sensitivity=STEPS, epsilon=epsilon)
             return np.asarray((sums + noise.sample(sums.size, source)) / self.sizes * (width / STEPS))
         assert self.weights is not None  # noqa: S101 (for the type checker)
         sums = self.weights.T @ steps
-        squared = STEPS**2 * self.squared_norm
-        norm = LatticeNorm.calibrated(squared_sensitivity=squared, epsilon=epsilon)
-        noisy = sums + norm.sample(sums.size, source)
+        noisy = sums + noise.sample(sums.size, source)
         return np.asarray(noisy * (self.share * width / STEPS / _WEIGHTS))
 
     def average(self, values: Array) -> Array:
@@ -133,7 +152,7 @@ class PublicGeometry:
         columns = columns - columns.mean(axis=0)
         variance, axes = np.linalg.eigh(columns.T @ columns / table.rows)
         kept = variance[::-1] > 1e-9 * max(float(variance[-1]), 1e-300)
-        chosen = axes[:, ::-1][:, kept][:, : max(_COUNTS)] / np.sqrt(variance[::-1][kept][: max(_COUNTS)])
+        chosen = axes[:, ::-1][:, kept][:, : max(_MANY)] / np.sqrt(variance[::-1][kept][: max(_MANY)])
         return cls(places, columns @ chosen, gram.astype(np.float32))
 
 
@@ -186,7 +205,8 @@ def choose_design(
     rest: float,
     known: Small | None,
     width: float,
-    epsilon: float,
+    epsilon: Fraction,
+    delta: Fraction = Fraction(0),
 ) -> Design:
     """Return the design of least Bayes risk.
 
@@ -198,8 +218,10 @@ def choose_design(
         Variance that features do not explain.
     known : array or None
         Precision that earlier releases give.
-    width, epsilon : float
-        The labels' range, and the budget.
+    width : float
+        The labels' range.
+    epsilon, delta : Fraction
+        The budget.
     """
     rows = table.rows
     root = np.sqrt(prior).astype(np.float32)
@@ -208,7 +230,7 @@ def choose_design(
     start[np.diag_indices_from(start)] += 1
 
     def risk(design: Design) -> float:
-        level = np.float32(design.share * rest + design.noise(width, epsilon))
+        level = np.float32(design.share * rest + design.variance(design.noise(epsilon, delta), width))
         scaled = design.features * root
         factor = cho_factor(start + scaled.T @ scaled / level, lower=True, check_finite=False)
         return float(np.trace(cho_solve(factor, target, check_finite=False)))
@@ -221,7 +243,7 @@ def choose_design(
             seen[size] = (risk(design), design)
         return seen[size]
 
-    size = 1 << int(np.clip(round(math.log2(12 / epsilon)), 1, max(1.0, math.log2(max(2.0, rows / 8)))))
+    size = 1 << int(np.clip(round(math.log2(12 / float(epsilon))), 1, max(1.0, math.log2(max(2.0, rows / 8)))))
     while True:
         near = [s for s in (size // 2, size, size * 2) if s >= 2 and rows / s >= 8]
         better = min(near or [size], key=lambda s: grouped(s)[0])
@@ -230,7 +252,7 @@ def choose_design(
         size = better
     best = grouped(size)
     if rows / size < 600:
-        for count in _COUNTS:
+        for count in (*_COUNTS, *_MANY) if delta else _COUNTS:
             if count > geometry.whitened.shape[1]:
                 break
             design = _directions(table, geometry, count)

@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from labeldp._checks import as_bounds, as_epsilon, as_fraction
+from labeldp._checks import as_bounds, as_epsilon, as_fraction, float_below
 from labeldp.errors import ParameterError
 from labeldp.estimators.base import PrivateRegressor
 from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.labels import Drawn, LabelBudget, draw_labels
 from labeldp.estimators.learner import Knowledge, fit_blend
+from labeldp.estimators.progress import steps
+from labeldp.estimators.rounds import UnitDesign, unit_design
 from labeldp.estimators.row_release import RowRelease
 from labeldp.estimators.table import FeatureTable
-from labeldp.ledger import Budget, Ledger, new_charge
+from labeldp.ledger import Ledger
 from labeldp.mechanisms.base import fingerprint
 from labeldp.randomness import WordSource, resolve_source
 
@@ -45,6 +47,9 @@ class LabelReleaseRegressor(PrivateRegressor):
         The whole budget, everything included.
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
+    mechanism : str or function
+        "auto" takes the best for each round; or "rp", "two-point", "unbiased", "laplace", "staircase"; or your own
+        function ``(prior, epsilon)`` that returns an unbiased mechanism on [0, 1].
     rounds : "auto", int or sequence of floats
         Rows are released in disjoint rounds, later ones over narrow intervals around what earlier ones
         predict. 1 is the paper's Algorithm 4 with the library's design.
@@ -54,6 +59,8 @@ class LabelReleaseRegressor(PrivateRegressor):
     rows_per_person : int
     random_state : None, int or source of words
         Leave it out for a release.
+    verbose : bool
+        Whether to show progress.
 
     Attributes
     ----------
@@ -79,20 +86,24 @@ class LabelReleaseRegressor(PrivateRegressor):
         *,
         epsilon: float,
         bounds: tuple[float, float],
+        mechanism: str | UnitDesign = "auto",
         rounds: str | int | Sequence[float] = "auto",
         trust: Literal["curator", "local"] = "curator",
         ledger: Ledger | None = None,
         rows_per_person: int = 1,
         random_state: int | WordSource | None = None,
+        verbose: bool = False,
     ) -> None:
         self.estimator = estimator
         self.epsilon = epsilon
         self.bounds = bounds
+        self.mechanism = mechanism
         self.rounds = rounds
         self.trust = trust
         self.ledger = ledger
         self.rows_per_person = rows_per_person
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, **unknown: Any) -> LabelReleaseRegressor:
         """Release the labels and learn from them.
@@ -109,39 +120,61 @@ class LabelReleaseRegressor(PrivateRegressor):
             raise ParameterError(f'trust must be "curator" or "local", got {self.trust!r}')
         fractions = _fractions(self.rounds, len(X))
         bounds, epsilon = as_bounds(self.bounds), as_fraction(as_epsilon(self.epsilon))
+        unit = unit_design(self.mechanism, float_below(epsilon))
         source = resolve_source(self.random_state)
-        ledger = Ledger() if self.ledger is None else self.ledger
-        table = FeatureTable(PublicFeatures.fit(X), X)
-        spectrum = table.spectrum()
-        budget = LabelBudget.plan(epsilon, len(X), spectrum, self.trust)
-        parts = {"labels": budget.labels, "mean": budget.mean, "prior": budget.prior}
-        places = ledger.charge_all(
-            [
-                new_charge(what, Budget(part), rows_per_person=self.rows_per_person)
-                for what, part in parts.items()
-                if part
-            ]
-        )
-        drawn, known = draw_labels(table, labels, bounds, budget, fractions, source, spectrum)
-        ledger.describe(places[0], fingerprint(drawn[-1].mechanism.channel))
-        charges = tuple(ledger.charges[place] for place in places)
-        self.release_ = _as_release(drawn, known, len(X), charges, ledger)
-        self.ledger_ = ledger
-        self._learn(table, X, spectrum)
+        with steps(len(fractions) + 2, shown=self.verbose) as step:
+            step("public features")
+            table = FeatureTable(PublicFeatures.fit(X), X)
+            spectrum = table.spectrum()
+            budget = LabelBudget.plan(epsilon, len(X), spectrum, self.trust)
+            places = self._charge(budget.parts())
+            drawn, known = draw_labels(table, labels, bounds, budget, fractions, source, spectrum, unit, step)
+            self.ledger_.describe(places[0], fingerprint(drawn[-1].mechanism.channel))
+            charges = tuple(self.ledger_.charges[place] for place in places)
+            self.release_ = _as_release(drawn, known, len(X), charges, self.ledger_)
+            step("model")
+            self._learn(table, X, spectrum)
         return self
 
     def _learn(self, table: FeatureTable, X: Array, spectrum: Array) -> None:
         """Fit the model, on what may be public."""
-        release = self.release_
+        self._public = table.public
+        blocks = self.release_.blocks()
         if self.estimator is None:
-            self._public = table.public
-            self._blend = fit_blend(table, release.blocks(), release.knowledge, spectrum)
-            return
-        self.estimator_ = clone(self.estimator)
-        rest = release.knowledge.variance / 2
-        weights = {"sample_weight": 1 / (release.noise + rest)}
-        weighted = has_fit_parameter(self.estimator_, "sample_weight")
-        self.estimator_.fit(X, release.labels, **(weights if weighted else {}))
+            self._blend = fit_blend(table, blocks, self.release_.knowledge, spectrum)
+        else:
+            self.estimator_ = self._fit_own(X, np.arange(len(X)))
+
+    def _fit_own(self, X: Array, rows: NDArray[np.int64]) -> Any:
+        """Return the user's estimator, fitted to some rows of the release; noisier rows weigh less if it can."""
+        release = self.release_
+        own = clone(self.estimator)
+        weights = {"sample_weight": 1 / (release.noise[rows] + release.knowledge.variance / 2)}
+        weighted = has_fit_parameter(own, "sample_weight")
+        return own.fit(X[rows], release.labels[rows], **(weights if weighted else {}))
+
+    def _held_out(self, X: Array, folds: int = 3) -> tuple[NDArray[np.int64], Array]:
+        """Return rows of the last round, and what models that did not see their labels predict for them.
+
+        Earlier rows served to centre later intervals, so only the last round may judge.
+        """
+        release, known = self.release_, self.release_.knowledge
+        judged = np.flatnonzero(release.round == release.round.max())
+        fold = np.random.default_rng(0).permutation(judged.size) % folds
+        table = FeatureTable(self._public, X)
+        spectrum = table.spectrum()
+        predicted = np.full(judged.size, known.mean)
+        for k in range(folds):
+            test = judged[fold == k]
+            kept = np.setdiff1d(np.arange(len(X)), test)
+            if not test.size or not kept.size:
+                continue
+            if self.estimator is not None:
+                predicted[fold == k] = known.clip(np.asarray(self._fit_own(X, kept).predict(X[test])))
+                continue
+            blocks = [part for block in release.blocks() if (part := block.without(test)).rows.size]
+            predicted[fold == k] = fit_blend(table, blocks, known, spectrum).predict(table, test)
+        return judged, predicted
 
     @property
     def mechanism_(self) -> Any:
@@ -175,12 +208,15 @@ def _fractions(rounds: Any, rows: int) -> tuple[float, ...]:
 def _as_release(
     drawn: list[Drawn], known: Knowledge, rows: int, charges: tuple[Any, ...], ledger: Ledger
 ) -> RowRelease:
-    labels, noise, low, high = (np.empty(rows) for _ in range(4))
+    labels, offset, scale, noise, hidden, low, high = (np.empty(rows) for _ in range(7))
     number, part = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
     for k, piece in enumerate(drawn):
         at = piece.private.rows
         labels[at], noise[at] = piece.private.labels, piece.private.noise
-        low[at], high[at] = piece.low, piece.high
+        low[at], high[at], hidden[at] = piece.low, piece.high, piece.hidden
+        offset[at], scale[at] = piece.offset, piece.scale
         number[at], part[at] = piece.private.round, k
     mechanisms = tuple(piece.mechanism for piece in drawn)
-    return RowRelease(labels, noise, low, high, number, part, mechanisms, known, charges, ledger)
+    return RowRelease(
+        labels, offset, scale, noise, hidden, low, high, number, part, mechanisms, known, charges, ledger
+    )

@@ -17,8 +17,10 @@ from labeldp.channels.noise import DiscreteLaplace
 from labeldp.errors import ParameterError
 from labeldp.estimators.bayes import explained_risk
 from labeldp.estimators.learner import Blend, Knowledge, PrivateRows, fit_blend
-from labeldp.estimators.rounds import Situation, best_unit_mechanism, design_interval
+from labeldp.estimators.progress import Step, quiet
+from labeldp.estimators.rounds import Situation, UnitDesign, best_unit_mechanism, design_interval
 from labeldp.estimators.table import FeatureTable
+from labeldp.ledger import Budget
 from labeldp.mechanisms import Mechanism
 from labeldp.randomness import WordSource
 
@@ -66,6 +68,11 @@ class LabelBudget:
             raise ParameterError(f"epsilon={total} is too small to be split; give at least 0.002")
         mean, before = Fraction(f"{best[1] * total:.4g}"), Fraction(f"{prior:.4g}")
         return cls(mean, before, epsilon - mean - before, Fraction(f"{0.04 * total:.4g}"))
+
+    def parts(self) -> dict[str, Budget]:
+        """Return what is paid for."""
+        named = {"labels": self.labels, "mean": self.mean, "prior": self.prior}
+        return {what: Budget(epsilon) for what, epsilon in named.items() if epsilon}
 
 
 def private_mean(
@@ -127,11 +134,26 @@ def first_knowledge(
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Rows of one part of a round, randomised."""
+    """Rows of one part of a round, randomised.
+
+    Attributes
+    ----------
+    private : PrivateRows
+    low, high : arrays
+        The interval of each row.
+    offset, scale : arrays
+        The map from the unbiased place in the unit interval to the private label.
+    hidden : float
+        Variance of labels that clipping hides, by what was known.
+    mechanism : Mechanism
+    """
 
     private: PrivateRows
     low: Array
     high: Array
+    offset: Array
+    scale: Array
+    hidden: float
     mechanism: Mechanism
 
 
@@ -143,6 +165,8 @@ def draw_labels(
     fractions: Sequence[float],
     source: WordSource,
     spectrum: Array,
+    unit_design: UnitDesign = best_unit_mechanism,
+    step: Step = quiet,
 ) -> tuple[list[Drawn], Knowledge]:
     """Return all rows, released once each, in rounds of the given sizes."""
     known, values, masses = first_knowledge(labels, bounds, budget, source)
@@ -154,15 +178,30 @@ def draw_labels(
         rows = np.sort(order[cuts[number] : cuts[number + 1]])
         if not rows.size:
             continue
+        step(f"round {number + 1} of {len(fractions)}")
         if not drawn:
             now = Situation(spectrum, known.variance / 2, known.variance / 2, labels.size, float(budget.labels))
             centre = np.zeros(rows.size)
             drawn.append(
-                _draw(rows, clipped[rows], centre, values, masses, now, budget.labels, known, number, source)
+                _draw(
+                    rows,
+                    clipped[rows],
+                    centre,
+                    values,
+                    masses,
+                    now,
+                    budget.labels,
+                    known,
+                    number,
+                    source,
+                    unit_design,
+                )
             )
         else:
             blend = fit_blend(table, [d.private for d in drawn], known, spectrum, draft=True)
-            drawn += _later_round(table, rows, clipped[rows], blend, budget, labels.size, number, spectrum, source)
+            drawn += _later_round(
+                table, rows, clipped[rows], blend, budget, labels.size, number, spectrum, source, unit_design
+            )
     return drawn, known
 
 
@@ -176,6 +215,7 @@ def _later_round(
     number: int,
     spectrum: Array,
     source: WordSource,
+    unit_design: UnitDesign,
 ) -> list[Drawn]:
     """Release rows around what earlier rows predict, in parts of similar prediction."""
     known = blend.knowledge
@@ -214,6 +254,7 @@ def _later_round(
                 known,
                 number,
                 source,
+                unit_design,
             )
         )
     return drawn
@@ -237,16 +278,19 @@ def _draw(
     known: Knowledge,
     number: int,
     source: WordSource,
+    unit_design: UnitDesign,
 ) -> Drawn:
     """Randomise labels over an interval around each centre, inside the bounds."""
     interval = design_interval(values, masses, now)
-    mechanism = best_unit_mechanism(interval.unit_prior, float_below(epsilon))
+    mechanism = unit_design(interval.unit_prior, float_below(epsilon))
     low = np.maximum(known.low, centre + interval.low)
     high = np.minimum(known.high, centre + interval.high)
     high = np.maximum(high, low + 1e-6 * (known.high - known.low))
     width = high - low
     unit = mechanism.debias(mechanism.randomize((labels - low) / width, random_state=source))
-    private = centre + interval.shift + interval.slope * (low - centre + width * unit)
+    offset, scale = centre + interval.shift + interval.slope * (low - centre), interval.slope * width
+    private = offset + scale * unit
     spread = float(interval.unit_prior.masses @ mechanism.unbiased_variance(interval.unit_prior.centers))
-    noise = spread * interval.slope**2 * float((width**2).mean())
-    return Drawn(PrivateRows(rows, np.asarray(private), noise, number), low, high, mechanism)
+    noise = spread * float((scale**2).mean())
+    rows_drawn = PrivateRows(rows, np.asarray(private), noise, number)
+    return Drawn(rows_drawn, low, high, offset, scale, interval.hidden, mechanism)

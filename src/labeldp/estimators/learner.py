@@ -54,6 +54,14 @@ class PrivateRows:
     noise: float
     round: int
 
+    def without(self, rows: Index) -> PrivateRows:
+        """Return these rows but for some."""
+        return self.where(~np.isin(self.rows, rows))
+
+    def where(self, keep: NDArray[np.bool_]) -> PrivateRows:
+        """Return some of these rows."""
+        return PrivateRows(self.rows[keep], self.labels[keep], self.noise, self.round)
+
 
 @dataclass(frozen=True, slots=True)
 class Blend:
@@ -186,11 +194,7 @@ def _thinned(blocks: list[PrivateRows], most: int, rng: np.random.Generator) -> 
     total = sum(part.rows.size for part in blocks)
     if total <= most:
         return blocks
-    thin = []
-    for part in blocks:
-        keep = rng.random(part.rows.size) < most / total
-        thin.append(PrivateRows(part.rows[keep], part.labels[keep], part.noise, part.round))
-    return thin
+    return [part.where(rng.random(part.rows.size) < most / total) for part in blocks]
 
 
 def _judge(
@@ -219,8 +223,7 @@ def _judge(
         train, test = fold != k, fold == k
         parts = []
         for part, start in zip(blocks, starts[:-1], strict=True):
-            keep = train[start : start + part.rows.size]
-            parts.append(PrivateRows(part.rows[keep], part.labels[keep], part.noise, part.round))
+            parts.append(part.where(train[start : start + part.rows.size]))
         model = _linear(table, parts, known, plain.linear.likely)
         guess = known.clip(table.predict(model, rows))
         linear[test] = guess[test]

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import as_bounds, as_epsilon, as_fraction
+from labeldp._checks import as_bounds, as_delta, as_epsilon, as_fraction
 from labeldp.estimators.base import PrivateRegressor
+from labeldp.estimators.bayes import Posterior
+from labeldp.estimators.designs import Noise
 from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.label_regressor import ROUNDS
 from labeldp.estimators.labels import LabelBudget, draw_labels
-from labeldp.estimators.learner import fit_blend
+from labeldp.estimators.learner import Blend, fit_blend
+from labeldp.estimators.progress import Step, steps
 from labeldp.estimators.sums import SumBudget, fit_sums
 from labeldp.estimators.table import FeatureTable
-from labeldp.ledger import Budget, Ledger, new_charge
+from labeldp.ledger import Ledger
+from labeldp.mechanisms.base import Mechanism, fingerprint
 from labeldp.randomness import WordSource, resolve_source
 
 __all__ = ["ModelReleaseRegressor"]
@@ -39,14 +44,20 @@ class ModelReleaseRegressor(PrivateRegressor):
         The whole budget, everything included.
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
+    delta : float
+        With δ > 0 sums may get Gaussian noise, where that is less: with many features and few rows. 0 is pure ε.
     ledger : Ledger, optional
     rows_per_person : int
     random_state : None, int or source of words
         Leave it out for a release.
+    verbose : bool
+        Whether to show progress.
 
     Attributes
     ----------
     ledger_ : Ledger
+    mechanism_ : tuple
+        What was added to the sums, exactly; or the mechanisms that randomised labels one by one.
     n_features_in_ : int
 
     Examples
@@ -64,15 +75,19 @@ class ModelReleaseRegressor(PrivateRegressor):
         *,
         epsilon: float,
         bounds: tuple[float, float],
+        delta: float = 0.0,
         ledger: Ledger | None = None,
         rows_per_person: int = 1,
         random_state: int | WordSource | None = None,
+        verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
+        self.delta = delta
         self.ledger = ledger
         self.rows_per_person = rows_per_person
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, **unknown: Any) -> ModelReleaseRegressor:
         """Learn a model that keeps ε for every label.
@@ -86,30 +101,55 @@ class ModelReleaseRegressor(PrivateRegressor):
         """
         X, labels = self._checked(X, y, unknown)
         bounds, epsilon = as_bounds(self.bounds), as_fraction(as_epsilon(self.epsilon))
+        delta = as_fraction(as_delta(self.delta, smallest=0.0))
         source = resolve_source(self.random_state)
-        ledger = Ledger() if self.ledger is None else self.ledger
-        table = FeatureTable(PublicFeatures.fit(X), X)
-        self._public, self.ledger_ = table.public, ledger
-        if len(X) * float(epsilon) ** 2 >= ENOUGH:
-            spectrum = table.spectrum()
-            rows = LabelBudget.plan(epsilon, len(X), spectrum, "curator")
-            self._charge(ledger, {"labels": rows.labels, "mean": rows.mean, "prior": rows.prior})
-            drawn, known = draw_labels(table, labels, bounds, rows, ROUNDS, source, spectrum)
-            self._model: Any = fit_blend(table, [part.private for part in drawn], known, spectrum)
-        else:
-            sums = SumBudget.plan(epsilon, len(X))
-            self._charge(ledger, {"rough sums": sums.rough, "clip level": sums.clip, "sums": sums.fine})
-            self._model = fit_sums(table, labels, bounds, sums, source)
+        with steps(len(ROUNDS) + 2, shown=self.verbose) as step:
+            step("public features")
+            table = FeatureTable(PublicFeatures.fit(X), X)
+            fit = self._from_labels if len(X) * float(epsilon) ** 2 >= ENOUGH else self._from_sums
+            self._model: Any = fit(table, labels, bounds, epsilon, delta, source, step)
+            self._public, self._bounds = table.public, bounds
         return self
 
-    def _charge(self, ledger: Ledger, parts: dict[str, Any]) -> None:
-        ledger.charge_all(
-            [
-                new_charge(what, Budget(part), rows_per_person=self.rows_per_person)
-                for what, part in parts.items()
-                if part
-            ]
-        )
+    def _from_labels(
+        self,
+        table: FeatureTable,
+        labels: Array,
+        bounds: tuple[float, float],
+        epsilon: Fraction,
+        _: Fraction,
+        source: WordSource,
+        step: Step,
+    ) -> Blend:
+        """Learn from labels randomised one by one, which need no δ."""
+        spectrum = table.spectrum()
+        budget = LabelBudget.plan(epsilon, table.rows, spectrum, "curator")
+        places = self._charge(budget.parts())
+        drawn, known = draw_labels(table, labels, bounds, budget, ROUNDS, source, spectrum, step=step)
+        self.ledger_.describe(places[0], fingerprint(drawn[-1].mechanism.channel))
+        self.mechanism_: tuple[Mechanism | Noise, ...] = tuple(part.mechanism for part in drawn)
+        step("model")
+        return fit_blend(table, [part.private for part in drawn], known, spectrum)
+
+    def _from_sums(
+        self,
+        table: FeatureTable,
+        labels: Array,
+        bounds: tuple[float, float],
+        epsilon: Fraction,
+        delta: Fraction,
+        source: WordSource,
+        step: Step,
+    ) -> Posterior:
+        """Learn from noisy sums."""
+        budget = SumBudget.plan(epsilon, table.rows, delta)
+        parts = budget.parts()
+        places = self._charge(parts)
+        model, noise = fit_sums(table, labels, bounds, budget, source, step)
+        for place, what in zip(places, parts, strict=True):
+            self.ledger_.describe(place, str(noise[what]))
+        self.mechanism_ = tuple(noise.values())
+        return model
 
     def predict(self, X: Any) -> Array:
         """Return predictions inside the bounds."""
@@ -117,4 +157,4 @@ class ModelReleaseRegressor(PrivateRegressor):
         table, rows = FeatureTable(self._public, X), np.arange(len(X))
         if hasattr(self._model, "trees"):
             return np.asarray(self._model.predict(table, rows))
-        return np.asarray(np.clip(table.predict(self._model, rows), *as_bounds(self.bounds)))
+        return np.asarray(np.clip(table.predict(self._model, rows), *self._bounds))

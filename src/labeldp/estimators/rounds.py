@@ -6,6 +6,7 @@ free to use, buys accuracy. Each row is released once, in one round.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +16,10 @@ from labeldp.choice import expected_risk
 from labeldp.errors import ParameterError
 from labeldp.estimators.bayes import explained_risk
 from labeldp.histogram import Histogram
-from labeldp.mechanisms import Mechanism, RPWithPrior, TwoPoint, Unbiased
+from labeldp.mechanisms import Laplace, Mechanism, RPWithPrior, Staircase, TwoPoint, Unbiased
 from labeldp.mechanisms.rp_with_prior import window_noise
 
-__all__ = ["Interval", "Situation", "best_unit_mechanism", "design_interval"]
+__all__ = ["Interval", "Situation", "UnitDesign", "best_unit_mechanism", "design_interval", "unit_design"]
 
 Array = NDArray[np.float64]
 
@@ -64,6 +65,8 @@ class Interval:
     high: float
     shift: float
     slope: float
+    hidden: float
+    """Variance of the residual around that line: what clipping hides."""
     unit_prior: Histogram
     risk: float
 
@@ -106,7 +109,7 @@ def design_interval(values: Array, masses: Array, now: Situation) -> Interval:
             risk = lost + _BIAS * hidden * learnt
             if best is None or risk < best.risk:
                 prior = Histogram(*_unit_histogram(unit, masses))
-                best = Interval(float(low), float(high), shift, slope, prior, risk)
+                best = Interval(float(low), float(high), shift, slope, hidden, prior, risk)
     if best is None:
         raise ParameterError("the bounds leave no interval to tell labels apart in")
     return best
@@ -122,15 +125,73 @@ def _unit_histogram(unit: Array, masses: Array, bins: int = 64) -> tuple[Array, 
     return nodes, np.bincount(place, masses, bins).astype(np.float64)
 
 
-def best_unit_mechanism(prior: Histogram, epsilon: float, size: int = 24) -> Mechanism:
+UnitDesign = Callable[[Histogram, float], Mechanism]
+"""Makes an unbiased mechanism on [0, 1] for a prior there and ε."""
+
+
+def _window(prior: Histogram, epsilon: float) -> Mechanism:
+    q = np.array([float(prior.masses @ (prior.centers - 0.5) ** 2)])
+    return RPWithPrior(interval=(0.0, 1.0), zeta=float(window_noise(epsilon, q)[1][0]), epsilon=epsilon)
+
+
+def best_unit_mechanism(prior: Histogram, epsilon: float) -> Mechanism:
     """Return the unbiased mechanism on [0, 1] of least variance under a prior."""
-    centers = prior.centers
-    q = np.array([float(prior.masses @ (centers - 0.5) ** 2)])
-    zeta = float(window_noise(epsilon, q)[1][0])
-    choices: list[Mechanism] = [
-        RPWithPrior(interval=(0.0, 1.0), zeta=zeta, epsilon=epsilon),
-        TwoPoint(bounds=(0.0, 1.0), epsilon=epsilon),
-    ]
+    choices = [_window(prior, epsilon), TwoPoint(bounds=(0.0, 1.0), epsilon=epsilon)]
     if epsilon < 6:
-        choices.append(Unbiased.design(prior, epsilon, size=size))
+        choices.append(Unbiased.design(prior, epsilon, size=_TABLE))
     return min(choices, key=lambda mechanism: expected_risk(mechanism, prior))
+
+
+_TABLE = 24
+_DESIGNS: dict[str, UnitDesign] = {
+    "auto": best_unit_mechanism,
+    "rp": _window,
+    "two-point": lambda prior, epsilon: TwoPoint(bounds=(0.0, 1.0), epsilon=epsilon),
+    "unbiased": lambda prior, epsilon: Unbiased.design(prior, epsilon, size=_TABLE),
+    "laplace": lambda prior, epsilon: Laplace(bounds=(0.0, 1.0), epsilon=epsilon),
+    "staircase": lambda prior, epsilon: Staircase(bounds=(0.0, 1.0), epsilon=epsilon, minimise="squared"),
+}
+_REFUSED = {
+    "gaussian": "needs delta, and a row's label is released with pure epsilon here; try privatize",
+    "rr-on-bins": "has no unbiased label to learn from; use it through privatize",
+}
+
+
+def unit_design(mechanism: str | UnitDesign, epsilon: float) -> UnitDesign:
+    """Return what makes the mechanism of each round, tried once on a flat prior before anything is spent."""
+    if isinstance(mechanism, str):
+        if mechanism in _REFUSED:
+            raise ParameterError(f'mechanism="{mechanism}" {_REFUSED[mechanism]}')
+        design = _DESIGNS.get(mechanism)
+        if design is None:
+            raise ParameterError(
+                f"mechanism must be one of {', '.join(_DESIGNS)}, or a function; got {mechanism!r}"
+            )
+        return design
+    if not callable(mechanism):
+        raise ParameterError(
+            "mechanism must be a name, or a function (prior, epsilon) that returns a mechanism on [0, 1]: each "
+            "round has its own interval and budget, so a mechanism made beforehand does not fit"
+        )
+    own = mechanism
+
+    def checked(prior: Histogram, epsilon: float) -> Mechanism:
+        made = own(prior, epsilon)
+        _refuse_unfit(made, epsilon)
+        return made
+
+    checked(Histogram((0.0, 1.0), [1.0]), epsilon)
+    return checked
+
+
+def _refuse_unfit(made: object, epsilon: float) -> None:
+    if not isinstance(made, Mechanism):
+        raise ParameterError(f"the mechanism function returned a {type(made).__name__}, not a Mechanism")
+    proof = made.verify()
+    if proof.delta or proof.epsilon > epsilon:
+        raise ParameterError(
+            f"the mechanism keeps {proof.epsilon:.6g}, {proof.delta:.3g}; wanted {epsilon:.6g}, 0"
+        )
+    points = np.linspace(0.0, 1.0, 9)
+    if not np.allclose(made.debias(made.mean(points)), points, atol=1e-3):
+        raise ParameterError("the mechanism must be unbiased on [0, 1]")

@@ -21,7 +21,7 @@ from labeldp.mechanisms import Mechanism, load_mechanism
 __all__ = ["RowRelease"]
 
 SCHEMA = "labeldp.row-release"
-_ARRAYS = ("labels", "noise", "low", "high", "round", "part")
+_ARRAYS = ("labels", "offset", "scale", "noise", "hidden", "low", "high", "round", "part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,12 @@ class RowRelease:
     ----------
     labels : array
         Private labels, as close to unbiased as clipping allows: train on these.
+    offset, scale : arrays
+        The public map of each row: a label is offset + scale · its mechanism's unbiased output.
     noise : array
         Variance of the privacy noise in each label; 1/(noise + the model's own error) is a good weight.
+    hidden : array
+        Variance that clipping hides around each label, by what was privately known when it was released.
     low, high : arrays
         The interval in which each label was told apart; it was clipped to it.
     round, part : arrays of int
@@ -48,7 +52,10 @@ class RowRelease:
     """
 
     labels: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    scale: NDArray[np.float64]
     noise: NDArray[np.float64]
+    hidden: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     round: NDArray[np.int64]

@@ -31,7 +31,7 @@ def load(name: str, source: Source = "text", *, twin: int | None = None, rows: i
     if name not in DATASETS:
         raise ParameterError(f"the paper's data sets are {', '.join(DATASETS)}, got {name!r}")
     if name == "crime":
-        data = datasets.load_crime(protocol="code")
+        data = datasets.load_crime(missing="columns")
     elif name == "housing":
         data = datasets.load_housing()
     elif twin is None:

@@ -1,0 +1,219 @@
+"""What each part of the regressors earns: ``python -m benchmarks.ablation``.
+
+Each part is taken out alone, and the test error compared with that of the whole on the same splits. A part stays
+if it earns 3 % on two data sets at some budget. Crime and Housing are read from the folder that LABELDP_DATA
+names; the survey is made.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.accuracy import DATA
+from labeldp.datasets import make_survey
+from labeldp.estimators import (
+    LabelReleaseRegressor,
+    ModelReleaseRegressor,
+    bayes,
+    designs,
+    labels,
+    learner,
+    model_regressor,
+    rounds,
+    sums,
+)
+from labeldp.mechanisms import TwoPoint
+
+BUDGETS = (0.1, 1.0, 4.0)
+
+
+def survey() -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
+    made = make_survey(10_000)
+    return made.features, made.income, made.bounds
+
+
+TABLES = {"crime": DATA["crime"], "housing": DATA["housing"], "survey": survey}
+
+
+def _nothing() -> None:
+    """Take nothing out."""
+
+
+def _without_block(gone: int) -> Callable[[], None]:
+    def patch() -> None:
+        mixes = []
+        for mix in bayes.MIXES:
+            left = [0.0 if k == gone else part for k, part in enumerate(mix)]
+            mixes.append(tuple(part / sum(left) for part in left) if sum(left) else (1.0, 0.0, 0.0, 0.0))
+        bayes.MIXES = tuple(mixes)
+
+    return patch
+
+
+def _no_trees() -> None:
+    learner._WORTH = math.inf
+
+
+def _one_mix() -> None:
+    """One split of variance over blocks instead of an average of eight."""
+    bayes.MIXES = (bayes.MIXES[5],) * len(bayes.MIXES)
+
+
+def _no_residual_counts() -> None:
+    plan = labels.LabelBudget.plan.__func__
+    labels.LabelBudget.plan = classmethod(lambda cls, *a: replace(plan(cls, *a), residuals=labels.Fraction(0)))
+
+
+def _no_slope() -> None:
+    whole = labels.design_interval
+    labels.design_interval = lambda *a: replace(whole(*a), shift=0.0, slope=1.0)
+
+
+def _no_table() -> None:
+    """Choose between the window and two points only, without the programme's table."""
+    unbiased = rounds.Unbiased
+
+    class Gone(unbiased):  # type: ignore[misc, valid-type]
+        @staticmethod
+        def design(prior: Any, epsilon: float, size: int = 0) -> TwoPoint:
+            return TwoPoint(bounds=(0.0, 1.0), epsilon=epsilon)
+
+    rounds.Unbiased = Gone
+
+
+def _no_directions() -> None:
+    designs._COUNTS = ()
+
+
+def _no_groups() -> None:
+    designs._groups = _mean_only
+
+
+def _mean_only(table: Any, geometry: Any, size: int) -> Any:
+    return designs._directions(table, geometry, 0)
+
+
+def _one_stage() -> None:
+    sums.LONE = math.inf
+
+
+def _always_two_stages() -> None:
+    sums.LONE = 0.0
+
+
+def _sums_always() -> None:
+    model_regressor.ENOUGH = math.inf
+
+
+PARTS: dict[str, dict[str, Callable[[], None]]] = {
+    "labels": {
+        "": _nothing,
+        "boosted trees": _no_trees,
+        "waves of ranks": _without_block(1),
+        "pairs": _without_block(2),
+        "Fourier features": _without_block(3),
+        "average over mixes": _one_mix,
+        "counts of residuals": _no_residual_counts,
+        "line after clipping": _no_slope,
+        "table mechanism": _no_table,
+        "rounds": _nothing,
+    },
+    "model": {
+        "": _nothing,
+        "directions": _no_directions,
+        "groups": _no_groups,
+        "two stages": _one_stage,
+        "one stage at tiny budgets": _always_two_stages,
+        "labels one by one at large budgets": _sums_always,
+    },
+}
+
+
+def measure(job: tuple[str, str, str, float, int]) -> tuple[tuple[str, str, str, float, int], float, float]:
+    """Fit without one part, in a fresh process, and return the test error and the time."""
+    kind, part, data, epsilon, split = job
+    PARTS[kind][part]()
+    X, y, bounds = TABLES[data]()
+    order = np.random.default_rng(1000 + split).permutation(len(y))
+    train, test = order[: int(0.8 * len(y))], order[int(0.8 * len(y)) :]
+    started = time.perf_counter()
+    model: Any
+    if kind == "labels":
+        model = LabelReleaseRegressor(epsilon=epsilon, bounds=bounds, rounds=1 if part == "rounds" else "auto")
+    else:
+        model = ModelReleaseRegressor(epsilon=epsilon, bounds=bounds)
+    model.fit(X[train], y[train])
+    error = float(np.mean((model.predict(X[test]) - y[test]) ** 2))
+    return job, error, time.perf_counter() - started
+
+
+def table(errors: dict[tuple[str, str, str, float, int], float], splits: int) -> str:
+    """Return what taking each part out costs, in per cent of the test error, as Markdown."""
+    tables = sorted({key[2] for key in errors})
+    lines = [
+        f"Test error without a part, against that with all parts: mean over {splits} splits of the ratio − 1, "
+        "in %, ± its standard error. More than 0: the part earns that much.",
+        "",
+        "| regressor | part | ε | " + " | ".join(tables) + " |",
+        "|---|---|---|" + "---|" * len(tables),
+    ]
+    for kind, parts in PARTS.items():
+        for part in parts:
+            for epsilon in BUDGETS:
+                done = {key[2] for key in errors if key[:2] == (kind, part) and key[3] == epsilon}
+                if not part or done != set(tables):
+                    continue
+                cells = []
+                for data in tables:
+                    gains = [
+                        100 * (errors[kind, part, data, epsilon, s] / errors[kind, "", data, epsilon, s] - 1)
+                        for s in range(splits)
+                        if {(kind, part, data, epsilon, s), (kind, "", data, epsilon, s)} <= errors.keys()
+                    ]
+                    cells.append(f"{np.mean(gains):+.1f} ± {np.std(gains) / math.sqrt(len(gains)):.1f}")
+                lines.append(f"| {kind} | {part} | {epsilon:g} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main(splits: int = 4, workers: int = 0, kinds: str = "labels,model") -> None:
+    """Measure and write benchmarks/ablation.md."""
+    jobs = [
+        (kind, part, data, epsilon, split)
+        for split in range(splits)
+        for kind in kinds.split(",")
+        for part in PARTS[kind]
+        for data in ("housing", "survey", "crime")
+        for epsilon in reversed(BUDGETS)
+    ]
+    errors = {}
+    started = time.perf_counter()
+    with get_context("fork").Pool(workers or os.cpu_count(), maxtasksperchild=1) as pool:  # parts stay out
+        for job, error, _ in pool.imap_unordered(measure, jobs):
+            errors[job] = error
+            if len(errors) % 50 == 0:
+                print(f"{len(errors)} of {len(jobs)}, {time.perf_counter() - started:.0f} s", flush=True)
+                _keep(errors, splits)
+    _keep(errors, splits)
+
+
+def _keep(errors: dict[tuple[str, str, str, float, int], float], splits: int) -> None:
+    folder = Path(os.environ.get("OUT", Path(__file__).parent))
+    (folder / "ablation.md").write_text("# Ablation\n\n" + table(errors, splits))
+
+
+if __name__ == "__main__":
+    import typer
+
+    typer.run(main)

@@ -1,0 +1,83 @@
+"""Download a file: to a draft, with a progress bar, and kept only if it is whole and the right one."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from labeldp.datasets.home import written_whole
+from labeldp.errors import DataError, DataNotFoundError
+
+__all__ = ["TIMEOUT", "byte_bar", "fetch"]
+
+TIMEOUT = 10.0
+"""Seconds that a server may stay silent."""
+
+_PIECE = 1 << 18
+
+
+def byte_bar() -> Progress:
+    """Return a progress bar that counts bytes: on standard error, and only if that is a terminal."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+
+
+def fetch(url: str, path: Path, *, by_hand: str, sha256: str | None = None, timeout: float = TIMEOUT) -> Path:
+    """Download ``url`` to ``path`` and return the path.
+
+    Parameters
+    ----------
+    url : str
+        An ``http`` or ``https`` address.
+    path : Path
+        Where the file goes. Nothing is there before all of it has come and its checksum fits.
+    by_hand : str
+        How else to get the file; part of every error.
+    sha256 : str, optional
+        What the file's checksum must be. Without it, only the length is checked.
+    timeout : float
+        Seconds that the server may stay silent.
+
+    Raises
+    ------
+    DataNotFoundError
+        If the server cannot be reached, refuses, or stops half-way.
+    DataError
+        If another file came than the one expected.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise DataError(f"only http and https addresses can be fetched, not {url}")
+    try:
+        with written_whole(path) as draft:
+            found = _receive(url, draft, path.name, timeout)
+            if sha256 is not None and found != sha256:
+                raise DataError(
+                    f"{url} gave another file than expected: its sha256 is {found}, not {sha256}. "
+                    f"Nothing was kept at {path}. {by_hand}"
+                )
+    except (OSError, http.client.HTTPException) as error:
+        raise DataNotFoundError(f"{path.name} could not be fetched from {url} ({error}). {by_hand}") from None
+    return path
+
+
+def _receive(url: str, draft: Path, name: str, timeout: float) -> str:
+    """Write what the server sends; return its sha256."""
+    digest = hashlib.sha256()
+    request = Request(url, headers={"User-Agent": "labeldp"})  # noqa: S310, the scheme was checked
+    with urlopen(request, timeout=timeout) as answer, open(draft, "wb") as stream, byte_bar() as bar:  # noqa: S310
+        length = answer.headers.get("Content-Length")
+        total = int(length) if length else None
+        task = bar.add_task(f"fetching {name}", total=total)
+        while piece := answer.read(_PIECE):
+            stream.write(piece)
+            digest.update(piece)
+            bar.advance(task, len(piece))
+        if total is not None and stream.tell() != total:
+            raise OSError(f"the connection ended after {stream.tell()} of {total} bytes")
+    return digest.hexdigest()
