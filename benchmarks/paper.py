@@ -20,8 +20,9 @@ import typer
 from rich.console import Console
 
 from benchmarks.report import Sheet, commit, cpu, load, met
-from labeldp.paper.columns import Labels, chosen_columns
+from labeldp.paper.columns import chosen_columns
 from labeldp.paper.data import load as load_data
+from labeldp.paper.labels import Labels
 from labeldp.paper.networks import Network
 from labeldp.paper.protocol import BUDGETS, Protocol, protocol_for, split
 from labeldp.paper.run import Chunk, Table, _batch, plan
@@ -149,7 +150,8 @@ def main(networks: int = 0, singles: int = 6, rounds: int = 3) -> None:
         f"compilation, took {first:.1f} s. Best of {rounds}. The table has {cells} networks."
     )
     console.print(sheet.rich(), text)
-    RESULTS.with_suffix(f".{trainer.platform}.txt").write_text(f"{sheet.markdown()}\n{text}\n", encoding="utf-8")
+    kept = RESULTS.with_name(f"paper-{trainer.platform}.md")
+    kept.write_text(f"{sheet.markdown()}\n{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

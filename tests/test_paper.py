@@ -9,10 +9,11 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.paper import published
 from labeldp.paper.as_published import leaking_interval
-from labeldp.paper.columns import COLUMNS, NO_PRIVACY, Cell, chosen_columns, constant, labels_for
+from labeldp.paper.columns import COLUMNS, NO_PRIVACY, Cell, chosen_columns
 from labeldp.paper.data import subsample
 from labeldp.paper.error_formula import as_markdown as error_markdown
 from labeldp.paper.error_formula import error_rows
+from labeldp.paper.labels import constant, labels_for
 from labeldp.paper.plot import draw, image
 from labeldp.paper.protocol import checked_budgets, prepared, protocol_for, seed_of, split
 from labeldp.paper.report import as_markdown

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from benchmarks.paper import OneAtATime
 
-from labeldp.paper.columns import Cell, labels_for
+from labeldp.paper.columns import Cell
+from labeldp.paper.labels import labels_for
 from labeldp.paper.networks import Network
 from labeldp.paper.protocol import split
 from labeldp.paper.run import _batch, plan

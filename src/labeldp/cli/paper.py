@@ -186,7 +186,7 @@ def make(table: Any, out: Path, console: Console) -> None:
                 tasks[what] = progress.add_task(names[what], total=total)
             progress.advance(tasks[what], done)
 
-        store, results = run(table, str(out), news)
+        store, results = run(table, out, news)
     summary = Summary(results, table.columns)
     store.finish(results)
     write_whole(out / "table.md", as_markdown(table, summary).encode())

@@ -1,41 +1,15 @@
-"""The columns of the tables: how each makes the labels that its network is trained on, and what that costs."""
+"""The columns of the tables, and why each differs from the paper's."""
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from labeldp.errors import ParameterError
 
-import labeldp as ldp
-from labeldp.channels.noise import DiscreteLaplace
-from labeldp.paper.as_published import leaking_labels
-from labeldp.paper.protocol import seed_of
-from labeldp.paper.published import parameters
-from labeldp.randomness import SeededWords
+__all__ = ["COLUMNS", "NOT_PRIVATE", "NO_PRIVACY", "Cell", "Column", "chosen_columns"]
 
-__all__ = [
-    "COLUMNS",
-    "NO_PRIVACY",
-    "Cell",
-    "Column",
-    "Labels",
-    "chosen_columns",
-    "constant",
-    "labels_for",
-    "regressor",
-]
-
-DELTA = 1e-4
-"""The paper's δ for Gaussian noise. It exceeds 1/n on two of the three data sets."""
-
-Array = NDArray[np.float64]
 NOT_PRIVATE = "NOT PRIVATE"
 
 
@@ -56,16 +30,6 @@ class Column:
     def heading(self) -> str:
         """The title, marked where the column gives no privacy."""
         return self.title if self.private else f"{self.title}, {NOT_PRIVATE}"
-
-
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """Labels to train on, and what they cost."""
-
-    values: Array
-    epsilon: float
-    delta: float
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +88,9 @@ def _columns() -> Iterator[Column]:
         "RPWithPrior, to the letter",
         "network",
         "Algorithm 4 with the paper's ε1 and ζ: Algorithm 3's histogram of Laplace reports, then Algorithm 1, "
-        "then the released values as they are. At the paper's ε1 the reports are nearly all noise, so the "
-        "interval is far from the labels. The published figures cannot come from this: the published code made "
-        "the histogram from raw labels.",
+        "then the released values as they are. At the paper's ε1 the reports are mostly noise, so the "
+        "interval is much too wide, or lies beside the labels. The published figures cannot come from this: the "
+        "published code made the histogram from raw labels.",
         "Ours",
     )
     yield Column(
@@ -205,93 +169,8 @@ def chosen_columns(
     wanted = usual if keys is None else list(dict.fromkeys(keys))
     unknown = [key for key in wanted if key not in COLUMNS]
     if unknown or not wanted:
-        raise ldp.ParameterError(f"no column {', '.join(unknown)}; there are {', '.join(COLUMNS)}")
+        raise ParameterError(f"no column {', '.join(unknown)}; there are {', '.join(COLUMNS)}")
     leaking = [key for key in wanted if not COLUMNS[key].private]
     if keys is not None and leaking and not include_non_private:
-        raise ldp.ParameterError(f"{', '.join(leaking)} leaks labels: say --include-non-private if you mean it")
+        raise ParameterError(f"{', '.join(leaking)} leaks labels: say --include-non-private if you mean it")
     return tuple(COLUMNS[key] for key in wanted if COLUMNS[key].private or include_non_private)
-
-
-def labels_for(
-    column: Column, y: Array, bounds: tuple[float, float], dataset: str, cell: Cell, batch: int
-) -> Labels:
-    """Return the labels that a column's network is trained on, repeatably.
-
-    Noise comes from a seed: this is an experiment, and no release.
-    """
-    if column.key == NO_PRIVACY.key:
-        return Labels(ldp.NoPrivacy().randomize(y), math.inf, 0.0, NOT_PRIVATE)
-    source = _words(dataset, cell.trial, column.release or column.key, cell.epsilon)
-    if column.key == "as-published":
-        values, detail = leaking_labels(y, dataset, cell.epsilon, batch, source)
-        return Labels(values, math.inf, 0.0, detail)
-    options = _OPTIONS.get(column.key, {"mechanism": column.key})
-    if column.key == "rp-letter":
-        share, zeta = _letter(dataset, cell.epsilon, bounds)
-        options = {**options, "epsilon_prior": share, "zeta": zeta}
-    limit = ldp.Budget(cell.epsilon, options.get("delta", 0.0))
-    release = ldp.privatize(
-        y, epsilon=cell.epsilon, bounds=bounds, ledger=ldp.Ledger(limit=limit), random_state=source, **options
-    )
-    values = release.debiased if column.key == "rp-debiased" else release.labels
-    return Labels(values, release.cost.epsilon, release.cost.delta, _detail(release.mechanism))
-
-
-def constant(y: Array, bounds: tuple[float, float], dataset: str, cell: Cell) -> tuple[float, ldp.Budget]:
-    """Return the curator's private mean, with all of ε, and what it cost.
-
-    Labels are rounded to a public grid of 2^20 steps, so their sum is an integer and its noise is exact.
-    """
-    low, high = bounds
-    steps = 1 << 20
-    ledger = ldp.Ledger(limit=ldp.Budget(cell.epsilon))
-    ledger.charge("mean", epsilon=cell.epsilon)
-    total = int(np.rint((np.clip(y, low, high) - low) / (high - low) * steps).astype(np.int64).sum())
-    noise = DiscreteLaplace.calibrated(sensitivity=steps, epsilon=Fraction(repr(cell.epsilon)))
-    noisy = total + int(noise.sample(1, _words(dataset, cell.trial, "constant", cell.epsilon))[0])
-    mean = low + (high - low) * noisy / steps / y.size
-    return float(np.clip(mean, low, high)), ledger.total
-
-
-def regressor(column: Column, bounds: tuple[float, float], dataset: str, cell: Cell) -> Any:
-    """Return one of the library's regressors, with repeatable noise and a ledger that allows ε and no more."""
-    make: Callable[..., Any] = {
-        "labels-regressor": ldp.LabelReleaseRegressor,
-        "model-regressor": ldp.ModelReleaseRegressor,
-    }[column.key]
-    seed = seed_of(dataset, cell.trial, column.key, cell.epsilon)
-    limit = ldp.Ledger(limit=ldp.Budget(cell.epsilon))
-    return make(epsilon=cell.epsilon, bounds=bounds, ledger=limit, random_state=seed)
-
-
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "gaussian": {"mechanism": "gaussian", "delta": DELTA},
-    "rp-letter": {"mechanism": "rp", "trust": "local", "method": "laplace"},
-    "rp": {"mechanism": "rp"},
-    "rp-debiased": {"mechanism": "rp"},
-}
-
-
-def _letter(dataset: str, epsilon: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Return the paper's ε1 and ζ; where it has none, half of ε and 0.4 label ranges."""
-    return parameters(dataset, epsilon) or (epsilon / 2, 0.4 * (bounds[1] - bounds[0]))
-
-
-def _detail(mechanism: Any) -> str:
-    if isinstance(mechanism, ldp.RPWithPrior):
-        low, high = mechanism.interval
-        return f"rp on ({low:.4g}, {high:.4g}), zeta {mechanism.zeta:.4g}, epsilon {mechanism.epsilon:.4g}"
-    return f"{mechanism.name}, epsilon {mechanism.epsilon:.4g}"
-
-
-@contextmanager
-def experiment() -> Iterator[None]:
-    """Allow seeds: this is an experiment, and says so in its notes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ldp.InsecureRandomnessWarning)
-        yield
-
-
-def _words(*parts: object) -> SeededWords:
-    with experiment():
-        return SeededWords(seed_of(*parts))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import labeldp as ldp
 from labeldp.datasets import Dataset
-from labeldp.paper.columns import experiment
+from labeldp.paper.labels import experiment
 from labeldp.paper.protocol import seed_of
 from labeldp.paper.published import BUDGETS, parameters
 from labeldp.paper.summary import number

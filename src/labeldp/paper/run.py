@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, as_completed
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from typing import Any
 
 import jax
@@ -17,7 +17,8 @@ from labeldp import __version__
 from labeldp.datasets import Dataset
 from labeldp.errors import ParameterError
 from labeldp.paper import others
-from labeldp.paper.columns import NO_PRIVACY, Cell, Column, Labels, labels_for
+from labeldp.paper.columns import NO_PRIVACY, Cell, Column
+from labeldp.paper.labels import Labels
 from labeldp.paper.networks import Network
 from labeldp.paper.protocol import Protocol, prepared, seed_of, split
 from labeldp.paper.store import Result, Store
@@ -126,7 +127,9 @@ def settings(table: Table, trainer: Trainer, at_once: int) -> dict[str, Any]:
     }
 
 
-def run(table: Table, folder: str, news: News = lambda what, done, total: None) -> tuple[Store, list[Result]]:
+def run(
+    table: Table, folder: str | os.PathLike[str], news: News = lambda what, done, total: None
+) -> tuple[Store, list[Result]]:
     """Find all results, or those that are not there yet; return the folder and all of them."""
     data, protocol = table.data, table.protocol
     train, test = split(len(data.y), protocol.dataset, 0)
@@ -135,34 +138,36 @@ def run(table: Table, folder: str, news: News = lambda what, done, total: None) 
     store = Store(folder, settings(table, trainer, at_once))
     chunks = plan(table, at_once, trainer.devices)
     total = sum(_epochs(chunk, table) for chunk in chunks)
-    for chunk in chunks:
-        if store.has(chunk.name):
-            news("networks", _epochs(chunk, table), total)
-        else:
-            store.keep(chunk.name, _train(table, trainer, chunk, lambda done: news("networks", done, total)))
-    names = [chunk.name for chunk in chunks] + _others(table, store, news)
+    todo = [chunk for chunk in chunks if not store.has(chunk.name)]
+    if len(todo) < len(chunks):
+        news("networks", total - sum(_epochs(chunk, table) for chunk in todo), total)
+    with others.pool(data, protocol, table.workers) as pool:
+        ahead = [_labels(pool, chunk) for chunk in todo[:1]]
+        for k, chunk in enumerate(todo):
+            ahead += [_labels(pool, following) for following in todo[k + 1 : k + 2]]
+            made = [[job.result() for job in of_trial] for of_trial in ahead.pop(0)]
+            store.keep(chunk.name, _train(table, trainer, chunk, made, lambda done: news("networks", done, total)))
+        names = [chunk.name for chunk in chunks] + _others(table, store, pool, news)
     return store, store.read(names)
+
+
+def _labels(pool: Executor, chunk: Chunk) -> list[list[Future[Labels]]]:
+    """Let others make a chunk's labels, while the one before is trained."""
+    return [
+        [pool.submit(others.labels, Cell(trial, column.key, epsilon)) for column, epsilon in chunk.networks]
+        for trial in chunk.trials
+    ]
 
 
 def _epochs(chunk: Chunk, table: Table) -> int:
     return len(chunk.trials) * len(chunk.networks) * table.protocol.epochs
 
 
-def _train(table: Table, trainer: Trainer, chunk: Chunk, done: Callable[[int], None]) -> list[Result]:
-    """Make the labels, train the networks and return their results."""
+def _train(
+    table: Table, trainer: Trainer, chunk: Chunk, made: list[list[Labels]], done: Callable[[int], None]
+) -> list[Result]:
+    """Train the networks of a chunk and return their results."""
     done(0)
-    made: list[list[Labels]] = []
-    for trial in chunk.trials:
-        rows, _ = split(len(table.data.y), table.protocol.dataset, trial)
-        y = table.data.y[rows]
-        made.append(
-            [
-                labels_for(
-                    c, y, table.data.bounds, table.protocol.dataset, Cell(trial, c.key, e), table.protocol.batch
-                )
-                for c, e in chunk.networks
-            ]
-        )
     each = len(chunk.trials) * len(chunk.networks)
     errors = trainer.fit(_batch(table, chunk, made), lambda epochs: done(epochs * each))
     return [
@@ -202,27 +207,14 @@ def _batch(table: Table, chunk: Chunk, made: list[list[Labels]]) -> Batch:
     return Batch(**{name: np.stack(each) for name, each in parts.items()})
 
 
-def _others(table: Table, store: Store, news: News) -> list[str]:
-    """Fit regressors and constants, several processes at a time; return the chunks' names."""
-    named = [(f"{c.column}-{c.trial:03d}-{c.epsilon:g}", c) for c in table.other_cells()]
-    left = [(name, cell) for name, cell in named if not store.has(name)]
+def _others(table: Table, store: Store, pool: Executor, news: News) -> list[str]:
+    """Fit regressors and constants; return the chunks' names."""
+    named = {f"{c.column}-{c.trial:03d}-{c.epsilon:g}": c for c in table.other_cells()}
+    left = {name: cell for name, cell in named.items() if not store.has(name)}
     if named:
         news("regressors", len(named) - len(left), len(named))
-    for name, result in _fitted(table, left):
-        store.keep(name, [result])
+    jobs = {pool.submit(others.fit, cell): name for name, cell in left.items()}
+    for job in as_completed(jobs):
+        store.keep(jobs[job], [job.result()])
         news("regressors", 1, len(named))
-    return [name for name, _ in named]
-
-
-def _fitted(table: Table, left: list[tuple[str, Cell]]) -> Iterator[tuple[str, Result]]:
-    if table.workers < 2 or len(left) < 2:
-        others.use(table.data, table.protocol)
-        for name, cell in left:
-            yield name, others.fit(cell)
-        return
-    with ProcessPoolExecutor(
-        min(table.workers, len(left)), get_context("spawn"), others.use, (table.data, table.protocol)
-    ) as pool:
-        jobs = [(name, pool.submit(others.fit, cell)) for name, cell in left]
-        for name, job in jobs:
-            yield name, job.result()
+    return list(named)

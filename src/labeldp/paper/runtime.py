@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 import labeldp as ldp
 from labeldp.datasets import Dataset
-from labeldp.paper.columns import COLUMNS, Cell, labels_for
+from labeldp.paper.columns import COLUMNS, Cell
+from labeldp.paper.labels import labels_for
 from labeldp.paper.protocol import split
 from labeldp.paper.published import DISTINCT, RUNTIMES
 
