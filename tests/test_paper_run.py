@@ -43,12 +43,12 @@ def test_a_killed_run_continues_to_the_same_bytes(tmp_path):
     assert python(tmp_path, whole).wait(90) == 0
     victim = python(tmp_path, broken, "slowly")
     deadline = time.monotonic() + 60
-    while not list(broken.glob("chunks/*.parquet")) and time.monotonic() < deadline:
+    while not list(broken.glob("chunks/*.csv")) and time.monotonic() < deadline:
         time.sleep(0.01)
     victim.send_signal(signal.SIGKILL)
     assert victim.wait(60) == -signal.SIGKILL
-    done = len(list(broken.glob("chunks/*.parquet")))
-    assert 0 < done < len(list(whole.glob("chunks/*.parquet")))
+    done = len(list(broken.glob("chunks/*.csv")))
+    assert 0 < done < len(list(whole.glob("chunks/*.csv")))
     assert python(tmp_path, broken).wait(60) == 0
     for path in whole.rglob("*"):
         if path.is_file():
@@ -73,6 +73,17 @@ def test_a_folder_with_other_settings_is_refused(tmp_path):
     (tmp_path / "photos" / "cat.png").touch()
     with pytest.raises(ldp.ParameterError, match="other things"):
         run(tiny(), tmp_path / "photos")
+
+
+def test_a_folder_that_another_machine_finished_is_shown_and_not_resumed(tmp_path):
+    folder = tmp_path / "results"
+    _, before = run(tiny(trials=1), folder)
+    manifest = folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"platform": "cpu"', '"platform": "gpu"'))
+    assert run(tiny(trials=1), folder)[1] == before
+    next((folder / "chunks").glob("networks-*")).unlink()
+    with pytest.raises(ldp.ParameterError, match="platform was gpu, is cpu"):
+        run(tiny(trials=1), folder)
 
 
 def test_every_private_result_cost_its_epsilon(tmp_path):
@@ -150,7 +161,7 @@ def test_the_command_makes_a_table_and_a_plot_and_goes_on_where_it_was(tmp_path)
     assert shown.exit_code == 0, shown.output
     assert "NOT PRIVATE" in shown.output
     assert "0.5990 ± 0.0258" in shown.output
-    names = {"results.parquet", "table.md", "plot.png", "plot.svg", "manifest.json", "chunks"}
+    names = {"results.csv", "table.md", "plot.png", "plot.svg", "manifest.json", "chunks"}
     assert {path.name for path in out.iterdir()} == names
     before = {path: path.stat().st_mtime_ns for path in (out / "chunks").iterdir()}
     table = (out / "table.md").read_text()

@@ -194,7 +194,7 @@ def make(table: Any, out: Path, console: Console) -> None:
     for kind in ("png", "svg"):
         write_whole(out / f"plot.{kind}", image(figure, kind))
     console.print(as_rich(table, summary))
-    console.print(f"Kept in {out}: results.parquet, table.md (with all notes), plot.png and plot.svg.")
+    console.print(f"Kept in {out}: results.csv, table.md (with all notes), plot.png and plot.svg.")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, as_completed
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -122,7 +123,8 @@ def settings(table: Table, trainer: Trainer, at_once: int) -> dict[str, Any]:
         "budgets": table.budgets,
         "trials": table.trials,
         "networks_at_once": at_once,
-        "machine": f"{trainer.platform} x {trainer.devices}",
+        "platform": trainer.platform,
+        "devices": trainer.devices,
         "versions": {"labeldp": __version__, "jax": jax.__version__},
     }
 
@@ -135,8 +137,12 @@ def run(
     train, test = split(len(data.y), protocol.dataset, 0)
     trainer = Trainer(Network.of(data, protocol), protocol, len(train), len(test))
     at_once = table.networks_at_once or trainer.at_once(table.memory)
-    store = Store(folder, settings(table, trainer, at_once))
+    wanted = settings(table, trainer, at_once)
     chunks = plan(table, at_once, trainer.devices)
+    finished = _finished_elsewhere(table, folder)
+    if finished:
+        chunks, wanted = finished, wanted | _of_machine(Store.settings_in(folder))
+    store = Store(folder, wanted)
     total = sum(_epochs(chunk, table) for chunk in chunks)
     todo = [chunk for chunk in chunks if not store.has(chunk.name)]
     if len(todo) < len(chunks):
@@ -149,6 +155,21 @@ def run(
             store.keep(chunk.name, _train(table, trainer, chunk, made, lambda done: news("networks", done, total)))
         names = [chunk.name for chunk in chunks] + _others(table, store, pool, news)
     return store, store.read(names)
+
+
+def _of_machine(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that may differ from machine to machine."""
+    return {key: found[key] for key in ("networks_at_once", "platform", "devices", "versions") if key in found}
+
+
+def _finished_elsewhere(table: Table, folder: str | os.PathLike[str]) -> list[Chunk]:
+    """Return the chunks of a folder whose networks are all there, whatever machine trained them."""
+    found = _of_machine(Store.settings_in(folder))
+    if len(found) < 4:
+        return []
+    chunks = plan(table, found["networks_at_once"], found["devices"])
+    done = {path.stem for path in (Path(folder) / "chunks").glob("*.csv")}
+    return chunks if all(chunk.name in done for chunk in chunks) else []
 
 
 def _labels(pool: Executor, chunk: Chunk) -> list[list[Future[Labels]]]:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from labeldp.errors import ParameterError
 
 __all__ = ["Result", "Store", "write_whole"]
-
-_TYPES = {"int": pa.int32(), "float": pa.float64(), "str": pa.string(), "bool": pa.bool_()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,8 @@ class Result:
     detail: str
 
 
-_SCHEMA = pa.schema([(f.name, _TYPES[str(f.type)]) for f in fields(Result)])
+_READ: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str, "bool": "True".__eq__}
+_FIELDS = {f.name: _READ[str(f.type)] for f in fields(Result)}
 
 
 class Store:
@@ -60,13 +58,20 @@ class Store:
         self._chunks = self.folder / "chunks"
         written = _as_text(settings)
         manifest = self.folder / "manifest.json"
-        if manifest.exists():
-            _refuse_other(json.loads(manifest.read_text(encoding="utf-8")), json.loads(written), self.folder)
+        before = self.settings_in(self.folder)
+        if before:
+            _refuse_other(before, json.loads(written), self.folder)
         elif self.folder.exists() and any(self.folder.iterdir()):
             raise ParameterError(f"{self.folder} holds other things: give a new folder with --out")
         self._chunks.mkdir(parents=True, exist_ok=True)
-        if not manifest.exists():
+        if not before:
             write_whole(manifest, written.encode())
+
+    @staticmethod
+    def settings_in(folder: str | os.PathLike[str]) -> dict[str, Any]:
+        """Return the settings that a folder was begun with; none if it was not begun."""
+        manifest = Path(folder) / "manifest.json"
+        return dict(json.loads(manifest.read_text(encoding="utf-8"))) if manifest.exists() else {}
 
     def has(self, name: str) -> bool:
         """Whether a chunk is done."""
@@ -74,25 +79,26 @@ class Store:
 
     def keep(self, name: str, results: Sequence[Result]) -> None:
         """Write a chunk, whole or not at all."""
-        write_whole(self._path(name), _parquet(results))
+        write_whole(self._path(name), _as_csv(results))
 
     def read(self, names: Iterable[str]) -> list[Result]:
         """Return the results of chunks, in order."""
         found: list[Result] = []
         for name in names:
-            rows = pq.ParquetFile(self._path(name)).read().to_pylist()
-            found.extend(Result(**row) for row in rows)
+            with self._path(name).open(newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            found.extend(Result(**{field: read(row[field]) for field, read in _FIELDS.items()}) for row in rows)
         return found
 
     def finish(self, results: Sequence[Result]) -> Path:
         """Write all results into one file; return where."""
         order = sorted(results, key=lambda r: (r.trial, r.column, r.epsilon))
-        path = self.folder / "results.parquet"
-        write_whole(path, _parquet(order))
+        path = self.folder / "results.csv"
+        write_whole(path, _as_csv(order))
         return path
 
     def _path(self, name: str) -> Path:
-        return self._chunks / f"{name}.parquet"
+        return self._chunks / f"{name}.csv"
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -110,11 +116,13 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
-def _parquet(results: Sequence[Result]) -> bytes:
-    table = pa.Table.from_pylist([asdict(r) for r in results], schema=_SCHEMA)
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    return bytes(sink.getvalue().to_pybytes())
+def _as_csv(results: Sequence[Result]) -> bytes:
+    """Return results as text; Python writes floats so that they are read back to the last bit."""
+    sink = io.StringIO(newline="")
+    writer = csv.DictWriter(sink, list(_FIELDS), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(r) for r in results)
+    return sink.getvalue().encode()
 
 
 def _as_text(settings: dict[str, Any]) -> str:
