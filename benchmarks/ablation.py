@@ -109,10 +109,6 @@ def _one_stage() -> None:
     sums.LONE = math.inf
 
 
-def _always_two_stages() -> None:
-    sums.LONE = 0.0
-
-
 def _sums_always() -> None:
     model_regressor.ENOUGH = math.inf
 
@@ -135,7 +131,6 @@ PARTS: dict[str, dict[str, Callable[[], None]]] = {
         "directions": _no_directions,
         "groups": _no_groups,
         "two stages": _one_stage,
-        "one stage at tiny budgets": _always_two_stages,
         "labels one by one at large budgets": _sums_always,
     },
 }

@@ -46,7 +46,7 @@ def test_the_split_sums_to_epsilon(rows, epsilon):
     budget = SumBudget.plan(Fraction(repr(epsilon)), rows)
     assert budget.rough + budget.clip + budget.fine == Fraction(repr(epsilon))
     assert budget.fine > 0
-    assert (budget.rough > 0) == (rows * epsilon >= 60), "two stages only where the first is worth measuring from"
+    assert (budget.rough > 0) == (rows * epsilon >= 100), "two stages only where the first is worth measuring from"
 
 
 class Silent:

@@ -219,3 +219,13 @@ def test_a_size_that_makes_no_sense_is_refused(size):
 def test_a_prior_that_is_no_histogram_is_refused(mechanism, prior):
     with pytest.raises(ldp.ParameterError, match="prior"):
         mechanism.design(prior, 1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.003, 0.01, 0.03, 0.07, 0.3])
+def test_the_table_of_two_outputs_keeps_epsilon_however_it_is_read(epsilon, monkeypatch):
+    """0.03 is a little less as a binary number than as it is written; the counts must keep the smaller one."""
+    from labeldp.mechanisms import unbiased
+
+    monkeypatch.setattr(unbiased, "SLACKS", ())  # as if the programme had found nothing exact
+    mech = ldp.Unbiased.design(ldp.Histogram((0.0, 1.0), [1.0]), epsilon, size=24)
+    assert 0.999 * epsilon < mech.verify().epsilon <= epsilon

@@ -19,7 +19,14 @@ from labeldp.errors import (
     PrivacyProofError,
     RepeatedReleaseWarning,
 )
-from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, RowRelease
+from labeldp.estimators import (
+    LabelReleaseRegressor,
+    ModelReleaseRegressor,
+    Risk,
+    RowRelease,
+    private_risk,
+    private_score,
+)
 from labeldp.histogram import Histogram
 from labeldp.interval import optimal_interval
 from labeldp.ledger import Budget, Charge, Ledger
@@ -65,6 +72,7 @@ __all__ = [
     "RROnBins",
     "Release",
     "RepeatedReleaseWarning",
+    "Risk",
     "RowRelease",
     "Staircase",
     "TwoPoint",
@@ -73,6 +81,8 @@ __all__ = [
     "estimate_prior",
     "load_mechanism",
     "optimal_interval",
+    "private_risk",
+    "private_score",
     "privatize",
     "read_release_card",
 ]

@@ -2,6 +2,7 @@
 
 from labeldp.estimators.label_regressor import LabelReleaseRegressor
 from labeldp.estimators.model_regressor import ModelReleaseRegressor
+from labeldp.estimators.risk import Risk, private_risk, private_score
 from labeldp.estimators.row_release import RowRelease
 
-__all__ = ["LabelReleaseRegressor", "ModelReleaseRegressor", "RowRelease"]
+__all__ = ["LabelReleaseRegressor", "ModelReleaseRegressor", "Risk", "RowRelease", "private_risk", "private_score"]

@@ -31,12 +31,13 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.non_deterministic = True  # noise is fresh for every fit
         tags.regressor_tags.poor_score = True  # privacy has its price on tiny data
         return tags
 
-    def _checked(self, X: Any, y: Any, unknown: dict[str, Any]) -> tuple[Array, Array]:
-        """Return X and y as arrays, after every check that needs no label's value."""
+    def _checked(self, X: Any, y: Any, unknown: dict[str, Any]) -> tuple[Any, Array]:
+        """Return X, dense or sparse, and y, after every check that needs no label's value."""
         if unknown:
             raise ParameterError(
                 f"fit does not take {', '.join(unknown)}: weights would change how much one label can move "
@@ -49,7 +50,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.ledger is not None and not isinstance(self.ledger, Ledger):
             raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
         _warn_if_repeated()
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
+        X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
         labels = column_or_1d(as_labels(y), warn=True).astype(np.float64)
         check_consistent_length(X, labels)
         return X, labels
@@ -69,9 +70,9 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             state["ledger_"] = None
         return state
 
-    def _inputs(self, X: Any) -> Array:
+    def _inputs(self, X: Any) -> Any:
         check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
 
 
 def _warn_if_repeated() -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 __all__ = [
+    "EXPLAINED",
     "Observations",
     "Posterior",
     "explained_risk",
@@ -39,6 +40,10 @@ MIXES = (
 
 SIGNALS = (0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.85, 0.93)
 """The explained part of the labels' variance."""
+
+EXPLAINED = (0.0006, 0.0025, 0.01, 0.04)
+"""The explained variance where only the labels' range is known, in squared ranges: labels that fill their range
+evenly have 0.083 in all."""
 
 Choices = tuple[tuple[tuple[float, ...], float, float], ...]
 
@@ -106,11 +111,10 @@ def known_variance(variance: float, *, few: bool = False) -> Choices:
 
 def unknown_variance(width: float) -> Choices:
     """Return what to average over where only the labels' range is known."""
-    explained = (0.0006, 0.0025, 0.01, 0.04, 0.1)
     rests = (0.001, 0.004, 0.015, 0.05)
     mixes = (MIXES[0], MIXES[1], MIXES[4], MIXES[5], MIXES[6])
     return tuple(
-        (mix, e * width**2, r * width**2) for e in explained for r in rests if r > e / 30 for mix in mixes
+        (mix, e * width**2, r * width**2) for e in EXPLAINED for r in rests if r > e / 30 for mix in mixes
     )
 
 

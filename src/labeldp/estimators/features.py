@@ -8,11 +8,14 @@ constant over ridge to kernel ridge.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.extmath import randomized_svd
 
 __all__ = ["PublicFeatures"]
 
@@ -23,6 +26,40 @@ _PAIRED = 8
 _FOURIER = 300
 _CLIP = 5.0
 _PIECE = 1 << 14
+
+_WIDE = 300
+"""Tables with more columns are narrowed first: the work grows with the cube of the columns."""
+
+_NARROW = 100
+_SAMPLE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """Many columns, or sparse ones, as a few leading directions: ``X @ matrix − shift``."""
+
+    matrix: Array
+    shift: Array
+
+    @classmethod
+    def fit(cls, X: Any, rng: np.random.Generator) -> Narrowing:
+        """Return the leading directions of columns of unit size; those of sparse tables are not centred."""
+        sample = X[np.sort(rng.permutation(X.shape[0])[:_SAMPLE])]
+        if issparse(sample):
+            center = np.zeros(X.shape[1])
+            size = np.sqrt(np.asarray(sample.multiply(sample).mean(axis=0)).reshape(-1))
+        else:
+            center, size = sample.mean(axis=0), sample.std(axis=0)
+        weight = np.divide(1.0, size, out=np.zeros_like(size), where=size > 1e-12 * (np.abs(center) + 1e-300))
+        scaled = sample.multiply(weight).tocsr() if issparse(sample) else (sample - center) * weight
+        count = max(1, min(_NARROW, *sample.shape))
+        axes = randomized_svd(scaled, count, random_state=0)[2].T
+        matrix = weight[:, None] * axes
+        return cls(matrix, center @ matrix)
+
+    def apply(self, X: Any) -> Array:
+        """Return the directions of some rows."""
+        return np.asarray(X @ self.matrix - self.shift)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +83,8 @@ class PublicFeatures:
         That centre features, and scale blocks.
     block : array of int
         The block of each feature: 0 linear, 1 additive, 2 pairs, 3 Fourier.
+    narrowing : Narrowing or None
+        What stands for the columns if there are very many, or if they are sparse.
     """
 
     center: Array
@@ -59,11 +98,15 @@ class PublicFeatures:
     means: Array
     norms: Array
     block: NDArray[np.int64]
+    narrowing: Narrowing | None = None
 
     @classmethod
-    def fit(cls, X: Array, seed: int = 0) -> PublicFeatures:
+    def fit(cls, X: Any, seed: int = 0) -> PublicFeatures:
         """Return the maps for public rows ``X``; the seed is public too."""
         rng = np.random.default_rng(seed)
+        if issparse(X) or X.shape[1] > _WIDE:
+            narrowing = Narrowing.fit(X, rng)
+            return replace(cls.fit(narrowing.apply(X), seed), narrowing=narrowing)
         columns = X.shape[1]
         center = X.mean(axis=0)
         scale = X.std(axis=0)
@@ -99,16 +142,20 @@ class PublicFeatures:
         fields = {name: getattr(draft, name) for name in draft.__dataclass_fields__}
         return cls(**{**fields, "means": means, "norms": norms, "block": block})
 
-    def standardised(self, X: Array) -> Array:
+    def standardised(self, X: Any) -> Array:
         """Return the columns, centred, scaled and clipped."""
+        X = self._columns(X)
         return np.asarray(np.clip((X - self.center) / self.scale, -_CLIP, _CLIP))
 
-    def transform(self, X: Array) -> Small:
+    def _columns(self, X: Any) -> Array:
+        return np.asarray(X) if self.narrowing is None else self.narrowing.apply(X)
+
+    def transform(self, X: Any) -> Small:
         """Return all features of rows ``X``, and a last one that is 1."""
-        result = np.ones((len(X), self.block.size + 1), dtype=np.float32)
-        for start in range(0, len(X), _PIECE):
+        result = np.ones((X.shape[0], self.block.size + 1), dtype=np.float32)
+        for start in range(0, X.shape[0], _PIECE):
             piece = slice(start, start + _PIECE)
-            features = np.concatenate(self._blocks(X[piece]), axis=1)
+            features = np.concatenate(self._blocks(self._columns(X[piece])), axis=1)
             features -= self.means
             features /= self.norms
             result[piece, :-1] = features
@@ -122,7 +169,7 @@ class PublicFeatures:
         return np.asarray(np.maximum(values[::-1][:400], 0.0))
 
     def _blocks(self, X: Array) -> list[Array]:
-        standard = self.standardised(X)
+        standard = np.clip((X - self.center) / self.scale, -_CLIP, _CLIP)
         rank = _ranks(X, self.ranks)
         paired = rank if self.directions is None else _ranks(standard @ self.directions, self.direction_ranks)
         products = 4 if paired.shape[1] <= _PAIRED else 2

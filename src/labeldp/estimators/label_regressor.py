@@ -118,7 +118,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         X, labels = self._checked(X, y, unknown)
         if self.trust not in ("curator", "local"):
             raise ParameterError(f'trust must be "curator" or "local", got {self.trust!r}')
-        fractions = _fractions(self.rounds, len(X))
+        fractions = _fractions(self.rounds, X.shape[0])
         bounds, epsilon = as_bounds(self.bounds), as_fraction(as_epsilon(self.epsilon))
         unit = unit_design(self.mechanism, float_below(epsilon))
         source = resolve_source(self.random_state)
@@ -126,12 +126,12 @@ class LabelReleaseRegressor(PrivateRegressor):
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
             spectrum = table.spectrum()
-            budget = LabelBudget.plan(epsilon, len(X), spectrum, self.trust)
+            budget = LabelBudget.plan(epsilon, X.shape[0], spectrum, self.trust)
             places = self._charge(budget.parts())
             drawn, known = draw_labels(table, labels, bounds, budget, fractions, source, spectrum, unit, step)
             self.ledger_.describe(places[0], fingerprint(drawn[-1].mechanism.channel))
             charges = tuple(self.ledger_.charges[place] for place in places)
-            self.release_ = _as_release(drawn, known, len(X), charges, self.ledger_)
+            self.release_ = _as_release(drawn, known, X.shape[0], charges, self.ledger_)
             step("model")
             self._learn(table, X, spectrum)
         return self
@@ -143,7 +143,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         if self.estimator is None:
             self._blend = fit_blend(table, blocks, self.release_.knowledge, spectrum)
         else:
-            self.estimator_ = self._fit_own(X, np.arange(len(X)))
+            self.estimator_ = self._fit_own(X, np.arange(X.shape[0]))
 
     def _fit_own(self, X: Array, rows: NDArray[np.int64]) -> Any:
         """Return the user's estimator, fitted to some rows of the release; noisier rows weigh less if it can."""
@@ -166,7 +166,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         predicted = np.full(judged.size, known.mean)
         for k in range(folds):
             test = judged[fold == k]
-            kept = np.setdiff1d(np.arange(len(X)), test)
+            kept = np.setdiff1d(np.arange(X.shape[0]), test)
             if not test.size or not kept.size:
                 continue
             if self.estimator is not None:
@@ -187,7 +187,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         X = self._inputs(X)
         if self.estimator is not None:
             return self.release_.knowledge.clip(np.asarray(self.estimator_.predict(X)))
-        return self._blend.predict(FeatureTable(self._public, X), np.arange(len(X)))
+        return self._blend.predict(FeatureTable(self._public, X), np.arange(X.shape[0]))
 
 
 def _fractions(rounds: Any, rows: int) -> tuple[float, ...]:

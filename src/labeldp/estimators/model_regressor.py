@@ -106,7 +106,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         with steps(len(ROUNDS) + 2, shown=self.verbose) as step:
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
-            fit = self._from_labels if len(X) * float(epsilon) ** 2 >= ENOUGH else self._from_sums
+            fit = self._from_labels if X.shape[0] * float(epsilon) ** 2 >= ENOUGH else self._from_sums
             self._model: Any = fit(table, labels, bounds, epsilon, delta, source, step)
             self._public, self._bounds = table.public, bounds
         return self
@@ -154,7 +154,7 @@ class ModelReleaseRegressor(PrivateRegressor):
     def predict(self, X: Any) -> Array:
         """Return predictions inside the bounds."""
         X = self._inputs(X)
-        table, rows = FeatureTable(self._public, X), np.arange(len(X))
+        table, rows = FeatureTable(self._public, X), np.arange(X.shape[0])
         if hasattr(self._model, "trees"):
             return np.asarray(self._model.predict(table, rows))
         return np.asarray(np.clip(table.predict(self._model, rows), *self._bounds))

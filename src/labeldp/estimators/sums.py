@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from labeldp.channels.noise import DiscreteLaplace
-from labeldp.estimators.bayes import Choices, Observations, Posterior, fit_linear, unknown_variance
+from labeldp.estimators.bayes import EXPLAINED, Choices, Observations, Posterior, fit_linear, unknown_variance
 from labeldp.estimators.designs import Noise, PublicGeometry, choose_design
 from labeldp.estimators.labels import count_between
 from labeldp.estimators.progress import Step, quiet
@@ -25,10 +25,10 @@ Array = NDArray[np.float64]
 _LEVELS = np.array([0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5])
 """Clip levels to choose from, in label ranges."""
 
-LONE = 60.0
+LONE = 100.0
 """Below this many rows · ε there is one stage: a rough model would be too rough to measure residuals from."""
 
-_FIRST = np.array([0.35, 0.3, 0.2, 0.15]) * 0.04
+_FIRST = np.array([0.35, 0.3, 0.2, 0.15]) * np.mean(EXPLAINED)
 """Prior variance of each block of features before any release, in squared label ranges."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,19 +29,19 @@ class FeatureTable:
     Parameters
     ----------
     public : PublicFeatures
-    X : array, rows × columns
+    X : array or sparse table, rows × columns
     """
 
-    def __init__(self, public: PublicFeatures, X: Array) -> None:
+    def __init__(self, public: PublicFeatures, X: Any) -> None:
         self.public = public
         self.X = X
-        size = len(X) * (public.block.size + 1) * 4
+        size = X.shape[0] * (public.block.size + 1) * 4
         self._kept: Small | None = public.transform(X) if size <= KEEP else None
 
     @property
     def rows(self) -> int:
         """The number of rows."""
-        return len(self.X)
+        return int(self.X.shape[0])
 
     def pieces(self, rows: Index) -> Iterator[tuple[slice, Small]]:
         """Yield the features of some rows, piece by piece, and where each piece lies among them."""

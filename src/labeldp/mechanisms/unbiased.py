@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
-from labeldp._checks import as_bounds, as_epsilon, as_fraction, as_numbers
+from labeldp._checks import as_bounds, as_epsilon, as_numbers
 from labeldp.cards import register
 from labeldp.channels import Promise, TableChannel
 from labeldp.channels.proof import WORDS, exp_lower
@@ -99,18 +99,19 @@ class Unbiased(Mechanism):
             (low, high), _ = best_interval(prior, noise, rows)
         labels = np.linspace(0.0, 1.0, size)
         masses = _row_masses(prior, low, high, size)
+        exact = Promise.of(epsilon).epsilon
         for slack in SLACKS:
             budget = epsilon * (1 - slack)
             outputs = _output_grid(budget, size)
             base, own = _solve(labels, masses, outputs, budget)
             kept = base > 2.0**-30 * base.max()
-            counts = _exact(labels, outputs[kept], base[kept], own[:, kept], as_fraction(epsilon))
+            counts = _exact(labels, outputs[kept], base[kept], own[:, kept], exact)
             if counts is not None:
                 values = (low + outputs[kept] * (high - low)).tolist()
                 made = cls(bounds=(low, high), outputs=tuple(values), counts=counts, epsilon=epsilon)
                 if made.verify().epsilon > 0.999 * epsilon:  # so few outputs may not use all of ε
                     return made
-        values, counts = _two_outputs(size, low, high, as_fraction(epsilon))
+        values, counts = _two_outputs(size, low, high, exact)
         return cls(bounds=(low, high), outputs=values, counts=counts, epsilon=epsilon)
 
     def _build(self) -> TableChannel:

@@ -1,0 +1,202 @@
+"""private_risk and private_score: the true error, from private labels only, and never worse than they say."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import Ridge
+
+import labeldp as ldp
+from helpers import seeded
+from labeldp.estimators import risk as risk_module
+from labeldp.estimators.risk import GRID, _spread
+
+RNG = np.random.default_rng(8)
+ROWS = 20_000
+X = RNG.normal(size=(ROWS, 3))
+Y = np.clip(1.5 + X[:, 0] + 0.4 * RNG.normal(size=ROWS), 0, 5)
+BOUNDS = (0.0, 5.0)
+MODELS = {
+    "good": Ridge().fit(X[:500], Y[:500]),
+    "constant": DummyRegressor(strategy="constant", constant=3.0).fit(X, Y),
+}
+
+
+def truth(model, rows=slice(None)):
+    return float(np.mean((model.predict(X[rows]) - Y[rows]) ** 2))
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("name", ["rp", "laplace", "staircase", "gaussian"])
+def test_without_clipping_the_estimate_is_unbiased_and_its_error_is_what_it_says(name, model):
+    """Over 25 releases the mean is within 5 of its deviations, and the deviation within half of what is said."""
+    found = []
+    for k in range(25):
+        how = {"delta": 1e-6} if name == "gaussian" else {}
+        release = ldp.privatize(
+            Y, epsilon=2.0, bounds=BOUNDS, mechanism=name, epsilon_prior=0, random_state=seeded(k), **how
+        )
+        found.append(ldp.private_risk(model, X, release))
+    assert {r.how for r in found} == {"unbiased"}
+    assert {r.hidden for r in found} == {0.0}
+    estimates = np.array([r.mse for r in found])
+    said = np.mean([r.standard_error for r in found])
+    assert abs(estimates.mean() - truth(model)) < 5 * said / np.sqrt(25)
+    assert 0.5 * said < np.sqrt(np.mean((estimates - truth(model)) ** 2)) < 1.5 * said
+
+
+def test_an_estimate_that_forgot_the_noise_would_be_far_off():
+    release = ldp.privatize(Y, epsilon=2.0, bounds=BOUNDS, mechanism="rp", epsilon_prior=0)
+    found = ldp.private_risk(MODELS["good"], X, release)
+    naive = np.mean((MODELS["good"].predict(X) - release.debiased) ** 2)
+    assert abs(found.mse - truth(MODELS["good"])) < 6 * found.standard_error < 0.2 * naive
+
+
+@pytest.mark.parametrize("name", ["auto", "rp", "unbiased"])
+def test_with_a_private_prior_it_is_right_within_what_it_says(name):
+    for k in range(5):
+        release = ldp.privatize(Y, epsilon=2.0, bounds=BOUNDS, mechanism=name, random_state=seeded(k))
+        for model in MODELS.values():
+            found = ldp.private_risk(model, X, release)
+            assert found.how in ("prior", "unbiased")
+            assert abs(found.mse - truth(model)) < 6 * found.standard_error + found.hidden + 0.02 * Y.var()
+            assert "prior" in found.summary() or found.how == "unbiased"
+
+
+def test_it_is_refused_where_nothing_tells_the_spread_of_labels():
+    release = ldp.privatize(Y, epsilon=2.0, bounds=BOUNDS, mechanism="two-point", epsilon_prior=0)
+    with pytest.raises(ldp.NotUnbiasedError, match="middle"):
+        ldp.private_risk(MODELS["good"], X, release)
+    inside = ldp.RPWithPrior(interval=(1.0, 3.0), zeta=1.0, epsilon=2.0)
+    clipped = ldp.privatize(Y, epsilon=2.0, bounds=BOUNDS, mechanism=inside)
+    with pytest.raises(ldp.NotUnbiasedError, match="clipped"):
+        ldp.private_risk(MODELS["good"], X, clipped)
+    bins = ldp.privatize(Y, epsilon=2.0, bounds=BOUNDS, mechanism="rr-on-bins")
+    with pytest.raises(ldp.NotUnbiasedError):
+        ldp.private_risk(MODELS["good"], X, bins)
+
+
+def test_two_points_do_not_tell_labels_at_the_middle_from_labels_at_both_ends():
+    assert _spread(ldp.TwoPoint(bounds=(0, 1), epsilon=1.0), 0.0, 1.0) is None
+    a, b, c = _spread(ldp.RPWithPrior(interval=(2, 6), zeta=1.0, epsilon=1.0), 2.0, 6.0)
+    points = np.array([2.0, 3.3, 6.0])
+    exact = ldp.RPWithPrior(interval=(2, 6), zeta=1.0, epsilon=1.0).unbiased_variance(points)
+    assert np.allclose(a + b * points + c * points**2, exact, rtol=1e-6)
+
+
+def test_rows_that_trained_a_model_are_left_out_by_naming_the_others():
+    release = ldp.privatize(Y, epsilon=2.0, bounds=BOUNDS, mechanism="rp", epsilon_prior=0)
+    held = np.arange(ROWS) >= 5_000
+    found = ldp.private_risk(MODELS["good"], X[held], release, rows=held)
+    assert found.rows == 15_000
+    assert abs(found.mse - truth(MODELS["good"], held)) < 6 * found.standard_error
+    for bad in ([], [0, 0], [-1], [ROWS], ["a"], np.ones(3, dtype=bool)):
+        with pytest.raises(ldp.ParameterError, match="rows"):
+            ldp.private_risk(MODELS["good"], X[:3], release, rows=bad)
+    with pytest.raises(ldp.ParameterError, match="predicts"):
+        ldp.private_risk(MODELS["good"], X[:3], release)
+    with pytest.raises(ldp.ParameterError, match="privatize"):
+        ldp.private_risk(MODELS["good"], X, release.labels)
+
+
+@pytest.mark.parametrize(("own", "epsilon"), [(None, 1.0), (Ridge(), 4.0)])
+def test_a_regressor_is_judged_on_its_own_release_by_rows_held_out_of_the_last_round(own, epsilon):
+    model = ldp.LabelReleaseRegressor(own, epsilon=epsilon, bounds=BOUNDS, random_state=seeded(1))
+    model.fit(X[:4000], Y[:4000])
+    found = ldp.private_risk(model, X[:4000], model.release_)
+    assert found.rows == 2000, "half of the rows are in the last round"
+    error = truth(model, slice(4000, None))
+    assert abs(found.mse - error) < 5 * found.standard_error + found.hidden + 0.1 * error
+    assert model.ledger_.total == ldp.Budget(epsilon), "judging cost nothing"
+
+
+def test_another_model_is_judged_on_a_regressors_release():
+    first = ldp.LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, random_state=seeded(1))
+    release = first.fit(X, Y).release_
+    for model in MODELS.values():
+        found = ldp.private_risk(model, X, release)
+        assert abs(found.mse - truth(model)) < 6 * found.standard_error + found.hidden
+
+
+def test_a_score_is_the_error_on_fresh_labels_for_its_price():
+    ledger = ldp.Ledger(limit=ldp.Budget(1.0))
+    found = ldp.private_score(MODELS["good"], X, Y, epsilon=0.5, bounds=BOUNDS, ledger=ledger)
+    assert abs(found.mse - truth(MODELS["good"])) < 5 * found.standard_error
+    assert found.cost == ledger.total == ldp.Budget(0.5)
+    assert "DiscreteLaplace" in ledger.charges[0].mechanism
+    assert (
+        ldp.private_score(MODELS["good"], X, Y, epsilon=0.25, bounds=BOUNDS, rows_per_person=2).cost.epsilon == 0.5
+    )
+    with pytest.raises(ldp.BudgetError):
+        ldp.private_score(MODELS["good"], X, Y, epsilon=0.6, bounds=BOUNDS, ledger=ledger)
+
+
+def test_the_worst_change_of_a_label_moves_a_score_by_no_more_than_the_noise_is_made_for(monkeypatch):
+    seen = []
+
+    class Silent:
+        @classmethod
+        def calibrated(cls, *, sensitivity, epsilon):
+            seen.append(sensitivity)
+            return cls()
+
+        def sample(self, size, source):
+            return np.zeros(size, dtype=np.int64)
+
+        def variance(self):
+            return 0.0
+
+    monkeypatch.setattr(risk_module, "DiscreteLaplace", Silent)
+    far = DummyRegressor(strategy="constant", constant=0.5).fit(X, Y)
+    low = np.full(20, 0.5)
+    worst = 0.0
+    for value in (5.0, 1e308, -1e308, 0.0):
+        other = low.copy()
+        other[3] = value
+        scores = [
+            ldp.private_score(far, X[:20], labels, epsilon=1.0, bounds=BOUNDS).mse for labels in (low, other)
+        ]
+        worst = max(worst, abs(scores[1] - scores[0]) * 20 / 4.5**2 * GRID)
+    assert seen[0] == GRID
+    assert 0.99 * GRID < worst <= GRID * (1 + 1e-9)
+
+
+def test_bad_input_to_a_score_costs_nothing():
+    ledger = ldp.Ledger()
+    good = MODELS["good"]
+    for labels, error in (
+        (np.where(np.arange(ROWS) == 3, np.nan, Y), ldp.LabelError),
+        (Y[:10], ldp.ParameterError),
+        (Y[:, None], ldp.LabelError),
+    ):
+        with pytest.raises(error):
+            ldp.private_score(good, X, labels, epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    with pytest.raises(ldp.ParameterError):
+        ldp.private_score(good, X, Y, epsilon=0.0, bounds=BOUNDS, ledger=ledger)
+    with pytest.raises(ldp.ParameterError):
+        ldp.private_score(good, X, Y, epsilon=1.0, bounds=BOUNDS, ledger=3.0)
+    assert not ledger.charges
+
+
+def test_concentrated_privacy_is_bounded_from_above_by_fractions():
+    from labeldp.channels.concentrated import delta_upper, rho_for
+
+    for epsilon in (Fraction(1, 20), Fraction(1), Fraction(8)):
+        for delta in (Fraction(1, 10**4), Fraction(1, 10**9)):
+            rho = rho_for(epsilon, delta)
+            sigma = float(1 / (2 * rho)) ** 0.5
+            from scipy.stats import norm
+
+            exact = norm.cdf(0.5 / sigma - float(epsilon) * sigma) - np.exp(float(epsilon)) * norm.cdf(
+                -0.5 / sigma - float(epsilon) * sigma
+            )
+            assert exact <= float(delta), "the continuous Gaussian keeps it, so the bound is one"
+            assert exact > 0.001 * float(delta), "and it is not absurdly loose"
+    assert delta_upper(Fraction(1, 100), Fraction(1), Fraction(50)) < delta_upper(
+        Fraction(1, 50), Fraction(1), Fraction(50)
+    )
+    with pytest.raises(ldp.ParameterError):
+        rho_for(Fraction(1), Fraction(0))
+    with pytest.raises(ldp.ParameterError):
+        delta_upper(Fraction(1), Fraction(1), Fraction(1))
