@@ -67,6 +67,8 @@ def test_a_folder_with_other_settings_is_refused(tmp_path):
     run(tiny(trials=1), folder)
     with pytest.raises(ldp.ParameterError, match="trials was 1, is 2"):
         run(tiny(trials=2), folder)
+    with pytest.raises(ldp.ParameterError, match=r"\(protocol.activation was relu, is elu\)"):
+        run(tiny(trials=1, protocol=quick(activation="elu")), folder)
     with pytest.raises(ldp.ParameterError, match="data was"):
         run(tiny(trials=1, data=small(91)), folder)
     (tmp_path / "photos").mkdir()

@@ -113,7 +113,7 @@ def _from_the_paper(axis: Any, columns: list[Column], summary: Summary, dataset:
     hollow = {"color": "black", "linestyle": "none", "markerfacecolor": "white", "marker": "o", "alpha": 0.7}
     if any(c.published for c in columns):
         return axis.plot([], [], **hollow, markersize=5, label="hollow: printed in the paper")
-    label = "the best that the paper prints"
+    label = "the best that the paper prints, private or not"
     return axis.plot(*zip(*best, strict=True), **hollow, markersize=5, label=label)
 
 

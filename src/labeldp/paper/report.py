@@ -17,6 +17,9 @@ from labeldp.paper.summary import Summary
 __all__ = ["as_markdown", "as_rich", "notes"]
 
 
+_NAMES = {"relu": "ReLU", "elu": "ELU", "adam": "Adam", "rmsprop": "RMSProp"}
+
+
 def groups(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:
     """Return the columns as three tables: the paper's, the library's, and what is not private."""
     private = [c for c in columns if c.private]
@@ -30,6 +33,11 @@ def groups(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:
 
 def _budget(epsilon: float) -> str:
     return "+∞" if math.isinf(epsilon) else f"{epsilon:g}"
+
+
+def _marked(published_column: str) -> str:
+    """Return the name of a column of the paper, marked where its published code keeps no ε."""
+    return f"{published_column}, {NOT_PRIVATE}" if published_column in ("Ours", "Staircase") else published_column
 
 
 def _paper(dataset: str, column: Column, epsilon: float) -> str:
@@ -65,7 +73,7 @@ def as_markdown(table: Table, summary: Summary) -> str:
                 cells.append(f"{own}<br>({paper})" if paper else own)
             if title == "With this library":
                 best = published.best(dataset, epsilon)
-                cells.append(f"{best[1].text}<br>{best[0]}" if best else "")
+                cells.append(f"{best[1].text}<br>{_marked(best[0])}" if best else "")
             lines.append(f"| {_budget(epsilon)} | {' | '.join(cells)} |")
         lines.append("")
     lines += ["## Why they differ", ""]
@@ -95,10 +103,12 @@ def notes(table: Table, summary: Summary) -> list[str]:
         "paper's figure is in brackets. Bold: private, and within one standard deviation of the best private "
         "column. (The paper prints in bold what overlaps with the best, so that a large spread helps.)",
         f"Protocol of the paper's {p.source}: layers {'-'.join(map(str, (*p.hidden, 1)))}, "
-        f"{p.activation.upper()}, {p.optimiser}, rate {p.learning_rate:g} ({p.schedule}), weight decay "
+        f"{_NAMES[p.activation]}, {_NAMES[p.optimiser]}, rate {p.learning_rate:g} ({p.schedule}), weight decay "
         f"{p.weight_decay:g}, {p.epochs} epochs, batches of {p.batch}.",
         "Every ε includes all that is spent, the prior too. Bounds are public: "
         f"{table.data.bounds}, never read off the data. No test label chose anything.",
+        "The paper's Ours and Staircase are marked NOT PRIVATE where they stand for its best: as published, they "
+        "keep no ε.",
         "Noise comes from seeds, so that the table can be made again: an experiment, and no release.",
         *p.notes,
         *table.data.notes,

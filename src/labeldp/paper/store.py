@@ -138,7 +138,17 @@ def _plain(value: Any) -> Any:
 
 
 def _refuse_other(old: dict[str, Any], new: dict[str, Any], folder: Path) -> None:
-    differ = sorted(key for key in {*old, *new} if old.get(key) != new.get(key))
+    before, now = _flat(old), _flat(new)
+    differ = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
     if differ:
-        told = "; ".join(f"{key} was {old.get(key)}, is {new.get(key)}" for key in differ)
+        told = "; ".join(f"{key} was {before.get(key)}, is {now.get(key)}" for key in differ)
         raise ParameterError(f"{folder} was begun with other settings ({told}): give a new folder with --out")
+
+
+def _flat(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return nested settings under names such as ``protocol.epochs``."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        inner = _flat(value) if isinstance(value, dict) else None
+        found.update({key: value} if inner is None else {f"{key}.{name}": part for name, part in inner.items()})
+    return found
