@@ -204,6 +204,17 @@ def test_error_and_runtime_write_their_tables(tmp_path, monkeypatch):
         assert (tmp_path / f"{command}.md").exists()
 
 
+@pytest.mark.usefixtures("made_housing")
+def test_a_table_is_kept_even_where_it_cannot_be_drawn(monkeypatch, tmp_path):
+    monkeypatch.delitem(sys.modules, "labeldp.paper.plot", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    command = ["paper", "housing", "--trials", "1", "--budgets", "1", "--columns", "constant", "--workers", "1"]
+    shown = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "x")])
+    assert shown.exit_code == 0, shown.output
+    assert "No plot: matplotlib is missing" in shown.output
+    assert (tmp_path / "x" / "table.md").exists()
+
+
 def test_a_missing_extra_is_named(monkeypatch, tmp_path):
     for name in [n for n in sys.modules if n.startswith("labeldp.paper")]:
         monkeypatch.delitem(sys.modules, name)

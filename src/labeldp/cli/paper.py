@@ -170,7 +170,6 @@ def _table(name: str, given: dict[str, Any]) -> None:
 
 def make(table: Any, out: Path, console: Console) -> None:
     """Run a table with a progress bar, keep it in a folder, and show it."""
-    from labeldp.paper.plot import draw, image  # noqa: PLC0415
     from labeldp.paper.report import as_markdown, as_rich  # noqa: PLC0415
     from labeldp.paper.run import run  # noqa: PLC0415
     from labeldp.paper.store import write_whole  # noqa: PLC0415
@@ -190,11 +189,24 @@ def make(table: Any, out: Path, console: Console) -> None:
     summary = Summary(results, table.columns)
     store.finish(results)
     write_whole(out / "table.md", as_markdown(table, summary).encode())
+    console.print(as_rich(table, summary))
+    kept = ["results.csv", "table.md (with all notes)", *_plots(table, summary, out, console)]
+    console.print(f"Kept in {out}: {', '.join(kept)}.")
+
+
+def _plots(table: Any, summary: Any, out: Path, console: Console) -> list[str]:
+    """Draw the table; return the files' names. What took long is kept already, so a missing plot is no error."""
+    from labeldp.paper.store import write_whole  # noqa: PLC0415
+
+    try:
+        from labeldp.paper.plot import draw, image  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        console.print(f"No plot: {error.name} is missing. With it installed, the same command draws one at once.")
+        return []
     figure = draw(table, summary)
     for kind in ("png", "svg"):
         write_whole(out / f"plot.{kind}", image(figure, kind))
-    console.print(as_rich(table, summary))
-    console.print(f"Kept in {out}: results.csv, table.md (with all notes), plot.png and plot.svg.")
+    return ["plot.png", "plot.svg"]
 
 
 @contextmanager
