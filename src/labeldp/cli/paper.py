@@ -56,7 +56,7 @@ Columns = Annotated[
     str | None,
     typer.Option(
         help="Columns, such as laplace,rp-debiased. All of laplace, gaussian, staircase, rr-on-bins, unbiased, "
-        "rp-letter, rp, rp-debiased, labels-regressor, model-regressor, constant by default."
+        "rp-letter, rp, rp-debiased, labels-regressor, model-regressor, constant by default; Criteo: no regressors."
     ),
 ]
 Follow = Annotated[Source, typer.Option("--protocol", help="Follow the paper's text, or its published code.")]
@@ -68,7 +68,10 @@ Leaking = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(help="Folder for results; a run that was stopped continues there.", show_default=False),
+    typer.Option(
+        help="Folder for results, where a stopped run continues; by default labeldp-paper/NAME.",
+        show_default=False,
+    ),
 ]
 Epochs = Annotated[int | None, typer.Option(min=1, help="For a quick look: fewer epochs than the paper's 50.")]
 Scaled = Annotated[Scale, typer.Option("--scale", help="Standardise features; auto does as the paper does.")]
@@ -76,7 +79,7 @@ AtOnce = Annotated[
     int | None, typer.Option(min=1, help="Networks that train together; by default what memory or cache allow.")
 ]
 Memory = Annotated[float | None, typer.Option(min=0.01, help="Device memory for networks, in GiB.")]
-Workers = Annotated[int, typer.Option(min=0, help="Processes for the regressors; 0 for one a core.")]
+Workers = Annotated[int, typer.Option(min=0, help="Processes for labels and regressors; 0 for one a core.")]
 Rows = Annotated[int | None, typer.Option(min=10, help="Use only this many rows, drawn at random.")]
 Twin = Annotated[
     int | None, typer.Option(min=1000, help="Make a log like Criteo's with this many lines, and use that.")
