@@ -55,8 +55,8 @@ Budgets = Annotated[
 Columns = Annotated[
     str | None,
     typer.Option(
-        help="Columns, such as laplace,rp-debiased. All of laplace, gaussian, staircase, rr-on-bins, unbiased, "
-        "rp-letter, rp, rp-debiased, labels-regressor, model-regressor, constant by default; Criteo: no regressors."
+        help="Columns, such as laplace,rp-debiased. By default all of laplace, gaussian, staircase, rr-on-bins, "
+        "unbiased, rp-letter, rp, rp-debiased, labels-regressor, model-regressor, constant; Criteo: no regressors."
     ),
 ]
 Follow = Annotated[Source, typer.Option("--protocol", help="Follow the paper's text, or its published code.")]
