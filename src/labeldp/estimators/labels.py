@@ -10,15 +10,15 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta, rankdata
+from scipy.stats import beta
 
 from labeldp._checks import EPSILON_RANGE, float_below
 from labeldp.channels.noise import DiscreteLaplace
 from labeldp.errors import ParameterError
 from labeldp.estimators.bayes import explained_risk
-from labeldp.estimators.learner import Blend, Knowledge, PrivateRows, fit_blend
+from labeldp.estimators.learner import Knowledge, PrivateRows, fit_blend
 from labeldp.estimators.progress import Step, quiet
-from labeldp.estimators.rounds import Situation, UnitDesign, best_unit_mechanism, design_interval
+from labeldp.estimators.rounds import Interval, Situation, UnitDesign, best_unit_mechanism, design_interval
 from labeldp.estimators.table import FeatureTable
 from labeldp.ledger import Budget
 from labeldp.mechanisms import Mechanism
@@ -42,8 +42,6 @@ class LabelBudget:
     mean: Fraction
     prior: Fraction
     labels: Fraction
-    residuals: Fraction
-    """The part of ``labels`` that rows of a later round spend on the shape of their residuals."""
 
     @classmethod
     def plan(cls, epsilon: Fraction, rows: int, spectrum: Array, trust: str) -> LabelBudget:
@@ -53,7 +51,7 @@ class LabelBudget:
         worth a twentieth where it is not all noise.
         """
         if trust == "local":
-            return cls(Fraction(0), Fraction(0), epsilon, Fraction(0))
+            return cls(Fraction(0), Fraction(0), epsilon)
         total = float(epsilon)
         prior = total / 20 if total / 20 * rows >= 100 else 0.0
         best = (math.inf, 0.0)
@@ -67,7 +65,7 @@ class LabelBudget:
         if best[1] == 0:
             raise ParameterError(f"epsilon={total} is too small to be split; give at least 0.002")
         mean, before = Fraction(f"{best[1] * total:.4g}"), Fraction(f"{prior:.4g}")
-        return cls(mean, before, epsilon - mean - before, Fraction(f"{0.04 * total:.4g}"))
+        return cls(mean, before, epsilon - mean - before)
 
     def parts(self) -> dict[str, Budget]:
         """Return what is paid for."""
@@ -97,13 +95,6 @@ def count_between(values: Array, edges: Array) -> NDArray[np.int64]:
     return np.array([here - there for here, there in pairwise(above)], dtype=np.int64)
 
 
-def _noisy_counts(values: Array, edges: Array, epsilon: Fraction, source: WordSource) -> Array:
-    """Return private counts of values in bins: one label moves two counts by one."""
-    counts = count_between(values, edges)
-    noise = DiscreteLaplace.calibrated(sensitivity=2, epsilon=epsilon)
-    return (counts + noise.sample(counts.size, source)).astype(np.float64)
-
-
 def first_knowledge(
     labels: Array, bounds: tuple[float, float], budget: LabelBudget, source: WordSource
 ) -> tuple[Knowledge, Array, Array]:
@@ -119,7 +110,8 @@ def first_knowledge(
     mean, mean_variance = private_mean(labels, bounds, budget.mean, source)
     if labels.size * float(budget.prior) >= 800:
         places = (np.clip(labels, low, high) - low) / width
-        noisy = _noisy_counts(places, edges, budget.prior, source)
+        noise = DiscreteLaplace.calibrated(sensitivity=2, epsilon=budget.prior)  # a label moves two counts by one
+        noisy = (count_between(places, edges) + noise.sample(_CELLS, source)).astype(np.float64)
         if labels.size * float(budget.prior) < 8000:
             noisy = np.convolve(np.pad(noisy, 1, mode="edge"), [0.25, 0.5, 0.25], mode="valid")
         masses = np.maximum(noisy, 0.0) + 1e-12
@@ -173,116 +165,47 @@ def draw_labels(
     clipped = known.clip(labels)
     order = np.random.default_rng(0).permutation(labels.size)  # public: which row in which round
     cuts = np.rint(np.cumsum([0.0, *fractions]) / sum(fractions) * labels.size).astype(np.int64)
+    epsilon = float_below(budget.labels)
     drawn: list[Drawn] = []
     for number in range(len(fractions)):
         rows = np.sort(order[cuts[number] : cuts[number + 1]])
         if not rows.size:
             continue
         step(f"round {number + 1} of {len(fractions)}")
-        if not drawn:
-            now = Situation(spectrum, known.variance / 2, known.variance / 2, labels.size, float(budget.labels))
-            centre = np.zeros(rows.size)
-            drawn.append(
-                _draw(
-                    rows,
-                    clipped[rows],
-                    centre,
-                    values,
-                    masses,
-                    now,
-                    budget.labels,
-                    known,
-                    number,
-                    source,
-                    unit_design,
-                )
-            )
-        else:
+        centre, rest = np.zeros(rows.size), known.variance / 2
+        if drawn:
             blend = fit_blend(table, [d.private for d in drawn], known, spectrum, draft=True)
-            drawn += _later_round(
-                table, rows, clipped[rows], blend, budget, labels.size, number, spectrum, source, unit_design
-            )
+            centre, rest = blend.predict(table, rows), blend.rest
+            values, masses = _usual_residuals(blend.error, known.high - known.low)
+        now = Situation(spectrum, known.variance / 2, rest, labels.size, epsilon)
+        interval = design_interval(values, masses, now)
+        mechanism = unit_design(interval.unit_prior, epsilon)
+        drawn.append(_draw(rows, clipped[rows], centre, interval, mechanism, known, number, source))
     return drawn, known
 
 
-def _later_round(
-    table: FeatureTable,
-    rows: NDArray[np.int64],
-    labels: Array,
-    blend: Blend,
-    budget: LabelBudget,
-    total: int,
-    number: int,
-    spectrum: Array,
-    source: WordSource,
-    unit_design: UnitDesign,
-) -> list[Drawn]:
-    """Release rows around what earlier rows predict, in parts of similar prediction."""
-    known = blend.knowledge
-    guess = blend.predict(table, rows)
-    counted = rows.size * float(budget.residuals) >= 1000
-    parts = 1
-    while counted and parts < 8 and rows.size * float(budget.residuals) / (2 * parts) >= 500:
-        parts *= 2
-    part = ((rankdata(guess, "ordinal") - 1) * parts // rows.size).astype(np.int64)
-    reach = min(known.high - known.low, 6 * math.sqrt(blend.error))
+def _usual_residuals(variance: float, width: float) -> tuple[Array, Array]:
+    """Return values and masses of a distribution between a bell and a double exponential."""
+    reach = min(width, 6 * math.sqrt(variance))
     edges = reach * np.sinh(3 * np.linspace(-1, 1, _RESIDUAL_CELLS + 1)) / math.sinh(3)
     values = (edges[1:] + edges[:-1]) / 2
-    usual = _usual_residuals(values, blend.error) * np.diff(edges)
-    usual /= usual.sum()
-    epsilon = budget.labels - budget.residuals if counted else budget.labels
-    now = Situation(spectrum, known.variance / 2, blend.rest, total, float(epsilon))
-    drawn = []
-    for k in range(parts):
-        chosen = np.flatnonzero(part == k)
-        masses = usual
-        if counted:
-            gaps = np.clip(labels[chosen] - guess[chosen], -0.9999 * reach, 0.9999 * reach)
-            noisy = _noisy_counts(gaps, edges, budget.residuals, source)
-            seen = np.where(noisy > 5 / float(budget.residuals), noisy, 0.0)
-            if seen.sum() > 0.2 * chosen.size:
-                masses = 0.85 * seen / seen.sum() + 0.15 * usual
-        drawn.append(
-            _draw(
-                rows[chosen],
-                labels[chosen],
-                guess[chosen],
-                values,
-                masses,
-                now,
-                epsilon,
-                known,
-                number,
-                source,
-                unit_design,
-            )
-        )
-    return drawn
-
-
-def _usual_residuals(values: Array, variance: float) -> Array:
-    """Return a density between a bell and a double exponential."""
-    bell = np.exp(-0.5 * values**2 / variance) / math.sqrt(2 * math.pi * variance)
     rate = math.sqrt(2 / variance)
-    return np.asarray(0.5 * bell + 0.25 * rate * np.exp(-np.abs(values) * rate))
+    bell = np.exp(-0.5 * values**2 / variance) / math.sqrt(2 * math.pi * variance)
+    masses = (0.5 * bell + 0.25 * rate * np.exp(-np.abs(values) * rate)) * np.diff(edges)
+    return values, masses / masses.sum()
 
 
 def _draw(
     rows: NDArray[np.int64],
     labels: Array,
     centre: Array,
-    values: Array,
-    masses: Array,
-    now: Situation,
-    epsilon: Fraction,
+    interval: Interval,
+    mechanism: Mechanism,
     known: Knowledge,
     number: int,
     source: WordSource,
-    unit_design: UnitDesign,
 ) -> Drawn:
     """Randomise labels over an interval around each centre, inside the bounds."""
-    interval = design_interval(values, masses, now)
-    mechanism = unit_design(interval.unit_prior, float_below(epsilon))
     low = np.maximum(known.low, centre + interval.low)
     high = np.minimum(known.high, centre + interval.high)
     high = np.maximum(high, low + 1e-6 * (known.high - known.low))
