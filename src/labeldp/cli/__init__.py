@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from labeldp import __version__
+from labeldp.cli import paper
 from labeldp.cli.demo import demo
 
 __all__ = ["app"]
@@ -35,3 +36,4 @@ def main(
 
 
 app.command()(demo)
+app.add_typer(paper.app, name="paper")
