@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from labeldp.cli.demo_models import price_of_privacy, save_plot, show_prices
 from labeldp.datasets import Survey, make_survey
 from labeldp.ledger import Ledger
 from labeldp.release import Release, privatize
@@ -27,10 +29,11 @@ CHOICES = {
 
 def demo(
     rows: Annotated[int, typer.Option(min=1000, help="Households in the made survey.")] = 20_000,
+    plot: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("labeldp-demo.png"),
 ) -> None:
-    """Randomise the incomes of a made survey; show what it costs and what it protects.
+    """Randomise the incomes of a made survey, train private models, and show what that costs and protects.
 
-    Example:  labeldp demo --rows 50000
+    Example:  labeldp demo --rows 50000 --plot price.png
     """
     console = Console()
     survey = make_survey(rows)
@@ -61,6 +64,12 @@ def demo(
         '"auto", what [bold]privatize[/bold] does by default, spends a little of ε on where incomes are, and '
         "then clips and chooses the mechanism for the mean's sake.\n"
     )
+    price = price_of_privacy(survey, console)
+    show_prices(price, console)
+    if save_plot(price, plot):
+        console.print(f"The picture is in [bold]{plot}[/bold].")
+    else:
+        console.print("For a picture too:  pip install 'labeldp[plots]'", markup=False)
 
 
 def _add_row(table: Table, survey: Survey, epsilon: float, name: str) -> None:
