@@ -7,12 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
-from labeldp.channels.noise import DiscreteLaplace
 from labeldp.estimators.bayes import EXPLAINED, Choices, Observations, Posterior, fit_linear, unknown_variance
 from labeldp.estimators.designs import Noise, PublicGeometry, choose_design
-from labeldp.estimators.labels import count_between
 from labeldp.estimators.progress import Step, quiet
 from labeldp.estimators.table import FeatureTable
 from labeldp.ledger import Budget
@@ -22,10 +19,7 @@ __all__ = ["SumBudget", "fit_sums"]
 
 Array = NDArray[np.float64]
 
-_LEVELS = np.array([0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5])
-"""Clip levels to choose from, in label ranges."""
-
-LONE = 100.0
+LONE = 60.0
 """Below this many rows · ε there is one stage: a rough model would be too rough to measure residuals from."""
 
 _FIRST = np.array([0.35, 0.3, 0.2, 0.15]) * np.mean(EXPLAINED)
@@ -34,18 +28,17 @@ _FIRST = np.array([0.35, 0.3, 0.2, 0.15]) * np.mean(EXPLAINED)
 
 @dataclass(frozen=True, slots=True)
 class SumBudget:
-    """How ε is split: a rough model, the size of its residuals, and the sums of those.
+    """How ε is split: a rough model, and sums of its residuals.
 
     Attributes
     ----------
-    rough, clip, fine : Fraction
+    rough, fine : Fraction
         Parts of ε. With one stage only, all is in ``fine``.
     rough_delta, fine_delta : Fraction
         Parts of δ.
     """
 
     rough: Fraction
-    clip: Fraction
     fine: Fraction
     rough_delta: Fraction = Fraction(0)
     fine_delta: Fraction = Fraction(0)
@@ -54,23 +47,19 @@ class SumBudget:
     def plan(cls, epsilon: Fraction, rows: int, delta: Fraction = Fraction(0)) -> SumBudget:
         """Return the split, by ε, δ and the number of rows alone.
 
-        The rough model gets a fifth, and more where a fifth would be worth less than 50 rows without noise. Counts
-        of residuals get a twentieth, 500 rows' worth at most, and nothing where they would drown in noise.
+        The rough model gets a fifth, and more where a fifth would be worth less than 50 rows without noise.
         """
         total = float(epsilon)
         if rows * total < LONE:
-            return cls(Fraction(0), Fraction(0), epsilon, fine_delta=delta)
+            return cls(Fraction(0), epsilon, fine_delta=delta)
         share = min(0.35, max(0.2, 50 / (rows * total)))
         rough = Fraction(f"{min(share * total, 0.4):.4g}")
-        counts = min(0.05 * total, 500 / rows)
-        clip = Fraction(f"{counts:.4g}") if counts * rows >= 20 else Fraction(0)
-        return cls(rough, clip, epsilon - rough - clip, delta / 2, delta / 2)
+        return cls(rough, epsilon - rough, delta / 2, delta / 2)
 
     def parts(self) -> dict[str, Budget]:
         """Return what is paid for, in the order in which it is released."""
         named = {
             "rough sums": Budget(self.rough, self.rough_delta),
-            "clip level": Budget(self.clip),
             "sums": Budget(self.fine, self.fine_delta),
         }
         return {what: budget for what, budget in named.items() if budget.exact_epsilon}
@@ -125,8 +114,7 @@ def fit_sums(
     guess = np.clip(table.predict(rough, everyone), low, high)
 
     step("sums of residuals")
-    counting = DiscreteLaplace.calibrated(sensitivity=2, epsilon=budget.clip) if budget.clip else None
-    reach = _clip_level(clipped - guess, width, float(budget.fine), counting, source)
+    reach = _reach(float(budget.fine)) * width
     design = choose_design(
         table,
         geometry,
@@ -143,8 +131,7 @@ def fit_sums(
     averages += design.average(guess - middle - reach)
     step("model")
     model = learn([first, design.observations(averages, design.variance(last, 2 * reach))])
-    used = {"rough sums": noise, "clip level": counting, "sums": last}
-    return model, {what: each for what, each in used.items() if each is not None}
+    return model, {"rough sums": noise, "sums": last}
 
 
 def _updated_prior(likely: Choices, choices: Choices, block: NDArray[np.int64], width: float) -> Array:
@@ -155,24 +142,10 @@ def _updated_prior(likely: Choices, choices: Choices, block: NDArray[np.int64], 
     return np.append(strength[block], width**2 / 12)
 
 
-def _clip_level(
-    gaps: Array, width: float, epsilon: float, noise: DiscreteLaplace | None, source: WordSource
-) -> float:
-    """Return a level that few residuals exceed, by private counts of their sizes.
+def _reach(epsilon: float) -> float:
+    """Return how far residuals count, in label ranges; the more noise, the more of them may be clipped.
 
-    The counts are shrunk towards those of a bell of usual width, as far as they are noise. The more noise sums of
-    residuals will carry, at this ε, the more residuals may be clipped.
+    For residuals in a bell of a usual width, 0.14, that clips 15, 7 or 3 % of them. Private counts of residuals
+    found no better level for their price (`benchmarks/ablation.md`).
     """
-    usual = 2 * norm.sf(_LEVELS / 0.14)
-    tail = usual
-    if noise is not None:
-        edges = np.concatenate([[0.0], _LEVELS * width, [np.inf]])
-        counts = count_between(np.abs(gaps), edges)
-        noisy = counts + noise.sample(counts.size, source)
-        above = np.cumsum(noisy[::-1])[::-1][1:] / gaps.size
-        uncertain = noise.variance() / gaps.size**2 * np.arange(_LEVELS.size, 0, -1)
-        spread = 0.09 * np.maximum(usual * (1 - usual), 1e-4)
-        tail = (above * spread + usual * uncertain) / (spread + uncertain)
-    allowed = 0.25 if epsilon < 1 else 0.1 if epsilon < 3 else 0.04
-    fits = np.flatnonzero(tail <= allowed)
-    return float(width * (_LEVELS[fits[0]] if fits.size else 0.5))
+    return 0.2 if epsilon < 1 else 0.25 if epsilon < 3 else 0.3
