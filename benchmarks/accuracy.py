@@ -121,13 +121,19 @@ def table(results: Iterable[Result], splits: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(splits: int = 10, data: str = "crime,housing", workers: int = 0) -> None:
+def main(
+    splits: int = 10,
+    data: str = "crime,housing",
+    workers: int = 0,
+    regressors: str = "labels,model",
+    budgets: str = ",".join(map(str, BUDGETS)),
+) -> None:
     """Measure and write benchmarks/accuracy.md."""
     jobs = [
         (name, regressor, epsilon, split)
         for name in data.split(",")
-        for regressor in REGRESSORS
-        for epsilon in reversed(BUDGETS)
+        for regressor in regressors.split(",")
+        for epsilon in sorted(map(float, budgets.split(",")), reverse=True)
         for split in range(splits)
     ]
     with ProcessPoolExecutor(workers or os.cpu_count()) as pool:
