@@ -31,10 +31,8 @@ from labeldp.estimators import (
     labels,
     learner,
     model_regressor,
-    rounds,
     sums,
 )
-from labeldp.mechanisms import TwoPoint
 
 BUDGETS = (0.1, 1.0, 4.0)
 
@@ -71,26 +69,9 @@ def _one_mix() -> None:
     bayes.MIXES = (bayes.MIXES[5],) * len(bayes.MIXES)
 
 
-def _no_residual_counts() -> None:
-    plan = labels.LabelBudget.plan.__func__
-    labels.LabelBudget.plan = classmethod(lambda cls, *a: replace(plan(cls, *a), residuals=labels.Fraction(0)))
-
-
 def _no_slope() -> None:
     whole = labels.design_interval
     labels.design_interval = lambda *a: replace(whole(*a), shift=0.0, slope=1.0)
-
-
-def _no_table() -> None:
-    """Choose between the window and two points only, without the programme's table."""
-    unbiased = rounds.Unbiased
-
-    class Gone(unbiased):  # type: ignore[misc, valid-type]
-        @staticmethod
-        def design(prior: Any, epsilon: float, size: int = 0) -> TwoPoint:
-            return TwoPoint(bounds=(0.0, 1.0), epsilon=epsilon)
-
-    rounds.Unbiased = Gone
 
 
 def _no_directions() -> None:
@@ -121,9 +102,7 @@ PARTS: dict[str, dict[str, Callable[[], None]]] = {
         "pairs": _without_block(2),
         "Fourier features": _without_block(3),
         "average over mixes": _one_mix,
-        "counts of residuals": _no_residual_counts,
         "line after clipping": _no_slope,
-        "table mechanism": _no_table,
         "rounds": _nothing,
     },
     "model": {
