@@ -20,6 +20,6 @@ def test_without_matplotlib_the_demo_says_what_to_install(tmp_path, monkeypatch)
     from labeldp.cli.demo_models import BUDGETS, REGRESSORS, Price, save_plot
 
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    price = Price(2.0, 1.0, {(name, e): 1.5 for name in REGRESSORS for e in BUDGETS}, "1")
+    price = Price(2.0, 1.0, {(name, e): 1.5 for name in REGRESSORS for e in BUDGETS}, "1", 5.2)
     assert not save_plot(price, tmp_path / "price.png")
     assert not list(tmp_path.iterdir())

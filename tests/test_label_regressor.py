@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import labeldp as ldp
 from helpers import seeded
 from labeldp.estimators import LabelReleaseRegressor, RowRelease
-from labeldp.estimators.labels import GRID, LabelBudget, count_between, private_mean
+from labeldp.estimators.labels import GRID, LabelBudget, count_between, first_knowledge, private_mean
 from labeldp.estimators.learner import PrivateRows, fit_blend
 
 RNG = np.random.default_rng(3)
@@ -64,13 +64,97 @@ def test_every_row_is_released_once_in_one_round_inside_the_bounds():
     assert widths[2] < widths[0], "later rounds look closer"
 
 
-def test_one_label_moves_the_sum_behind_the_mean_by_a_label_range_at_most():
-    low = np.zeros(50)
-    for other in (5.0, 1e308, -1e308, 2.5):
+class Silent:
+    """Stands in for a sampler: adds nothing."""
+
+    def sample(self, size, source):
+        return np.zeros(size, dtype=np.int64)
+
+    def variance(self, size=1):
+        return 0.0
+
+
+def test_the_worst_change_of_one_label_moves_mean_and_counts_by_what_their_noise_is_made_for(monkeypatch):
+    budget = LabelBudget(Fraction(1, 3), Fraction(1, 7), Fraction(1))
+    assert budget.mean_noise().epsilon(GRID) == Fraction(1, 3)
+    assert budget.prior_noise().epsilon(2) == Fraction(1, 7)
+    low, sums, counts = np.zeros(50), [], []
+    edges = np.linspace(0.0, 1.0, 65)
+    for other in (0.0, 5.0, 1e308, -1e308, 2.5):
         changed = low.copy()
         changed[7] = other
-        means = [private_mean(y, BOUNDS, Fraction(1), seeded(1))[0] for y in (low, changed)]
-        assert abs(means[1] - means[0]) <= (BOUNDS[1] - BOUNDS[0]) / 50 * (1 + 1 / GRID)
+        mean = private_mean(changed, BOUNDS, Silent(), None)[0]
+        sums.append(round(mean / (BOUNDS[1] - BOUNDS[0]) * 50 * GRID))
+        counts.append(count_between(np.clip(changed, 0, 5) / 5, edges))
+    assert max(sums) - min(sums) == GRID
+    assert max(np.abs(a - b).sum() for a in counts for b in counts) == 2
+
+
+def test_what_is_charged_for_is_made():
+    for rows, epsilon in ((1000, 0.5), (1600, 2.0), (16_512, 0.5), (16_512, 2.0)):
+        budget = LabelBudget.plan(Fraction(repr(epsilon)), rows, np.geomspace(0.3, 1e-3, 50), "curator")
+        known, _, _ = first_knowledge(np.full(rows, 2.0), BOUNDS, budget, seeded(1))
+        assert known.counted == bool(budget.prior) == ("prior" in budget.parts())
+
+
+def test_every_charge_names_its_mechanism():
+    ledger = LabelReleaseRegressor(epsilon=8.0, bounds=BOUNDS).fit(X, Y).ledger_
+    assert [charge.what for charge in ledger.charges] == ["labels", "mean", "prior"]
+    assert all(charge.mechanism for charge in ledger.charges)
+    assert ledger.charges[0].mechanism.count("sha256") == 3, "one for each round"
+
+
+def test_a_seeded_release_says_that_it_is_not_private(tmp_path):
+    model = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1, random_state=seeded(1)).fit(X, Y)
+    model.release_.save(tmp_path / "r.npz")
+    for release in (model.release_, RowRelease.load(tmp_path / "r.npz")):
+        assert "NOT PRIVATE" in release.summary()
+        assert "NOT PRIVATE" in release.to_card()
+    sound = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1).fit(X, Y).release_
+    assert "NOT PRIVATE" not in sound.summary() + sound.to_card()
+    assert "label differential privacy" in sound.to_card()
+
+
+def test_fits_of_one_estimator_add_up_and_are_warned_about():
+    model = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1)
+    y = Y[:400].copy()
+    model.fit(X[:400], y)
+    with pytest.warns(ldp.RepeatedReleaseWarning, match="released before"):
+        model.fit(X[:400], y)
+    assert model.ledger_.total == ldp.Budget(2.0)
+    assert sum(charge.budget.epsilon for charge in model.charges_) == 1.0
+    from sklearn.ensemble import BaggingRegressor
+
+    with pytest.warns(ldp.RepeatedReleaseWarning, match="ensemble"), pytest.warns(ldp.InsecureRandomnessWarning):
+        BaggingRegressor(clone(model), n_estimators=2).fit(X[:400], y)
+
+
+def test_a_model_fitted_with_a_ledger_in_memory_travels_without_it():
+    ledger = ldp.Ledger(limit=ldp.Budget(1.0))
+    model = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1, ledger=ledger)
+    with pytest.raises(TypeError, match="ledger in memory"):
+        pickle.dumps(model)  # before it is fitted it would mint budget elsewhere
+    there = pickle.loads(pickle.dumps(model.fit(X[:400], Y[:400])))
+    assert np.array_equal(there.predict(X[:5]), model.predict(X[:5]))
+    assert there.charges_ == model.charges_
+
+
+def test_what_predicts_is_what_was_fitted():
+    model = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1).fit(X[:400], Y[:400])
+    before = model.predict(X[:5])
+    assert np.array_equal(model.set_params(estimator=None).predict(X[:5]), before)
+
+
+def test_a_release_whose_labels_were_changed_is_refused(tmp_path):
+    release = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1).fit(X[:400], Y[:400]).release_
+    path = tmp_path / "release.npz"
+    release.save(path)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    for name in ("labels", "part", "scale"):
+        np.savez(path, **{**arrays, name: arrays[name] + 1})
+        with pytest.raises(ldp.CardError, match="other labels"):
+            RowRelease.load(path)
 
 
 def test_it_learns_what_the_budget_allows():
@@ -138,7 +222,9 @@ def test_a_fitted_model_pickles_without_labels():
     assert not any(Y[i : i + 4].tobytes() in data for i in range(0, 3000, 50))
 
 
-@pytest.mark.parametrize("bad", [{"trust": "me"}, {"rounds": 0}, {"rounds": "many"}, {"rounds": [1, -1]}])
+@pytest.mark.parametrize(
+    "bad", [{"trust": "me"}, {"rounds": 0}, {"rounds": "many"}, {"rounds": "3"}, {"rounds": [1, -1]}]
+)
 def test_bad_parameters_cost_nothing(bad):
     ledger = ldp.Ledger()
     with pytest.raises(ldp.ParameterError):

@@ -9,8 +9,9 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.estimators import risk as risk_module
-from labeldp.estimators.risk import GRID, _spread
+from labeldp.estimators import score as score_module
+from labeldp.estimators.risk import _spread
+from labeldp.estimators.score import GRID
 
 RNG = np.random.default_rng(8)
 ROWS = 20_000
@@ -100,7 +101,7 @@ def test_rows_that_trained_a_model_are_left_out_by_naming_the_others():
         ldp.private_risk(MODELS["good"], X, release.labels)
 
 
-@pytest.mark.parametrize(("own", "epsilon"), [(None, 1.0), (Ridge(), 4.0)])
+@pytest.mark.parametrize(("own", "epsilon"), [(None, 2.0), (Ridge(), 4.0)])
 def test_a_regressor_is_judged_on_its_own_release_by_rows_held_out_of_the_last_round(own, epsilon):
     model = ldp.LabelReleaseRegressor(own, epsilon=epsilon, bounds=BOUNDS, random_state=seeded(1))
     model.fit(X[:4000], Y[:4000])
@@ -109,6 +110,62 @@ def test_a_regressor_is_judged_on_its_own_release_by_rows_held_out_of_the_last_r
     error = truth(model, slice(4000, None))
     assert abs(found.mse - error) < 5 * found.standard_error + found.hidden + 0.1 * error
     assert model.ledger_.total == ldp.Budget(epsilon), "judging cost nothing"
+
+
+def test_labels_at_the_middle_and_at_both_ends_are_not_told_apart_so_nothing_is_claimed():
+    """Two-point rows without a counted prior: any figure would be invented."""
+    constant = DummyRegressor(strategy="constant", constant=2.5).fit(X, Y)
+    for rows, trust in ((3000, "local"), (1000, "curator")):
+        for labels in (np.full(rows, 2.5), np.where(np.arange(rows) % 2, 0.0, 5.0)):
+            model = ldp.LabelReleaseRegressor(
+                Ridge(), epsilon=0.5, bounds=BOUNDS, mechanism="two-point", rounds=1, trust=trust
+            ).fit(X[:rows], labels)
+            with pytest.raises(ldp.NotUnbiasedError, match="middle"):
+                ldp.private_risk(constant, X[:rows], model.release_)
+
+
+def test_with_a_counted_prior_two_point_rows_are_judged_whichever_rows_are_chosen():
+    first = ldp.LabelReleaseRegressor(
+        Ridge(), epsilon=1.0, bounds=BOUNDS, mechanism="two-point", random_state=seeded(3)
+    )
+    release = first.fit(X, Y).release_
+    width = release.high - release.low
+    for rows in (np.arange(ROWS), np.flatnonzero(width <= np.quantile(width, 0.5))):
+        for model in MODELS.values():
+            found = ldp.private_risk(model, X[rows], release, rows=rows)
+            assert found.how == "prior"
+            assert found.hidden > 0
+            slack = (
+                0.05 * Y.var() if rows.size == ROWS else 0.3 * Y.var()
+            )  # a part need not have all labels' spread
+            assert abs(found.mse - truth(model, rows)) < 6 * found.standard_error + found.hidden + slack
+
+
+def test_a_model_is_never_judged_by_the_labels_it_was_trained_on(tmp_path):
+    from sklearn.tree import DecisionTreeRegressor
+
+    model = ldp.LabelReleaseRegressor(
+        DecisionTreeRegressor(random_state=0), epsilon=2.0, bounds=BOUNDS, rounds=1, mechanism="rp"
+    ).fit(X[:2000], Y[:2000])
+    model.release_.save(tmp_path / "release.npz")
+    again = ldp.RowRelease.load(tmp_path / "release.npz")
+    for release in (model.release_, again):
+        found = ldp.private_risk(model, X[:2000], release)
+        assert abs(found.mse - truth(model, slice(2000, None))) < 5 * found.standard_error + found.hidden
+        with pytest.raises(ldp.ParameterError, match="very labels"):
+            ldp.private_risk(model, X[:2000], release, rows=np.arange(2000))
+        with pytest.raises(ldp.ParameterError, match="very labels"):
+            ldp.private_risk(model, X[:100], release)
+
+
+def test_gaussian_releases_are_unbiased_at_large_budgets_too():
+    for epsilon in (1.0, 4.0, 8.0):
+        release = ldp.privatize(
+            Y, epsilon=epsilon, bounds=BOUNDS, mechanism="gaussian", delta=1e-6, random_state=seeded(2)
+        )
+        found = ldp.private_risk(MODELS["good"], X, release)
+        assert found.how == "unbiased"
+        assert abs(found.mse - truth(MODELS["good"])) < 6 * found.standard_error
 
 
 def test_another_model_is_judged_on_a_regressors_release():
@@ -147,7 +204,7 @@ def test_the_worst_change_of_a_label_moves_a_score_by_no_more_than_the_noise_is_
         def variance(self):
             return 0.0
 
-    monkeypatch.setattr(risk_module, "DiscreteLaplace", Silent)
+    monkeypatch.setattr(score_module, "DiscreteLaplace", Silent)
     far = DummyRegressor(strategy="constant", constant=0.5).fit(X, Y)
     low = np.full(20, 0.5)
     worst = 0.0
@@ -172,6 +229,9 @@ def test_bad_input_to_a_score_costs_nothing():
     ):
         with pytest.raises(error):
             ldp.private_score(good, X, labels, epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    far = DummyRegressor(strategy="constant", constant=1.4e154).fit(X, Y)
+    with pytest.raises(ldp.ParameterError, match="too far"):
+        ldp.private_score(far, X, Y, epsilon=1.0, bounds=(-1e139, 1e139), ledger=ledger)
     with pytest.raises(ldp.ParameterError):
         ldp.private_score(good, X, Y, epsilon=0.0, bounds=BOUNDS, ledger=ledger)
     with pytest.raises(ldp.ParameterError):

@@ -151,6 +151,12 @@ class Charge:
             "rows_per_person": self.rows_per_person,
         }
 
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Charge:
+        """Return the charge that `as_data` wrote."""
+        budget = Budget(data["epsilon"], data["delta"])
+        return cls(data["what"], budget, data["when"], data["mechanism"], data["rows_per_person"])
+
 
 def new_charge(what: str, budget: Budget, *, mechanism: str | None = None, rows_per_person: int = 1) -> Charge:
     """Return a charge made now, at the price for all of a person's rows."""

@@ -103,7 +103,7 @@ class Release:
         `read_release_card` checks it, and proves its mechanisms again.
         """
         content = {
-            "guarantee": _guarantee(self),
+            "guarantee": guarantee(self),
             "cost": {"epsilon": self.cost.epsilon, "delta": self.cost.delta},
             "words": "secure" if self.secure else "seeded, NOT PRIVATE",
             "rows": len(self.labels),
@@ -129,7 +129,8 @@ def _rebuild(fields: dict[str, Any]) -> Release:
     return Release(**fields)
 
 
-def _guarantee(release: Release) -> str:
+def guarantee(release: Any) -> str:
+    """Return what a release of labels promises, in words."""
     if not release.secure:
         return "NOT PRIVATE: the noise can be repeated from a seed"
     people = max(c.rows_per_person for c in release.charges)
@@ -245,7 +246,7 @@ def privatize(
     ready = plan.ready()
     charges = plan.charges(rows_per_person)
     if ledger is None:
-        _warn_if_seen(labels)
+        warn_if_seen(labels)
         ledger = Ledger()
     places = ledger.charge_all(charges)
 
@@ -275,7 +276,7 @@ def privatize(
 _seen: dict[int, weakref.ref[Any]] = {}
 
 
-def _warn_if_seen(labels: Any) -> None:
+def warn_if_seen(labels: Any) -> None:
     """Warn if this very object, whatever is in it, was released before without a ledger."""
     try:
         reference = weakref.ref(labels)

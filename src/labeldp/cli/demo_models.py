@@ -42,12 +42,15 @@ class Price:
         Of each regressor at each ε.
     scored : str
         What `private_score` says of the last model, for an ε of its own.
+    total : float
+        What all these models cost together: in earnest one would train one.
     """
 
     constant: float
     not_private: float
     private: dict[tuple[str, float], float]
     scored: str
+    total: float
 
 
 def price_of_privacy(survey: Survey, console: Console) -> Price:
@@ -61,16 +64,16 @@ def price_of_privacy(survey: Survey, console: Console) -> Price:
 
     public = HistGradientBoostingRegressor(max_iter=60, random_state=0).fit(X[train], y[train])
     constant = float(np.sqrt(np.mean((y[test] - y[train].mean()) ** 2)))
-    private = {}
+    private, ledger = {}, Ledger()
     columns = (TextColumn("Training {task.description:<28}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         for name, epsilon in bar.track(list(_cells()), description=""):
             bar.update(bar.task_ids[0], description=f"ε = {epsilon:g}, {name} …")
-            model = REGRESSORS[name](epsilon=epsilon, bounds=survey.bounds, ledger=Ledger())
+            model = REGRESSORS[name](epsilon=epsilon, bounds=survey.bounds, ledger=ledger)
             private[name, epsilon] = error(model.fit(X[train], y[train]))
     score = private_score(model, X[test], y[test], epsilon=0.5, bounds=survey.bounds)
     scored = f"{np.sqrt(max(score.mse, 0.0)):,.0f}"
-    return Price(constant, error(public), private, scored)
+    return Price(constant, error(public), private, scored, ledger.total.epsilon)
 
 
 def _cells() -> Iterator[tuple[str, float]]:
@@ -95,7 +98,8 @@ def show_prices(price: Price, console: Console) -> None:
     console.print(
         "labels released: a table of private incomes may leave, and any learner may use it. model released: only "
         f"the model leaves. For ε = 0.5 more, private_score puts the last model's error at {price.scored} dollars "
-        "without showing a test label.\n",
+        f"without showing a test label. All six together spent ε = {price.total:g}: each release of the same "
+        "incomes costs again, so in earnest choose one.\n",
         style="dim",
     )
 

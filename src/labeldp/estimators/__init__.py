@@ -2,7 +2,8 @@
 
 from labeldp.estimators.label_regressor import LabelReleaseRegressor
 from labeldp.estimators.model_regressor import ModelReleaseRegressor
-from labeldp.estimators.risk import Risk, private_risk, private_score
+from labeldp.estimators.risk import Risk, private_risk
 from labeldp.estimators.row_release import RowRelease
+from labeldp.estimators.score import private_score
 
 __all__ = ["LabelReleaseRegressor", "ModelReleaseRegressor", "Risk", "RowRelease", "private_risk", "private_score"]

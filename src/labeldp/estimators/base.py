@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from labeldp._checks import as_epsilon, as_labels, as_roomy_bounds
 from labeldp.errors import ParameterError, RepeatedReleaseWarning
 from labeldp.ledger import Budget, Ledger, new_charge
+from labeldp.release import warn_if_seen
 
 __all__ = ["PrivateRegressor"]
 
@@ -50,24 +52,37 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.ledger is not None and not isinstance(self.ledger, Ledger):
             raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
         _warn_if_repeated()
+        if self.ledger is None:
+            warn_if_seen(y)
         X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
         labels = column_or_1d(as_labels(y), warn=True).astype(np.float64)
         check_consistent_length(X, labels)
         return X, labels
 
     def _charge(self, parts: dict[str, Budget]) -> range:
-        """Charge all parts or none, keep the ledger, and return the charges' places in it."""
-        ledger = Ledger() if self.ledger is None else self.ledger
+        """Charge all parts or none, keep the ledger, and return the charges' places in it.
+
+        Without a ledger of the user's, fits of one estimator add up in its own.
+        """
+        ledger = self.ledger if self.ledger is not None else getattr(self, "ledger_", None) or Ledger()
         places = ledger.charge_all(
             [new_charge(what, budget, rows_per_person=self.rows_per_person) for what, budget in parts.items()]
         )
         self.ledger_ = ledger
         return places
 
+    def _describe(self, places: range, parts: Iterable[str], mechanisms: dict[str, str]) -> None:
+        """Note in the ledger what each part was spent on, and keep the charges of this fit."""
+        for place, what in zip(places, parts, strict=True):
+            self.ledger_.describe(place, mechanisms[what])
+        self.charges_ = tuple(self.ledger_.charges[place] for place in places)
+
     def __getstate__(self) -> Any:
         state = dict(super().__getstate__())
-        if type(state.get("ledger_")) is Ledger:  # a ledger in memory stays where it is
-            state["ledger_"] = None
+        if "ledger_" in state:  # a fitted model may travel; a ledger in memory stays where it is
+            for name in ("ledger", "ledger_"):
+                if type(state.get(name)) is Ledger:
+                    state[name] = None
         return state
 
     def _inputs(self, X: Any) -> Any:
@@ -79,10 +94,10 @@ def _warn_if_repeated() -> None:
     """Warn when scikit-learn fits again and again: each fit releases the labels, and costs ε, again."""
     frame = sys._getframe(1)
     while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith("sklearn.model_selection."):
+        if frame.f_globals.get("__name__", "").startswith(("sklearn.model_selection.", "sklearn.ensemble.")):
             warnings.warn(
-                "this fit is one of several in a search or a cross-validation: each releases the labels "
-                "again and costs epsilon again. Release once (privatize, or release_ of a "
+                "this fit is one of several in a search, a cross-validation or an ensemble: each releases the "
+                "labels again and costs epsilon again. Release once (privatize, or release_ of a "
                 "LabelReleaseRegressor), then search and validate on the release, for free.",
                 RepeatedReleaseWarning,
                 stacklevel=3,

@@ -1,8 +1,8 @@
-"""Public designs: which sums of labels a curator releases, chosen before any label is read.
+"""Designs: which sums of labels a curator releases, chosen by what is public or private already.
 
 Either sums over balanced groups of similar rows, where a label touches one sum; or sums against a few leading
 directions of the features, where it touches all. A design is chosen by the Bayes risk of the linear model under
-its known noise; that needs features, ε and the label's range, and no label.
+its known noise; that needs features, ε, the label's range and what earlier sums told, and no label.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array
 
 from labeldp.channels.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm
 from labeldp.estimators.bayes import Observations
@@ -82,7 +83,8 @@ class Design:
         if not delta:
             return norm
         gaussian = DiscreteGaussian.calibrated(squared_sensitivity=squared, epsilon=epsilon, delta=delta)
-        return gaussian if gaussian.variance() < norm.variance(self.count) else norm
+        many = self.count > 1 + max(_COUNTS)  # too many for K-norm noise, which is drawn by rejection
+        return gaussian if many or gaussian.variance() < norm.variance(self.count) else norm
 
     def variance(self, noise: Noise, width: float) -> float:
         """Return the variance that the noise gives an average of labels in a range of this width."""
@@ -177,9 +179,10 @@ def balanced_groups(places: Array, size: int) -> Index:
 def _groups(table: FeatureTable, geometry: PublicGeometry, size: int) -> Design:
     group = balanced_groups(geometry.places, size)
     sizes = np.bincount(group).astype(np.float64)
-    sums = np.zeros((sizes.size, geometry.gram.shape[0]))
+    sums = np.zeros((sizes.size, geometry.gram.shape[0]), dtype=np.float32)
     for piece, part in table.pieces(np.arange(table.rows)):
-        np.add.at(sums, group[piece], part)
+        members = (np.ones(len(part), dtype=np.float32), (group[piece], np.arange(len(part))))
+        sums += csr_array(members, shape=(sizes.size, len(part))) @ part
     means = (sums / sizes[:, None]).astype(np.float32)
     return Design(means, 1 / float(sizes.mean()), group=group, sizes=sizes)
 

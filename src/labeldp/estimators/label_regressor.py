@@ -15,24 +15,17 @@ from labeldp.errors import ParameterError
 from labeldp.estimators.base import PrivateRegressor
 from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.labels import Drawn, LabelBudget, draw_labels
-from labeldp.estimators.learner import Knowledge, fit_blend
+from labeldp.estimators.learner import Blend, Knowledge, fit_blend
 from labeldp.estimators.progress import steps
-from labeldp.estimators.rounds import UnitDesign, unit_design
+from labeldp.estimators.rounds import UnitDesign, round_sizes, unit_design
 from labeldp.estimators.row_release import RowRelease
 from labeldp.estimators.table import FeatureTable
-from labeldp.ledger import Ledger
-from labeldp.mechanisms.base import fingerprint
-from labeldp.randomness import WordSource, resolve_source
+from labeldp.ledger import Charge, Ledger
+from labeldp.randomness import SecureWords, WordSource, resolve_source
 
 __all__ = ["LabelReleaseRegressor"]
 
 Array = NDArray[np.float64]
-
-ROUNDS = (0.2, 0.3, 0.5)
-"""Parts of the rows in each round: the last and best intervals serve half of them."""
-
-FEWEST = 200
-"""With fewer rows all are released at once."""
 
 
 class LabelReleaseRegressor(PrivateRegressor):
@@ -118,7 +111,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         X, labels = self._checked(X, y, unknown)
         if self.trust not in ("curator", "local"):
             raise ParameterError(f'trust must be "curator" or "local", got {self.trust!r}')
-        fractions = _fractions(self.rounds, X.shape[0])
+        fractions = round_sizes(self.rounds, X.shape[0])
         bounds, epsilon = as_bounds(self.bounds), as_fraction(as_epsilon(self.epsilon))
         unit = unit_design(self.mechanism, float_below(epsilon))
         source = resolve_source(self.random_state)
@@ -129,9 +122,9 @@ class LabelReleaseRegressor(PrivateRegressor):
             budget = LabelBudget.plan(epsilon, X.shape[0], spectrum, self.trust)
             places = self._charge(budget.parts())
             drawn, known = draw_labels(table, labels, bounds, budget, fractions, source, spectrum, unit, step)
-            self.ledger_.describe(places[0], fingerprint(drawn[-1].mechanism.channel))
-            charges = tuple(self.ledger_.charges[place] for place in places)
-            self.release_ = _as_release(drawn, known, X.shape[0], charges, self.ledger_)
+            self._describe(places, budget.parts(), budget.mechanisms(drawn))
+            secure = isinstance(source, SecureWords)
+            self.release_ = _as_release(drawn, known, X.shape[0], self.charges_, self.trust, secure, self.ledger_)
             step("model")
             self._learn(table, X, spectrum)
         return self
@@ -139,9 +132,10 @@ class LabelReleaseRegressor(PrivateRegressor):
     def _learn(self, table: FeatureTable, X: Array, spectrum: Array) -> None:
         """Fit the model, on what may be public."""
         self._public = table.public
-        blocks = self.release_.blocks()
+        self._blend: Blend | None = None
+        self.estimator_: Any = None
         if self.estimator is None:
-            self._blend = fit_blend(table, blocks, self.release_.knowledge, spectrum)
+            self._blend = fit_blend(table, self.release_.blocks(), self.release_.knowledge, spectrum)
         else:
             self.estimator_ = self._fit_own(X, np.arange(X.shape[0]))
 
@@ -169,7 +163,7 @@ class LabelReleaseRegressor(PrivateRegressor):
             kept = np.setdiff1d(np.arange(X.shape[0]), test)
             if not test.size or not kept.size:
                 continue
-            if self.estimator is not None:
+            if self._blend is None:
                 predicted[fold == k] = known.clip(np.asarray(self._fit_own(X, kept).predict(X[test])))
                 continue
             blocks = [part for block in release.blocks() if (part := block.without(test)).rows.size]
@@ -185,38 +179,28 @@ class LabelReleaseRegressor(PrivateRegressor):
     def predict(self, X: Any) -> Array:
         """Return predictions inside the bounds."""
         X = self._inputs(X)
-        if self.estimator is not None:
+        if self._blend is None:
             return self.release_.knowledge.clip(np.asarray(self.estimator_.predict(X)))
         return self._blend.predict(FeatureTable(self._public, X), np.arange(X.shape[0]))
 
 
-def _fractions(rounds: Any, rows: int) -> tuple[float, ...]:
-    """Return the parts of the rows for each round."""
-    if rounds == "auto":
-        return ROUNDS if rows >= FEWEST else (1.0,)
-    if isinstance(rounds, int | np.integer) and not isinstance(rounds, bool) and 1 <= rounds <= 10:
-        return tuple(float(k + 1) for k in range(int(rounds)))
-    try:
-        parts = tuple(float(part) for part in rounds)
-    except (TypeError, ValueError):
-        parts = ()
-    if not parts or min(parts) <= 0 or not np.isfinite(parts).all():
-        raise ParameterError('rounds must be "auto", a whole number from 1 to 10, or positive parts of the rows')
-    return parts
-
-
 def _as_release(
-    drawn: list[Drawn], known: Knowledge, rows: int, charges: tuple[Any, ...], ledger: Ledger
+    drawn: list[Drawn],
+    known: Knowledge,
+    rows: int,
+    charges: tuple[Charge, ...],
+    trust: str,
+    secure: bool,
+    ledger: Ledger,
 ) -> RowRelease:
     labels, offset, scale, noise, hidden, low, high = (np.empty(rows) for _ in range(7))
     number, part = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
     for k, piece in enumerate(drawn):
         at = piece.private.rows
-        labels[at], noise[at] = piece.private.labels, piece.private.noise
+        labels[at], noise[at] = piece.private.labels, piece.noise
         low[at], high[at], hidden[at] = piece.low, piece.high, piece.hidden
         offset[at], scale[at] = piece.offset, piece.scale
         number[at], part[at] = piece.private.round, k
     mechanisms = tuple(piece.mechanism for piece in drawn)
-    return RowRelease(
-        labels, offset, scale, noise, hidden, low, high, number, part, mechanisms, known, charges, ledger
-    )
+    arrays = (labels, offset, scale, noise, hidden, low, high, number, part)
+    return RowRelease(*arrays, mechanisms, known, charges, trust, secure, ledger)

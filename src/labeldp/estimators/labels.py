@@ -22,6 +22,7 @@ from labeldp.estimators.rounds import Interval, Situation, UnitDesign, best_unit
 from labeldp.estimators.table import FeatureTable
 from labeldp.ledger import Budget
 from labeldp.mechanisms import Mechanism
+from labeldp.mechanisms.base import fingerprint
 from labeldp.randomness import WordSource
 
 __all__ = ["Drawn", "LabelBudget", "count_between", "draw_labels", "private_mean"]
@@ -32,6 +33,9 @@ GRID = 1 << 20
 """A label range has this many steps where labels are summed as integers."""
 
 _CELLS = 64
+_COUNTED = 800
+"""A prior is counted if rows · its ε is at least this: else its bins would be noise."""
+
 _RESIDUAL_CELLS = 40
 
 
@@ -48,12 +52,12 @@ class LabelBudget:
         """Return the split of least expected risk, for labels of a usual spread in their range.
 
         The mean must be good enough that nothing is worse than the private constant; a coarse prior is
-        worth a twentieth where it is not all noise.
+        worth a twentieth where it is not all noise, and is not made elsewhere.
         """
         if trust == "local":
             return cls(Fraction(0), Fraction(0), epsilon)
         total = float(epsilon)
-        prior = total / 20 if total / 20 * rows >= 100 else 0.0
+        prior = total / 20 if total / 20 * rows >= _COUNTED else 0.0
         best = (math.inf, 0.0)
         for share in (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97):
             left = total * (1 - share) - prior
@@ -67,6 +71,25 @@ class LabelBudget:
         mean, before = Fraction(f"{best[1] * total:.4g}"), Fraction(f"{prior:.4g}")
         return cls(mean, before, epsilon - mean - before)
 
+    def mean_noise(self) -> DiscreteLaplace:
+        """Return the noise of the sum behind the mean: one label moves it by at most `GRID` steps."""
+        return DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=self.mean)
+
+    def prior_noise(self) -> DiscreteLaplace:
+        """Return the noise of the prior's counts: one label moves two of them by one."""
+        return DiscreteLaplace.calibrated(sensitivity=2, epsilon=self.prior)
+
+    def mechanisms(self, drawn: list[Drawn]) -> dict[str, str]:
+        """Return what each part was spent on, for the ledger."""
+        prints = [fingerprint(piece.mechanism.channel) for piece in drawn]
+        labels = prints[0] if len(prints) == 1 else "; ".join(f"round {k + 1}: {p}" for k, p in enumerate(prints))
+        found = {"labels": labels}
+        if self.mean:
+            found["mean"] = str(self.mean_noise())
+        if self.prior:
+            found["prior"] = str(self.prior_noise())
+        return found
+
     def parts(self) -> dict[str, Budget]:
         """Return what is paid for."""
         named = {"labels": self.labels, "mean": self.mean, "prior": self.prior}
@@ -74,7 +97,7 @@ class LabelBudget:
 
 
 def private_mean(
-    labels: Array, bounds: tuple[float, float], epsilon: Fraction, source: WordSource
+    labels: Array, bounds: tuple[float, float], noise: DiscreteLaplace, source: WordSource
 ) -> tuple[float, float]:
     """Return the labels' mean with noise, and the noise's variance.
 
@@ -83,7 +106,6 @@ def private_mean(
     """
     low, high = bounds
     steps = np.rint((np.clip(labels, low, high) - low) / (high - low) * GRID).astype(np.int64)
-    noise = DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=epsilon)
     total = int(steps.sum()) + int(noise.sample(1, source)[0])
     unit = (high - low) / GRID / labels.size
     return float(np.clip(low + total * unit, low, high)), noise.variance() * unit**2
@@ -106,12 +128,11 @@ def first_knowledge(
     edges = np.linspace(0.0, 1.0, _CELLS + 1)
     if not budget.mean:  # nobody may look: all labels are equally likely, and their spread a guess
         flat = np.full(_CELLS, 1 / _CELLS)
-        return Knowledge(low, high, (low + high) / 2, width**2 / 12, width**2 / 20), values, flat
-    mean, mean_variance = private_mean(labels, bounds, budget.mean, source)
-    if labels.size * float(budget.prior) >= 800:
+        return Knowledge(low, high, (low + high) / 2, width**2 / 12, width**2 / 20, counted=False), values, flat
+    mean, mean_variance = private_mean(labels, bounds, budget.mean_noise(), source)
+    if budget.prior:
         places = (np.clip(labels, low, high) - low) / width
-        noise = DiscreteLaplace.calibrated(sensitivity=2, epsilon=budget.prior)  # a label moves two counts by one
-        noisy = (count_between(places, edges) + noise.sample(_CELLS, source)).astype(np.float64)
+        noisy = (count_between(places, edges) + budget.prior_noise().sample(_CELLS, source)).astype(np.float64)
         if labels.size * float(budget.prior) < 8000:
             noisy = np.convolve(np.pad(noisy, 1, mode="edge"), [0.25, 0.5, 0.25], mode="valid")
         masses = np.maximum(noisy, 0.0) + 1e-12
@@ -121,7 +142,7 @@ def first_knowledge(
         masses = np.diff(beta.cdf(edges, middle * sharp, (1 - middle) * sharp))
     masses /= masses.sum()
     variance = float(masses @ (values - masses @ values) ** 2)
-    return Knowledge(low, high, mean, mean_variance, variance), values, masses
+    return Knowledge(low, high, mean, mean_variance, variance, counted=bool(budget.prior)), values, masses
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +156,8 @@ class Drawn:
         The interval of each row.
     offset, scale : arrays
         The map from the unbiased place in the unit interval to the private label.
+    noise : array
+        Variance of the noise in each private label, by what was known.
     hidden : float
         Variance of labels that clipping hides, by what was known.
     mechanism : Mechanism
@@ -145,6 +168,7 @@ class Drawn:
     high: Array
     offset: Array
     scale: Array
+    noise: Array
     hidden: float
     mechanism: Mechanism
 
@@ -214,6 +238,6 @@ def _draw(
     offset, scale = centre + interval.shift + interval.slope * (low - centre), interval.slope * width
     private = offset + scale * unit
     spread = float(interval.unit_prior.masses @ mechanism.unbiased_variance(interval.unit_prior.centers))
-    noise = spread * float((scale**2).mean())
-    rows_drawn = PrivateRows(rows, np.asarray(private), noise, number)
-    return Drawn(rows_drawn, low, high, offset, scale, interval.hidden, mechanism)
+    noise = np.asarray(spread * scale**2)
+    rows_drawn = PrivateRows(rows, np.asarray(private), float(noise.mean()), number)
+    return Drawn(rows_drawn, low, high, offset, scale, noise, interval.hidden, mechanism)

@@ -32,13 +32,14 @@ _GROWN = 400_000
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What is known of the labels: bounds, mean with its uncertainty, variance."""
+    """What is known of the labels: bounds, mean with its uncertainty, variance, and whether that was counted."""
 
     low: float
     high: float
     mean: float
     mean_variance: float
     variance: float
+    counted: bool
 
     def clip(self, values: Array) -> Array:
         """Return values inside the bounds."""

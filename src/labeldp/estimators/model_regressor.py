@@ -13,14 +13,14 @@ from labeldp.estimators.base import PrivateRegressor
 from labeldp.estimators.bayes import Posterior
 from labeldp.estimators.designs import Noise
 from labeldp.estimators.features import PublicFeatures
-from labeldp.estimators.label_regressor import ROUNDS
 from labeldp.estimators.labels import LabelBudget, draw_labels
 from labeldp.estimators.learner import Blend, fit_blend
 from labeldp.estimators.progress import Step, steps
-from labeldp.estimators.sums import SumBudget, fit_sums
+from labeldp.estimators.rounds import ROUNDS, round_sizes
+from labeldp.estimators.sums import SumPlan, fit_sums
 from labeldp.estimators.table import FeatureTable
 from labeldp.ledger import Ledger
-from labeldp.mechanisms.base import Mechanism, fingerprint
+from labeldp.mechanisms import Mechanism
 from labeldp.randomness import WordSource, resolve_source
 
 __all__ = ["ModelReleaseRegressor"]
@@ -45,7 +45,8 @@ class ModelReleaseRegressor(PrivateRegressor):
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
     delta : float
-        With δ > 0 sums may get Gaussian noise, where that is less: with many features and few rows. 0 is pure ε.
+        With δ > 0 sums get Gaussian noise where that is less than pure noise: against many directions. Where it is
+        not, δ is not charged. 0 is pure ε.
     ledger : Ledger, optional
     rows_per_person : int
     random_state : None, int or source of words
@@ -125,8 +126,9 @@ class ModelReleaseRegressor(PrivateRegressor):
         spectrum = table.spectrum()
         budget = LabelBudget.plan(epsilon, table.rows, spectrum, "curator")
         places = self._charge(budget.parts())
-        drawn, known = draw_labels(table, labels, bounds, budget, ROUNDS, source, spectrum, step=step)
-        self.ledger_.describe(places[0], fingerprint(drawn[-1].mechanism.channel))
+        sizes = round_sizes("auto", table.rows)
+        drawn, known = draw_labels(table, labels, bounds, budget, sizes, source, spectrum, step=step)
+        self._describe(places, budget.parts(), budget.mechanisms(drawn))
         self.mechanism_: tuple[Mechanism | Noise, ...] = tuple(part.mechanism for part in drawn)
         step("model")
         return fit_blend(table, [part.private for part in drawn], known, spectrum)
@@ -142,12 +144,11 @@ class ModelReleaseRegressor(PrivateRegressor):
         step: Step,
     ) -> Posterior:
         """Learn from noisy sums."""
-        budget = SumBudget.plan(epsilon, table.rows, delta)
-        parts = budget.parts()
+        plan = SumPlan.make(table, bounds, epsilon, delta)
+        parts = plan.budget.parts()
         places = self._charge(parts)
-        model, noise = fit_sums(table, labels, bounds, budget, source, step)
-        for place, what in zip(places, parts, strict=True):
-            self.ledger_.describe(place, str(noise[what]))
+        model, noise = fit_sums(plan, labels, source, step)
+        self._describe(places, parts, {what: str(each) for what, each in noise.items()})
         self.mechanism_ = tuple(noise.values())
         return model
 

@@ -1,4 +1,4 @@
-"""How wrong is a model? Its mean squared error on true labels, from what is private already, or at a stated price.
+"""How wrong is a model? Its mean squared error on true labels, from what is private already.
 
 With predictions f and labels y, (f − y)² = f² − 2fy + y². An unbiased private label gives the first two terms. The
 last needs a channel that tells y² apart, too: the variance of its unbiased label is a quadratic function of y, but
@@ -8,33 +8,30 @@ not a + by − y², as it is for two points, where labels at the middle look lik
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import as_bounds, as_epsilon, as_fraction, as_labels, as_roomy_bounds
-from labeldp.channels.noise import DiscreteLaplace
-from labeldp.errors import LabelError, NotUnbiasedError, ParameterError
+from labeldp.errors import NotUnbiasedError, ParameterError
 from labeldp.estimators.label_regressor import LabelReleaseRegressor
 from labeldp.estimators.row_release import RowRelease
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Ledger, new_charge
+from labeldp.ledger import Budget
 from labeldp.mechanisms import Mechanism
-from labeldp.randomness import WordSource, resolve_source
 from labeldp.release import Release
 
-__all__ = ["Risk", "private_risk", "private_score"]
+__all__ = ["Risk", "predictions", "private_risk"]
 
 Array = NDArray[np.float64]
 
-GRID = 1 << 20
-"""A squared error is an integer from 0 to this where squared errors are summed."""
+How = Literal["unbiased", "prior", "assumed", "curator"]
 
 _SAYS = {
     "unbiased": "Unbiased: it follows from the private labels alone.",
     "prior": "It rests on the private prior for the labels' own spread, whose error is not in the ± above.",
+    "assumed": "What clipping hides follows from an assumed shape of residuals; its error is not in the ± above.",
     "curator": "A curator's sum of squared errors, with noise for its worst change.",
 }
 
@@ -51,7 +48,7 @@ class Risk:
         Of the estimate, by noise and by the choice of rows.
     hidden : float
         The most by which clipping may have moved the estimate, by the prior; 0 if no label was clipped.
-    how : {"unbiased", "prior", "curator"}
+    how : {"unbiased", "prior", "assumed", "curator"}
         What it rests on.
     rows : int
     cost : Budget
@@ -61,7 +58,7 @@ class Risk:
     mse: float
     standard_error: float
     hidden: float
-    how: Literal["unbiased", "prior", "curator"]
+    how: How
     rows: int
     cost: Budget
 
@@ -91,7 +88,8 @@ def private_risk(model: Any, X: Any, release: Release | RowRelease, *, rows: Any
     release : Release or RowRelease
         Their private labels.
     rows : array of int or bool, optional
-        Which rows of the release ``X`` holds; all by default.
+        Which rows of the release ``X`` holds; all by default. Where the estimate rests on the prior, they should
+        be a random part: the prior is that of all labels.
 
     Returns
     -------
@@ -119,14 +117,24 @@ def private_risk(model: Any, X: Any, release: Release | RowRelease, *, rows: Any
         raise ParameterError("release must come from privatize or from release_ of a LabelReleaseRegressor")
     total = len(release.labels)
     chosen = np.arange(total) if rows is None else _chosen(rows, total)
-    own = isinstance(model, LabelReleaseRegressor) and getattr(model, "release_", None) is release
-    if own and rows is None:
-        chosen, predicted = model._held_out(model._inputs(X))
+    if _trained_on(model, release):
+        inputs = model._inputs(X)
+        if rows is not None or inputs.shape[0] != total:
+            raise ParameterError(
+                f"this model was trained on these very labels: leave out rows, and give all {total:,} rows of X "
+                "as it was fitted; it is then judged by models like it that did not see the rows they judge by"
+            )
+        chosen, predicted = model._held_out(inputs)
     else:
-        predicted = _predictions(model, X, chosen.size)
+        predicted = predictions(model, X, chosen.size)
     if isinstance(release, RowRelease):
         return _risk_by_rows(predicted, release, chosen)
     return _risk_by_release(predicted, release, chosen)
+
+
+def _trained_on(model: Any, release: Release | RowRelease) -> bool:
+    own = getattr(model, "release_", None) if isinstance(model, LabelReleaseRegressor) else None
+    return isinstance(own, RowRelease) and np.array_equal(own.labels, release.labels)
 
 
 def _chosen(rows: Any, total: int) -> NDArray[np.int64]:
@@ -140,7 +148,8 @@ def _chosen(rows: Any, total: int) -> NDArray[np.int64]:
     return index.astype(np.int64)
 
 
-def _predictions(model: Any, X: Any, rows: int) -> Array:
+def predictions(model: Any, X: Any, rows: int) -> Array:
+    """Return a model's predictions for some rows, checked."""
     predicted = np.asarray(model.predict(X), dtype=np.float64)
     if predicted.shape != (rows,):
         raise ParameterError(f"the model predicts {predicted.shape} values for {rows:,} rows of private labels")
@@ -160,7 +169,7 @@ def _spread(mechanism: Mechanism, low: float, high: float) -> tuple[float, float
     variance = mechanism.unbiased_variance(points) / scale**2
     c, b, a = np.polyfit(place, variance, 2)
     gap = float(np.abs(np.polyval([c, b, a], place) - variance).max())
-    if gap > 1e-6 * max(1.0, float(variance.max())) or 1 + c < 1e-3:
+    if gap > 1e-4 * max(1.0, float(variance.max())) or 1 + c < 1e-3:
         return None
     whole = (a * scale**2 - b * low * scale + c * low**2, b * scale - 2 * c * low, c)
     return float(whole[0]), float(whole[1]), float(whole[2])
@@ -194,7 +203,7 @@ def _risk_by_release(predicted: Array, release: Release, rows: NDArray[np.int64]
         gone = values - kept  # (f − y)² = (f − c)² − 2(f − c)g + g², for y = c + g
         more += float(masses @ (2 * kept * gone + gone**2)) - 2 * float(predicted.mean() * (masses @ gone))
         hidden = 2 * float(predicted.std()) * math.sqrt(float(masses @ (gone - masses @ gone) ** 2))
-    how: Literal["unbiased", "prior"] = "prior" if clipped or spread is None else "unbiased"
+    how: How = "prior" if clipped or spread is None else "unbiased"
     return _risk(terms + more, hidden, how)
 
 
@@ -205,110 +214,37 @@ def _values(prior: Histogram) -> tuple[Array, Array]:
 
 
 def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]) -> Risk:
-    """Return the risk from labels in their own intervals: (z − f)² − noise, plus what clipping hides."""
-    labels, part = release.labels[rows], release.part[rows]
-    noise = release.noise[rows].copy()
-    rests_on_prior = bool(release.clipped)
-    for k in np.unique(part):
-        at = part == k
-        spread = _spread(release.mechanisms[k], 0.0, 1.0)
-        if spread is None:
-            rests_on_prior = True
-            continue
-        a, b, c = spread
-        scale = release.scale[rows][at]
-        unit = (labels[at] - release.offset[rows][at]) / scale
-        noise[at] = scale**2 * (a + b * unit + c * (unit**2 - a - b * unit) / (1 + c))
-    terms = (labels - predicted) ** 2 - noise
-    gone = release.hidden[rows]
-    seen = max(float(terms.mean()), 0.0)
-    hidden = 2 * math.sqrt(seen * float(gone.mean())) if release.clipped else 0.0
-    return _risk(terms + gone, hidden, "prior" if rests_on_prior else "unbiased")
+    """Return the risk from labels in their own intervals.
+
+    Where every mechanism tells y² apart it is (z − f)² less the noise, plus what clipping hides. Else it is
+    (f − μ)² − 2(f − μ)(z − μ), plus the labels' variance, if that was counted.
+    """
+    labels, part, gone = release.labels[rows], release.part[rows], release.hidden[rows]
+    spreads = {int(k): _spread(release.mechanisms[k], 0.0, 1.0) for k in np.unique(part)}
+    clipped = release.clipped
+    if all(spread is not None for spread in spreads.values()):
+        noise = np.empty(rows.size)
+        for k, spread in spreads.items():
+            at = part == k
+            a, b, c = spread or (0.0, 0.0, 0.0)
+            scale = release.scale[rows][at]
+            unit = (labels[at] - release.offset[rows][at]) / scale
+            noise[at] = scale**2 * (a + b * unit + c * (unit**2 - a - b * unit) / (1 + c))
+        found = _risk((labels - predicted) ** 2 - noise + gone, 0.0, "assumed" if clipped else "unbiased")
+        size = max(found.mse, 0.0) + 2 * found.standard_error
+    elif release.knowledge.counted:
+        known = release.knowledge
+        step = predicted - known.mean
+        found = _risk(step**2 - 2 * step * (labels - known.mean) + known.variance, 0.0, "prior")
+        size = float((step**2).mean())
+    else:
+        raise NotUnbiasedError(
+            "labels at the middle of an interval and labels at both ends look the same after this release's "
+            "mechanism, and no prior was counted: use private_score on fresh labels, or mechanism='rp'"
+        )
+    return replace(found, hidden=2 * math.sqrt(size * float(gone.mean())) if clipped else 0.0)
 
 
-def _risk(terms: Array, hidden: float, how: Literal["unbiased", "prior"]) -> Risk:
+def _risk(terms: Array, hidden: float, how: How) -> Risk:
     error = float(terms.std(ddof=1) / math.sqrt(terms.size)) if terms.size > 1 else math.inf
     return Risk(float(terms.mean()), error, hidden, how, terms.size, Budget(0))
-
-
-def private_score(
-    model: Any,
-    X: Any,
-    y: Any,
-    *,
-    epsilon: float,
-    bounds: tuple[float, float],
-    ledger: Ledger | None = None,
-    rows_per_person: int = 1,
-    random_state: int | WordSource | None = None,
-) -> Risk:
-    """Return a model's mean squared error on fresh test labels, for ε.
-
-    A curator sums squared errors as integers and adds exact noise for the worst change of one label. Predictions
-    inside the bounds keep that change small.
-
-    Parameters
-    ----------
-    model : regressor
-        Public or private already: its predictions are taken as known.
-    X, y : array-like
-        Public features, and private labels that the model was not trained on.
-    epsilon : float
-    bounds : (lo, hi)
-        Public bounds of the label. Never read them off the data.
-    ledger : Ledger, optional
-    rows_per_person : int
-    random_state : None, int or source of words
-        Leave it out for a release.
-
-    Returns
-    -------
-    Risk
-        Its standard error holds the noise, and the most that the choice of rows could add.
-
-    Examples
-    --------
-    >>> import numpy as np, labeldp as ldp
-    >>> X = np.random.default_rng(0).normal(size=(5000, 3))
-    >>> y = np.clip(2.5 + X[:, 0], 0, 5)
-    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:4000], y[:4000])
-    >>> risk = ldp.private_score(model, X[4000:], y[4000:], epsilon=0.2, bounds=(0, 5))
-    >>> risk.how, risk.cost
-    ('curator', Budget(epsilon=0.2))
-    """
-    budget = as_fraction(as_epsilon(epsilon))
-    as_roomy_bounds(bounds)
-    low, high = as_bounds(bounds)
-    labels = as_labels(y)
-    if labels.ndim != 1:
-        raise LabelError(f"labels must be one column, got shape {labels.shape}")
-    predicted = _predictions(model, X, labels.size)
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
-    source = resolve_source(random_state)
-    charge = new_charge("score", Budget(budget), rows_per_person=rows_per_person)
-    ledger = Ledger() if ledger is None else ledger
-    noise = DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=budget)
-    place = ledger.charge_all([charge])[0]
-    ledger.describe(place, str(noise))
-    return _noisy_mean(predicted, labels.astype(np.float64), (low, high), noise, source, charge.budget)
-
-
-def _noisy_mean(
-    predicted: Array,
-    labels: Array,
-    bounds: tuple[float, float],
-    noise: DiscreteLaplace,
-    source: WordSource,
-    cost: Budget,
-) -> Risk:
-    """Return the mean of squared errors, each an integer from 0 to `GRID`, with noise for a change of `GRID`."""
-    low, high = bounds
-    most = float(np.maximum((predicted - low) ** 2, (high - predicted) ** 2).max())
-    errors = (predicted - np.clip(labels, low, high)) ** 2
-    steps = np.clip(np.rint(errors / most * GRID), 0, GRID).astype(np.int64)
-    unit = most / GRID / labels.size
-    mean = (int(steps.sum()) + int(noise.sample(1, source)[0])) * unit
-    inside = float(np.clip(mean, 0.0, most))
-    chance = inside * (most - inside) / labels.size  # a mean of values in [0, most] varies by no more
-    return Risk(mean, math.sqrt(noise.variance() * unit**2 + chance), 0.0, "curator", labels.size, cost)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,15 @@ from labeldp.histogram import Histogram
 from labeldp.mechanisms import Laplace, Mechanism, RPWithPrior, Staircase, TwoPoint, Unbiased
 from labeldp.mechanisms.rp_with_prior import window_noise
 
-__all__ = ["Interval", "Situation", "UnitDesign", "best_unit_mechanism", "design_interval", "unit_design"]
+__all__ = [
+    "Interval",
+    "Situation",
+    "UnitDesign",
+    "best_unit_mechanism",
+    "design_interval",
+    "round_sizes",
+    "unit_design",
+]
 
 Array = NDArray[np.float64]
 
@@ -168,16 +177,16 @@ def unit_design(mechanism: str | UnitDesign, epsilon: float) -> UnitDesign:
             raise ParameterError(
                 f"mechanism must be one of {', '.join(_DESIGNS)}, or a function; got {mechanism!r}"
             )
-        return design
-    if not callable(mechanism):
+    elif callable(mechanism):
+        design = mechanism
+    else:
         raise ParameterError(
             "mechanism must be a name, or a function (prior, epsilon) that returns a mechanism on [0, 1]: each "
             "round has its own interval and budget, so a mechanism made beforehand does not fit"
         )
-    own = mechanism
 
     def checked(prior: Histogram, epsilon: float) -> Mechanism:
-        made = own(prior, epsilon)
+        made = design(prior, epsilon)
         _refuse_unfit(made, epsilon)
         return made
 
@@ -196,3 +205,25 @@ def _refuse_unfit(made: object, epsilon: float) -> None:
     points = np.linspace(0.0, 1.0, 9)
     if not np.allclose(made.debias(made.mean(points)), points, atol=1e-3):
         raise ParameterError("the mechanism must be unbiased on [0, 1]")
+
+
+ROUNDS = (0.2, 0.3, 0.5)
+"""Parts of the rows in each round: the last and best intervals serve half of them."""
+
+FEWEST = 200
+"""With fewer rows all are released at once."""
+
+
+def round_sizes(rounds: Any, rows: int) -> tuple[float, ...]:
+    """Return the parts of the rows for each round."""
+    if isinstance(rounds, str) and rounds == "auto":
+        return ROUNDS if rows >= FEWEST else (1.0,)
+    if isinstance(rounds, int | np.integer) and not isinstance(rounds, bool) and 1 <= rounds <= 10:
+        return tuple(float(k + 1) for k in range(int(rounds)))
+    try:
+        parts = () if isinstance(rounds, str | bytes | bool) else tuple(float(part) for part in rounds)
+    except (TypeError, ValueError):
+        parts = ()
+    if not 1 <= len(parts) <= 10 or min(parts) <= 0 or not np.isfinite(parts).all():
+        raise ParameterError('rounds must be "auto", a whole number from 1 to 10, or positive parts of the rows')
+    return parts

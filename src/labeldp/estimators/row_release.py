@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 import tempfile
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from labeldp.errors import CardError
 from labeldp.estimators.learner import Knowledge, PrivateRows
 from labeldp.ledger import Budget, Charge, Ledger
 from labeldp.mechanisms import Mechanism, load_mechanism
+from labeldp.release import guarantee
 
 __all__ = ["RowRelease"]
 
@@ -47,6 +49,9 @@ class RowRelease:
     knowledge : Knowledge
         What is privately known of all labels: mean, variance.
     charges : tuple of Charge
+    trust : str
+    secure : bool
+        False if the noise came from a seed: then this is an experiment, and **not private**.
     ledger : Ledger or None
         None for a release read from a file.
     """
@@ -63,6 +68,8 @@ class RowRelease:
     mechanisms: tuple[Mechanism, ...]
     knowledge: Knowledge
     charges: tuple[Charge, ...]
+    trust: str
+    secure: bool
     ledger: Ledger | None = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -88,7 +95,7 @@ class RowRelease:
     def blocks(self) -> list[PrivateRows]:
         """Return the rows by part, for the learner."""
         return [
-            PrivateRows(rows, self.labels[rows], float(self.noise[rows[0]]), int(self.round[rows[0]]))
+            PrivateRows(rows, self.labels[rows], float(self.noise[rows].mean()), int(self.round[rows[0]]))
             for part in range(len(self.mechanisms))
             for rows in (np.flatnonzero(self.part == part),)
             if rows.size
@@ -96,7 +103,8 @@ class RowRelease:
 
     def summary(self) -> str:
         """Return what was done, for people."""
-        lines = [f"{self.labels.size:,} labels released with {self.cost}, each row once."]
+        lines = [] if self.secure else ["NOT PRIVATE: the noise can be repeated from a seed."]
+        lines.append(f"{self.labels.size:,} labels released with {self.cost}, each row once.")
         lines += [f"  {c.budget.epsilon:.6g} for {c.what}" for c in self.charges]
         for number in range(int(self.round.max()) + 1):
             rows = self.round == number
@@ -114,11 +122,15 @@ class RowRelease:
         known = self.knowledge
         return cards.dump(
             {
+                "guarantee": guarantee(self),
+                "words": "secure" if self.secure else "seeded, NOT PRIVATE",
+                "trust": self.trust,
                 "rows": int(self.labels.size),
                 "rounds": int(self.round.max()) + 1,
                 "mechanisms": [m.to_json() for m in self.mechanisms],
-                "knowledge": [known.low, known.high, known.mean, known.mean_variance, known.variance],
+                "knowledge": dataclasses.asdict(known),
                 "charges": [c.as_data() for c in self.charges],
+                "arrays": {name: _digest(getattr(self, name)) for name in _ARRAYS},
             },
             SCHEMA,
         )
@@ -148,12 +160,23 @@ class RowRelease:
         except (OSError, KeyError, ValueError, BadZipFile) as error:
             raise CardError(f"{os.fspath(path)} is not a saved release: {type(error).__name__}") from None
         content = cards.parse(card, SCHEMA)
-        charges = tuple(
-            Charge(c["what"], Budget(c["epsilon"], c["delta"]), c["when"], c["mechanism"], c["rows_per_person"])
-            for c in content["charges"]
-        )
+        if {name: _digest(array) for name, array in arrays.items()} != content.get("arrays"):
+            raise CardError(f"{os.fspath(path)} holds other labels than its card says: it was changed or mixed up")
         mechanisms = tuple(load_mechanism(text) for text in content["mechanisms"])
-        return cls(**arrays, mechanisms=mechanisms, knowledge=Knowledge(*content["knowledge"]), charges=charges)
+        return cls(
+            **arrays,
+            mechanisms=mechanisms,
+            knowledge=Knowledge(**content["knowledge"]),
+            charges=tuple(Charge.from_data(charge) for charge in content["charges"]),
+            trust=content["trust"],
+            secure=content["words"] == "secure",
+        )
+
+
+def _digest(array: NDArray[Any]) -> str:
+    """Return a hash of an array's numbers, kind and shape."""
+    data = array.astype(array.dtype.newbyteorder("<")).tobytes()
+    return hashlib.sha256(f"{array.dtype.kind}{array.shape}".encode() + data).hexdigest()
 
 
 def _rebuild(fields: dict[str, Any]) -> RowRelease:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp.channels.noise import DiscreteGaussian
 from labeldp.estimators.bayes import EXPLAINED, Choices, Observations, Posterior, fit_linear, unknown_variance
-from labeldp.estimators.designs import Noise, PublicGeometry, choose_design
+from labeldp.estimators.designs import Design, Noise, PublicGeometry, choose_design
 from labeldp.estimators.progress import Step, quiet
 from labeldp.estimators.table import FeatureTable
 from labeldp.ledger import Budget
 from labeldp.randomness import WordSource
 
-__all__ = ["SumBudget", "fit_sums"]
+__all__ = ["SumBudget", "SumPlan", "fit_sums"]
 
 Array = NDArray[np.float64]
 
@@ -65,59 +66,61 @@ class SumBudget:
         return {what: budget for what, budget in named.items() if budget.exact_epsilon}
 
 
+@dataclass(frozen=True, slots=True)
+class SumPlan:
+    """All that is decided before any label is read: the split of the budget, and what the first stage sums."""
+
+    table: FeatureTable
+    bounds: tuple[float, float]
+    budget: SumBudget
+    geometry: PublicGeometry
+    design: Design
+    noise: Noise
+
+    @classmethod
+    def make(cls, table: FeatureTable, bounds: tuple[float, float], epsilon: Fraction, delta: Fraction) -> SumPlan:
+        """Return the plan. δ is given up, and not charged, if the first stage has no use for it."""
+        width = bounds[1] - bounds[0]
+        prior = np.append(_FIRST[table.public.block] * width**2, width**2 / 12)
+        geometry = PublicGeometry.of(table, prior)
+        budget = SumBudget.plan(epsilon, table.rows, delta)
+        spent, extra = (budget.rough, budget.rough_delta) if budget.rough else (budget.fine, budget.fine_delta)
+        design = choose_design(
+            table, geometry, prior=prior, rest=0.02 * width**2, known=None, width=width, epsilon=spent, delta=extra
+        )
+        noise = design.noise(spent, extra)
+        if not isinstance(noise, DiscreteGaussian):
+            budget = replace(budget, rough_delta=Fraction(0), fine_delta=Fraction(0))
+        return cls(table, bounds, budget, geometry, design, noise)
+
+
 def fit_sums(
-    table: FeatureTable,
-    labels: Array,
-    bounds: tuple[float, float],
-    budget: SumBudget,
-    source: WordSource,
-    step: Step = quiet,
+    plan: SumPlan, labels: Array, source: WordSource, step: Step = quiet
 ) -> tuple[Posterior, dict[str, Noise]]:
     """Return the linear model learnt from noisy sums, and the noise of each of the budget's parts."""
-    low, high = bounds
+    table, budget, (low, high) = plan.table, plan.budget, plan.bounds
     width, middle = high - low, (low + high) / 2
     clipped = np.clip(labels, low, high)
     block = table.public.block
-    prior = np.append(_FIRST[block] * width**2, width**2 / 12)
-    geometry = PublicGeometry.of(table, prior)
     choices = unknown_variance(width)
-    everyone = np.arange(table.rows)
 
     def learn(observations: list[Observations]) -> Posterior:
-        return fit_linear(
-            observations,
-            block,
-            mean=middle,
-            mean_variance=width**2 / 12,
-            choices=choices,
-        )
+        return fit_linear(observations, block, mean=middle, mean_variance=width**2 / 12, choices=choices)
 
-    epsilon, delta = (budget.rough, budget.rough_delta) if budget.rough else (budget.fine, budget.fine_delta)
     step("rough sums" if budget.rough else "sums")
-    design = choose_design(
-        table,
-        geometry,
-        prior=prior,
-        rest=0.02 * width**2,
-        known=None,
-        width=width,
-        epsilon=epsilon,
-        delta=delta,
-    )
-    noise = design.noise(epsilon, delta)
-    averages = design.release(clipped - low, width, noise, source)
-    averages -= design.average(np.full(table.rows, middle - low))
-    first = design.observations(averages, design.variance(noise, width))
+    averages = plan.design.release(clipped - low, width, plan.noise, source)
+    averages -= plan.design.average(np.full(table.rows, middle - low))
+    first = plan.design.observations(averages, plan.design.variance(plan.noise, width))
     rough = learn([first])
     if not budget.rough:
-        return rough, {"sums": noise}
-    guess = np.clip(table.predict(rough, everyone), low, high)
+        return rough, {"sums": plan.noise}
+    guess = np.clip(table.predict(rough, np.arange(table.rows)), low, high)
 
     step("sums of residuals")
     reach = _reach(float(budget.fine)) * width
     design = choose_design(
         table,
-        geometry,
+        plan.geometry,
         prior=_updated_prior(rough.likely, choices, block, width),
         rest=rough.rest,
         known=first.gram / np.float32(first.share * rough.rest + first.noise),
@@ -125,13 +128,13 @@ def fit_sums(
         epsilon=budget.fine,
         delta=budget.fine_delta,
     )
-    last = design.noise(budget.fine, budget.fine_delta)
+    noise = design.noise(budget.fine, budget.fine_delta)
     gaps = np.clip(clipped - guess, -reach, reach)
-    averages = design.release(gaps + reach, 2 * reach, last, source)
+    averages = design.release(gaps + reach, 2 * reach, noise, source)
     averages += design.average(guess - middle - reach)
     step("model")
-    model = learn([first, design.observations(averages, design.variance(last, 2 * reach))])
-    return model, {"rough sums": noise, "sums": last}
+    model = learn([first, design.observations(averages, design.variance(noise, 2 * reach))])
+    return model, {"rough sums": plan.noise, "sums": noise}
 
 
 def _updated_prior(likely: Choices, choices: Choices, block: NDArray[np.int64], width: float) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,10 +18,18 @@ Array = NDArray[np.float64]
 Small = NDArray[np.float32]
 Index = NDArray[np.int64]
 
-KEEP = 1 << 30
-"""Feature tables of up to this many bytes are kept in memory."""
+KEEP = 1 << 32
+"""Feature tables of up to this many bytes are kept in memory, if a quarter of what is free holds them."""
 
 PIECE = 1 << 14
+
+
+def _free() -> int:
+    """Return how many bytes of memory are free, as far as the system tells."""
+    try:
+        return int(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return 1 << 32
 
 
 class FeatureTable:
@@ -36,7 +45,7 @@ class FeatureTable:
         self.public = public
         self.X = X
         size = X.shape[0] * (public.block.size + 1) * 4
-        self._kept: Small | None = public.transform(X) if size <= KEEP else None
+        self._kept: Small | None = public.transform(X) if size <= min(KEEP, _free() // 4) else None
 
     @property
     def rows(self) -> int:

@@ -1,0 +1,116 @@
+"""How wrong is a model on fresh labels? A curator's sum of squared errors, for a stated price."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._checks import as_bounds, as_epsilon, as_fraction, as_labels, as_roomy_bounds
+from labeldp.channels.noise import DiscreteLaplace
+from labeldp.errors import LabelError, ParameterError
+from labeldp.estimators.risk import Risk, predictions
+from labeldp.ledger import Budget, Ledger, new_charge
+from labeldp.randomness import WordSource, resolve_source
+
+__all__ = ["private_score"]
+
+Array = NDArray[np.float64]
+
+GRID = 1 << 20
+"""A squared error is an integer from 0 to this where squared errors are summed."""
+
+
+def private_score(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float],
+    ledger: Ledger | None = None,
+    rows_per_person: int = 1,
+    random_state: int | WordSource | None = None,
+) -> Risk:
+    """Return a model's mean squared error on fresh test labels, for ε.
+
+    A curator sums squared errors as integers and adds exact noise for the worst change of one label. Predictions
+    inside the bounds keep that change small.
+
+    Parameters
+    ----------
+    model : regressor
+        Public or private already: its predictions are taken as known.
+    X, y : array-like
+        Public features, and private labels that the model was not trained on.
+    epsilon : float
+    bounds : (lo, hi)
+        Public bounds of the label. Never read them off the data.
+    ledger : Ledger, optional
+    rows_per_person : int
+    random_state : None, int or source of words
+        Leave it out for a release.
+
+    Returns
+    -------
+    Risk
+        Its standard error holds the noise, and the most that the choice of rows could add.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> X = np.random.default_rng(0).normal(size=(5000, 3))
+    >>> y = np.clip(2.5 + X[:, 0], 0, 5)
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:4000], y[:4000])
+    >>> risk = ldp.private_score(model, X[4000:], y[4000:], epsilon=0.2, bounds=(0, 5))
+    >>> risk.how, risk.cost
+    ('curator', Budget(epsilon=0.2))
+    """
+    budget = as_fraction(as_epsilon(epsilon))
+    as_roomy_bounds(bounds)
+    low, high = as_bounds(bounds)
+    labels = as_labels(y)
+    if labels.ndim != 1:
+        raise LabelError(f"labels must be one column, got shape {labels.shape}")
+    predicted = predictions(model, X, labels.size)
+    if not np.isfinite(_most(predicted, low, high)):
+        raise ParameterError(
+            "the model's predictions are too far from the bounds for squared errors to be numbers"
+        )
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
+    source = resolve_source(random_state)
+    charge = new_charge("score", Budget(budget), rows_per_person=rows_per_person)
+    ledger = Ledger() if ledger is None else ledger
+    noise = DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=budget)
+    place = ledger.charge_all([charge])[0]
+    ledger.describe(place, str(noise))
+    return _noisy_mean(predicted, labels.astype(np.float64), (low, high), noise, source, charge.budget)
+
+
+def _most(predicted: Array, low: float, high: float) -> float:
+    """Return the largest squared error that any label in the bounds could have."""
+    with np.errstate(over="ignore"):
+        return float(np.maximum((predicted - low) ** 2, (high - predicted) ** 2).max())
+
+
+def _noisy_mean(
+    predicted: Array,
+    labels: Array,
+    bounds: tuple[float, float],
+    noise: DiscreteLaplace,
+    source: WordSource,
+    cost: Budget,
+) -> Risk:
+    """Return the mean of squared errors, each an integer from 0 to `GRID`, with noise for a change of `GRID`."""
+    low, high = bounds
+    most = _most(predicted, low, high)
+    errors = (predicted - np.clip(labels, low, high)) ** 2
+    steps = np.clip(np.rint(errors / most * GRID), 0, GRID).astype(np.int64)
+    unit = most / GRID / labels.size
+    mean = (int(steps.sum()) + int(noise.sample(1, source)[0])) * unit
+    inside = float(np.clip(mean, 0.0, most))
+    chance = inside * (most - inside) / labels.size  # a mean of values in [0, most] varies by no more
+    return Risk(mean, math.sqrt(noise.variance() * unit**2 + chance), 0.0, "curator", labels.size, cost)
