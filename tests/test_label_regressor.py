@@ -1,5 +1,6 @@
 """LabelReleaseRegressor: each label once, everything charged, and better than the private constant."""
 
+import json
 import pickle
 import warnings
 from fractions import Fraction
@@ -7,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -15,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp import cards
 from labeldp.estimators import LabelReleaseRegressor, RowRelease
 from labeldp.estimators.labels import GRID, LabelBudget, count_between, first_knowledge, private_mean
 from labeldp.estimators.learner import PrivateRows, fit_blend
@@ -137,6 +140,93 @@ def test_a_model_fitted_with_a_ledger_in_memory_travels_without_it():
     there = pickle.loads(pickle.dumps(model.fit(X[:400], Y[:400])))
     assert np.array_equal(there.predict(X[:5]), model.predict(X[:5]))
     assert there.charges_ == model.charges_
+
+
+def test_a_model_that_lost_its_ledger_on_the_way_is_not_fitted_again_without_one():
+    model = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1, ledger=ldp.Ledger())
+    there = pickle.loads(pickle.dumps(model.fit(X[:400], Y[:400])))
+    with pytest.raises(ldp.ParameterError, match="stayed behind"):
+        there.fit(X[:400], Y[:400])
+    assert there.set_params(ledger=ldp.Ledger()).fit(X[:400], Y[:400]).ledger_.total == ldp.Budget(1.0)
+
+
+@pytest.mark.parametrize("own", [Ridge, StandardScaler(), "ridge"])
+def test_an_estimator_that_cannot_learn_costs_nothing(own):
+    ledger = ldp.Ledger()
+    with pytest.raises(ldp.ParameterError, match="cannot learn"):
+        LabelReleaseRegressor(own, epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(X[:400], Y[:400])
+    assert not ledger.charges
+
+
+def test_a_learner_that_fails_after_the_release_leaves_it_and_says_so():
+    class Fussy(Ridge):
+        def fit(self, X, y, sample_weight=None):
+            if len(y) > 50:
+                raise RuntimeError("too many rows for me")
+            return super().fit(X, y)
+
+    model = LabelReleaseRegressor(Fussy(), epsilon=1.0, bounds=BOUNDS, rounds=1)
+    with pytest.raises(RuntimeError, match="too many") as caught:
+        model.fit(X[:400], Y[:400])
+    assert "release_.labels" in caught.value.__notes__[0]
+    assert model.release_.labels.size == 400
+    with pytest.raises(NotFittedError, match="no model"):
+        model.predict(X[:5])
+
+
+@pytest.mark.parametrize("regressor", [LabelReleaseRegressor, ldp.ModelReleaseRegressor])
+def test_a_model_says_what_it_cost_and_whether_it_is_private(regressor):
+    model = regressor(epsilon=0.5, bounds=BOUNDS).fit(X[:400], Y[:400])
+    assert "(0.5)-label differential privacy" in model.summary()
+    assert "DiscreteLaplace" in model.summary() or "LatticeNorm" in model.summary()
+    assert json.loads(model.to_card())["words"] == "secure"
+    seeded_one = regressor(epsilon=0.5, bounds=BOUNDS, random_state=seeded(1)).fit(X[:400], Y[:400])
+    assert not seeded_one.secure_
+    assert "NOT PRIVATE" in seeded_one.summary()
+    assert "NOT PRIVATE" in seeded_one.to_card()
+
+
+def forged(card, change):
+    """Return a card whose content was changed and whose checksum fits again."""
+    content = json.loads(card)
+    schema = content.pop("schema")
+    for name in ("version", "checksum"):
+        content.pop(name)
+    change(content)
+    return cards.dump(content, schema)
+
+
+LIES = {
+    "a smaller charge": lambda c: c["charges"][0].update(epsilon=0.1),
+    "a charge left out": lambda c: c["charges"].pop(),
+    "another cost": lambda c: c["cost"].update(epsilon=0.1),
+    "another guarantee": lambda c: c.update(guarantee="(0.1)-label differential privacy"),
+    "seeded noise called secure": lambda c: c.update(words="secure"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_card_that_contradicts_itself_is_refused(lie, tmp_path):
+    model = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1, random_state=seeded(1))
+    release = model.fit(X[:400], Y[:400]).release_
+    path = tmp_path / "release.npz"
+    release.save(path)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    np.savez(path, **{**arrays, "card": np.array(forged(str(arrays["card"]), lie))})
+    with pytest.raises(ldp.CardError, match="contradicts"):
+        RowRelease.load(path)
+    other = ldp.privatize(Y[:400], epsilon=1.0, bounds=BOUNDS, random_state=seeded(1), epsilon_prior=0.1)
+    with pytest.raises(ldp.CardError, match="contradicts"):
+        ldp.read_release_card(forged(other.to_card(), lie))
+
+
+def test_a_file_that_is_none_or_missing_is_told_apart(tmp_path):
+    (tmp_path / "empty.npz").touch()
+    with pytest.raises(ldp.CardError, match="not a saved release"):
+        RowRelease.load(tmp_path / "empty.npz")
+    with pytest.raises(FileNotFoundError):
+        RowRelease.load(tmp_path / "nowhere.npz")
 
 
 def test_what_predicts_is_what_was_fitted():

@@ -8,10 +8,12 @@ once.
 from __future__ import annotations
 
 import dataclasses
+import math
 import warnings
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labeldp import cards
 from labeldp._checks import as_labels
-from labeldp.errors import LabelError, ParameterError, RepeatedReleaseWarning
+from labeldp.errors import CardError, LabelDPError, LabelError, ParameterError, RepeatedReleaseWarning
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, Ledger
 from labeldp.mechanisms.base import Mechanism, fingerprint, load_mechanism
@@ -155,7 +157,37 @@ def read_release_card(text: str) -> dict[str, Any]:
         If a mechanism does not keep its promise.
     """
     content = cards.parse(text, SCHEMA)
-    return {**content, "mechanisms": [load_mechanism(card) for card in content["mechanisms"]]}
+    mechanisms = [load_mechanism(card) for card in content["mechanisms"]]
+    charges = refuse_contradictions(content, mechanisms)
+    for mechanism, charge in zip(mechanisms, charges, strict=False):
+        if charge.mechanism != fingerprint(mechanism.channel):
+            raise CardError("the card contradicts itself: it charges for another mechanism than it shows")
+    return {**content, "mechanisms": mechanisms}
+
+
+def refuse_contradictions(content: dict[str, Any], mechanisms: Sequence[Mechanism]) -> list[Charge]:
+    """Return a card's charges, if they pay for its mechanisms and give the guarantee that it states.
+
+    Raises
+    ------
+    CardError
+        If the card says two things at once. A checksum is no signature: whoever writes a card can make one that
+        agrees with itself and is false.
+    """
+    try:
+        charges = [Charge.from_data(charge) for charge in content["charges"]]
+        stated, words, cost = content["guarantee"], content["words"], content["cost"]
+    except (KeyError, TypeError, LabelDPError):
+        raise CardError("the card lacks what a card of a release has") from None
+    total = sum((charge.budget for charge in charges), Budget(0))
+    said = SimpleNamespace(secure=words == "secure", charges=charges, cost=total)
+    fits = all(math.isclose(cost[name], getattr(total, name), rel_tol=1e-9) for name in ("epsilon", "delta"))
+    paid = max((c.budget.epsilon / c.rows_per_person for c in charges if c.what.startswith("labels")), default=0.0)
+    if not fits or not charges or stated != guarantee(said):
+        raise CardError("the card contradicts itself: its charges do not give the cost and guarantee it states")
+    if any(mechanism.verify().epsilon > paid * (1 + 1e-12) for mechanism in mechanisms):
+        raise CardError("the card contradicts itself: its mechanisms cost more than it charges")
+    return charges
 
 
 def privatize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from labeldp import cards
 from labeldp._checks import as_epsilon, as_labels, as_roomy_bounds
 from labeldp.errors import ParameterError, RepeatedReleaseWarning
 from labeldp.ledger import Budget, Ledger, new_charge
-from labeldp.release import warn_if_seen
+from labeldp.randomness import SecureWords, WordSource
+from labeldp.release import guarantee, warn_if_seen
 
 __all__ = ["PrivateRegressor"]
 
@@ -51,6 +54,11 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         as_roomy_bounds(self.bounds)
         if self.ledger is not None and not isinstance(self.ledger, Ledger):
             raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
+        if self.ledger is None and getattr(self, "_left_ledger", False):
+            raise ParameterError(
+                "this model was pickled, and its ledger in memory stayed behind: give it one before it is fitted "
+                "again, for example set_params(ledger=Ledger.open(path))"
+            )
         _warn_if_repeated()
         if self.ledger is None:
             warn_if_seen(y)
@@ -77,13 +85,44 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.ledger_.describe(place, mechanisms[what])
         self.charges_ = tuple(self.ledger_.charges[place] for place in places)
 
+    def _note(self, rows: int, source: WordSource) -> None:
+        """Keep how many rows a fit had, and whether its noise can be repeated."""
+        self.rows_, self.secure_ = rows, isinstance(source, SecureWords)
+
     def __getstate__(self) -> Any:
         state = dict(super().__getstate__())
         if "ledger_" in state:  # a fitted model may travel; a ledger in memory stays where it is
             for name in ("ledger", "ledger_"):
                 if type(state.get(name)) is Ledger:
                     state[name] = None
+                    state["_left_ledger"] = state.get("_left_ledger", False) or name == "ledger"
         return state
+
+    def summary(self) -> str:
+        """Return what a fit released and cost, for people."""
+        check_is_fitted(self)
+        lines = [self._guarantee(), f"  {self.rows_:,} rows; bounds {self.bounds[0]:g} to {self.bounds[1]:g}"]
+        lines += [f"  {c.budget.epsilon:.6g} for {c.what}: {c.mechanism}" for c in self.charges_]
+        return "\n".join(lines)
+
+    def to_card(self) -> str:
+        """Return a card for whoever gets the model: JSON with a checksum, and no label in it."""
+        check_is_fitted(self)
+        return cards.dump(
+            {
+                "guarantee": self._guarantee(),
+                "model": type(self).__name__,
+                "words": "secure" if self.secure_ else "seeded, NOT PRIVATE",
+                "rows": self.rows_,
+                "bounds": [float(end) for end in self.bounds],
+                "charges": [charge.as_data() for charge in self.charges_],
+            },
+            "labeldp.model",
+        )
+
+    def _guarantee(self) -> str:
+        cost = sum((charge.budget for charge in self.charges_), Budget(0))
+        return guarantee(SimpleNamespace(secure=self.secure_, charges=self.charges_, cost=cost))
 
     def _inputs(self, X: Any) -> Any:
         check_is_fitted(self)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import has_fit_parameter
 
 from labeldp._checks import as_bounds, as_epsilon, as_fraction, float_below
@@ -21,7 +22,7 @@ from labeldp.estimators.rounds import UnitDesign, round_sizes, unit_design
 from labeldp.estimators.row_release import RowRelease
 from labeldp.estimators.table import FeatureTable
 from labeldp.ledger import Charge, Ledger
-from labeldp.randomness import SecureWords, WordSource, resolve_source
+from labeldp.randomness import WordSource, resolve_source
 
 __all__ = ["LabelReleaseRegressor"]
 
@@ -113,20 +114,28 @@ class LabelReleaseRegressor(PrivateRegressor):
             raise ParameterError(f'trust must be "curator" or "local", got {self.trust!r}')
         fractions = round_sizes(self.rounds, X.shape[0])
         bounds, epsilon = as_bounds(self.bounds), as_fraction(as_epsilon(self.epsilon))
-        unit = unit_design(self.mechanism, float_below(epsilon))
+        unit_design(self.mechanism, float_below(epsilon))
+        self._try_own(X, bounds)
         source = resolve_source(self.random_state)
+        self._note(X.shape[0], source)
         with steps(len(fractions) + 2, shown=self.verbose) as step:
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
             spectrum = table.spectrum()
             budget = LabelBudget.plan(epsilon, X.shape[0], spectrum, self.trust)
+            unit = unit_design(self.mechanism, float_below(budget.labels))
             places = self._charge(budget.parts())
             drawn, known = draw_labels(table, labels, bounds, budget, fractions, source, spectrum, unit, step)
             self._describe(places, budget.parts(), budget.mechanisms(drawn))
-            secure = isinstance(source, SecureWords)
-            self.release_ = _as_release(drawn, known, X.shape[0], self.charges_, self.trust, secure, self.ledger_)
+            self.release_ = _as_release(
+                drawn, known, X.shape[0], self.charges_, self.trust, self.secure_, self.ledger_
+            )
             step("model")
-            self._learn(table, X, spectrum)
+            try:
+                self._learn(table, X, spectrum)
+            except Exception as error:
+                error.add_note("the labels were released and paid for: train any learner on release_.labels")
+                raise
         return self
 
     def _learn(self, table: FeatureTable, X: Array, spectrum: Array) -> None:
@@ -138,6 +147,18 @@ class LabelReleaseRegressor(PrivateRegressor):
             self._blend = fit_blend(table, self.release_.blocks(), self.release_.knowledge, spectrum)
         else:
             self.estimator_ = self._fit_own(X, np.arange(X.shape[0]))
+
+    def _try_own(self, X: Any, bounds: tuple[float, float]) -> None:
+        """Refuse an estimator that cannot learn, before anything is spent: try it on made labels of a few rows."""
+        if self.estimator is None:
+            return
+        made = np.linspace(*bounds, min(50, X.shape[0]))
+        try:
+            clone(self.estimator).fit(X[: made.size], made).predict(X[: made.size])
+        except Exception as error:
+            raise ParameterError(
+                f"the estimator cannot learn from this table (tried on {made.size} rows with made labels): {error}"
+            ) from error
 
     def _fit_own(self, X: Array, rows: NDArray[np.int64]) -> Any:
         """Return the user's estimator, fitted to some rows of the release; noisier rows weigh less if it can."""
@@ -179,6 +200,8 @@ class LabelReleaseRegressor(PrivateRegressor):
     def predict(self, X: Any) -> Array:
         """Return predictions inside the bounds."""
         X = self._inputs(X)
+        if self._blend is None and self.estimator_ is None:
+            raise NotFittedError("the labels were released, but no model was learnt from them; see release_")
         if self._blend is None:
             return self.release_.knowledge.clip(np.asarray(self.estimator_.predict(X)))
         return self._blend.predict(FeatureTable(self._public, X), np.arange(X.shape[0]))

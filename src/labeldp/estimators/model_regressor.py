@@ -57,6 +57,10 @@ class ModelReleaseRegressor(PrivateRegressor):
     Attributes
     ----------
     ledger_ : Ledger
+    charges_ : tuple of Charge
+        What this fit cost; `summary` and `to_card` say it in full.
+    secure_ : bool
+        False if the noise came from a seed: then the model is **not private**.
     mechanism_ : tuple
         What was added to the sums, exactly; or the mechanisms that randomised labels one by one.
     n_features_in_ : int
@@ -104,6 +108,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         bounds, epsilon = as_bounds(self.bounds), as_fraction(as_epsilon(self.epsilon))
         delta = as_fraction(as_delta(self.delta, smallest=0.0))
         source = resolve_source(self.random_state)
+        self._note(X.shape[0], source)
         with steps(len(ROUNDS) + 2, shown=self.verbose) as step:
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)

@@ -32,7 +32,7 @@ _SAYS = {
     "unbiased": "Unbiased: it follows from the private labels alone.",
     "prior": "It rests on the private prior for the labels' own spread, whose error is not in the ± above.",
     "assumed": "What clipping hides follows from an assumed shape of residuals; its error is not in the ± above.",
-    "curator": "A curator's sum of squared errors, with noise for its worst change.",
+    "curator": "A curator's sum of squared errors; ± holds its noise, and the most that chance in the rows adds.",
 }
 
 
@@ -66,6 +66,8 @@ class Risk:
         """Return the estimate, for people."""
         lines = [f"mean squared error {self.mse:.4g} ± {self.standard_error:.2g}, from {self.rows:,} rows"]
         lines.append(f"  {_SAYS[self.how]}")
+        if self.mse < 2 * self.standard_error:
+            lines.append("  The noise is as large as the error itself: this says little.")
         if self.hidden:
             lines.append(f"  Labels were clipped: that may hide up to {self.hidden:.2g} more or less.")
         lines.append(f"  Cost: {self.cost}." if self.cost.epsilon else "  It cost nothing more.")
@@ -74,6 +76,9 @@ class Risk:
 
 def private_risk(model: Any, X: Any, release: Release | RowRelease, *, rows: Any = None) -> Risk:
     """Return a model's mean squared error on true labels, estimated from a release, at no further cost.
+
+    With the default mechanism at ε of 1 or less, and few rows, there is often nothing to estimate it from: then
+    this refuses, and `private_score` on fresh labels is the way.
 
     A model is too sure of labels that it was trained on. Give rows that it was not trained on, with ``rows`` if
     they are a part of the release. For a `LabelReleaseRegressor` and its own ``release_`` that is done here:
@@ -240,7 +245,8 @@ def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]
     else:
         raise NotUnbiasedError(
             "labels at the middle of an interval and labels at both ends look the same after this release's "
-            "mechanism, and no prior was counted: use private_score on fresh labels, or mechanism='rp'"
+            "mechanism, and no prior was counted: use private_score on fresh labels (a new release with "
+            "mechanism='rp' would tell, and cost again)"
         )
     return replace(found, hidden=2 * math.sqrt(size * float(gone.mean())) if clipped else 0.0)
 

@@ -18,7 +18,7 @@ from labeldp.errors import CardError
 from labeldp.estimators.learner import Knowledge, PrivateRows
 from labeldp.ledger import Budget, Charge, Ledger
 from labeldp.mechanisms import Mechanism, load_mechanism
-from labeldp.release import guarantee
+from labeldp.release import guarantee, refuse_contradictions
 
 __all__ = ["RowRelease"]
 
@@ -26,7 +26,7 @@ SCHEMA = "labeldp.row-release"
 _ARRAYS = ("labels", "offset", "scale", "noise", "hidden", "low", "high", "round", "part")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RowRelease:
     """Private labels for a learner, released in rounds. Everything in here may be made public.
 
@@ -78,6 +78,10 @@ class RowRelease:
             kept["ledger"] = None
         return _rebuild, (kept,)
 
+    def __repr__(self) -> str:
+        words = "secure" if self.secure else "NOT PRIVATE"
+        return f"<RowRelease of {self.labels.size:,} labels, {self.cost}, {words}>"
+
     @property
     def cost(self) -> Budget:
         """What the release cost in all."""
@@ -105,6 +109,8 @@ class RowRelease:
         """Return what was done, for people."""
         lines = [] if self.secure else ["NOT PRIVATE: the noise can be repeated from a seed."]
         lines.append(f"{self.labels.size:,} labels released with {self.cost}, each row once.")
+        seen = "a curator saw the true ones" if self.trust == "curator" else "nobody saw the true ones"
+        lines.append(f"  bounds {self.knowledge.low:g} to {self.knowledge.high:g}; {seen}")
         lines += [f"  {c.budget.epsilon:.6g} for {c.what}" for c in self.charges]
         for number in range(int(self.round.max()) + 1):
             rows = self.round == number
@@ -123,6 +129,7 @@ class RowRelease:
         return cards.dump(
             {
                 "guarantee": guarantee(self),
+                "cost": {"epsilon": self.cost.epsilon, "delta": self.cost.delta},
                 "words": "secure" if self.secure else "seeded, NOT PRIVATE",
                 "trust": self.trust,
                 "rows": int(self.labels.size),
@@ -157,17 +164,20 @@ class RowRelease:
             with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in _ARRAYS}
                 card = str(stored["card"])
-        except (OSError, KeyError, ValueError, BadZipFile) as error:
+        except FileNotFoundError:
+            raise
+        except (OSError, EOFError, KeyError, ValueError, BadZipFile) as error:
             raise CardError(f"{os.fspath(path)} is not a saved release: {type(error).__name__}") from None
         content = cards.parse(card, SCHEMA)
         if {name: _digest(array) for name, array in arrays.items()} != content.get("arrays"):
             raise CardError(f"{os.fspath(path)} holds other labels than its card says: it was changed or mixed up")
         mechanisms = tuple(load_mechanism(text) for text in content["mechanisms"])
+        charges = tuple(refuse_contradictions(content, mechanisms))
         return cls(
             **arrays,
             mechanisms=mechanisms,
             knowledge=Knowledge(**content["knowledge"]),
-            charges=tuple(Charge.from_data(charge) for charge in content["charges"]),
+            charges=charges,
             trust=content["trust"],
             secure=content["words"] == "secure",
         )
