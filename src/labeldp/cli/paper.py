@@ -154,6 +154,8 @@ def _table(name: str, given: dict[str, Any]) -> None:
 
         source = given["protocol"].value
         listed = given["columns"].split(",") if given["columns"] else None
+        if listed is not None and given["include_non_private"]:
+            listed.append("as-published")
         try:
             budgets = [float(b) for b in given["budgets"].split(",")] if given["budgets"] else None
         except ValueError:

@@ -167,8 +167,6 @@ def chosen_columns(
     """
     usual = [key for key, column in COLUMNS.items() if dataset != "criteo" or column.kind != "regressor"]
     wanted = usual if keys is None else list(dict.fromkeys(keys))
-    if include_non_private:  # also those, whatever else is named
-        wanted += [key for key, column in COLUMNS.items() if not column.private and key not in wanted]
     unknown = [key for key in wanted if key not in COLUMNS]
     if unknown or not wanted:
         raise ParameterError(f"no column {', '.join(unknown)}; there are {', '.join(COLUMNS)}")
