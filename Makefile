@@ -28,7 +28,7 @@ $(PEERS)/.done: benchmarks/peers.txt
 
 env: $(VENV)/.dev  ## Build .venv with all that tests need
 
-demo: $(VENV)/.core  ## Install, and show the main job on a made survey
+demo: $(VENV)/.core  ## Install, train private models on a made survey, draw their price
 	$(BIN)/labeldp demo
 
 test: $(VENV)/.dev  ## Run all tests
