@@ -16,6 +16,7 @@ import sklearn.datasets._california_housing as scikit_housing
 
 from helpers import python
 from labeldp import errors
+from labeldp._files import written_whole
 from labeldp.datasets import crime, home, load_crime, load_housing
 from labeldp.datasets.fetch import fetch
 
@@ -284,7 +285,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     target.write_text("old")
 
     def write_and_fail():
-        with home.written_whole(target) as draft:
+        with written_whole(target) as draft:
             draft.write_text("half of the n")
             raise RuntimeError("the disk is full")
 
@@ -296,7 +297,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
 
 def test_a_killed_write_leaves_nothing_under_the_files_name(tmp_path):
     code = (
-        "import os, sys; from pathlib import Path; from labeldp.datasets.home import written_whole\n"
+        "import os, sys; from pathlib import Path; from labeldp._files import written_whole\n"
         "with written_whole(Path(sys.argv[1])) as draft:\n"
         "    draft.write_text('half'); os._exit(9)\n"
     )

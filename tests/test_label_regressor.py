@@ -186,6 +186,28 @@ def test_a_model_says_what_it_cost_and_whether_it_is_private(regressor):
     assert "NOT PRIVATE" in seeded_one.to_card()
 
 
+@pytest.mark.parametrize("regressor", [LabelReleaseRegressor, ldp.ModelReleaseRegressor])
+def test_a_fit_that_is_refused_changes_nothing_of_what_a_model_says_of_itself(regressor):
+    model = regressor(epsilon=0.5, bounds=BOUNDS, random_state=seeded(1), ledger=ldp.Ledger(ldp.Budget(0.5)))
+    model.fit(X[:400], Y[:400])
+    said, predicted = model.summary(), model.predict(X[:5])
+    with pytest.raises(ldp.BudgetError):
+        model.set_params(random_state=None, bounds=(-9.0, 9.0)).fit(X[:300], Y[:300])
+    assert model.summary() == said
+    assert "NOT PRIVATE" in model.to_card()
+    assert np.array_equal(model.predict(X[:5]), predicted)
+
+
+def test_a_fit_that_failed_does_not_count_as_a_release():
+    y = Y[:300].copy()
+    for bad in ({"mechanism": "magic"}, {"rounds": 0}):
+        with pytest.raises(ldp.ParameterError):
+            LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, **bad).fit(X[:300], y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ldp.RepeatedReleaseWarning)
+        LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1).fit(X[:300], y)
+
+
 def forged(card, change):
     """Return a card whose content was changed and whose checksum fits again."""
     content = json.loads(card)

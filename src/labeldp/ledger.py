@@ -30,7 +30,7 @@ from labeldp._checks import as_fraction, as_number
 from labeldp.channels.proof import exp_upper
 from labeldp.errors import BudgetError, LedgerError, ParameterError
 
-__all__ = ["Budget", "Charge", "Ledger", "group_budget"]
+__all__ = ["Budget", "Charge", "Ledger", "group_budget", "total_of"]
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=True, order=False, repr=False)
@@ -221,7 +221,7 @@ class Ledger:
     @property
     def total(self) -> Budget:
         """What is spent: the sum of all charges."""
-        return _sum(charge.budget for charge in self.charges)
+        return total_of(self.charges)
 
     @property
     def remaining(self) -> Budget | None:
@@ -289,16 +289,14 @@ class Ledger:
         return f"<{type(self).__name__} spent={self.total} limit={self.limit}>"
 
 
-def _sum(budgets: Iterable[Budget]) -> Budget:
-    total = Budget(0)
-    for budget in budgets:
-        total = total + budget
-    return total
+def total_of(charges: Iterable[Charge]) -> Budget:
+    """Return what charges cost together."""
+    return sum((charge.budget for charge in charges), Budget(0))
 
 
 def refuse_overspend(limit: Budget | None, spent: Sequence[Charge], wanted: Sequence[Charge]) -> None:
-    before = _sum(charge.budget for charge in spent)
-    price = _sum(charge.budget for charge in wanted)
+    before = total_of(spent)
+    price = total_of(wanted)
     if limit is not None and not before + price <= limit:
         raise BudgetError(
             f"this would cost {price}, and of {limit} only {limit.minus(before)} is left; nothing was "

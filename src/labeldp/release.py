@@ -23,7 +23,7 @@ from labeldp import cards
 from labeldp._checks import as_labels
 from labeldp.errors import CardError, LabelDPError, LabelError, ParameterError, RepeatedReleaseWarning
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, Ledger
+from labeldp.ledger import Budget, Charge, Ledger, total_of
 from labeldp.mechanisms.base import Mechanism, fingerprint, load_mechanism
 from labeldp.plan import Plan, bounds_per_column
 from labeldp.priors import Method, check_method
@@ -90,10 +90,7 @@ class Release:
     @property
     def cost(self) -> Budget:
         """What this release cost in all."""
-        total = Budget(0)
-        for charge in self.charges:
-            total = total + charge.budget
-        return total
+        return total_of(self.charges)
 
     def summary(self) -> str:
         """Return what was done, for people."""
@@ -179,7 +176,7 @@ def refuse_contradictions(content: dict[str, Any], mechanisms: Sequence[Mechanis
         stated, words, cost = content["guarantee"], content["words"], content["cost"]
     except (KeyError, TypeError, LabelDPError):
         raise CardError("the card lacks what a card of a release has") from None
-    total = sum((charge.budget for charge in charges), Budget(0))
+    total = total_of(charges)
     said = SimpleNamespace(secure=words == "secure", charges=charges, cost=total)
     fits = all(math.isclose(cost[name], getattr(total, name), rel_tol=1e-9) for name in ("epsilon", "delta"))
     paid = max((c.budget.epsilon / c.rows_per_person for c in charges if c.what.startswith("labels")), default=0.0)
@@ -308,7 +305,7 @@ def privatize(
 _seen: dict[int, weakref.ref[Any]] = {}
 
 
-def warn_if_seen(labels: Any) -> None:
+def warn_if_seen(labels: Any, stacklevel: int = 3) -> None:
     """Warn if this very object, whatever is in it, was released before without a ledger."""
     try:
         reference = weakref.ref(labels)
@@ -320,7 +317,7 @@ def warn_if_seen(labels: Any) -> None:
             "these labels were released before: each release costs epsilon again, and the costs add up. "
             "Keep one release and reuse it, or pass a ledger that counts.",
             RepeatedReleaseWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
     for key in [key for key, other in _seen.items() if other() is None]:
         del _seen[key]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from labeldp._files import written_whole
 from labeldp.datasets.arrow import arrow
-from labeldp.datasets.home import cache_folder, written_whole
+from labeldp.datasets.home import cache_folder
 from labeldp.datasets.table import Dataset
 
 __all__ = ["cached_path", "read_cached", "write_cached"]

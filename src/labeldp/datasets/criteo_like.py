@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from labeldp._files import written_whole
 from labeldp.datasets.arrow import arrow
 from labeldp.datasets.criteo_format import COLUMNS
 from labeldp.datasets.criteo_shop import Goods, effect, hashed, hex_words, missing, sample_ranks, sentences
-from labeldp.datasets.home import cache_folder, written_whole
+from labeldp.datasets.home import cache_folder
 from labeldp.errors import ParameterError
 
 __all__ = ["make_criteo_like"]

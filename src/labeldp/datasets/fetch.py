@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from labeldp.datasets.home import written_whole
+from labeldp._files import written_whole
 from labeldp.errors import DataError, DataNotFoundError
 
 __all__ = ["TIMEOUT", "byte_bar", "fetch"]

@@ -6,15 +6,12 @@ import gzip
 import hashlib
 import os
 import sys
-import tempfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from labeldp.errors import DataError
 
-__all__ = ["cache_folder", "find", "read_checked", "written_whole"]
+__all__ = ["cache_folder", "find", "read_checked"]
 
 
 def cache_folder() -> Path:
@@ -68,31 +65,3 @@ def read_checked(path: Path, sha256: str) -> bytes:
             "Delete it, and it will be fetched again"
         )
     return content
-
-
-@contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """Give a draft beside ``path`` to write to; it takes that name only if nothing goes wrong.
-
-    The draft is readable by its owner only: files of data sets hold labels.
-
-    Examples
-    --------
-    >>> target = Path(tempfile.mkdtemp(), "table.txt")
-    >>> with written_whole(target) as draft:
-    ...     _ = draft.write_text("all of it")
-    >>> target.read_text(), len(list(target.parent.iterdir()))
-    ('all of it', 1)
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".part")
-    os.close(handle)
-    draft = Path(name)
-    try:
-        yield draft
-        with open(draft, "rb+") as stream:
-            os.fsync(stream.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise

@@ -15,9 +15,9 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from labeldp import cards
-from labeldp._checks import as_epsilon, as_labels, as_roomy_bounds
+from labeldp._checks import as_bounds, as_epsilon, as_labels, as_roomy_bounds
 from labeldp.errors import ParameterError, RepeatedReleaseWarning
-from labeldp.ledger import Budget, Ledger, new_charge
+from labeldp.ledger import Budget, Ledger, new_charge, total_of
 from labeldp.randomness import SecureWords, WordSource
 from labeldp.release import guarantee, warn_if_seen
 
@@ -59,9 +59,6 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "this model was pickled, and its ledger in memory stayed behind: give it one before it is fitted "
                 "again, for example set_params(ledger=Ledger.open(path))"
             )
-        _warn_if_repeated()
-        if self.ledger is None:
-            warn_if_seen(y)
         X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
         labels = column_or_1d(as_labels(y), warn=True).astype(np.float64)
         check_consistent_length(X, labels)
@@ -79,15 +76,21 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.ledger_ = ledger
         return places
 
-    def _describe(self, places: range, parts: Iterable[str], mechanisms: dict[str, str]) -> None:
-        """Note in the ledger what each part was spent on, and keep the charges of this fit."""
+    def _warn(self, y: Any) -> None:
+        """Warn of a cost that is about to be paid again, once nothing but the ledger can refuse any more."""
+        _warn_if_repeated()
+        if self.ledger is None:
+            warn_if_seen(y, stacklevel=4)
+
+    def _describe(
+        self, places: range, parts: Iterable[str], mechanisms: dict[str, str], rows: int, source: WordSource
+    ) -> None:
+        """Note in the ledger what each part was spent on, and keep what `summary` says of this fit."""
         for place, what in zip(places, parts, strict=True):
             self.ledger_.describe(place, mechanisms[what])
         self.charges_ = tuple(self.ledger_.charges[place] for place in places)
-
-    def _note(self, rows: int, source: WordSource) -> None:
-        """Keep how many rows a fit had, and whether its noise can be repeated."""
-        self.rows_, self.secure_ = rows, isinstance(source, SecureWords)
+        self.rows_, self.bounds_ = rows, as_bounds(self.bounds)
+        self.secure_ = isinstance(source, SecureWords)
 
     def __getstate__(self) -> Any:
         state = dict(super().__getstate__())
@@ -101,7 +104,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def summary(self) -> str:
         """Return what a fit released and cost, for people."""
         check_is_fitted(self)
-        lines = [self._guarantee(), f"  {self.rows_:,} rows; bounds {self.bounds[0]:g} to {self.bounds[1]:g}"]
+        lines = [self._guarantee(), f"  {self.rows_:,} rows; bounds {self.bounds_[0]:g} to {self.bounds_[1]:g}"]
         lines += [f"  {c.budget.epsilon:.6g} for {c.what}: {c.mechanism}" for c in self.charges_]
         return "\n".join(lines)
 
@@ -114,14 +117,14 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "model": type(self).__name__,
                 "words": "secure" if self.secure_ else "seeded, NOT PRIVATE",
                 "rows": self.rows_,
-                "bounds": [float(end) for end in self.bounds],
+                "bounds": list(self.bounds_),
                 "charges": [charge.as_data() for charge in self.charges_],
             },
             "labeldp.model",
         )
 
     def _guarantee(self) -> str:
-        cost = sum((charge.budget for charge in self.charges_), Budget(0))
+        cost = total_of(self.charges_)
         return guarantee(SimpleNamespace(secure=self.secure_, charges=self.charges_, cost=cost))
 
     def _inputs(self, X: Any) -> Any:
@@ -139,7 +142,7 @@ def _warn_if_repeated() -> None:
                 "labels again and costs epsilon again. Release once (privatize, or release_ of a "
                 "LabelReleaseRegressor), then search and validate on the release, for free.",
                 RepeatedReleaseWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
             return
         frame = frame.f_back  # type: ignore[assignment]

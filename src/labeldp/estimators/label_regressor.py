@@ -117,7 +117,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         unit_design(self.mechanism, float_below(epsilon))
         self._try_own(X, bounds)
         source = resolve_source(self.random_state)
-        self._note(X.shape[0], source)
+        self._warn(y)
         with steps(len(fractions) + 2, shown=self.verbose) as step:
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
@@ -126,7 +126,7 @@ class LabelReleaseRegressor(PrivateRegressor):
             unit = unit_design(self.mechanism, float_below(budget.labels))
             places = self._charge(budget.parts())
             drawn, known = draw_labels(table, labels, bounds, budget, fractions, source, spectrum, unit, step)
-            self._describe(places, budget.parts(), budget.mechanisms(drawn))
+            self._describe(places, budget.parts(), budget.mechanisms(drawn), X.shape[0], source)
             self.release_ = _as_release(
                 drawn, known, X.shape[0], self.charges_, self.trust, self.secure_, self.ledger_
             )

@@ -108,13 +108,13 @@ class ModelReleaseRegressor(PrivateRegressor):
         bounds, epsilon = as_bounds(self.bounds), as_fraction(as_epsilon(self.epsilon))
         delta = as_fraction(as_delta(self.delta, smallest=0.0))
         source = resolve_source(self.random_state)
-        self._note(X.shape[0], source)
+        self._warn(y)
         with steps(len(ROUNDS) + 2, shown=self.verbose) as step:
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
             fit = self._from_labels if X.shape[0] * float(epsilon) ** 2 >= ENOUGH else self._from_sums
             self._model: Any = fit(table, labels, bounds, epsilon, delta, source, step)
-            self._public, self._bounds = table.public, bounds
+            self._public = table.public
         return self
 
     def _from_labels(
@@ -133,7 +133,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         places = self._charge(budget.parts())
         sizes = round_sizes("auto", table.rows)
         drawn, known = draw_labels(table, labels, bounds, budget, sizes, source, spectrum, step=step)
-        self._describe(places, budget.parts(), budget.mechanisms(drawn))
+        self._describe(places, budget.parts(), budget.mechanisms(drawn), table.rows, source)
         self.mechanism_: tuple[Mechanism | Noise, ...] = tuple(part.mechanism for part in drawn)
         step("model")
         return fit_blend(table, [part.private for part in drawn], known, spectrum)
@@ -153,7 +153,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         parts = plan.budget.parts()
         places = self._charge(parts)
         model, noise = fit_sums(plan, labels, source, step)
-        self._describe(places, parts, {what: str(each) for what, each in noise.items()})
+        self._describe(places, parts, {what: str(each) for what, each in noise.items()}, table.rows, source)
         self.mechanism_ = tuple(noise.values())
         return model
 
@@ -163,4 +163,4 @@ class ModelReleaseRegressor(PrivateRegressor):
         table, rows = FeatureTable(self._public, X), np.arange(X.shape[0])
         if hasattr(self._model, "trees"):
             return np.asarray(self._model.predict(table, rows))
-        return np.asarray(np.clip(table.predict(self._model, rows), *self._bounds))
+        return np.asarray(np.clip(table.predict(self._model, rows), *self.bounds_))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import tempfile
 from dataclasses import dataclass, field
 from typing import Any
 from zipfile import BadZipFile
@@ -14,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp import cards
+from labeldp._files import written_whole
 from labeldp.errors import CardError
 from labeldp.estimators.learner import Knowledge, PrivateRows
-from labeldp.ledger import Budget, Charge, Ledger
+from labeldp.ledger import Budget, Charge, Ledger, total_of
 from labeldp.mechanisms import Mechanism, load_mechanism
 from labeldp.release import guarantee, refuse_contradictions
 
@@ -85,10 +85,7 @@ class RowRelease:
     @property
     def cost(self) -> Budget:
         """What the release cost in all."""
-        total = Budget(0)
-        for charge in self.charges:
-            total = total + charge.budget
-        return total
+        return total_of(self.charges)
 
     @property
     def clipped(self) -> bool:
@@ -144,18 +141,9 @@ class RowRelease:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release to a ``.npz`` file, whole or not at all."""
-        folder = os.path.dirname(os.path.abspath(path))
-        handle, draft = tempfile.mkstemp(dir=folder, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                arrays = {name: getattr(self, name) for name in _ARRAYS}
-                np.savez_compressed(stream, card=np.array(self.to_card()), **arrays)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(draft, path)
-        except BaseException:
-            os.unlink(draft)
-            raise
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        with written_whole(path) as draft, open(draft, "wb") as stream:
+            np.savez_compressed(stream, card=np.array(self.to_card()), **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> RowRelease:

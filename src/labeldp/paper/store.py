@@ -7,12 +7,12 @@ import io
 import json
 import math
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from labeldp._files import written_whole
 from labeldp.errors import ParameterError
 
 __all__ = ["Result", "Store", "write_whole"]
@@ -103,17 +103,8 @@ class Store:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that whoever looks sees the old one or the new one, never a part."""
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(draft).chmod(0o644)
-        Path(draft).replace(path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+    with written_whole(path, public=True) as draft:
+        draft.write_bytes(content)
 
 
 def _as_csv(results: Sequence[Result]) -> bytes:
