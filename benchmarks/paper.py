@@ -121,7 +121,7 @@ def main(networks: int = 0, singles: int = 6, rounds: int = 3) -> None:
     first = time.perf_counter() - started
     together, apart = [], {name: [] for name in alone}
     for one in alone.values():
-        assert abs(one.fit(batch, 0, 0) - errors[0, 0]) < 1e-3 * errors[0, 0]  # compiles, and agrees
+        assert abs(one.fit(batch, 0, 0) - errors[0, 0]) < 1e-2 * errors[0, 0]  # compiles, and agrees
     count = errors.size
     for k in range(rounds):  # in turns, so that a busy machine is busy for all
         started = time.perf_counter()
