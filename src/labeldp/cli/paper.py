@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +20,8 @@ from rich.progress import (
     track,
 )
 
-from labeldp.errors import LabelDPError
+from labeldp.cli.shell import explained
+from labeldp.errors import ParameterError
 
 __all__ = ["app"]
 
@@ -146,7 +145,7 @@ def criteo(
 
 def _table(name: str, given: dict[str, Any]) -> None:
     console = Console()
-    with _explained(console):
+    with explained("Stopped. Say the same again to continue where it was."):
         from labeldp.paper.columns import chosen_columns  # noqa: PLC0415
         from labeldp.paper.data import load  # noqa: PLC0415
         from labeldp.paper.protocol import checked_budgets, protocol_for  # noqa: PLC0415
@@ -159,7 +158,7 @@ def _table(name: str, given: dict[str, Any]) -> None:
         try:
             budgets = [float(b) for b in given["budgets"].split(",")] if given["budgets"] else None
         except ValueError:
-            raise LabelDPError("budgets must be numbers with commas between them, such as 0.5,1,inf") from None
+            raise ParameterError("budgets must be numbers with commas between them, such as 0.5,1,inf") from None
         table = Table(
             columns=chosen_columns(listed, dataset=name, include_non_private=given["include_non_private"]),
             budgets=checked_budgets(budgets),
@@ -214,22 +213,6 @@ def _plots(table: Any, summary: Any, out: Path, console: Console) -> list[str]:
     return ["plot.png", "plot.svg"]
 
 
-@contextmanager
-def _explained(console: Console) -> Iterator[None]:
-    """Turn what went wrong into one sentence."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        console.print(f"[red]{error.name} is missing:[/red] pip install 'labeldp\\[paper]'")
-        raise typer.Exit(1) from None
-    except LabelDPError as error:
-        console.print(f"{type(error).__name__}: {error}", style="red", markup=False)
-        raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        console.print("Stopped. Say the same again to continue where it was.")
-        raise typer.Exit(130) from None
-
-
 # ---- other tables -----------------------------------------------------------------------------------------
 
 Sets = Annotated[str, typer.Option("--data", help="Data sets, such as crime,housing.")]
@@ -257,7 +240,7 @@ def error(
 ) -> None:
     """Check the error of a released label: formula, exact counts and simulation, beside the paper's E2."""
     console = Console()
-    with _explained(console):
+    with explained("Stopped. Say the same again to continue where it was."):
         from labeldp.paper.error_formula import as_markdown, error_rows  # noqa: PLC0415
 
         rows = []
@@ -275,7 +258,7 @@ def runtime(
 ) -> None:
     """Measure the paper's runtime and complexity tables on this machine."""
     console = Console()
-    with _explained(console):
+    with explained("Stopped. Say the same again to continue where it was."):
         from labeldp.paper.runtime import GROWTH, as_markdown, grown, timings  # noqa: PLC0415
 
         times = [t for one in _loaded(data, twin) for t in timings(one)]

@@ -1,0 +1,128 @@
+"""Reading any card: whose schema it is, whether it agrees with itself, and its proof run again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from labeldp import cards
+from labeldp.errors import CardError, LabelDPError
+from labeldp.histogram import Histogram
+from labeldp.ledger import Budget, Charge, total_of
+from labeldp.mechanisms.base import Mechanism, load_mechanism
+from labeldp.release import guarantee, read_release_card, refuse_contradictions
+
+__all__ = ["ReadCard", "read_any_card"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCard:
+    """A card that was read, checked and proven again.
+
+    Attributes
+    ----------
+    kind : {"mechanism", "release", "row-release", "model"}
+    content : dict
+        All that it says.
+    mechanisms : tuple of Mechanism
+        Built anew from its parameters; empty for a model, whose card carries none.
+    charges : tuple of Charge
+        What it cost; empty for a mechanism that was not used yet.
+    priors : tuple of Histogram or None
+    bounds : tuple of (lo, hi)
+        One for each label column.
+    """
+
+    kind: str
+    content: dict[str, Any]
+    mechanisms: tuple[Mechanism, ...]
+    charges: tuple[Charge, ...]
+    priors: tuple[Histogram | None, ...]
+    bounds: tuple[tuple[float, float], ...]
+
+    @property
+    def cost(self) -> Budget:
+        """What all of it cost."""
+        return total_of(self.charges)
+
+    @property
+    def secure(self) -> bool:
+        """Whether the noise came from the secure source; a mechanism alone made none yet."""
+        return bool(self.content.get("words", "secure") == "secure")
+
+
+def read_any_card(text: str) -> ReadCard:
+    """Return what a card says, if it holds.
+
+    Raises
+    ------
+    CardError
+        If the card is damaged, contradicts itself, or is none.
+    PrivacyProofError
+        If a mechanism does not keep its promise.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> read_any_card(ldp.Laplace(bounds=(0, 5), epsilon=1.0).to_json()).kind
+    'mechanism'
+    """
+    try:
+        schema = json.loads(text).get("schema")
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise CardError("this is no card: it is not valid JSON, or no object") from None
+    if not isinstance(schema, str) or schema not in _READERS:
+        raise CardError(f"this is no card of labeldp; its schema is none of {', '.join(_READERS)}")
+    try:
+        return _READERS[schema](text)
+    except LabelDPError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise CardError("the card lacks what a card of its kind has") from None
+
+
+def _mechanism(text: str) -> ReadCard:
+    content = cards.parse(text)
+    mechanism = load_mechanism(text)
+    pair = getattr(mechanism, "bounds", None) or getattr(mechanism, "interval", None)
+    return ReadCard("mechanism", content, (mechanism,), (), (None,), (pair,) if pair else ())
+
+
+def _release(text: str) -> ReadCard:
+    content = read_release_card(text)
+    priors = tuple(None if p is None else Histogram(p["nodes"], p["masses"]) for p in content["priors"])
+    bounds = tuple((float(low), float(high)) for low, high in content["bounds"])
+    charges = tuple(Charge.from_data(c) for c in content["charges"])
+    return ReadCard("release", content, tuple(content["mechanisms"]), charges, priors, bounds)
+
+
+def _row_release(text: str) -> ReadCard:
+    content = cards.parse(text, "labeldp.row-release")
+    mechanisms = tuple(load_mechanism(card) for card in content["mechanisms"])
+    charges = tuple(refuse_contradictions(content, mechanisms))
+    known = content["knowledge"]
+    bounds = ((float(known["low"]), float(known["high"])),)
+    return ReadCard("row-release", content, mechanisms, charges, (), bounds)
+
+
+def _model(text: str) -> ReadCard:
+    content = cards.parse(text, "labeldp.model")
+    charges = tuple(Charge.from_data(c) for c in content["charges"])
+    said = SimpleNamespace(secure=content["words"] == "secure", charges=charges, cost=total_of(charges))
+    if not charges or content["guarantee"] != guarantee(said):
+        raise CardError("the card contradicts itself: its charges do not give the guarantee it states")
+    low, high = np.asarray(content["bounds"], dtype=float)
+    return ReadCard("model", content, (), charges, (), ((float(low), float(high)),))
+
+
+_READERS: dict[str, Callable[[str], ReadCard]] = {
+    "labeldp.mechanism": _mechanism,
+    "labeldp.release": _release,
+    "labeldp.row-release": _row_release,
+    "labeldp.model": _model,
+}

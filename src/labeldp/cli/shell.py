@@ -1,0 +1,117 @@
+"""What all commands share: what goes wrong becomes one sentence and an exit code that scripts can trust.
+
+==== ==========================================================================
+code meaning
+==== ==========================================================================
+0    done
+1    the machine failed: no space, no permission, a missing package
+2    the input or an option cannot be used
+3    the ledger refused: its limit would be passed, or its file cannot be trusted
+4    a card, a proof or a file does not hold what it claims
+130  stopped by Ctrl-C or a signal
+==== ==========================================================================
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+import typer
+from rich.console import Console
+
+from labeldp.errors import (
+    BudgetError,
+    CardError,
+    LabelDPError,
+    LedgerError,
+    MissingExtraError,
+    PrivacyProofError,
+)
+
+__all__ = ["EXIT", "complaints", "explained", "news"]
+
+EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "stopped": 130}
+
+
+def news() -> Console:
+    """Return where to tell people how it goes: standard error, so that pipes carry nothing but data."""
+    return Console(stderr=True)
+
+
+def complaints(error: BaseException) -> tuple[str, int]:
+    """Return one sentence for what went wrong, and the exit code."""
+    kinds = {
+        MissingExtraError: "machine",
+        BudgetError: "ledger",
+        LedgerError: "ledger",
+        CardError: "claim",
+        PrivacyProofError: "claim",
+        LabelDPError: "input",
+        ModuleNotFoundError: "machine",
+        OSError: "machine",
+        MemoryError: "machine",
+    }
+    kind = next((kind for cls, kind in kinds.items() if isinstance(error, cls)), None)
+    if kind is None:
+        raise error
+    return _sentence(error), EXIT[kind]
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, LabelDPError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error.name} is missing: pip install 'labeldp[{_extra(error.name or '')}]'"
+    if isinstance(error, OSError):
+        return f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
+    return "there is not enough memory for this"
+
+
+def _extra(module: str) -> str:
+    root = module.partition(".")[0]
+    return {"pyarrow": "files", "matplotlib": "plots", "skops": "files"}.get(root, "paper")
+
+
+@contextmanager
+def explained(stopped: str = "Stopped; nothing was written.") -> Iterator[None]:
+    """Turn what goes wrong inside into one sentence on standard error, and end with its exit code.
+
+    A termination signal is treated as Ctrl-C, so that drafts are removed on the way out.
+    """
+    with _stoppable():
+        try:
+            yield
+        except KeyboardInterrupt:
+            _fail(stopped, EXIT["stopped"])
+        except (LabelDPError, OSError, MemoryError, ModuleNotFoundError) as error:
+            _fail(*complaints(error))
+
+
+def _fail(sentence: str, code: int) -> NoReturn:
+    news().print(sentence, style="red", markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(code) from None
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP stop like Ctrl-C, as far as signals can be set here."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    kinds = [signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else [])]
+    old = {kind: signal.signal(kind, stop) for kind in kinds}
+    try:
+        yield
+    finally:
+        for kind, handler in old.items():
+            signal.signal(kind, handler)
