@@ -15,6 +15,7 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp import curator
 from labeldp.channels.noise import DiscreteLaplace
 from labeldp.curator import bins_for
 from labeldp.priors import estimate_prior, square_wave
