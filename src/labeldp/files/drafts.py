@@ -79,7 +79,8 @@ class _Pipe:
 
     def digests(self) -> dict[str, str]:
         self._spool.seek(0)
-        return {PIPE: hashlib.file_digest(self._spool, "sha256").hexdigest()}
+        digest = hashlib.file_digest(self._spool, "sha256")  # type: ignore[arg-type]
+        return {PIPE: digest.hexdigest()}
 
 
 class _Kept:

@@ -72,7 +72,7 @@ class Table:
         """How many rows there are, or None where only reading would tell."""
         if self.format != "parquet":
             return None
-        return sum(_read(part, lambda file: file.metadata.num_rows, _parquet) for part in self.parts)
+        return sum(int(_read(part, lambda file: file.metadata.num_rows, _parquet)) for part in self.parts)
 
     @cached_property
     def compression(self) -> str | None:
@@ -95,7 +95,7 @@ class Table:
                 settled = settled_types(self.parts, DELIMITERS[self.format], self._types)
                 self._types = {**settled, **self._types}
             return [pa.field(name, self._types.get(name, self._default)) for name in names[0]]
-        schemas = [_read(part, lambda file: _arrow_schema(file), _OPENERS[self.format]) for part in self.parts]
+        schemas = [_read(part, _arrow_schema, _OPENERS[self.format]) for part in self.parts]
         _refuse_other_columns(self.parts, [list(schema.names) for schema in schemas])
         first = [schema.remove_metadata() for schema in schemas]
         if len(set(first[0].names)) < len(first[0].names) or all(each == first[0] for each in first):
@@ -157,7 +157,7 @@ def open_table(
     as_written: bool = False,
     types: Mapping[str, Any] | None = None,
 ) -> Table:
-    """Open a table: CSV, TSV, Parquet, Arrow or Feather.
+    r"""Open a table: CSV, TSV, Parquet, Arrow or Feather.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def open_table(
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
-    >>> _ = path.write_text("rooms,price\\n2,3.5\\n3,4\\n")
+    >>> _ = path.write_text("rooms,price\n2,3.5\n3,4\n")
     >>> table = open_table(path)
     >>> table.schema.names, [batch.num_rows for batch in table.batches(["price"])]
     (['rooms', 'price'], [2])
@@ -222,7 +222,7 @@ def _fitted(array: Any, kind: Any) -> Any:
 
 
 def _readable(part: Part, call: Callable[[], Any]) -> Any:
-    """Return what ``call`` returns, or say that the file is damaged; raised without the original, which may quote."""
+    """Return what ``call`` returns, or say, without the original error, which may quote, that the file is damaged."""
     pa = arrow().core
     try:
         return call()

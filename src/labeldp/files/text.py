@@ -97,7 +97,7 @@ def _misfit(parts: Sequence[Part], delimiter: str, types: Mapping[str, Any]) -> 
         try:
             for _ in text_batches(part, delimiter, types=types):
                 pass
-        except _Misfit as problem:
+        except _MisfitError as problem:
             return problem.column
     return None
 
@@ -128,7 +128,7 @@ def _next(kind: Any) -> Any:
     return pa.float64() if pa.types.is_integer(kind) else pa.string()
 
 
-class _Misfit(DataError):
+class _MisfitError(DataError):
     """A column holds something that its type cannot."""
 
     def __init__(self, column: str, kind: str) -> None:
@@ -166,7 +166,7 @@ def _complaint(part: Part, delimiter: str, text: str) -> DataError:
         return DataError(f"{part.name} is not UTF-8 text")
     if misfit and "invalid value" in text:
         name = column_names(part, delimiter)[int(misfit[1])]
-        return _Misfit(name, {"double": "number"}.get(misfit[2], misfit[2]))
+        return _MisfitError(name, {"double": "number"}.get(misfit[2], misfit[2]))
     if "straddling" in text:
         return DataError(f"{part.name} has a row of more than {BLOCK >> 20} MB, or a quote that never ends")
     return DataError(f"{part.name} cannot be read as text with columns")

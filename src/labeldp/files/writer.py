@@ -28,7 +28,7 @@ EXTENSIONS = {"csv": "csv", "tsv": "tsv", "parquet": "parquet", "arrow": "arrow"
 
 
 class TableWriter:
-    """A table that appears when its block ends without an error, or never.
+    r"""A table that appears when its block ends without an error, or never.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class TableWriter:
     >>> with TableWriter(path, batch.schema) as out:
     ...     out.write(batch)
     >>> path.read_text()
-    'price\\n3.5\\n4\\n'
+    'price\n3.5\n4\n'
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class TableWriter:
         self._to = os.fspath(path)
         self.format = _format(self._to, format)
         self.schema = bare_schema(schema)
-        self._compression = compression_of(self._to) or compression
+        self._compression = compression if self.format == "parquet" else compression_of(self._to)
         self._plain = tuple(plain)
         self._force = force
         self.digests: dict[str, str] = {}
