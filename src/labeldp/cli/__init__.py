@@ -9,6 +9,7 @@ import typer
 from labeldp import __version__
 from labeldp.cli import paper
 from labeldp.cli.demo import demo
+from labeldp.cli.privatize import privatize
 
 __all__ = ["app"]
 
@@ -36,4 +37,8 @@ def main(
 
 
 app.command()(demo)
+app.command(
+    epilog="Example:  labeldp privatize homes.parquet -o private.parquet --label price --bounds 0 5 --epsilon 1 "
+    "--ledger budget.jsonl --limit 3"
+)(privatize)
 app.add_typer(paper.app, name="paper")

@@ -241,14 +241,14 @@ class _Job:
             "name": PIPE if to == PIPE else Path(to).name,
             "format": writer.format,
             "rows": self.rows_out,
-            "rows left out, without a label": self.left_out,
-            "label": self.label,
-            "label column holds": holds,
-            "unbiased labels in": self.label if self.debiased == "replace" else self.second,
+            "rows_left_out": self.left_out,
+            "column": self.label,
+            "column_holds": holds,
+            "unbiased_column": self.label if self.debiased == "replace" else self.second,
             "columns": list(self.schema.names),
-            "sha256": digests,
-            "order": "shuffled" if shuffle else "row order is public, and kept",
-            "not copied": DROPPED,
+            "sha256": digests if is_folder(to) else next(iter(digests.values())),
+            "row_order": "shuffled" if shuffle else "public, and kept",
+            "not_copied": DROPPED,
         }
 
 

@@ -17,14 +17,15 @@ def refuse_biased(order: Order) -> None:
     """Refuse a mechanism that has no unbiased labels, by a trial that needs no data."""
     plan = order.plan(1000)
     try:
-        trial = plan.design(plan.priors[0] or Histogram(order.bounds, [1.0]), order.bounds)
+        flat = Histogram(order.bounds, [1.0]) if plan.for_prior else None
+        trial = plan.design(plan.priors[0] or flat, order.bounds)
         trial.debias(trial.mean([order.bounds[0]]))
         return
     except NotUnbiasedError:
         name = order.mechanism if isinstance(order.mechanism, str) else type(order.mechanism).__name__
     raise ParameterError(
-        f"{name} has no unbiased labels, and a model trained on biased ones is wrong: choose another mechanism, or "
-        "say --debiased no if you know how to use them"
+        f"{name} has no unbiased labels, and a model trained on biased ones is wrong: choose another mechanism, "
+        "or say --debiased no if you know how to use them"
     )
 
 
@@ -41,7 +42,7 @@ def refuse_label_folders(parts: Sequence[Part], label: str) -> None:
 
 def refuse_overlap(source: str, to: str, parts: Sequence[Part]) -> None:
     """Refuse to write over the table, or into the folder that it is read from."""
-    if to == PIPE or source == PIPE:
+    if PIPE in (to, source):
         return
     target = Path(to).resolve()
     if Path(source).is_dir() and Path(source).resolve() in (target, *target.parents):
