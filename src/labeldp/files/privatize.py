@@ -142,8 +142,6 @@ def privatize_file(
     )
     if debiased not in {"replace", "add", "no"} or missing not in {"error", "drop"}:
         raise ParameterError("debiased must be 'replace', 'add' or 'no', and missing 'error' or 'drop'")
-    if debiased != "no":
-        refuse_biased(order)
     to = os.fspath(out)
     refuse_target(to, force=force)
     card_path = _card_path(to, card)
@@ -156,6 +154,8 @@ def privatize_file(
     writer = TableWriter(
         to, job.schema, out_format, force, compression=table.compression, plain=[label, job.second or label]
     )
+    if debiased != "no":
+        refuse_biased(order)
     stream = LabelStream(job.labels, order, ledger=ledger, random_state=source_of_words)
     watch = Watch(stream.terms.rows, label, source_of_words)
     rows: Iterator[Any] = job.released(stream, watch)
