@@ -201,14 +201,15 @@ class _Job:
 
     def labels(self) -> Iterator[NDArray[np.float64]]:
         """Yield the labels from the start."""
-        done = 0
+        done = kept = 0
         for batch in ahead(self.table.batches([self.label])):
             values, gone = label_values(batch.column(0), "keep" if self.drop else "error")
             done += batch.num_rows
+            kept += batch.num_rows - int(gone.sum())
             self.progress("Counting", done, self.table.rows)
             yield values[~gone] if self.drop else values
-        if done == 0:
-            raise DataError("the table has no rows")
+        if kept == 0:
+            raise DataError("no row of the table has a label" if done else "the table has no rows")
 
     def released(self, stream: LabelStream, watch: Watch) -> Iterator[Any]:
         """Yield the rows with private labels."""
