@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from labeldp._arrow import arrow
 from labeldp.randomness import WordSource
@@ -68,7 +67,7 @@ class Watch:
         if not self._labels or sum(map(len, self._labels)) < FEWEST:
             return []
         pa = arrow().core
-        labels = rankdata(np.concatenate(self._labels))
+        labels = _ranks(np.concatenate(self._labels))
         found = []
         if ordered and jumpiness(labels) < CLOSE:
             found.append(
@@ -101,6 +100,12 @@ def jumpiness(labels: NDArray[np.float64]) -> float:
     """
     spread = 2 * labels.size * float(labels.var())
     return 1.0 if spread == 0 else float(np.sum(np.diff(labels) ** 2)) / spread
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ranks, so that a few huge labels do not count for all; equal labels share theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - counts / 2)[place], dtype=np.float64)
 
 
 def _flat(table: Any) -> Any:
