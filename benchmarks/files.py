@@ -117,7 +117,7 @@ def middle(runs: list[Run], what: str) -> float:
     return statistics.median(getattr(run, what) for run in runs)
 
 
-def rows_of(kind: str, rows: int, runs: dict[str, list[Run]]) -> list[list[str]]:
+def rows_of(kind: str, rows: int, runs: dict[str, list[Run]], *, judge: bool) -> list[list[str]]:
     others = [name for name in WAYS if name.startswith("PyArrow")]
     yardstick = min(others, key=lambda name: middle(runs[name], "seconds"))
     lines = []
@@ -126,7 +126,8 @@ def rows_of(kind: str, rows: int, runs: dict[str, list[Run]]) -> list[list[str]]
             ours.seconds / theirs.seconds for ours, theirs in zip(each, runs[yardstick], strict=True)
         )
         peak = middle(each, "mib")
-        judged = [met(ratio, 2, at_most=True), met(peak, 1024, at_most=True)] if name == OURS else ["", ""]
+        judged = [met(ratio, 2, at_most=True), met(peak, 1024, at_most=True)]
+        judged = judged if judge and name == OURS else ["", ""]
         lines.append(
             [
                 f"{kind}, {rows / 2**20:g} Mi rows: {name}",
@@ -155,7 +156,8 @@ def main() -> None:
         for kind in chosen.kinds:
             for rows in (chosen.rows // 16, chosen.rows):
                 rounds = chosen.rounds if rows == chosen.rows else 1
-                sheet.rows += rows_of(kind, rows, compared(Path(folder), kind, rows, rounds))
+                runs = compared(Path(folder), kind, rows, rounds)
+                sheet.rows += rows_of(kind, rows, runs, judge=rows == chosen.rows)
     Console(width=140).print(sheet.rich())
     text = (
         f"`python -m benchmarks.files --rows {chosen.rows} --rounds {chosen.rounds}` on {cpu()}, {os.cpu_count()} "

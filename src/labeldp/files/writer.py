@@ -21,6 +21,9 @@ GROUP_ROWS = 1 << 20
 GROUP_BYTES = 1 << 27
 """A row group ends at whichever comes first: both follow from what is written, not from how it was read."""
 
+BATCH_ROWS = 1 << 17
+"""Formats without row groups are written in smaller pieces."""
+
 PART_ROWS = 1 << 23
 """Rows in each file of a folder."""
 
@@ -73,6 +76,7 @@ class TableWriter:
         self.schema = bare_schema(schema)
         self._compression = compression if self.format == "parquet" else compression_of(self._to)
         self._plain = tuple(plain)
+        self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, BATCH_ROWS)
         self._force = force
         self.digests: dict[str, str] = {}
         check_schema(self.schema, self.format)
@@ -95,12 +99,12 @@ class TableWriter:
         """Add the rows of a record batch; they are encoded while the next ones are made."""
         place = 0
         while place < batch.num_rows:
-            some = batch.slice(place, GROUP_ROWS - self._rows)
+            some = batch.slice(place, self._group_rows - self._rows)
             place += some.num_rows
             self._pending.append(some)
             self._rows += some.num_rows
             self._bytes += some.nbytes
-            if self._rows >= GROUP_ROWS or self._bytes >= GROUP_BYTES:
+            if self._rows >= self._group_rows or self._bytes >= GROUP_BYTES:
                 self._flush()
 
     def finish(self) -> dict[str, str]:
