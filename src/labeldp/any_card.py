@@ -105,8 +105,19 @@ def _release(text: str) -> ReadCard:
     content = read_release_card(text)
     priors = tuple(None if p is None else Histogram(p["nodes"], p["masses"]) for p in content["priors"])
     bounds = tuple((float(low), float(high)) for low, high in content["bounds"])
+    if not len(bounds) == len(priors) == len(content["mechanisms"]) or any(low >= high for low, high in bounds):
+        raise CardError("the card contradicts itself: each mechanism needs bounds, and a prior or none")
+    if not all(_inside(prior, pair) for prior, pair in zip(priors, bounds, strict=True)):
+        raise CardError("the card contradicts itself: a prior lies outside its bounds")
     charges = tuple(Charge.from_data(c) for c in content["charges"])
     return ReadCard("release", content, tuple(content["mechanisms"]), charges, priors, bounds)
+
+
+def _inside(prior: Histogram | None, bounds: tuple[float, float]) -> bool:
+    if prior is None:
+        return True
+    (low, high), rounding = bounds, 1e-9 * (bounds[1] - bounds[0])
+    return low - rounding <= prior.bounds[0] and prior.bounds[1] <= high + rounding
 
 
 def _row_release(text: str) -> ReadCard:

@@ -116,9 +116,17 @@ def _bar(parts: Sequence[tuple[str, float, str]]) -> str:
 
 
 def _table(charges: Sequence[Charge]) -> str:
-    header = ["spent on", "ε", "δ", "when (UTC)", "rows a person"]
+    with_delta = any(c.budget.exact_delta for c in charges)
+    people = any(c.rows_per_person != 1 for c in charges)
+    header = ["spent on", "ε", *(["δ"] if with_delta else []), *(["rows a person"] if people else []), "when"]
     rows = [
-        [c.what, f"{c.budget.epsilon:.6g}", f"{c.budget.delta:.3g}", str(c.when), str(c.rows_per_person)]
+        [
+            c.what,
+            f"{c.budget.epsilon:.6g}",
+            *([f"{c.budget.delta:.3g}"] if with_delta else []),
+            *([str(c.rows_per_person)] if people else []),
+            str(c.when).replace("T", " ").replace("+00:00", " UTC"),
+        ]
         for c in charges
     ]
     return table_html(header, rows)

@@ -8,14 +8,15 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from labeldp.errors import MissingExtraError
+from labeldp.report.numbers import number
 
-__all__ = ["COLOURS", "INK", "SOFT", "blank", "svg"]
+__all__ = ["COLOURS", "INK", "SOFT", "blank", "legend", "svg"]
 
 INK, SOFT = "#010203", "#040506"
 COLOURS = ("#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04")
 """Stand-ins: on the page these become CSS variables, which differ between light and dark."""
 
-_VARIABLES = {INK: "var(--ink)", SOFT: "var(--soft)", "#000000": "var(--ink)"} | {
+_VARIABLES = {INK: "var(--ink)", SOFT: "var(--soft)", "#000000": "var(--ink)", "#ffffff": "var(--card)"} | {
     colour: f"var(--c{k + 1})" for k, colour in enumerate(COLOURS)
 }
 _SETTINGS = {
@@ -25,15 +26,10 @@ _SETTINGS = {
     "axes.edgecolor": SOFT,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.formatter.limits": (-4, 6),
-    "axes.formatter.use_mathtext": False,
     "xtick.color": SOFT,
     "ytick.color": SOFT,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
-    "legend.frameon": False,
-    "legend.fontsize": 9.5,
-    "legend.handlelength": 1.4,
 }
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}href"
@@ -61,7 +57,25 @@ def blank(xlabel: str, ylabel: str, *, size: tuple[float, float] = (4.7, 3.0)) -
         axes = figure.subplots()
         axes.set(xlabel=xlabel, ylabel=ylabel)
         axes.locator_params(axis="x", nbins=6)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda value, _: number(value))
     return figure, axes
+
+
+def legend(axes: Any, *, columns: int) -> None:
+    """Put a legend above the drawing, where it hides nothing."""
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(-0.02, 1.0),
+        ncols=columns,
+        frameon=False,
+        fontsize=9.5,
+        handlelength=1.4,
+        handletextpad=0.5,
+        columnspacing=1.2,
+        borderaxespad=0.1,
+        borderpad=0.2,
+    )
 
 
 def _matplotlib() -> Any:

@@ -7,10 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["at_most", "factor", "percent", "times"]
-
-LARGE = 1e6
-"""Factors beyond this protect nobody, and are not worth their digits."""
+__all__ = ["at_most", "factor"]
 
 
 def factor(epsilon: float) -> float:
@@ -33,35 +30,3 @@ def at_most(guess: ArrayLike, epsilon: float) -> NDArray[np.float64]:
     up = before / (before + (1 - before) * shrunk)
     down = before * shrunk / (before * shrunk + (1 - before))
     return np.asarray(up if epsilon >= 0 else down)
-
-
-def times(epsilon: float) -> str:
-    """Return e^ε for people, rounded up: never less than it is.
-
-    Examples
-    --------
-    >>> times(1.0), times(0.1), times(5.0), times(50)
-    ('2.72×', '1.11×', '149×', 'over a million ×')
-    """
-    value = factor(epsilon)
-    if value > LARGE:
-        return "over a million ×"
-    digits = 2 if value < 10 else 1 if value < 100 else 0
-    scale = 10**digits
-    return f"{math.ceil(value * scale - 1e-9) / scale:,.{digits}f}×"
-
-
-def percent(share: float) -> str:
-    """Return a share for people.
-
-    Examples
-    --------
-    >>> percent(0.7311), percent(0.027), percent(0.99995), percent(1.0)
-    ('73 %', '2.7 %', 'over 99.9 %', '100 %')
-    """
-    if 0.999 < share < 1:
-        return "over 99.9 %"
-    if 0 < share < 0.001:
-        return "under 0.1 %"
-    digits = 1 if share < 0.0995 or share > 0.9905 else 0
-    return f"{100 * share:.{digits}f} %".replace(".0 %", " %")

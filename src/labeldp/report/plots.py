@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
 from labeldp.report.expected import Expected, domain_of, noise_and_bias
-from labeldp.report.figures import COLOURS, INK, SOFT, blank
-from labeldp.report.odds import at_most, percent
+from labeldp.report.figures import COLOURS, INK, SOFT, blank, legend
+from labeldp.report.numbers import number, percent
+from labeldp.report.odds import at_most
 
 __all__ = ["belief", "channel", "error_of_means", "few_labels", "noise", "prior_and_interval"]
 
@@ -34,29 +35,38 @@ def belief(epsilon: float) -> Drawn:
     axes.plot(100 * before, 100 * low, color=COLOURS[0], lw=2, ls=_STYLES[1], label="at least")
     axes.plot([0, 100], [0, 100], color=SOFT, lw=1, ls=":", label="nothing learned")
     axes.set(xlim=(0, 100), ylim=(0, 100))
-    axes.legend(loc="lower right")
+    legend(axes, columns=3)
     half = percent(float(at_most(0.5, epsilon)))
     return figure, f"A band around the diagonal: who was 50 % sure before can be {half} sure afterwards at most."
 
 
 def prior_and_interval(prior: Histogram, mechanism: Mechanism) -> Drawn:
     """Draw where labels lie, and the interval in which they are told apart."""
-    figure, axes = blank("label", "share of labels per unit")
     low, high = domain_of(mechanism) or prior.bounds
     left, right = _where(prior, low, high)
+    unit = _nice((right - left) / 40)
+    figure, axes = blank("label", f"% of labels per {number(unit)}")
+    height = 100 * unit * prior.density
     axes.axvspan(low, high, color=COLOURS[2], alpha=0.13, lw=0, label="told apart here")
     for end in (low, high):
         axes.axvline(end, color=COLOURS[2], lw=1.2, ls=_STYLES[1])
-    axes.stairs(prior.density, prior.nodes, fill=True, color=COLOURS[0], alpha=0.3, lw=0)
-    axes.stairs(prior.density, prior.nodes, color=COLOURS[0], lw=1.4, label="prior")
+    axes.stairs(height, prior.nodes, fill=True, color=COLOURS[0], alpha=0.3, lw=0)
+    axes.stairs(height, prior.nodes, color=COLOURS[0], lw=1.4, label="prior")
     shown = (prior.nodes[1:] > left) & (prior.nodes[:-1] < right)
-    axes.set(xlim=(left, right), ylim=(0, 1.22 * float(prior.density[shown].max())))
-    axes.legend(loc="upper right", ncols=2)
+    axes.set(xlim=(left, right), ylim=(0, 1.06 * float(height[shown].max())))
+    legend(axes, columns=2)
     below, above = prior.cumulative([low, high])
+    outside = percent(float(max(0.0, below + 1 - above)))
     return figure, (
-        f"The prior's histogram, mean {prior.mean:.4g}, with the interval {low:.4g} to {high:.4g} in which labels are "
-        f"told apart; about {percent(float(max(0.0, below + 1 - above)))} of labels lie outside it."
+        f"The prior's histogram, mean {number(prior.mean)}, with the interval {number(low)} to {number(high)} in "
+        f"which labels are told apart; about {outside} of labels lie outside it."
     )
+
+
+def _nice(width: float) -> float:
+    """Return the next of 1, 2, 5, 10 … at or above a width."""
+    power = 10.0 ** np.floor(np.log10(width))
+    return float(power * next(step for step in (1, 2, 5, 10) if step * power >= width * (1 - 1e-9)))
 
 
 def _where(prior: Histogram, low: float, high: float) -> tuple[float, float]:
@@ -83,11 +93,10 @@ def channel(mechanism: Mechanism, labels: Array, unit: str = "released value") -
     """Draw what is released for a few labels: a density, or stems where outputs are few."""
     values = getattr(mechanism.channel, "values", None)
     draw = _stems if values is not None else _densities
-    figure = draw(mechanism, labels, unit)
-    words = ", ".join(f"{label:.4g}" for label in labels)
-    return figure, (
-        f"How likely each released value is for the labels {words}: the three overlap everywhere, and at no value "
-        f"does one exceed another by more than the proven factor."
+    words = ", ".join(number(label) for label in labels)
+    return draw(mechanism, labels, unit), (
+        f"How likely each released value is for the labels {words}: whatever is released for one of them could "
+        "have been released for the others."
     )
 
 
@@ -96,11 +105,10 @@ def _densities(mechanism: Mechanism, labels: Array, unit: str) -> Any:
     edges = _edges(mechanism, labels)
     for label, colour, style in zip(labels, COLOURS, _STYLES, strict=False):
         height = mechanism.density(float(label), edges)
-        axes.stairs(height, edges, color=colour, lw=1.8, ls=style, label=f"label {label:.4g}")
+        axes.stairs(height, edges, color=colour, lw=1.8, ls=style, label=f"label {number(label)}")
         axes.plot([label], [0], marker="^", color=colour, clip_on=False, ms=7, ls="none", zorder=5)
-    top = axes.get_ylim()[1]
-    axes.set(ylim=(0, 1.3 * top), xlim=(edges[0], edges[-1]))
-    axes.legend(loc="upper center", ncols=3, columnspacing=1.0, borderpad=0.1)
+    axes.set(ylim=(0, axes.get_ylim()[1]), xlim=(edges[0], edges[-1]), yticks=[])
+    legend(axes, columns=3)
     return figure
 
 
@@ -139,29 +147,30 @@ def _stems(mechanism: Mechanism, labels: Array, unit: str) -> Any:
         place = values if many else values + (k - 1) * 0.018 * width
         axes.vlines(place, 0, share, color=colour, lw=0.8 if many else 2, alpha=0.5 if many else 1)
         size = 3 if many else 6
-        axes.plot(place, share, marker="os^"[k], ms=size, color=colour, ls="none", label=f"label {label:.4g}")
+        axes.plot(place, share, marker="os^"[k], ms=size, color=colour, ls="none", label=f"label {number(label)}")
         highest = max(highest, float(share.max()))
-    axes.set_ylim(0, 1.3 * highest)
-    axes.legend(loc="upper center", ncols=3, columnspacing=1.0, borderpad=0.1, handletextpad=0.2)
+    axes.set_ylim(0, 1.08 * highest)
+    legend(axes, columns=3)
     return figure
 
 
 def noise(mechanism: Mechanism, bounds: tuple[float, float]) -> Drawn:
     """Draw noise, and what clipping hides, against the label."""
-    figure, axes = blank("true label", "typical error of its private label")
+    figure, axes = blank("true label", "typical error, ±")
     labels = np.linspace(*bounds, 401)
     deviation, bias, unbiased = noise_and_bias(mechanism, labels)
     both = np.hypot(deviation, bias)
-    axes.fill_between(labels, deviation, both, color=COLOURS[1], alpha=0.25, lw=0, label="bias")
-    axes.plot(labels, both, color=COLOURS[1], lw=1.2, ls=_STYLES[1])
+    axes.fill_between(labels, 0, deviation, color=COLOURS[0], alpha=0.18, lw=0)
     axes.plot(labels, deviation, color=COLOURS[0], lw=2, label="noise")
-    axes.set(xlim=bounds, ylim=(0, 1.25 * float(both.max()) or 1.0))
-    axes.legend(loc="upper center", ncols=2)
+    axes.plot(labels, np.abs(bias), color=COLOURS[1], lw=1.6, ls=_STYLES[2], label="bias")
+    axes.plot(labels, both, color=INK, lw=1.2, ls=_STYLES[1], label="both")
+    axes.set(xlim=bounds, ylim=(0, 1.08 * float(both.max()) or 1.0))
+    legend(axes, columns=3)
     kind = "unbiased private label" if unbiased else "released value"
-    middle = float(np.median(deviation))
     return figure, (
-        f"Noise of the {kind} against the true label: typically ±{middle:.4g}, between {deviation.min():.4g} and "
-        f"{deviation.max():.4g}; bias is largest at {np.abs(bias).max():.4g}."
+        f"Noise of the {kind} against the true label: typically ±{number(float(np.median(deviation)))}, between "
+        f"{number(float(deviation.min()))} and {number(float(deviation.max()))}; bias is "
+        f"{number(float(np.abs(bias).max()))} at most."
     )
 
 
@@ -170,16 +179,16 @@ def error_of_means(expected: Expected, rows: int) -> Drawn:
     figure, axes = blank("labels in the mean", "typical error of the mean")
     many = np.unique(np.geomspace(1, max(rows, 10), 60))
     private, chance = expected.of_mean(many), expected.by_chance(many)
-    axes.plot(many, private, color=COLOURS[0], lw=2, label="privacy")
+    axes.plot(many, private, color=COLOURS[0], lw=2, label="added by privacy")
     axes.plot(many, chance, color=COLOURS[1], lw=2, ls=_STYLES[1], label="chance alone")
     axes.plot([rows], expected.of_mean(rows), "o", color=INK, ms=5)
     axes.set(xscale="log", yscale="log")
     _plain_ticks(axes, [*private, *chance])
-    axes.legend(loc="upper right")
+    legend(axes, columns=2)
     return figure, (
-        f"The error that privacy adds to a mean falls from {private[0]:.4g} for one label to "
-        f"{float(expected.of_mean(rows)):.4g} for all {rows:,}; chance alone gives {chance[0]:.4g} and "
-        f"{float(expected.by_chance(rows)):.4g}."
+        f"The error that privacy adds to a mean falls from {number(float(private[0]))} for one label to "
+        f"{number(float(expected.of_mean(rows)))} for all {rows:,}; chance alone gives {number(float(chance[0]))} "
+        f"and {number(float(expected.by_chance(rows)))}."
     )
 
 
@@ -190,13 +199,6 @@ def _plain_ticks(axes: Any, values: Sequence[float]) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(numticks=7))
         axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FuncFormatter(_short))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
     low, high = min(values), max(values)
     axes.set_ylim(low / 1.6, high * 1.6)
-
-
-def _short(value: float, _: object = None) -> str:
-    for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if unit <= value < 1000 * unit:
-            return f"{value / unit:g}{name}"
-    return f"{value:g}"

@@ -32,7 +32,7 @@ def _proofs(card: ReadCard) -> Section:
         rows += [
             ["mechanism", one],
             ["parameters", _settings(mechanism)],
-            ["promised", f"ε = {mechanism.epsilon!r}" + _delta(getattr(mechanism, "delta", 0.0))],
+            ["promised", f"ε ≤ {mechanism.epsilon!r}" + _delta(getattr(mechanism, "delta", 0.0))],
             ["proven", f"ε ≤ {proof.epsilon!r}" + _delta(proof.delta)],
             ["worst ratio, exact", _ratio(proof.worst_ratio)],
             ["checked", proof.checked or "every output, every pair of labels"],
@@ -41,20 +41,25 @@ def _proofs(card: ReadCard) -> Section:
     return Section(
         "The proof",
         [
-            "When this page was made, each mechanism was built again from the card, and its guarantee proven in exact "
-            "integer arithmetic from the very counts of 64-bit words that are sampled. No floating-point number "
-            "decides. The proof takes the random words to be ideal."
+            "When this page was made, each mechanism was built again from the card, and its guarantee proven in "
+            "exact integer arithmetic from the very counts of 64-bit words that are sampled. No floating-point "
+            "number decides. The proof takes the random words to be ideal."
         ],
         rows=rows,
     )
 
 
 def _settings(mechanism: Mechanism) -> str:
-    return ", ".join(
-        f"{name} = {json.dumps(value, default=str)}"
-        for name, value in mechanism.parameters().items()
-        if value is not None
-    )
+    settings = {name: value for name, value in mechanism.parameters().items() if value is not None}
+    return ", ".join(f"{name} = {_brief(value)}" for name, value in settings.items())
+
+
+def _brief(value: object) -> str:
+    """Return a setting; of long lists only how long they are, as the fingerprint holds them to the bit."""
+    if isinstance(value, list) and len(value) > 8:
+        inner = f" × {len(value[0])}" if isinstance(value[0], list) else ""
+        return f"[{len(value)}{inner} numbers]"
+    return json.dumps(value, default=str)
 
 
 def _delta(delta: float) -> str:
@@ -91,10 +96,10 @@ def _again(card: ReadCard, checksum: str) -> Section:
     return Section(
         "Check it yourself",
         [
-            "Run `labeldp verify CARD` with the card's file: it builds the mechanisms from the card, proves them again "
-            "and compares fingerprints. Anyone can; it needs no label.",
-            "A checksum finds damage and is no signature. The proof shows what these counts protect; that they were "
-            "used, once, on these labels, is the word of whoever gives you the card.",
+            "Run  labeldp verify CARD  with the card's file: it builds the mechanisms from the card, proves them "
+            "again and compares fingerprints. Anyone can; it needs no label.",
+            "A checksum finds damage and is no signature. The proof shows what these counts protect; that they "
+            "were used, once, on these labels, is the word of whoever gives you the card.",
         ],
         rows=rows,
     )

@@ -84,13 +84,18 @@ def paragraphs_html(paragraphs: Sequence[str]) -> str:
 
 
 def table_html(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table that scrolls in itself where it is wider than the screen."""
+    """Return a table; without a header the first cell of a row names it."""
     if not rows:
         return ""
+    if not header:
+        named = "".join(
+            f'<tr><th scope="row">{_cell(name)}</th>{"".join(f"<td>{_cell(text)}</td>" for text in rest)}</tr>'
+            for name, *rest in rows
+        )
+        return f'<div class="table"><table class="named"><tbody>{named}</tbody></table></div>'
     head = "".join(f'<th scope="col">{_cell(text)}</th>' for text in header)
     body = "".join("<tr>" + "".join(f"<td>{_cell(text)}</td>" for text in row) + "</tr>" for row in rows)
-    head = f"<thead><tr>{head}</tr></thead>" if header else ""
-    return f'<div class="table"><table>{head}<tbody>{body}</tbody></table></div>'
+    return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def section_html(section: Section, number: int) -> str:

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from labeldp.any_card import ReadCard
-from labeldp.report.odds import at_most, percent, times
+from labeldp.report.numbers import percent, times
+from labeldp.report.odds import at_most
 
 __all__ = ["headline", "left_and_stayed", "not_private", "plain_words", "rows_of", "title_of"]
 
@@ -48,11 +49,11 @@ def not_private(card: ReadCard) -> str | None:
     """Return why what the card describes is not private, or None where it is."""
     if not card.secure:
         return (
-            "NOT PRIVATE: the noise came from a seed. Whoever knows or guesses the seed can take the noise off and "
-            "read every label. This is for tests and experiments; do not pass it on."
+            "NOT PRIVATE: the noise came from a seed. Whoever knows or guesses the seed can take the noise off. "
+            "This is for tests and experiments; do not pass it on."
         )
     if math.isinf(epsilon_of(card)):
-        return "NOT PRIVATE: every label is released as it is. This mechanism is the end of a comparison, nothing more."
+        return "NOT PRIVATE: every label is released as it is. This is for comparisons, on labels that are public."
     return None
 
 
@@ -99,19 +100,20 @@ def plain_words(card: ReadCard) -> list[str]:
     whose = "any label" if people == 1 else f"all labels of any one person with up to {people} rows"
     knows = "all features" if card.kind == "mechanism" else "all features, and even every other label,"
     lines = [
-        f"Someone who knows {knows} and sees {seen} can raise their odds on {whose} by at most e^ε = {times(epsilon)}."
+        f"Someone who knows {knows} and sees {seen} can raise their odds on {whose} by at most "
+        f"e^ε = {times(epsilon)}."
     ]
     half, rare = (percent(float(at_most(p, epsilon))) for p in (0.5, 0.01))
     low = percent(float(at_most(0.5, -epsilon)))
     lines.append(
-        f"An example: someone thinks it as likely as not, 50 %, that a household's income is above some figure. "
+        f"An example: someone thinks it as likely as not, 50 %, that a label lies above some figure. "
         f"After all that was released they can be {half} sure at most, and no less sure than {low}. "
         f"A suspicion of 1 % can become {rare}, no more."
     )
     if delta:
         lines.append(
-            f"The guarantee has a second number, δ = {delta:.3g}: the probability of any set of results may pass the "
-            "factor e^ε by that much, no more. The odds above leave δ aside."
+            f"The guarantee has a second number, δ = {delta:.3g}: the probability of any set of results may pass "
+            "the factor e^ε by that much, no more. The odds above leave δ aside."
         )
     lines.append(
         "It holds whatever else that someone knows or will learn, and however much computing they do. It does not "
