@@ -9,6 +9,7 @@ import typer
 from labeldp import __version__
 from labeldp.cli import paper
 from labeldp.cli.demo import demo
+from labeldp.cli.report import report
 
 __all__ = ["app"]
 
@@ -36,4 +37,5 @@ def main(
 
 
 app.command()(demo)
+app.command(epilog="Example:  labeldp report sales.csv.card.json --ledger budget.jsonl")(report)
 app.add_typer(paper.app, name="paper")

@@ -1,7 +1,8 @@
 """The report: a card, or sections of one's own, as one HTML file that explains itself."""
 
 from labeldp.report.card_report import render_report, write_report
-from labeldp.report.figures import COLOURS, INK, SOFT, blank
+from labeldp.report.figures import COLOURS, INK, SOFT, blank, legend
+from labeldp.report.numbers import number
 from labeldp.report.page import render_page, write_page
 from labeldp.report.section import Section
 
@@ -11,6 +12,8 @@ __all__ = [
     "SOFT",
     "Section",
     "blank",
+    "legend",
+    "number",
     "render_page",
     "render_report",
     "write_page",

@@ -114,10 +114,10 @@ def _tiles(card: ReadCard) -> str | None:
     return f'<ul class="tiles">{body}</ul>'
 
 
-def _plain(card: ReadCard) -> Section:
+def _plain(card: ReadCard) -> Section | None:
+    if words.not_private(card):  # the banner says it
+        return None
     said = words.plain_words(card)
-    if words.not_private(card):
-        return Section("In plain words", said, warning=True)
     figure, alternative = plots.belief(words.epsilon_of(card))
     return Section("In plain words", said, figure=figure, alternative=alternative)
 

@@ -30,8 +30,8 @@ def drawn_sections(card: ReadCard) -> list[Section]:
         inside = domain_of(mechanism)
         if inside is None:
             continue
-        name = "mechanism" if in_rounds else "column"
-        which = f", {name} {k + 1} of {len(kinds)}" if len(kinds) > 1 else ""
+        name = f"mechanism {k + 1}" if in_rounds else f"column {k}"  # as charges count columns
+        which = f", {name}" if len(kinds) > 1 else ""
         bounds = card.bounds[k] if card.bounds and not in_rounds else inside
         prior = card.priors[k] if card.priors else None
         if prior is not None:

@@ -27,12 +27,14 @@ def noise_and_bias(mechanism: Mechanism, labels: Array) -> tuple[Array, Array, b
 
     Without an unbiased label they are of the released value.
     """
-    mean, variance = mechanism.mean(labels), mechanism.variance(labels)
+    mean, deviation = mechanism.mean(labels), np.sqrt(mechanism.variance(labels))
     try:
-        slope = mechanism.channel.slope()
-        return np.sqrt(variance) / abs(slope), mechanism.debias(mean) - labels, True
+        deviation, mean, unbiased = deviation / abs(mechanism.channel.slope()), mechanism.debias(mean), True
     except NotUnbiasedError:
-        return np.sqrt(variance), mean - labels, False
+        unbiased = False
+    bias = mean - labels
+    dust = np.abs(bias) < 1e-9 * np.maximum(deviation, np.abs(labels))
+    return deviation, np.where(dust, 0.0, bias), unbiased
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from labeldp.errors import MissingExtraError
-from labeldp.report.numbers import number
+from labeldp.report.numbers import tick
 
 __all__ = ["COLOURS", "INK", "SOFT", "blank", "legend", "svg"]
 
@@ -58,7 +58,7 @@ def blank(xlabel: str, ylabel: str, *, size: tuple[float, float] = (4.7, 3.0)) -
         axes.set(xlabel=xlabel, ylabel=ylabel)
         axes.locator_params(axis="x", nbins=6)
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(lambda value, _: number(value))
+            axis.set_major_formatter(lambda value, _: tick(value))
     return figure, axes
 
 

@@ -6,7 +6,7 @@ import math
 
 from labeldp.report.odds import factor
 
-__all__ = ["number", "percent", "times"]
+__all__ = ["number", "percent", "tick", "times"]
 
 LARGE = 1e6
 """Factors beyond this protect nobody, and are not worth their digits."""
@@ -27,6 +27,19 @@ def number(value: float, digits: int = 4) -> str:
         rounded = float(f"{size:.{digits}g}")
         text = f"{rounded:,.0f}" if rounded >= 10 ** (digits - 1) else f"{rounded:.{digits}g}"
     return f"−{text}" if value < 0 and text != "0" else text
+
+
+def tick(value: float) -> str:
+    """Return a number for an axis, where room is scarce.
+
+    Examples
+    --------
+    >>> tick(-2_000_000), tick(150_000), tick(0.25)
+    ('−2M', '150k', '0.25')
+    """
+    if 1e6 <= abs(value) < 1e9:
+        return f"{number(value / 1e6)}M"
+    return f"{number(value / 1e3)}k" if 1e4 <= abs(value) < 1e6 else number(value)
 
 
 def times(epsilon: float) -> str:

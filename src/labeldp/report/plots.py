@@ -12,7 +12,7 @@ from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
 from labeldp.report.expected import Expected, domain_of, noise_and_bias
 from labeldp.report.figures import COLOURS, INK, SOFT, blank, legend
-from labeldp.report.numbers import number, percent
+from labeldp.report.numbers import number, percent, tick
 from labeldp.report.odds import at_most
 
 __all__ = ["belief", "channel", "error_of_means", "few_labels", "noise", "prior_and_interval"]
@@ -159,18 +159,20 @@ def noise(mechanism: Mechanism, bounds: tuple[float, float]) -> Drawn:
     figure, axes = blank("true label", "typical error, ±")
     labels = np.linspace(*bounds, 401)
     deviation, bias, unbiased = noise_and_bias(mechanism, labels)
-    both = np.hypot(deviation, bias)
+    both, most = np.hypot(deviation, bias), float(np.abs(bias).max())
     axes.fill_between(labels, 0, deviation, color=COLOURS[0], alpha=0.18, lw=0)
     axes.plot(labels, deviation, color=COLOURS[0], lw=2, label="noise")
-    axes.plot(labels, np.abs(bias), color=COLOURS[1], lw=1.6, ls=_STYLES[2], label="bias")
-    axes.plot(labels, both, color=INK, lw=1.2, ls=_STYLES[1], label="both")
+    if most:
+        axes.plot(labels, np.abs(bias), color=COLOURS[1], lw=1.6, ls=_STYLES[2], label="bias")
+        axes.plot(labels, both, color=INK, lw=1.2, ls=_STYLES[1], label="both")
     axes.set(xlim=bounds, ylim=(0, 1.08 * float(both.max()) or 1.0))
     legend(axes, columns=3)
     kind = "unbiased private label" if unbiased else "released value"
+    least, middle, largest = (number(float(np.quantile(deviation, q))) for q in (0, 0.5, 1))
+    between = "for every label" if least == largest else f"between {least} and {largest}"
     return figure, (
-        f"Noise of the {kind} against the true label: typically ±{number(float(np.median(deviation)))}, between "
-        f"{number(float(deviation.min()))} and {number(float(deviation.max()))}; bias is "
-        f"{number(float(np.abs(bias).max()))} at most."
+        f"Noise of the {kind} against the true label: ±{middle}, {between}; "
+        + (f"bias of {number(most)} at most." if most else "no bias.")
     )
 
 
@@ -199,6 +201,6 @@ def _plain_ticks(axes: Any, values: Sequence[float]) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(numticks=7))
         axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
     low, high = min(values), max(values)
     axes.set_ylim(low / 1.6, high * 1.6)

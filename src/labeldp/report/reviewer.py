@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import platform
 import sys
+from collections import defaultdict
+from contextlib import suppress
 from fractions import Fraction
 from importlib import metadata
 from typing import Any
@@ -25,12 +27,14 @@ def proof_sections(card: ReadCard, checksum: str) -> list[Section]:
 
 
 def _proofs(card: ReadCard) -> Section:
-    rows = []
-    for k, mechanism in enumerate(card.mechanisms):
-        one = f"{type(mechanism).__name__}" + (f", part {k + 1}" if len(card.mechanisms) > 1 else "")
+    rows, places = [], defaultdict(list)
+    for place, mechanism in enumerate(card.mechanisms, 1):
+        places[mechanism].append(str(place))
+    for mechanism, used in places.items():
+        where = f", used for {', '.join(used)} of {len(card.mechanisms)}" if len(card.mechanisms) > 1 else ""
         proof = mechanism.verify()
         rows += [
-            ["mechanism", one],
+            ["mechanism", type(mechanism).__name__ + where],
             ["parameters", _settings(mechanism)],
             ["promised", f"ε ≤ {mechanism.epsilon!r}" + _delta(getattr(mechanism, "delta", 0.0))],
             ["proven", f"ε ≤ {proof.epsilon!r}" + _delta(proof.delta)],
@@ -86,12 +90,14 @@ def _charged(card: ReadCard) -> Section:
 
 def _again(card: ReadCard, checksum: str) -> Section:
     versions = {"labeldp": __version__, "Python": platform.python_version()}
-    versions |= {name: metadata.version(name) for name in ("numpy", "scipy", "cryptography", "matplotlib")}
+    for name in ("numpy", "scipy", "cryptography", "matplotlib"):
+        with suppress(metadata.PackageNotFoundError):  # a card without figures needs no Matplotlib
+            versions[name] = metadata.version(name)
     rows = [
         ["card", f"{card.content['schema']}, version {card.content['version']}"],
         ["checksum of the card", checksum],
-        *([f"{name} that made this page", version] for name, version in versions.items()),
-        ["operating system", sys.platform],
+        ["page made with", ", ".join(f"{name} {version}" for name, version in versions.items())],
+        ["on", sys.platform],
     ]
     return Section(
         "Check it yourself",

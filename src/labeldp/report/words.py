@@ -125,7 +125,7 @@ def plain_words(card: ReadCard) -> list[str]:
 def left_and_stayed(card: ReadCard) -> tuple[list[str], list[str]]:
     """Return what left the room and what stayed in it."""
     if card.kind == "mechanism":
-        return ["Nothing yet: this card describes how labels would be randomised."], ["All labels."]
+        return ["Nothing yet: this card describes what would be done to labels."], ["All labels."]
     rows = rows_of(card)
     many = f"{rows:,}" if rows else "All"
     left = {
@@ -140,11 +140,12 @@ def left_and_stayed(card: ReadCard) -> tuple[list[str], list[str]]:
         ],
     }[card.kind]
     left.append("Public from the start: every feature, the number and order of the rows, and the bounds.")
-    stayed = [f"The true labels: {who_saw(card)}."]
-    if card.secure:
-        stayed.append("The random words behind the noise: drawn from a secure source, used once, never stored.")
-    else:
-        stayed.append("Nothing, for whoever knows the seed: the noise can be taken off.")
+    if not card.secure:
+        return left, ["Nothing, for whoever knows the seed: the noise can be taken off, and the labels are there."]
+    stayed = [
+        f"The true labels: {who_saw(card)}.",
+        "The random words behind the noise: drawn from a secure source, used once, never stored.",
+    ]
     if card.kind == "release" and any(c.what.startswith("prior") for c in card.charges):
         stayed.append("The exact counts behind the prior; only counts with noise were used.")
     if card.kind != "model":
