@@ -9,7 +9,7 @@ from labeldp.report import plots
 from labeldp.report.expected import Expected, domain_of
 from labeldp.report.numbers import number, times
 from labeldp.report.section import Section
-from labeldp.report.words import rows_of
+from labeldp.report.words import proof_of, rows_of
 
 __all__ = ["drawn_sections"]
 
@@ -71,7 +71,7 @@ def _channel(
 ) -> Section:
     labels = plots.few_labels(mechanism, prior, bounds)
     figure, alternative = plots.channel(mechanism, labels, "released place" if in_rounds else "released value")
-    proof = mechanism.verify()
+    proof = proof_of(mechanism)
     ratio = times(proof.epsilon)
     bound = (
         f"At no value is one of them more than {ratio} as likely as another."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,10 +75,10 @@ class Expected:
         deviation, bias, unbiased = noise_and_bias(mechanism, labels)
         mean = float(mass @ bias)
         return cls(
-            noise=float(np.sqrt(mass @ deviation**2)),
+            noise=math.sqrt(float(mass @ deviation**2)),
             bias=mean,
-            wobble=float(np.sqrt(max(0.0, mass @ (bias - mean) ** 2))),
-            spread=float(np.sqrt(known.variance)),
+            wobble=math.sqrt(float(mass @ (bias - mean) ** 2)),
+            spread=math.sqrt(known.variance),
             unbiased=unbiased,
             by_prior=prior is not None,
         )

@@ -15,6 +15,7 @@ from labeldp import __version__
 from labeldp.any_card import ReadCard
 from labeldp.mechanisms.base import Mechanism, fingerprint
 from labeldp.report.section import Section
+from labeldp.report.words import proof_of
 
 __all__ = ["file_section", "proof_sections"]
 
@@ -32,7 +33,7 @@ def _proofs(card: ReadCard) -> Section:
         places[mechanism].append(str(place))
     for mechanism, used in places.items():
         where = f", used for {', '.join(used)} of {len(card.mechanisms)}" if len(card.mechanisms) > 1 else ""
-        proof = mechanism.verify()
+        proof = proof_of(mechanism)
         rows += [
             ["mechanism", type(mechanism).__name__ + where],
             ["parameters", _settings(mechanism)],

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 from labeldp.any_card import ReadCard
+from labeldp.channels import Proof
+from labeldp.mechanisms.base import Mechanism
 from labeldp.report.numbers import percent, times
 from labeldp.report.odds import at_most
 
-__all__ = ["headline", "left_and_stayed", "not_private", "plain_words", "rows_of", "title_of"]
+__all__ = [
+    "delta_of",
+    "epsilon_of",
+    "headline",
+    "left_and_stayed",
+    "not_private",
+    "plain_words",
+    "proof_of",
+    "rows_of",
+    "title_of",
+]
 
 
 def rows_of(card: ReadCard) -> int | None:
@@ -35,14 +48,20 @@ def _file(card: ReadCard) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+@lru_cache(maxsize=64)
+def proof_of(mechanism: Mechanism) -> Proof:
+    """Return a mechanism's proof, which for some takes a second, once for all of a page."""
+    return mechanism.verify()
+
+
 def epsilon_of(card: ReadCard) -> float:
     """Return the ε that was paid, or the ε that a mechanism alone is proven to keep."""
-    return card.cost.epsilon if card.charges else max(m.verify().epsilon for m in card.mechanisms)
+    return card.cost.epsilon if card.charges else max(proof_of(m).epsilon for m in card.mechanisms)
 
 
 def delta_of(card: ReadCard) -> float:
     """Return the δ that was paid, or the δ that a mechanism alone is proven to keep."""
-    return card.cost.delta if card.charges else max(m.verify().delta for m in card.mechanisms)
+    return card.cost.delta if card.charges else max(proof_of(m).delta for m in card.mechanisms)
 
 
 def not_private(card: ReadCard) -> str | None:
