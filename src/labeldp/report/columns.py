@@ -114,7 +114,8 @@ def _errors(expected: Expected, rows: int, which: str) -> Section:
         f"What to expect: predicted error{which}",
         [
             f"Of {kind}, {known}. One of them says little about its true label. Noise averages out over many"
-            + (f"; a bias of {number(expected.bias, 3)} stays." if biased else "."),
+            + (f"; a bias of {number(expected.bias, 3)} stays." if biased else ".")
+            + ("" if expected.unbiased else " Labels are drawn together, and so is a model trained on them."),
             "Chance alone is the error of a mean of as many true labels drawn at random: what nobody can avoid.",
         ],
         header=["labels in the mean", "added by privacy", "chance alone"],

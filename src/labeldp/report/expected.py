@@ -26,7 +26,7 @@ def domain_of(mechanism: Mechanism) -> tuple[float, float] | None:
 def noise_and_bias(mechanism: Mechanism, labels: Array) -> tuple[Array, Array, bool]:
     """Return standard deviation and bias for each label, and whether they are of the unbiased label.
 
-    Without an unbiased label they are of the released value.
+    Without an unbiased label they are of the released value. A bias below a millionth of the noise counts as none.
     """
     mean, deviation = mechanism.mean(labels), np.sqrt(mechanism.variance(labels))
     try:
@@ -34,7 +34,7 @@ def noise_and_bias(mechanism: Mechanism, labels: Array) -> tuple[Array, Array, b
     except NotUnbiasedError:
         unbiased = False
     bias = mean - labels
-    dust = np.abs(bias) < 1e-9 * np.maximum(deviation, np.abs(labels))
+    dust = np.abs(bias) < np.maximum(1e-6 * deviation, 1e-9 * np.abs(labels))
     return deviation, np.where(dust, 0.0, bias), unbiased
 
 

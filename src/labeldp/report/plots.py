@@ -172,7 +172,7 @@ def noise(mechanism: Mechanism, bounds: tuple[float, float]) -> Drawn:
     between = "for every label" if least == largest else f"between {least} and {largest}"
     return figure, (
         f"Noise of the {kind} against the true label: ±{middle}, {between}; "
-        + (f"bias of {number(most)} at most." if most else "no bias.")
+        + (f"bias of {number(most)} at most." if most else "no bias to speak of.")
     )
 
 

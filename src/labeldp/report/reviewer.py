@@ -90,7 +90,7 @@ def _charged(card: ReadCard) -> Section:
 
 
 def _again(card: ReadCard, checksum: str) -> Section:
-    versions = {"labeldp": __version__, "Python": platform.python_version()}
+    versions = {"labeldp": __version__, f"Python ({sys.platform})": platform.python_version()}
     for name in ("numpy", "scipy", "cryptography", "matplotlib"):
         with suppress(metadata.PackageNotFoundError):  # a card without figures needs no Matplotlib
             versions[name] = metadata.version(name)
@@ -98,15 +98,18 @@ def _again(card: ReadCard, checksum: str) -> Section:
         ["card", f"{card.content['schema']}, version {card.content['version']}"],
         ["checksum of the card", checksum],
         ["page made with", ", ".join(f"{name} {version}" for name, version in versions.items())],
-        ["on", sys.platform],
     ]
+    does = (
+        "it builds the mechanisms from the card, proves them again and compares fingerprints"
+        if card.mechanisms
+        else "it checks that what was paid gives the guarantee stated; a model's card carries no counts to prove"
+    )
     return Section(
         "Check it yourself",
         [
-            "Run  labeldp verify CARD  with the card's file: it builds the mechanisms from the card, proves them "
-            "again and compares fingerprints. Anyone can; it needs no label.",
-            "A checksum finds damage and is no signature. The proof shows what these counts protect; that they "
-            "were used, once, on these labels, is the word of whoever gives you the card.",
+            f"Run  labeldp verify CARD  with the card's file: {does}. Anyone can; it needs no label.",
+            "A checksum finds damage and is no signature. The proof shows what a mechanism protects; that it was "
+            "used, once, on these labels, is the word of whoever gives you the card.",
         ],
         rows=rows,
     )

@@ -96,7 +96,11 @@ def who_saw(card: ReadCard) -> str:
     trust = card.content.get("trust")
     if trust == "local":
         return "nobody saw them: each was randomised on its own"
-    return "only the curator, who already held them, saw them" if trust == "curator" else "only whoever held them"
+    return (
+        "only the curator, who already held them, saw them"
+        if trust == "curator"
+        else "only whoever held them saw them"
+    )
 
 
 def plain_words(card: ReadCard) -> list[str]:
