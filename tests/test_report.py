@@ -333,11 +333,25 @@ def test_a_card_that_does_not_hold_gives_one_sentence_and_no_file(tmp_path, cont
     assert [path.name for path in tmp_path.iterdir()] == ["x.card.json"]
 
 
-@pytest.mark.parametrize("rows", ["<b>", -3, 0, None, 1.5, [1], True])
+@pytest.mark.parametrize("rows", ["<b>", -3, 0, None, 1.5, [1], True, 10**400])
 def test_rows_that_are_no_number_are_left_out(rows):
     page = render_report(cases.changed(cases.card("release"), rows=rows))
     assert cases.faults(page) == []
     assert "predicted error" not in words(page)
+
+
+@pytest.mark.parametrize("strange", [cases.HOSTILE, ["labels"], {"a": 1}, None, 7])
+@pytest.mark.parametrize("entry", ["what", "when", "mechanism", "rows_per_person", "epsilon"])
+def test_strange_charges_are_shown_as_text_or_refused(entry, strange):
+    """Of a model's card, whose charges have no mechanism to agree with."""
+    card = cases.card("sums-model")
+    charges = [{**charge, entry: strange} for charge in json.loads(card)["charges"]]
+    try:
+        page = render_report(cases.changed(card, charges=charges), ledger=cases.ledger())
+    except ldp.CardError:
+        assert entry in ("rows_per_person", "epsilon")
+    else:
+        assert cases.faults(page) == []
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch, tmp_path):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from labeldp import cards
-from labeldp.errors import CardError, LabelDPError
+from labeldp.errors import CardError, LabelDPError, PrivacyProofError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, total_of
 from labeldp.mechanisms.base import Mechanism, load_mechanism
@@ -88,8 +88,10 @@ def read_any_card(text: str, *, allow_no_privacy: bool = False) -> ReadCard:
         if schema == cards.SCHEMA:
             return _mechanism(text, allow_no_privacy)
         return _READERS[schema](text)
-    except LabelDPError:
+    except (CardError, PrivacyProofError):
         raise
+    except LabelDPError as error:
+        raise CardError(f"the card cannot be used: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError):
         raise CardError("the card lacks what a card of its kind has") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,8 +53,8 @@ class Spent:
         return cls(tuple(own), tuple(others), ledger.limit, wanted.total() > 0, True)
 
 
-def _key(charge: Charge) -> tuple[object, ...]:
-    return tuple(charge.as_data().values())
+def _key(charge: Charge) -> str:
+    return json.dumps(charge.as_data(), sort_keys=True, default=str)
 
 
 def budget_html(spent: Spent) -> str:
@@ -88,7 +89,7 @@ def _parts(spent: Spent) -> list[tuple[str, float, str]]:
     """Return (name, ε, class) for each part of the bar, largest first, the smallest together."""
     sums: Counter[str] = Counter()
     for charge in spent.own:
-        sums[charge.what] += charge.budget.epsilon  # type: ignore[assignment]
+        sums[str(charge.what)] += charge.budget.epsilon  # type: ignore[assignment]
     listed = [(what, float(epsilon)) for what, epsilon in sums.most_common()]
     if len(listed) > MOST:
         rest = listed[MOST - 1 :]
@@ -121,7 +122,7 @@ def _table(charges: Sequence[Charge]) -> str:
     header = ["spent on", "ε", *(["δ"] if with_delta else []), *(["rows a person"] if people else []), "when"]
     rows = [
         [
-            c.what,
+            str(c.what),
             f"{c.budget.epsilon:.6g}",
             *([f"{c.budget.delta:.3g}"] if with_delta else []),
             *([str(c.rows_per_person)] if people else []),
