@@ -10,6 +10,7 @@ from labeldp import __version__
 from labeldp.cli import paper
 from labeldp.cli.demo import demo
 from labeldp.cli.privatize import privatize
+from labeldp.cli.report import report
 
 __all__ = ["app"]
 
@@ -41,4 +42,5 @@ app.command(
     epilog="Example:  labeldp privatize homes.parquet -o private.parquet --label price --bounds 0 5 --epsilon 1 "
     "--ledger budget.jsonl --limit 3"
 )(privatize)
+app.command(epilog="Example:  labeldp report sales.csv.card.json --ledger budget.jsonl")(report)
 app.add_typer(paper.app, name="paper")
