@@ -24,7 +24,7 @@ from labeldp.files.drafts import is_folder, refuse_target
 from labeldp.files.formats import as_format, format_of
 from labeldp.files.hints import Watch
 from labeldp.files.labels import label_values, refuse_other_than_numbers
-from labeldp.files.refusals import refuse_biased, refuse_label_folders, refuse_overlap
+from labeldp.files.refusals import refuse_biased, refuse_label_folders, refuse_overlap, refuse_same
 from labeldp.files.shuffle import shuffled
 from labeldp.files.sources import PIPE, found
 from labeldp.files.table import Table
@@ -149,6 +149,9 @@ def privatize_file(
         refuse_target(str(card_path), force=force)
     table, out_format = _opened(os.fspath(source), to, format, label)
     refuse_overlap(os.fspath(source), to, table.parts)
+    if card_path is not None:
+        refuse_same({"the card": card_path, "the table": to})
+        refuse_overlap(os.fspath(source), str(card_path), table.parts)
     job = _Job(table, label, debiased, missing == "drop", progress or (lambda *_: None))
     source_of_words = resolve_source(random_state)
     writer = TableWriter(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from labeldp.errors import NotUnbiasedError, ParameterError
@@ -10,7 +11,7 @@ from labeldp.files.sources import PIPE, Part, partition_keys
 from labeldp.histogram import Histogram
 from labeldp.stream import Order
 
-__all__ = ["refuse_biased", "refuse_label_folders", "refuse_overlap"]
+__all__ = ["refuse_biased", "refuse_label_folders", "refuse_overlap", "refuse_same"]
 
 
 def refuse_biased(order: Order) -> None:
@@ -40,6 +41,18 @@ def refuse_label_folders(parts: Sequence[Part], label: str) -> None:
                     f"the files lie in folders named by the label, {key}=…/, and where a row lies gives its label "
                     "away: put them all into one folder first, in an order that does not tell"
                 )
+
+
+def refuse_same(paths: Mapping[str, str | os.PathLike[str] | None]) -> None:
+    """Refuse to use one file for two purposes: the second would replace the first."""
+    seen: dict[str, str] = {}
+    for name, path in paths.items():
+        if path is None or os.fspath(path) == PIPE:
+            continue
+        place = os.path.realpath(path)
+        if place in seen:
+            raise ParameterError(f"{name} and {seen[place]} are the same file, {path}: name another")
+        seen[place] = name
 
 
 def refuse_overlap(source: str, to: str, parts: Sequence[Part]) -> None:
