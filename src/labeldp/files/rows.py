@@ -31,6 +31,9 @@ def taken(batch: Any, places: NDArray[np.int64]) -> Any:
 
 def _taken(column: Any, places: NDArray[np.int64]) -> Any:
     pa = arrow().core
+    solid = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(column.type)
+    if solid is not None:
+        return _taken(column.cast(solid), places).cast(column.type)
     try:
         return column.take(pa.array(places, pa.int64()))
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
