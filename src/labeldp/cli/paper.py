@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -20,6 +19,7 @@ from rich.progress import (
     track,
 )
 
+from labeldp.cli.markdown import shown
 from labeldp.cli.shell import explained
 from labeldp.errors import ParameterError
 
@@ -182,7 +182,11 @@ def make(table: Any, out: Path, console: Console) -> None:
     parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*parts, TextColumn("left"), TimeRemainingColumn(), console=console) as progress:
         tasks: dict[str, Any] = {}
-        names = {"networks": "Epochs of networks", "regressors": "Regressors"}
+        names = {
+            "labels": "Private labels",
+            "networks": "Epochs of networks",
+            "regressors": "Regressors and constants",
+        }
 
         def news(what: str, done: int, total: int) -> None:
             if what not in tasks:
@@ -229,7 +233,7 @@ def _keep(text: str, out: Path, name: str, console: Console) -> None:
 
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / name, text.encode())
-    console.print(Markdown(text), f"Kept in {out / name}.")
+    console.print(shown(text), f"Kept in {out / name}.")
 
 
 @app.command(epilog="Example:  labeldp paper error --data crime,housing")
