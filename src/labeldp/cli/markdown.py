@@ -15,12 +15,12 @@ from rich.text import Text
 __all__ = ["shown"]
 
 
-def shown(text: str) -> RenderableType:
-    """Return Markdown of headings, paragraphs and tables, for a terminal."""
+def shown(text: str, width: int) -> RenderableType:
+    """Return Markdown of headings, paragraphs and tables, for a terminal that is ``width`` wide."""
     parts: list[RenderableType] = []
     for is_table, some in groupby(text.splitlines(), key=lambda line: line.startswith("|")):
         lines = list(some)
-        parts += [_table(lines)] if is_table else [_words(line) for line in lines]
+        parts += [_table(lines, width)] if is_table else [_words(line) for line in lines]
     return Group(*parts)
 
 
@@ -29,14 +29,25 @@ def _words(line: str) -> Text:
     return Text(title.strip(), style="bold") if title != line else Text(line)
 
 
-def _table(lines: Sequence[str]) -> Table:
+def _table(lines: Sequence[str], width: int) -> Table:
     head, rule, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    columns = list(zip(head, *rows, strict=True))
     found = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    for name, mark, *cells in zip(head, rule, *rows, strict=True):
-        # Rich makes the widest columns narrower first, whether their words still fit or not.
-        longest = max(len(word) for cell in (name, *cells) for word in (cell.split() or [""]))
+    for name, mark, room in zip(head, rule, _widths(columns, width - len(head) + 1), strict=True):
         side = "right" if mark.endswith(":") else "left"
-        found.add_column(name, justify=side, min_width=longest, overflow="fold")
+        found.add_column(name, justify=side, width=room, overflow="fold")
     for row in rows:
         found.add_row(*map(Text, row))
+    return found
+
+
+def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Return each column's width: its longest word, and what is left goes where most lines would be.
+
+    Rich would make the widest columns narrower first, whether their words still fit or not.
+    """
+    whole = [max(map(len, cells)) for cells in columns]
+    found = [max(len(word) for cell in cells for word in (cell.split() or ["-"])) for cells in columns]
+    for _ in range(min(room, sum(whole)) - sum(found)):
+        found[max(range(len(found)), key=lambda k: whole[k] / found[k])] += 1
     return found

@@ -233,7 +233,7 @@ def _keep(text: str, out: Path, name: str, console: Console) -> None:
 
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / name, text.encode())
-    console.print(shown(text), f"Kept in {out / name}.")
+    console.print(shown(text, console.width), f"Kept in {out / name}.")
 
 
 @app.command(epilog="Example:  labeldp paper error --data crime,housing")
