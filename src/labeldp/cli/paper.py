@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -148,6 +147,7 @@ def _table(name: str, given: dict[str, Any]) -> None:
     with explained("Stopped. Say the same again to continue where it was."):
         from labeldp.paper.columns import chosen_columns  # noqa: PLC0415
         from labeldp.paper.data import load  # noqa: PLC0415
+        from labeldp.paper.others import cores  # noqa: PLC0415
         from labeldp.paper.protocol import checked_budgets, protocol_for  # noqa: PLC0415
         from labeldp.paper.run import Table  # noqa: PLC0415
 
@@ -167,7 +167,7 @@ def _table(name: str, given: dict[str, Any]) -> None:
             trials=given["trials"],
             networks_at_once=given["networks_at_once"],
             memory=None if given["memory"] is None else int(given["memory"] * 2**30),
-            workers=given["workers"] or os.cpu_count() or 1,
+            workers=given["workers"] or cores(),
         )
         make(table, given["out"] or Path("labeldp-paper") / name, console)
 
