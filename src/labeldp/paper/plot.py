@@ -52,8 +52,10 @@ def draw(table: Table, summary: Summary) -> Figure:
         grid = figure.add_gridspec(2, len(panels), height_ratios=[10, 1])
         for k, (title, columns) in enumerate(panels):
             axis = figure.add_subplot(grid[0, k])
-            _panel(axis, columns, summary, table.data.name)
-            _scale(axis, columns, summary, table)
+            low, high = _range(columns, summary, table)
+            _panel(axis, columns, summary, table.data.name, high)
+            axis.set_ylim(low, high)
+            _scale(axis, columns, summary, float(np.var(table.data.y)))
             axis.set_title(title, loc="left", fontweight="bold")
         _winners(figure.add_subplot(grid[1, :]), summary)
         spread = "mean and standard deviation over " if summary.trials > 1 else ""
@@ -84,7 +86,15 @@ def _points(summary: Summary, column: Column) -> tuple[list[float], np.ndarray, 
     return [b for b, _ in found], np.array([m.mean for _, m in found]), np.array([m.std for _, m in found])
 
 
-def _panel(axis: Any, columns: list[Column], summary: Summary, dataset: str) -> None:
+def _range(columns: list[Column], summary: Summary, table: Table) -> tuple[float, float]:
+    """Return the errors to show: what is near the labels' variance; what is hopeless leaves at the top."""
+    keys = {c.key for c in columns} | {NO_PRIVACY.key}
+    errors = [m.mean for (key, _), m in summary.means.items() if key in keys]
+    errors += [f[1].mean for b in summary.budgets if (f := published.best(table.data.name, b))]
+    return min(errors) / 1.3, min(max(errors) * 1.6, float(np.var(table.data.y)) * 40)
+
+
+def _panel(axis: Any, columns: list[Column], summary: Summary, dataset: str, top: float) -> None:
     """Draw the lines, their bands, what the paper prints, and a legend in the order of the lines."""
     drawn: list[tuple[float, Any]] = []
     for column in columns:
@@ -92,7 +102,8 @@ def _panel(axis: Any, columns: list[Column], summary: Summary, dataset: str) -> 
         if not budgets:
             continue
         style = _style(column)
-        line = axis.plot(budgets, mean, label=column.heading, **style)[0]
+        name = column.heading if mean.min() < top else f"{column.heading} (above the picture)"
+        line = axis.plot(budgets, mean, label=name, **style)[0]
         drawn.append((float(mean[0]), line))
         # On a logarithmic axis a band must stay above zero.
         floor = np.maximum(mean - std, mean / 3)
@@ -125,16 +136,10 @@ def _from_the_paper(axis: Any, columns: list[Column], summary: Summary, dataset:
     return axis.plot(*zip(*best, strict=True), **hollow, markersize=5, label=label)
 
 
-def _scale(axis: Any, columns: list[Column], summary: Summary, table: Table) -> None:
-    """Show what is near the labels' variance; what is hopeless leaves at the top."""
-    variance = float(np.var(table.data.y))
+def _scale(axis: Any, columns: list[Column], summary: Summary, variance: float) -> None:
+    """Set scales, ticks and what to compare with."""
     finite = [b for b in summary.budgets if math.isfinite(b)]
-    keys = {c.key for c in columns} | {NO_PRIVACY.key}
-    means = np.array([m.mean for (key, _), m in summary.means.items() if key in keys])
-    printed = [f[1].mean for b in summary.budgets if (f := published.best(table.data.name, b))]
-    high = min(max([float(means.max()), *printed]) * 1.6, variance * 40)
     axis.set(xscale="log", yscale="log", xlabel="ε, all that is spent", ylabel="test mean squared error")
-    axis.set_ylim(min([float(means.min()), *printed]) / 1.3, high)
     axis.set_xlim(min(finite, default=0.05) / 1.15, max(finite, default=8) * 1.15)
     axis.xaxis.set_major_locator(FixedLocator(finite))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
