@@ -9,6 +9,8 @@ import typer
 from labeldp import __version__
 from labeldp.cli import paper
 from labeldp.cli.demo import demo
+from labeldp.cli.fit import fit
+from labeldp.cli.predict import predict
 
 __all__ = ["app"]
 
@@ -36,4 +38,6 @@ def main(
 
 
 app.command()(demo)
+app.command(epilog="Example:  labeldp fit homes.parquet --label price --bounds 0 5 --epsilon 1 -o model")(fit)
+app.command(epilog="Example:  labeldp predict model new-homes.csv -o priced.csv")(predict)
 app.add_typer(paper.app, name="paper")

@@ -1,0 +1,216 @@
+"""``labeldp fit``: a private model from a table, in a folder that is safe to open."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+
+from labeldp._checks import as_delta, as_epsilon, as_roomy_bounds
+from labeldp.cli.options import (
+    Bounds,
+    Delta,
+    Epsilon,
+    Force,
+    Label,
+    LedgerFile,
+    Limit,
+    LimitDelta,
+    Missing,
+    Policy,
+    RowsPerPerson,
+    Source,
+    asked_ledger,
+    listed,
+    refuse_lone_limit,
+)
+from labeldp.cli.predict import notes
+from labeldp.cli.shell import explained, news
+from labeldp.errors import NotUnbiasedError, ParameterError
+
+__all__ = ["Inputs", "fit", "read_inputs"]
+
+
+class Leaves(StrEnum):
+    """What may leave the safe room."""
+
+    model = "model"
+    labels = "labels"
+
+
+def fit(
+    source: Source,
+    label: Label,
+    bounds: Bounds,
+    epsilon: Epsilon,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the model.", show_default=False)],
+    release: Annotated[
+        Leaves, typer.Option(help="What leaves: the model alone, which predicts better, or private labels too.")
+    ] = Leaves.model,
+    features: Annotated[
+        str | None, typer.Option(help="Columns to learn from, such as a,b,c; all by default.", show_default=False)
+    ] = None,
+    drop: Annotated[
+        str | None, typer.Option(help="Columns to leave out, such as id,name.", show_default=False)
+    ] = None,
+    categories: Annotated[
+        str | None,
+        typer.Option(help="Columns of numbers that name things, such as zip,region.", show_default=False),
+    ] = None,
+    missing: Missing = Policy.error,
+    delta: Delta = 0.0,
+    ledger: LedgerFile = None,
+    limit: Limit = None,
+    limit_delta: LimitDelta = 0.0,
+    rows_per_person: RowsPerPerson = 1,
+    force: Force = False,
+) -> None:
+    """Learn to predict a private column, and save a model that keeps ε for every label.
+
+    All other columns are public features: numbers, booleans, dates and text are encoded, and a missing value is no
+    obstacle. The budget is charged after everything that can be checked without labels.
+    """
+    with explained("Stopped; no model was written. The ledger, if there is one, says whether it was paid for."):
+        as_epsilon(epsilon)
+        as_roomy_bounds(bounds)
+        as_delta(delta, smallest=0.0)
+        if delta and release is Leaves.labels:
+            raise ParameterError("--delta goes with --release model: labels are randomised with pure ε")
+        refuse_lone_limit(ledger, limit, limit_delta)
+        from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor  # noqa: PLC0415
+        from labeldp.model_file import model_folder, save_model  # noqa: PLC0415
+
+        screen = news()
+        with model_folder(out, force=force) as draft:
+            inputs = read_inputs(
+                source,
+                label,
+                features=listed(features),
+                drop=listed(drop),
+                categories=listed(categories),
+                missing=missing,
+            )
+            for note in inputs.notes:
+                _tell(screen, note)
+            shared: dict[str, Any] = {
+                "epsilon": epsilon,
+                "bounds": bounds,
+                "rows_per_person": rows_per_person,
+                "ledger": asked_ledger(ledger, limit, limit_delta),
+                "verbose": screen.is_terminal,
+            }
+            model: Any
+            if release is Leaves.model:
+                model = ModelReleaseRegressor(**shared, delta=delta)
+            else:
+                model = LabelReleaseRegressor(**shared)
+            model.fit(inputs.X, inputs.labels)
+            save_model(model, inputs.encoder, draft, label=label)
+        shown = Console()
+        _tell(shown, model.summary())
+        for line in quality(model, inputs.X):
+            _tell(shown, line)
+        _tell(shown, f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
+        if release is Leaves.labels:
+            _tell(shown, f"The private labels are in {out / 'release.npz'} too; both may be made public.")
+        if model.ledger_.limit is not None:
+            _tell(shown, f"The ledger {ledger} has {model.ledger_.remaining} left.")
+        elif ledger is None:
+            _tell(shown, "No ledger was kept: fitting these labels again costs again, and nobody counts it.")
+
+
+class Inputs:
+    """A table as a regressor takes it."""
+
+    def __init__(self, X: NDArray[np.float64], labels: NDArray[np.float64], encoder: Any, notes: list[str]) -> None:
+        self.X, self.labels, self.encoder, self.notes = X, labels, encoder, notes
+
+
+def read_inputs(
+    source: str,
+    label: str,
+    *,
+    features: list[str] | None,
+    drop: list[str] | None,
+    categories: list[str] | None,
+    missing: Policy,
+    rows: int | None = None,
+) -> Inputs:
+    """Read a table, and refuse whatever cannot be used of it before anything is paid."""
+    from labeldp.tabular import TableEncoder, read_columns  # noqa: PLC0415
+    from labeldp.tabular._io import label_values, open_table  # noqa: PLC0415
+    from labeldp.tabular.reading import refuse_too_wide  # noqa: PLC0415
+
+    table = open_table(source)
+    table.column(label)
+    for name in [*(features or []), *(drop or []), *(categories or [])]:
+        table.column(name)
+    if label in (features or []) or label in (categories or []):
+        raise ParameterError(f"{label!r} is the label: it cannot be a feature too")
+    names = features or [name for name in table.schema.names if name != label]
+    names = [name for name in dict.fromkeys(names) if name not in (drop or [])]
+    read = read_columns(table, [label, *names])
+    labels = label_values(read.column(label), missing.value)
+    known = _finite(read.column(label))
+    notes_ = []
+    if not known.all():
+        read = read.filter(known)
+        notes_.append(f"{int((~known).sum()):,} rows without a label were left out.")
+    if not len(labels):
+        raise ParameterError("no row has a label")
+    if rows is not None and len(labels) > rows:
+        some = np.sort(np.random.default_rng(0).permutation(len(labels))[:rows])
+        read, labels = read.take(some), labels[some]
+    encoder = TableEncoder.fit(read, names, categories=categories or (), wanted=features is not None)
+    refuse_too_wide(read.num_rows, encoder.width)
+    tally: Counter[tuple[str, str]] = Counter()
+    X = encoder.transform(read, tally)
+    notes_ += [f"{name} was left out: {why}." for name, why in encoder.left_out]
+    return Inputs(X, labels, encoder, notes_ + notes(tally))
+
+
+def _finite(column: Any) -> NDArray[np.bool_]:
+    """Return which labels are there: that is public."""
+    import pyarrow as pa  # noqa: PLC0415 (an extra)
+
+    return np.isfinite(np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64))
+
+
+def quality(model: Any, X: NDArray[np.float64]) -> list[str]:
+    """Return how good a model should be, by what was paid for already."""
+    from labeldp.estimators import LabelReleaseRegressor, private_risk  # noqa: PLC0415
+    from labeldp.estimators.learner import Blend  # noqa: PLC0415
+
+    if isinstance(model, LabelReleaseRegressor):
+        try:
+            risk = private_risk(model, X, model.release_)
+        except NotUnbiasedError:
+            pass
+        else:
+            return [*_typical(risk.mse, model.release_.knowledge.variance), f"  {risk.summary()}"]
+    inner = model._blend if isinstance(model, LabelReleaseRegressor) else model._model
+    if isinstance(inner, Blend):
+        return _typical(inner.error, inner.knowledge.variance)
+    return _typical(inner.rest, inner.rest + inner.explained)
+
+
+def _typical(error: float, spread: float) -> list[str]:
+    """Return a sentence on a mean squared error beside the labels' variance."""
+    says = "How good it should be, by what is private already, so at no further cost: "
+    if error <= 0:
+        return [says + "the noise hides it."]
+    return [
+        says + f"typical error about ±{math.sqrt(error):.3g}, beside ±{math.sqrt(max(spread, error)):.3g} for a "
+        "constant guess. This is an estimate; private_score measures it on fresh labels, for a price."
+    ]
+
+
+def _tell(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

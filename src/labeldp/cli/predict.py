@@ -1,0 +1,73 @@
+"""``labeldp predict``: a saved model's predictions for a table, batch by batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from labeldp.cli.options import Force, Source
+from labeldp.cli.shell import explained, news
+from labeldp.errors import ParameterError
+from labeldp.tabular.columns import Tally
+
+__all__ = ["predict"]
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="The folder that labeldp fit wrote.", show_default=False)],
+    source: Source,
+    out: Annotated[str, typer.Option("--out", "-o", help="The table to write, or - for a pipe.", show_default=False)],
+    column: Annotated[str, typer.Option(help="What to call the new column.")] = "prediction",
+    force: Force = False,
+) -> None:
+    """Add a private model's predictions to a table; its other columns stay as they are.
+
+    Columns are found by name, in any order; those that the model does not know are only copied. It costs no ε:
+    whatever is done with a private model costs nothing more.
+    """
+    console = news()
+    with explained():
+        import pyarrow as pa  # noqa: PLC0415 (an extra)
+
+        from labeldp.model_file import load_model  # noqa: PLC0415
+        from labeldp.tabular._io import TableWriter, open_table  # noqa: PLC0415
+
+        saved = load_model(model)
+        table = open_table(source)
+        saved.encoder.check(table.schema)
+        if column in table.schema.names:
+            raise ParameterError(f"the table has a column {column!r} already: name another with --column")
+        schema = table.schema.append(pa.field(column, pa.float64()))
+        tally: Tally = Counter()
+        rows = 0
+        with TableWriter(out, schema, force=force) as writer:
+            for batch in table.batches():
+                predicted = pa.array(saved.predict(batch, tally))
+                writer.write(pa.RecordBatch.from_arrays([*batch.columns, predicted], schema=schema))
+                rows += batch.num_rows
+        _tell(console, f"{rows:,} rows, with {saved.label!r} as predicted in the column {column!r}: {out}")
+        for note in notes(tally):
+            _tell(console, note)
+        if saved.label in table.schema.names:
+            _tell(
+                console,
+                f"The table had a column {saved.label!r} itself; it was copied as it is. If those are true labels, "
+                "this output is not private.",
+            )
+
+
+def notes(tally: Tally) -> list[str]:
+    """Return what to say of values that were missing, or new since the fit."""
+    says = {
+        "missing": "missing; the column's middle value, or none of its categories, stood in",
+        "new": "new since the fit; they count as rare ones",
+    }
+    return [f"{name}: {count:,} values were {says[what]}." for (name, what), count in tally.items() if count]
+
+
+def _tell(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
