@@ -8,6 +8,7 @@ import typer
 
 from labeldp import __version__
 from labeldp.cli import paper
+from labeldp.cli.compare import compare
 from labeldp.cli.demo import demo
 from labeldp.cli.fit import fit
 from labeldp.cli.predict import predict
@@ -40,4 +41,7 @@ def main(
 app.command()(demo)
 app.command(epilog="Example:  labeldp fit homes.parquet --label price --bounds 0 5 --epsilon 1 -o model")(fit)
 app.command(epilog="Example:  labeldp predict model new-homes.csv -o priced.csv")(predict)
+app.command(epilog="Example:  labeldp compare old-homes.csv --label price --bounds 0 5 --public --plot compare.png")(
+    compare
+)
 app.add_typer(paper.app, name="paper")
