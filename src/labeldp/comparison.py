@@ -20,13 +20,13 @@ from labeldp.channels.noise import DiscreteLaplace
 from labeldp.errors import DataError, NotUnbiasedError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.estimators.labels import GRID
-from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
 from labeldp.mechanisms import Mechanism
 from labeldp.mechanisms.clipping import noise_weight
 from labeldp.plan import Plan
+from labeldp.randomness import resolve_source
 
-__all__ = ["REGRESSORS", "Comparison", "LabelNoise", "compare_table", "label_noise"]
+__all__ = ["REGRESSORS", "Comparison", "LabelNoise", "compare_table", "label_noise", "steps_of"]
 
 Array = NDArray[np.float64]
 Bounds = tuple[float, float]
@@ -35,6 +35,9 @@ REGRESSORS: dict[str, Callable[..., Any]] = {
     "labels released": LabelReleaseRegressor,
     "model released": ModelReleaseRegressor,
 }
+
+_DRAWS = 3
+"""Priors to average over."""
 
 _FEWEST = 40
 """With fewer rows a held-out error says nothing."""
@@ -52,11 +55,14 @@ class LabelNoise:
         Typical error of the mean of all of them.
     risk : float
         Bias² + variance · d/n: what a learner on these rows suffers.
+    unbiased : bool
+        Whether a label is, on average, the true one, as far as that was not clipped.
     """
 
     one: float
     mean: float
     risk: float
+    unbiased: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +98,14 @@ class Comparison:
         return list(dict.fromkeys(name for name, _ in self.noise))
 
     def best_mechanism(self, epsilon: float) -> str:
-        """Return the mechanism that serves a learner best; "auto" if none is better by 2 %."""
-        risks = {name: self.noise[name, epsilon].risk for name in self.mechanisms}
+        """Return the mechanism that serves a learner best; "auto" unless another is better by a tenth.
+
+        Biased ones are not considered, unless there is no other: their errors do not average out.
+        """
+        fair = [name for name in self.mechanisms if self.noise[name, epsilon].unbiased] or self.mechanisms
+        risks = {name: self.noise[name, epsilon].risk for name in fair}
         best = min(risks, key=lambda name: risks[name])
-        return "auto" if risks.get("auto", math.inf) <= 1.02 * risks[best] else best
+        return "auto" if risks.get("auto", math.inf) <= 1.1 * risks[best] else best
 
     def best_model(self, epsilon: float) -> str:
         """Return the regressor with the least held-out error."""
@@ -113,8 +123,8 @@ class Comparison:
         guess = self.constant[max(self.budgets)]
         if self.not_private > 0.98 * guess:
             return [
-                "Even without privacy the features hardly predict this label: no ε will change that. Release a mean "
-                "or a histogram instead, or find better features."
+                "Even without privacy the features hardly predict this label: no ε will change that. Release a "
+                "mean or a histogram instead, or find better features."
             ]
         enough = [e for e in sorted(self.budgets) if self.kept(e) >= 0.8]
         epsilon = enough[0] if enough else max(self.budgets, key=self.kept)
@@ -122,11 +132,17 @@ class Comparison:
         option = "labels" if model == "labels released" else "model"
         error = self.models[model, epsilon]
         if enough:
-            start = f"Take ε = {epsilon:g}: the least of those tried that keeps four fifths of what features explain."
+            start = (
+                f"Take ε = {epsilon:g}: the least of those tried that keeps four fifths of what features explain."
+            )
         elif kept > 0.05:
-            start = f"None of these budgets keeps four fifths of what features explain; ε = {epsilon:g} keeps most."
+            start = (
+                f"None of these budgets keeps four fifths of what features explain; ε = {epsilon:g} keeps most."
+            )
         else:
-            start = f"With {self.trained:,} rows none of these budgets is enough for a model: a constant does as well."
+            start = (
+                f"With {self.trained:,} rows none of these budgets is enough for a model: a constant does as well."
+            )
         listed = ", ".join(f"{100 * self.kept(e):.0f} % at ε = {e:g}" for e in sorted(self.budgets))
         return [
             start,
@@ -141,13 +157,13 @@ class Comparison:
 def label_noise(name: str, labels: Array, bounds: Bounds, epsilon: float, delta: float = 0.0) -> LabelNoise:
     """Return what private labels carry, were these randomised as `privatize` does it.
 
-    The prior takes its part of ε, but is the labels' own histogram, without its noise.
+    Where a prior is needed it takes its part of ε and has its noise, so this averages over a few of them.
 
     Examples
     --------
     >>> even = np.linspace(0, 5, 2000)
-    >>> exact, window = (label_noise(name, even, (0, 5), 1.0) for name in ("laplace", "rp"))
-    >>> bool(7.0 < exact.one < 7.2 and window.one < exact.one)
+    >>> plain, window = (label_noise(name, even, (0, 5), 1.0) for name in ("laplace", "rp"))
+    >>> bool(7.0 < plain.one < 7.2 and window.one < plain.one)
     True
     """
     plan = Plan.make(
@@ -162,21 +178,28 @@ def label_noise(name: str, labels: Array, bounds: Bounds, epsilon: float, delta:
         trust="curator",
         method=None,
     )
-    prior = Histogram.from_sample(labels, bounds, bins=256) if plan.for_prior else None
-    return _carried(plan.design(prior, bounds), np.clip(labels, *bounds))
+    source = resolve_source(None)
+    draws = _DRAWS if plan.for_prior else 1
+    parts = np.mean(
+        [_carried(plan.design(plan.prior(0, labels, source), bounds), labels) for _ in range(draws)], axis=0
+    )
+    bias, noise, of_mean, unbiased = (float(part) for part in parts)
+    return LabelNoise(
+        one=math.sqrt(bias + noise),
+        mean=math.sqrt(of_mean + noise / labels.size),
+        risk=bias + noise_weight(labels.size) * noise,
+        unbiased=unbiased == 1,
+    )
 
 
-def _carried(mechanism: Mechanism, labels: Array) -> LabelNoise:
+def _carried(mechanism: Mechanism, labels: Array) -> tuple[float, float, float, bool]:
+    """Return mean squared bias, mean variance, squared mean bias, and whether clipping is all the bias."""
     try:
         bias, variance = mechanism.debias(mechanism.mean(labels)) - labels, mechanism.unbiased_variance(labels)
     except NotUnbiasedError:
         bias, variance = mechanism.bias(labels), mechanism.variance(labels)
-    squared, noise = float(np.mean(bias**2)), float(np.mean(variance))
-    return LabelNoise(
-        one=math.sqrt(squared + noise),
-        mean=math.hypot(float(bias.mean()), math.sqrt(noise / labels.size)),
-        risk=squared + noise_weight(labels.size) * noise,
-    )
+        return float(np.mean(bias**2)), float(np.mean(variance)), float(bias.mean()) ** 2, False
+    return float(np.mean(bias**2)), float(np.mean(variance)), float(bias.mean()) ** 2, True
 
 
 def compare_table(

@@ -98,7 +98,9 @@ def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterat
         if not force:
             raise ParameterError(f"{path} is there already: choose another folder, or replace it with --force")
         if path.is_symlink() or not path.is_dir() or not {e.name for e in path.iterdir()} <= _OURS:
-            raise ParameterError(f"{path} holds other things than a model, and is not replaced: choose another folder")
+            raise ParameterError(
+                f"{path} holds other things than a model, and is not replaced: choose another folder"
+            )
     with folder_written_whole(path, replace=True) as draft:
         yield draft
 
@@ -198,8 +200,11 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
         raise CardError(f"{folder / CARD} is no card of a saved model")
     if card.content.get("format") != FORMAT:
         raise CardError(f"the model was saved in another format than {FORMAT}, by another version of labeldp")
-    for name in (COLUMNS, MODEL):
-        if _sha256(folder / name) != card.content["files"].get(name):
+    hashes = card.content["files"]
+    if not isinstance(hashes, dict) or not {COLUMNS, MODEL} <= set(hashes) <= _OURS - {CARD}:
+        raise CardError(f"{folder / CARD} names other files than a model has")
+    for name, expected in hashes.items():
+        if _sha256(folder / name) != expected:
             raise CardError(f"{folder / name} is not what the card says: it was changed or mixed up")
     try:
         columns = json.loads(_text(folder / COLUMNS, MOST))
@@ -210,7 +215,9 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
     except LabelDPError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError, zipfile.BadZipFile):
-        raise CardError(f"{folder} does not hold a whole model: it is damaged, or was made by other hands") from None
+        raise CardError(
+            f"{folder} does not hold a whole model: it is damaged, or was made by other hands"
+        ) from None
     return saved
 
 
@@ -285,12 +292,14 @@ def _floats(array: NDArray[Any]) -> Array:
 
 def _blend(arrays: dict[str, NDArray[Any]]) -> Blend:
     weights = np.asarray(arrays["linear_weights"], dtype=np.float32)
-    linear = Posterior(weights, *(float(arrays[f"linear_{name}"]) for name in ("mean", "explained", "rest")), ())
+    mean, explained, rest = (float(arrays[f"linear_{name}"]) for name in ("mean", "explained", "rest"))
+    linear = Posterior(weights, mean, explained, rest, likely=())
     numbers = {name: float(arrays[f"known_{name}"]) for name in _NUMBERS}
     known = Knowledge(**numbers, counted=bool(arrays["known_counted"]))
     trees: Any = None
     if "trees_sizes" in arrays:
-        trees = Forest.from_arrays({n.removeprefix("trees_"): a for n, a in arrays.items() if n.startswith("trees_")})
+        parts = {name.removeprefix("trees_"): a for name, a in arrays.items() if name.startswith("trees_")}
+        trees = Forest.from_arrays(parts)
     weight, rest, error = (float(arrays[f"blend_{name}"]) for name in ("weight", "rest", "error"))
     if not known.low < known.high or not 0 <= weight <= 1:
         raise ValueError

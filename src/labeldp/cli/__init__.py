@@ -41,7 +41,7 @@ def main(
 app.command()(demo)
 app.command(epilog="Example:  labeldp fit homes.parquet --label price --bounds 0 5 --epsilon 1 -o model")(fit)
 app.command(epilog="Example:  labeldp predict model new-homes.csv -o priced.csv")(predict)
-app.command(epilog="Example:  labeldp compare old-homes.csv --label price --bounds 0 5 --public --plot compare.png")(
-    compare
-)
+app.command(
+    epilog="Example:  labeldp compare old-homes.csv --label price --bounds 0 5 --public --plot compare.png"
+)(compare)
 app.add_typer(paper.app, name="paper")

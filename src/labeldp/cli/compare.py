@@ -133,7 +133,9 @@ def _drawing(plot: Path | None, force: bool) -> Any:
 
 
 def _show(found: Any, label: str, shown: Console) -> None:
-    one = Table(title=f"One private {label!r}: typical error, exact by the mechanism's counts", title_justify="left")
+    one = Table(
+        title=f"One private {label!r}: typical error, exact by the mechanism's counts", title_justify="left"
+    )
     mean = Table(title=f"Mean of {found.trained + found.judged:,} of them: typical error", title_justify="left")
     for table, what in ((one, "one"), (mean, "mean")):
         table.add_column("mechanism")
@@ -142,6 +144,14 @@ def _show(found: Any, label: str, shown: Console) -> None:
         for name in found.mechanisms:
             table.add_row(name, *[f"{getattr(found.noise[name, e], what):.3g}" for e in found.budgets])
         shown.print(table)
+    biased = [name for name in found.mechanisms if not found.noise[name, found.budgets[0]].unbiased]
+    if biased:
+        shown.print(
+            f"{', '.join(biased)}: nearest one by one, but drawn to the middle. Do not learn from such labels.",
+            style="dim",
+            highlight=False,
+            soft_wrap=True,
+        )
     models = Table(title=f"Predicting {label!r}: typical error on held-out rows", title_justify="left")
     models.add_column("model")
     for epsilon in found.budgets:

@@ -32,6 +32,8 @@ def curves(found: Comparison, label: str) -> Any:
         wide = 3.0 if name == "auto" else 1.5
         colour, marker = _COLOURS[k % len(_COLOURS)], "osD^vPX*"[k % 8]
         left.plot(found.budgets, errors, color=colour, marker=marker, markersize=5, linewidth=wide, label=name)
+    spread = found.constant[max(found.budgets)]
+    left.axhline(spread, color="#777777", linestyle="--", linewidth=1.2, label="guess the mean")
     left.set_yscale("log")
     left.set_title(f"One private {label}", loc="left")
     for (name, colour), marker in zip(

@@ -129,7 +129,9 @@ def fit(
 class Inputs:
     """A table as a regressor takes it."""
 
-    def __init__(self, X: NDArray[np.float64], labels: NDArray[np.float64], encoder: Any, notes: list[str]) -> None:
+    def __init__(
+        self, X: NDArray[np.float64], labels: NDArray[np.float64], encoder: Any, notes: list[str]
+    ) -> None:
         self.X, self.labels, self.encoder, self.notes = X, labels, encoder, notes
 
 
@@ -188,28 +190,33 @@ def quality(model: Any, X: NDArray[np.float64]) -> list[str]:
     from labeldp.estimators import LabelReleaseRegressor, private_risk  # noqa: PLC0415
     from labeldp.estimators.learner import Blend  # noqa: PLC0415
 
+    inner: Any = model._blend if isinstance(model, LabelReleaseRegressor) else model._model
     if isinstance(model, LabelReleaseRegressor):
         try:
             risk = private_risk(model, X, model.release_)
         except NotUnbiasedError:
             pass
         else:
-            return [*_typical(risk.mse, model.release_.knowledge.variance), f"  {risk.summary()}"]
-    inner = model._blend if isinstance(model, LabelReleaseRegressor) else model._model
+            return [_typical(risk.mse, inner.knowledge.variance), f"  {risk.summary()}"]
     if isinstance(inner, Blend):
-        return _typical(inner.error, inner.knowledge.variance)
-    return _typical(inner.rest, inner.rest + inner.explained)
-
-
-def _typical(error: float, spread: float) -> list[str]:
-    """Return a sentence on a mean squared error beside the labels' variance."""
-    says = "How good it should be, by what is private already, so at no further cost: "
-    if error <= 0:
-        return [says + "the noise hides it."]
+        return [_typical(inner.error, inner.knowledge.variance), "  " + _ESTIMATED]
     return [
-        says + f"typical error about ±{math.sqrt(error):.3g}, beside ±{math.sqrt(max(spread, error)):.3g} for a "
-        "constant guess. This is an estimate; private_score measures it on fresh labels, for a price."
+        f"How good it should be, at no further cost: features leave about ±{math.sqrt(inner.rest):.3g} open, of "
+        f"±{math.sqrt(inner.rest + inner.explained):.3g} in all; what noise and few rows add comes on top, and "
+        "was not measured.",
+        "  " + _ESTIMATED,
     ]
+
+
+_ESTIMATED = "This is the model's own estimate. private_score measures it on fresh labels, for a price."
+
+
+def _typical(error: float, spread: float) -> str:
+    """Return a sentence on a mean squared error beside the labels' variance."""
+    says = "How good it should be, at no further cost: "
+    if error <= 0:
+        return says + "the noise hides it."
+    return says + f"typical error about ±{math.sqrt(error):.3g}, beside ±{math.sqrt(spread):.3g} for a constant."
 
 
 def _tell(console: Console, text: str) -> None:

@@ -62,13 +62,17 @@ Epsilon = Annotated[
 Delta = Annotated[float, typer.Option(help="δ for Gaussian noise; 0 is pure ε.")]
 LedgerFile = Annotated[
     Path | None,
-    typer.Option("--ledger", help="File that keeps what was spent on these labels; made if new.", show_default=False),
+    typer.Option(
+        "--ledger", help="File that keeps what was spent on these labels; made if new.", show_default=False
+    ),
 ]
 Limit = Annotated[
     float | None, typer.Option(help="The most ε that a new ledger ever lets be spent.", show_default=False)
 ]
 LimitDelta = Annotated[float, typer.Option(help="The most δ that a new ledger ever lets be spent.")]
-RowsPerPerson = Annotated[int, typer.Option(min=1, help="Rows that one person may have; the cost covers them all.")]
+RowsPerPerson = Annotated[
+    int, typer.Option(min=1, help="Rows that one person may have; the cost covers them all.")
+]
 Missing = Annotated[
     Policy, typer.Option(help="Rows whose label is missing: stop, or leave them out (which rows is public then).")
 ]

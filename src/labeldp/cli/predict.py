@@ -20,7 +20,9 @@ __all__ = ["predict"]
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder that labeldp fit wrote.", show_default=False)],
     source: Source,
-    out: Annotated[str, typer.Option("--out", "-o", help="The table to write, or - for a pipe.", show_default=False)],
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="The table to write, or - for a pipe.", show_default=False)
+    ],
     column: Annotated[str, typer.Option(help="What to call the new column.")] = "prediction",
     force: Force = False,
 ) -> None:
@@ -55,7 +57,7 @@ def predict(
         if saved.label in table.schema.names:
             _tell(
                 console,
-                f"The table had a column {saved.label!r} itself; it was copied as it is. If those are true labels, "
+                f"The table had a column {saved.label!r} itself; it was copied as it is. If it holds true labels, "
                 "this output is not private.",
             )
 

@@ -75,7 +75,7 @@ def _sentence(error: BaseException) -> str:
 
 def _extra(module: str) -> str:
     root = module.partition(".")[0]
-    return {"pyarrow": "files", "matplotlib": "plots", "skops": "files"}.get(root, "paper")
+    return {"pyarrow": "files", "matplotlib": "plots"}.get(root, "paper")
 
 
 @contextmanager

@@ -1,4 +1,5 @@
 """Stand-in for the files room until it is here."""
+
 # ruff: noqa
 # mypy: ignore-errors
 import sys, io, difflib
@@ -10,6 +11,7 @@ from labeldp.errors import DataError, DataNotFoundError, LabelError
 def _ds(path, format=None):
     import pyarrow.dataset as ds
     import pyarrow.csv as csv
+
     suffix = Path(path).suffix.lower()
     kinds = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".feather": "feather", ".arrow": "feather"}
     kind = format or kinds.get(suffix)
@@ -23,6 +25,7 @@ def _ds(path, format=None):
 class _Table:
     def __init__(self, source, format=None):
         import pyarrow as pa, pyarrow.dataset as ds
+
         if not Path(source).exists():
             raise DataNotFoundError(f"there is no {source}")
         try:
@@ -39,6 +42,7 @@ class _Table:
 
     def batches(self, columns=None):
         import pyarrow as pa
+
         try:
             yield from self.ds.to_batches(columns=columns)
         except pa.ArrowInvalid:
@@ -64,20 +68,29 @@ class TableWriter:
 
     def __exit__(self, kind, *rest):
         import pyarrow as pa, pyarrow.csv as csv, pyarrow.parquet as pq, pyarrow.feather as f
+
         if kind is None:
             t = pa.Table.from_batches(self.got, self.schema)
             s = self.path.suffix
-            if s == ".parquet": pq.write_table(t, self.path)
-            elif s in (".csv", ".tsv"): csv.write_csv(t, self.path, csv.WriteOptions(delimiter="\t" if s == ".tsv" else ","))
-            else: f.write_feather(t, str(self.path))
+            if s == ".parquet":
+                pq.write_table(t, self.path)
+            elif s in (".csv", ".tsv"):
+                csv.write_csv(t, self.path, csv.WriteOptions(delimiter="\t" if s == ".tsv" else ","))
+            else:
+                f.write_feather(t, str(self.path))
 
 
 def label_values(array, missing):
     import pyarrow as pa, pyarrow.compute as pc
+
     t = array.type
     if not (pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t)):
         raise LabelError(f"the label must be numbers; its column holds {t}")
-    v = pc.cast(array, pa.float64()).to_numpy(zero_copy_only=False) if not isinstance(array, pa.ChunkedArray) else pc.cast(array, pa.float64()).to_numpy()
+    v = (
+        pc.cast(array, pa.float64()).to_numpy(zero_copy_only=False)
+        if not isinstance(array, pa.ChunkedArray)
+        else pc.cast(array, pa.float64()).to_numpy()
+    )
     v = np.asarray(v, dtype=float)
     ok = np.isfinite(v)
     if not ok.all() and missing == "error":

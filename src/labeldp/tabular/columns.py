@@ -2,7 +2,7 @@
 
 Numbers stay as they are, booleans are 0 and 1, dates count days, times count seconds. Text with few values becomes
 a column of 0 and 1 for each; with many, for the most common, beside how common the value is and eight columns that
-hashes of values share. Missing values are filled, and marked in a column of their own if there were any in the fit.
+hashes of values share. Missing values are filled, and marked in a column of their own if the fit had any.
 """
 
 from __future__ import annotations

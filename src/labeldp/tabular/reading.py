@@ -64,6 +64,6 @@ def refuse_too_wide(rows: int, width: int, *, memory: int | None = None) -> None
     most = free_memory() if memory is None else memory
     if 8 * rows * width * _COPIES > most:
         raise DataError(
-            f"{rows:,} rows of {width:,} numbers each are too many to learn from in {most / 2**30:.3g} GiB of memory: "
-            "take fewer columns with --features, fewer rows, or a larger machine"
+            f"{rows:,} rows of {width:,} numbers each are too many to learn from in {most / 2**30:.3g} GiB of "
+            "memory: take fewer columns with --features, fewer rows, or a larger machine"
         )
