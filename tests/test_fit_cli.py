@@ -94,7 +94,7 @@ def test_every_kind_of_file_may_come_in_and_go_out(kind, folder, tmp_path):
     out = tmp_path / f"out.{kind}"
     ask("predict", folder / "model", tmp_path / f"new.{kind}", "-o", out, "--column", "guess")
     expected = load_model(folder / "model").predict(fresh)
-    assert READ[kind](out)["guess"].to_numpy() == pytest.approx(expected, rel=1e-12)
+    assert READ[kind](out)["guess"].to_numpy() == pytest.approx(expected, rel=1e-5)
 
 
 def test_fit_says_what_it_cost_how_good_it_should_be_and_what_was_left_out(tmp_path):
@@ -148,6 +148,35 @@ def test_rows_without_a_label_are_left_out_only_if_that_is_asked_for(tmp_path):
     said = ask("fit", tmp_path / "homes.parquet", *FIT, "-o", tmp_path / "model", "--missing", "drop")
     assert "10 rows without a label were left out" in said
     assert load_model(tmp_path / "model").card.content["rows"] == 70
+
+
+def test_text_files_keep_every_digit_and_zeros_that_lead(folder, tmp_path):
+    rows = [f"{k % 3:03d},{k}.500,{['York', 'Bath', ''][k % 3]},{k / 7:.9f}" for k in range(90)]
+    (tmp_path / "codes.csv").write_text("\n".join(["code,area,town,price", *rows]) + "\n")
+    coded = ("--bounds", 0, 15, "--categories", "code")
+    ask("fit", tmp_path / "codes.csv", *FIT, *coded, "-o", tmp_path / "model")
+    encoder = load_model(tmp_path / "model").encoder
+    assert encoder.texts == ["code", "town"]
+    assert set(encoder.columns[0].values) == {"000", "001", "002"}
+    assert set(encoder.columns[2].values) == {"York", "Bath"}  # a gap is no town
+    said = ask("predict", tmp_path / "model", tmp_path / "codes.csv", "-o", tmp_path / "out.csv")
+    assert "new since the fit" not in said
+    out = (tmp_path / "out.csv").read_text().replace('"', "").splitlines()
+    assert out[0] == "code,area,town,price,prediction"
+    assert [line.rsplit(",", 1)[0] for line in out[1:]] == rows
+
+
+def test_predictions_stay_with_their_rows_over_many_batches_and_files(folder, tmp_path):
+    parts = [homes(3000, seed=k).drop_columns(["price", "id"]) for k in range(2)]
+    (tmp_path / "new").mkdir()
+    for k, part in enumerate(parts):
+        long = part.append_column("text", pa.array([f"{row:02000d}" for row in range(3000)]))
+        pa.csv.write_csv(long, tmp_path / "new" / f"part-{k}.csv")  # of 6 MB: several blocks
+    ask("predict", folder / "model", tmp_path / "new" / "*.csv", "-o", tmp_path / "out.parquet")
+    out = pa.parquet.read_table(tmp_path / "out.parquet")
+    assert out["prediction"].to_numpy() == pytest.approx(
+        load_model(folder / "model").predict(pa.concat_tables(parts)), rel=1e-5
+    )
 
 
 # ---- the budget -------------------------------------------------------------------------------------------
@@ -312,7 +341,7 @@ def test_a_table_may_come_through_a_pipe_and_leave_through_one(folder):
     out, told = asked.communicate(text.getvalue().to_pybytes(), timeout=120)
     assert asked.returncode == 0, told
     predicted = pa.csv.read_csv(pa.BufferReader(out))["prediction"].to_numpy()
-    assert predicted == pytest.approx(load_model(folder / "model").predict(fresh), rel=1e-12)
+    assert predicted == pytest.approx(load_model(folder / "model").predict(fresh), rel=1e-5)
 
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])

@@ -64,7 +64,8 @@ def compare(
     """Show what each mechanism, regressor and ε would cost in accuracy. For PUBLIC labels only.
 
     The error of one private label follows exactly from each mechanism's counts. Models are judged on a quarter of
-    the rows that they did not see, beside a constant and a model without privacy.
+    the rows that they did not see, beside a constant and a model without privacy. That takes minutes; with fewer
+    --rows or --budgets, less.
     """
     with explained():
         if not public:
@@ -88,7 +89,7 @@ def compare(
         )
         for note in inputs.notes:
             screen.print(note, markup=False, highlight=False, soft_wrap=True)
-        with steps(steps_of(tried, chosen), shown=screen.is_terminal) as step:
+        with steps(steps_of(tried, chosen), shown=True) as step:
             found = compare_table(
                 inputs.X, inputs.labels, bounds, budgets=tried, mechanisms=chosen, delta=delta, step=step
             )

@@ -13,6 +13,7 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
+from labeldp._arrow import arrow
 from labeldp._checks import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.cli.options import (
     Bounds,
@@ -146,25 +147,25 @@ def read_inputs(
     rows: int | None = None,
 ) -> Inputs:
     """Read a table, and refuse whatever cannot be used of it before anything is paid."""
+    from labeldp.files import open_table  # noqa: PLC0415
+    from labeldp.files.labels import label_values, refuse_other_than_numbers  # noqa: PLC0415
     from labeldp.tabular import TableEncoder, read_columns  # noqa: PLC0415
-    from labeldp.tabular._io import label_values, open_table  # noqa: PLC0415
     from labeldp.tabular.reading import refuse_too_wide  # noqa: PLC0415
 
-    table = open_table(source)
-    table.column(label)
+    table = open_table(source, types=dict.fromkeys(categories or [], arrow().core.string()))
+    refuse_other_than_numbers(table.field(label).type, label)
     for name in [*(features or []), *(drop or []), *(categories or [])]:
-        table.column(name)
+        table.field(name)
     if label in (features or []) or label in (categories or []):
         raise ParameterError(f"{label!r} is the label: it cannot be a feature too")
     names = features or [name for name in table.schema.names if name != label]
     names = [name for name in dict.fromkeys(names) if name not in (drop or [])]
     read = read_columns(table, [label, *names])
-    labels = label_values(read.column(label), missing.value)
-    known = _finite(read.column(label))
+    labels, gone = label_values(read.column(label), "error" if missing is Policy.error else "keep")
     notes_ = []
-    if not known.all():
-        read = read.filter(known)
-        notes_.append(f"{int((~known).sum()):,} rows without a label were left out.")
+    if gone.any():
+        read, labels = read.filter(~gone), labels[~gone]
+        notes_.append(f"{int(gone.sum()):,} rows without a label were left out.")
     if not len(labels):
         raise ParameterError("no row has a label")
     if rows is not None and len(labels) > rows:
@@ -176,13 +177,6 @@ def read_inputs(
     X = encoder.transform(read, tally)
     notes_ += [f"{name} was left out: {why}." for name, why in encoder.left_out]
     return Inputs(X, labels, encoder, notes_ + notes(tally))
-
-
-def _finite(column: Any) -> NDArray[np.bool_]:
-    """Return which labels are there: that is public."""
-    import pyarrow as pa  # noqa: PLC0415 (an extra)
-
-    return np.isfinite(np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64))
 
 
 def quality(model: Any, X: NDArray[np.float64]) -> list[str]:
@@ -208,7 +202,10 @@ def quality(model: Any, X: NDArray[np.float64]) -> list[str]:
     ]
 
 
-_ESTIMATED = "This is the model's own estimate. private_score measures it on fresh labels, for a price."
+_ESTIMATED = (
+    "This is the model's own estimate and leaves out what clipping hides: expect somewhat more. private_score "
+    "measures it on fresh labels, for a price."
+)
 
 
 def _typical(error: float, spread: float) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from labeldp._arrow import arrow
 from labeldp.cli.options import Force, Source
 from labeldp.cli.shell import explained, news
 from labeldp.errors import ParameterError
@@ -33,22 +34,23 @@ def predict(
     """
     console = news()
     with explained():
-        import pyarrow as pa  # noqa: PLC0415 (an extra)
-
+        from labeldp.files import TableWriter, open_table  # noqa: PLC0415
         from labeldp.model_file import load_model  # noqa: PLC0415
-        from labeldp.tabular._io import TableWriter, open_table  # noqa: PLC0415
+        from labeldp.tabular.reading import as_written, side_by_side  # noqa: PLC0415
 
+        pa = arrow().core
         saved = load_model(model)
-        table = open_table(source)
+        table = open_table(source, types=dict.fromkeys(saved.encoder.texts, pa.string()))
         saved.encoder.check(table.schema)
         if column in table.schema.names:
             raise ParameterError(f"the table has a column {column!r} already: name another with --column")
-        schema = table.schema.append(pa.field(column, pa.float64()))
+        kept = as_written(table)
+        schema = kept.schema.append(pa.field(column, pa.float64()))
         tally: Tally = Counter()
         rows = 0
         with TableWriter(out, schema, force=force) as writer:
-            for batch in table.batches():
-                predicted = pa.array(saved.predict(batch, tally))
+            for batch, features in side_by_side(kept, table, saved.encoder.names):
+                predicted = pa.array(saved.predict(features, tally))
                 writer.write(pa.RecordBatch.from_arrays([*batch.columns, predicted], schema=schema))
                 rows += batch.num_rows
         _tell(console, f"{rows:,} rows, with {saved.label!r} as predicted in the column {column!r}: {out}")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._arrow import arrow
 from labeldp.errors import CardError, DataError
 
 __all__ = ["Categories", "Numbers", "column_from_data", "kind_of"]
@@ -38,7 +39,7 @@ _KINDS = {"number": "numbers", "boolean": "booleans", "date": "dates", "time": "
 
 def kind_of(kind: Any) -> str | None:
     """Return what a column of this Arrow type is: a number, boolean, date, time or category; None for others."""
-    from pyarrow import types  # noqa: PLC0415 (an extra)
+    types = arrow().core.types
 
     if types.is_dictionary(kind):
         return kind_of(kind.value_type)
@@ -54,7 +55,7 @@ def kind_of(kind: Any) -> str | None:
 
 def one_array(column: Any) -> Any:
     """Return a column in one piece, with dictionaries looked up."""
-    import pyarrow as pa  # noqa: PLC0415 (an extra)
+    pa = arrow().core
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -65,7 +66,7 @@ def one_array(column: Any) -> Any:
 
 def as_floats(column: Any) -> Array:
     """Return a column of numbers, booleans, dates or times as floats, NaN where a value is missing."""
-    import pyarrow as pa  # noqa: PLC0415 (an extra)
+    pa = arrow().core
 
     array = one_array(column)
     kind, scale = array.type, 1.0
@@ -227,7 +228,7 @@ class Categories:
 
 def refuse_another_kind(column: Numbers | Categories, kind: Any) -> None:
     """Refuse a column that is not what it was in the fit."""
-    from pyarrow import types  # noqa: PLC0415 (an extra)
+    types = arrow().core.types
 
     now = kind_of(kind)
     if types.is_null(kind) or now == column.kind or (column.kind == "category" and now is not None):
@@ -256,13 +257,14 @@ def column_from_data(data: Any) -> Numbers | Categories:
 
 
 def _text(column: Any) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 (an extra)
-
-    return one_array(column).cast(pa.large_string())
+    """Return a column as text; empty text is missing, as it is where a text file has a gap."""
+    pa, compute = arrow().core, arrow().compute
+    array = one_array(column).cast(pa.large_string())
+    return compute.if_else(compute.equal(array, ""), pa.scalar(None, pa.large_string()), array)
 
 
 def _is_null(column: Any) -> bool:
-    from pyarrow import types  # noqa: PLC0415 (an extra)
+    types = arrow().core.types
 
     return bool(types.is_null(column.type))
 

@@ -93,6 +93,11 @@ class TableEncoder:
         return [column.name for column in self.columns]
 
     @property
+    def texts(self) -> list[str]:
+        """The columns that are text, or taken as text: in a text file 02 is not 2 there."""
+        return [column.name for column in self.columns if column.kind == "category"]
+
+    @property
     def width(self) -> int:
         """How many numbers a row becomes."""
         return sum(column.width for column in self.columns)
