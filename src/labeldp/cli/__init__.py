@@ -12,6 +12,7 @@ from labeldp.cli.compare import compare
 from labeldp.cli.demo import demo
 from labeldp.cli.fit import fit
 from labeldp.cli.predict import predict
+from labeldp.cli.report import report
 
 __all__ = ["app"]
 
@@ -44,4 +45,5 @@ app.command(epilog="Example:  labeldp predict model new-homes.csv -o priced.csv"
 app.command(
     epilog="Example:  labeldp compare old-homes.csv --label price --bounds 0 5 --public --plot compare.png"
 )(compare)
+app.command(epilog="Example:  labeldp report sales.csv.card.json --ledger budget.jsonl")(report)
 app.add_typer(paper.app, name="paper")
