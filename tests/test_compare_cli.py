@@ -46,13 +46,18 @@ def test_without_the_word_public_it_stops_before_it_opens_anything(tmp_path):
 
 def test_it_says_loudly_that_nothing_is_private_shows_both_curves_and_gives_advice(table, tmp_path):
     plot = tmp_path / "compare.png"
-    said = ask(table, *OPTIONS, "--public", "--plot", plot)
+    page = tmp_path / "compare.html"
+    said = ask(table, *OPTIONS, "--public", "--plot", plot, "--report", page)
     for words in ("PUBLIC", "not private", "labels released", "model released", "private constant", "--release"):
         assert words in said
     assert said.index("ε = 0.5") < said.index("ε = 3")
     assert "rr-on-bins: nearest one by one" in said
     assert f"{5 * math.sqrt(2) / 0.5:.3g}" in said  # Laplace at ε = 0.5: width · √2/ε
     assert plot.read_bytes().startswith(b"\x89PNG")
+    html = page.read_text()
+    assert html.count("<svg") == 2
+    assert "nothing here is protected" in html
+    assert "<script" not in html
 
 
 @pytest.mark.parametrize(
@@ -63,6 +68,7 @@ def test_it_says_loudly_that_nothing_is_private_shows_both_curves_and_gives_advi
         (["--mechanisms", "laplas"], "no mechanism 'laplas'"),
         (["--mechanisms", "gaussian"], "--delta"),
         (["--plot", "compare.doc"], ".png"),
+        (["--report", __file__], "exists already"),
         (["--label", "prise"], "price"),
         (["--bounds", 5, 0], "lo < hi"),
     ],

@@ -112,6 +112,21 @@ def test_fit_says_what_it_cost_how_good_it_should_be_and_what_was_left_out(tmp_p
     assert load_model(tmp_path / "model").encoder.names == ["area", "town", "lift"]
 
 
+def test_a_report_explains_the_model_and_is_not_overwritten(folder, tmp_path):
+    page, book = tmp_path / "report.html", tmp_path / "budget.jsonl"
+    wanted = ("--report", page, "--ledger", book, "--limit", 5)
+    said = ask("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", *wanted)
+    assert "The report is in" in said
+    html = page.read_text()
+    for words in ("How good the model should be", "The public columns", "nearly every row", "7.39"):  # e²
+        assert words in html
+    assert not [price for price in homes()["price"].to_pylist() if repr(price) in html]
+    said = ask("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "other", *wanted, code=2)
+    assert "exists already" in said
+    assert Ledger.open(book).total.epsilon == 2.0
+    assert not (tmp_path / "other").exists()
+
+
 def test_private_labels_are_in_the_folder_if_they_are_released_and_only_then(folder, tmp_path):
     pa.parquet.write_table(homes(150), tmp_path / "few.parquet")
     said = ask("fit", tmp_path / "few.parquet", *FIT, "-o", tmp_path / "model", "--release", "labels")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -11,11 +11,14 @@ from rich.table import Table
 
 from labeldp._checks import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.choice import NEEDS_PRIOR
+from labeldp.cli.compare_plot import draw, need_matplotlib, page
 from labeldp.cli.fit import read_inputs
-from labeldp.cli.options import Bounds, Delta, Force, Label, Missing, Policy, Source, listed
+from labeldp.cli.options import Bounds, Delta, Force, Label, Missing, Policy, Report, Source, listed
 from labeldp.cli.shell import explained, news
+from labeldp.comparison import Comparison, compare_table, steps_of
 from labeldp.errors import ParameterError
 from labeldp.estimators.progress import steps
+from labeldp.report.page import refuse_overwriting, write_page
 
 __all__ = ["compare"]
 
@@ -59,6 +62,7 @@ def compare(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the curves: a .png, .svg or .pdf file.", show_default=False)
     ] = None,
+    report: Report = None,
     force: Force = False,
 ) -> None:
     """Show what each mechanism, regressor and ε would cost in accuracy. For PUBLIC labels only.
@@ -73,11 +77,9 @@ def compare(
         as_roomy_bounds(bounds)
         as_delta(delta, smallest=0.0)
         chosen, tried = _mechanisms(mechanisms, delta), _budgets(budgets)
-        draw = _drawing(plot, force)
+        _refuse_targets(plot, report, force)
         screen, shown = news(), Console()
         screen.print(_LOUD, style="bold yellow", highlight=False, soft_wrap=True)
-        from labeldp.comparison import compare_table, steps_of  # noqa: PLC0415
-
         inputs = read_inputs(
             source,
             label,
@@ -94,9 +96,12 @@ def compare(
                 inputs.X, inputs.labels, bounds, budgets=tried, mechanisms=chosen, delta=delta, step=step
             )
         _show(found, label, shown)
-        if plot is not None and draw is not None:
+        if plot is not None:
             draw(found, label, plot)
             shown.print(f"The curves are in {plot}.", markup=False, highlight=False, soft_wrap=True)
+        if report is not None:
+            write_page(report, page(found, label), force=force)
+            shown.print(f"The report is in {report}.", markup=False, highlight=False, soft_wrap=True)
 
 
 def _budgets(text: str) -> list[float]:
@@ -119,21 +124,17 @@ def _mechanisms(text: str | None, delta: float) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _drawing(plot: Path | None, force: bool) -> Any:
-    """Return what draws, or refuse a plot that could not be saved, before the work is done."""
-    if plot is None:
-        return None
-    if plot.suffix not in (".png", ".svg", ".pdf"):
+def _refuse_targets(plot: Path | None, report: Path | None, force: bool) -> None:
+    """Refuse a plot or a page that could not be saved, before the work is done."""
+    if plot is not None and plot.suffix not in (".png", ".svg", ".pdf"):
         raise ParameterError(f"--plot must end in .png, .svg or .pdf, got {plot}")
-    if plot.exists() and not force:
-        raise ParameterError(f"{plot} is there already: choose another name, or replace it with --force")
-    from labeldp.cli.compare_plot import draw, need_matplotlib  # noqa: PLC0415
-
-    need_matplotlib()
-    return draw
+    for path in (plot, report):
+        if path is not None:
+            refuse_overwriting(path, force=force)
+            need_matplotlib()
 
 
-def _show(found: Any, label: str, shown: Console) -> None:
+def _show(found: Comparison, label: str, shown: Console) -> None:
     one = Table(
         title=f"One private {label!r}: typical error, exact by the mechanism's counts", title_justify="left"
     )

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from labeldp._arrow import arrow
 from labeldp._checks import as_delta, as_epsilon, as_roomy_bounds
+from labeldp.cli.compare_plot import need_matplotlib
 from labeldp.cli.options import (
     Bounds,
     Delta,
@@ -26,6 +27,7 @@ from labeldp.cli.options import (
     LimitDelta,
     Missing,
     Policy,
+    Report,
     RowsPerPerson,
     Source,
     asked_ledger,
@@ -35,6 +37,8 @@ from labeldp.cli.options import (
 from labeldp.cli.predict import notes
 from labeldp.cli.shell import explained, news
 from labeldp.errors import NotUnbiasedError, ParameterError
+from labeldp.report import Section, write_report
+from labeldp.report.page import refuse_overwriting
 
 __all__ = ["Inputs", "fit", "read_inputs"]
 
@@ -71,6 +75,7 @@ def fit(
     limit: Limit = None,
     limit_delta: LimitDelta = 0.0,
     rows_per_person: RowsPerPerson = 1,
+    report: Report = None,
     force: Force = False,
 ) -> None:
     """Learn to predict a private column, and save a model that keeps ε for every label.
@@ -85,6 +90,9 @@ def fit(
         if delta and release is Leaves.labels:
             raise ParameterError("--delta goes with --release model: labels are randomised with pure ε")
         refuse_lone_limit(ledger, limit, limit_delta)
+        if report is not None:
+            need_matplotlib()
+            refuse_overwriting(report, force=force)
         from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor  # noqa: PLC0415
         from labeldp.model_file import model_folder, save_model  # noqa: PLC0415
 
@@ -113,14 +121,19 @@ def fit(
             else:
                 model = LabelReleaseRegressor(**shared)
             model.fit(inputs.X, inputs.labels)
-            save_model(model, inputs.encoder, draft, label=label)
+            card = save_model(model, inputs.encoder, draft, label=label)
         shown = Console()
         _tell(shown, model.summary())
-        for line in quality(model, inputs.X):
+        expected = quality(model, inputs.X)
+        for line in expected:
             _tell(shown, line)
         _tell(shown, f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
         if release is Leaves.labels:
             _tell(shown, f"The private labels are in {out / 'release.npz'} too; both may be made public.")
+        if report is not None:
+            parts = report_sections(label, inputs, expected)
+            write_report(report, card, ledger=model.ledger_ if ledger else None, extra=parts, force=force)
+            _tell(shown, f"The report is in {report}.")
         if model.ledger_.limit is not None:
             _tell(shown, f"The ledger {ledger} has {model.ledger_.remaining} left.")
         elif ledger is None:
@@ -177,6 +190,21 @@ def read_inputs(
     X = encoder.transform(read, tally)
     notes_ += [f"{name} was left out: {why}." for name, why in encoder.left_out]
     return Inputs(X, labels, encoder, notes_ + notes(tally))
+
+
+def report_sections(label: str, inputs: Inputs, expected: list[str]) -> list[Section]:
+    """Return what a report says of a fit beyond its card; all of it is public, or paid for."""
+    kinds = [[column.name, column.kind, str(column.width)] for column in inputs.encoder.columns]
+    left = [[name, f"left out: {why}", "0"] for name, why in inputs.encoder.left_out]
+    return [
+        Section("How good the model should be", [line.strip() for line in expected]),
+        Section(
+            "The public columns",
+            [f"The model predicts {label!r} from these columns, encoded without looking at any label."],
+            header=["column", "what it is", "numbers it becomes"],
+            rows=[*kinds, *left],
+        ),
+    ]
 
 
 def quality(model: Any, X: NDArray[np.float64]) -> list[str]:
