@@ -125,7 +125,7 @@ def page(found: Comparison, label: str) -> str:
             Section(
                 "One private label",
                 [
-                    "Typical error of one released label, exact by each mechanism's counts. A biased mechanism may "
+                    "Typical error of one released label, exact by each mechanism's counts. A biased one may "
                     "be nearest one by one and still the worst to learn from: its errors do not average out."
                 ],
                 header=header,
