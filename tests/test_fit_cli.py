@@ -122,7 +122,7 @@ def test_a_report_explains_the_model_and_is_not_overwritten(folder, tmp_path):
         assert words in html
     assert not [price for price in homes()["price"].to_pylist() if repr(price) in html]
     said = ask("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "other", *wanted, code=2)
-    assert "exists already" in said
+    assert "there already" in said
     assert Ledger.open(book).total.epsilon == 2.0
     assert not (tmp_path / "other").exists()
 
@@ -296,7 +296,8 @@ def test_what_is_said_before_the_noise_does_not_depend_on_labels(tmp_path):
     for prices in (np.linspace(0, 5, 60), np.full(60, 3.25), np.full(60, 1e9)):
         pa.parquet.write_table(changed("price", pa.array(prices)), tmp_path / "homes.parquet")
         words = ask("fit", tmp_path / "homes.parquet", *FIT, "-o", tmp_path / "model", "--force")
-        said.append(words.split("How good")[0])
+        said.append(words.split("-label differential privacy")[0])  # what follows was paid for
+    assert "left out" in said[0]
     assert said[0] == said[1] == said[2]
 
 

@@ -12,6 +12,7 @@ from labeldp.cli.compare import compare
 from labeldp.cli.demo import demo
 from labeldp.cli.fit import fit
 from labeldp.cli.predict import predict
+from labeldp.cli.privatize import privatize
 from labeldp.cli.report import report
 
 __all__ = ["app"]
@@ -40,6 +41,10 @@ def main(
 
 
 app.command()(demo)
+app.command(
+    epilog="Example:  labeldp privatize homes.parquet -o private.parquet --label price --bounds 0 5 --epsilon 1 "
+    "--ledger budget.jsonl --limit 3"
+)(privatize)
 app.command(epilog="Example:  labeldp fit homes.parquet --label price --bounds 0 5 --epsilon 1 -o model")(fit)
 app.command(epilog="Example:  labeldp predict model new-homes.csv -o priced.csv")(predict)
 app.command(

@@ -13,12 +13,13 @@ from labeldp._checks import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.choice import NEEDS_PRIOR
 from labeldp.cli.compare_plot import draw, need_matplotlib, page
 from labeldp.cli.fit import read_inputs
-from labeldp.cli.options import Bounds, Delta, Force, Label, Missing, Policy, Report, Source, listed
-from labeldp.cli.shell import explained, news
+from labeldp.cli.options import Bounds, Delta, Force, Format, Label, Missing, Policy, Report, Source, listed
+from labeldp.cli.shell import explained, news, tell
 from labeldp.comparison import Comparison, compare_table, steps_of
 from labeldp.errors import ParameterError
 from labeldp.estimators.progress import steps
-from labeldp.report.page import refuse_overwriting, write_page
+from labeldp.files.drafts import refuse_target
+from labeldp.report import write_page
 
 __all__ = ["compare"]
 
@@ -62,6 +63,7 @@ def compare(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the curves: a .png, .svg or .pdf file.", show_default=False)
     ] = None,
+    format: Format = None,
     report: Report = None,
     force: Force = False,
 ) -> None:
@@ -79,7 +81,7 @@ def compare(
         chosen, tried = _mechanisms(mechanisms, delta), _budgets(budgets)
         _refuse_targets(plot, report, force)
         screen, shown = news(), Console()
-        screen.print(_LOUD, style="bold yellow", highlight=False, soft_wrap=True)
+        tell(screen, _LOUD, "bold yellow")
         inputs = read_inputs(
             source,
             label,
@@ -88,9 +90,10 @@ def compare(
             categories=listed(categories),
             missing=missing,
             rows=rows,
+            format=format,
         )
         for note in inputs.notes:
-            screen.print(note, markup=False, highlight=False, soft_wrap=True)
+            tell(screen, note)
         with steps(steps_of(tried, chosen), shown=True) as step:
             found = compare_table(
                 inputs.X, inputs.labels, bounds, budgets=tried, mechanisms=chosen, delta=delta, step=step
@@ -98,10 +101,10 @@ def compare(
         _show(found, label, shown)
         if plot is not None:
             draw(found, label, plot)
-            shown.print(f"The curves are in {plot}.", markup=False, highlight=False, soft_wrap=True)
+            tell(shown, f"The curves are in {plot}.")
         if report is not None:
             write_page(report, page(found, label), force=force)
-            shown.print(f"The report is in {report}.", markup=False, highlight=False, soft_wrap=True)
+            tell(shown, f"The report is in {report}.")
 
 
 def _budgets(text: str) -> list[float]:
@@ -130,7 +133,7 @@ def _refuse_targets(plot: Path | None, report: Path | None, force: bool) -> None
         raise ParameterError(f"--plot must end in .png, .svg or .pdf, got {plot}")
     for path in (plot, report):
         if path is not None:
-            refuse_overwriting(path, force=force)
+            refuse_target(str(path), force=force)
             need_matplotlib()
 
 
@@ -148,11 +151,10 @@ def _show(found: Comparison, label: str, shown: Console) -> None:
         shown.print(table)
     biased = [name for name in found.mechanisms if not found.noise[name, found.budgets[0]].unbiased]
     if biased:
-        shown.print(
+        tell(
+            shown,
             f"{', '.join(biased)}: nearest one by one, but drawn to the middle. Do not learn from such labels.",
-            style="dim",
-            highlight=False,
-            soft_wrap=True,
+            "dim",
         )
     models = Table(title=f"Predicting {label!r}: typical error on held-out rows", title_justify="left")
     models.add_column("model")
@@ -164,4 +166,4 @@ def _show(found: Comparison, label: str, shown: Console) -> None:
     models.add_row("not private", *[f"{found.not_private:.3g}" for _ in found.budgets], style="dim")
     shown.print(models)
     for sentence in found.advice():
-        shown.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        tell(shown, sentence)

@@ -21,6 +21,7 @@ from labeldp.cli.options import (
     Delta,
     Epsilon,
     Force,
+    Format,
     Label,
     LedgerFile,
     Limit,
@@ -35,10 +36,10 @@ from labeldp.cli.options import (
     refuse_lone_limit,
 )
 from labeldp.cli.predict import notes
-from labeldp.cli.shell import explained, news
+from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import NotUnbiasedError, ParameterError
+from labeldp.files.drafts import refuse_target
 from labeldp.report import Section, write_report
-from labeldp.report.page import refuse_overwriting
 
 __all__ = ["Inputs", "fit", "read_inputs"]
 
@@ -75,6 +76,7 @@ def fit(
     limit: Limit = None,
     limit_delta: LimitDelta = 0.0,
     rows_per_person: RowsPerPerson = 1,
+    format: Format = None,
     report: Report = None,
     force: Force = False,
 ) -> None:
@@ -90,9 +92,11 @@ def fit(
         if delta and release is Leaves.labels:
             raise ParameterError("--delta goes with --release model: labels are randomised with pure ε")
         refuse_lone_limit(ledger, limit, limit_delta)
+        if ledger is not None and ledger.exists():
+            asked_ledger(ledger, limit, limit_delta)
         if report is not None:
             need_matplotlib()
-            refuse_overwriting(report, force=force)
+            refuse_target(str(report), force=force)
         from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor  # noqa: PLC0415
         from labeldp.model_file import model_folder, save_model  # noqa: PLC0415
 
@@ -105,9 +109,10 @@ def fit(
                 drop=listed(drop),
                 categories=listed(categories),
                 missing=missing,
+                format=format,
             )
             for note in inputs.notes:
-                _tell(screen, note)
+                tell(screen, note)
             shared: dict[str, Any] = {
                 "epsilon": epsilon,
                 "bounds": bounds,
@@ -123,21 +128,21 @@ def fit(
             model.fit(inputs.X, inputs.labels)
             card = save_model(model, inputs.encoder, draft, label=label)
         shown = Console()
-        _tell(shown, model.summary())
+        tell(shown, model.summary())
         expected = quality(model, inputs.X)
         for line in expected:
-            _tell(shown, line)
-        _tell(shown, f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
+            tell(shown, line)
+        tell(shown, f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
         if release is Leaves.labels:
-            _tell(shown, f"The private labels are in {out / 'release.npz'} too; both may be made public.")
+            tell(shown, f"The private labels are in {out / 'release.npz'} too; both may be made public.")
         if report is not None:
             parts = report_sections(label, inputs, expected)
             write_report(report, card, ledger=model.ledger_ if ledger else None, extra=parts, force=force)
-            _tell(shown, f"The report is in {report}.")
+            tell(shown, f"The report is in {report}.")
         if model.ledger_.limit is not None:
-            _tell(shown, f"The ledger {ledger} has {model.ledger_.remaining} left.")
+            tell(shown, f"The ledger {ledger} has {model.ledger_.remaining} left.")
         elif ledger is None:
-            _tell(shown, "No ledger was kept: fitting these labels again costs again, and nobody counts it.")
+            tell(shown, "No ledger was kept: fitting these labels again costs again, and nobody counts it.")
 
 
 class Inputs:
@@ -158,6 +163,7 @@ def read_inputs(
     categories: list[str] | None,
     missing: Policy,
     rows: int | None = None,
+    format: str | None = None,
 ) -> Inputs:
     """Read a table, and refuse whatever cannot be used of it before anything is paid."""
     from labeldp.files import open_table  # noqa: PLC0415
@@ -165,7 +171,7 @@ def read_inputs(
     from labeldp.tabular import TableEncoder, read_columns  # noqa: PLC0415
     from labeldp.tabular.reading import refuse_too_wide  # noqa: PLC0415
 
-    table = open_table(source, types=dict.fromkeys(categories or [], arrow().core.string()))
+    table = open_table(source, format, types=dict.fromkeys(categories or [], arrow().core.string()))
     refuse_other_than_numbers(table.field(label).type, label)
     for name in [*(features or []), *(drop or []), *(categories or [])]:
         table.field(name)
@@ -242,7 +248,3 @@ def _typical(error: float, spread: float) -> str:
     if error <= 0:
         return says + "the noise hides it."
     return says + f"typical error about ±{math.sqrt(error):.3g}, beside ±{math.sqrt(spread):.3g} for a constant."
-
-
-def _tell(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)

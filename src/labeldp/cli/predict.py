@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from labeldp._arrow import arrow
-from labeldp.cli.options import Force, Source
-from labeldp.cli.shell import explained, news
+from labeldp.cli.options import Force, Format, Source
+from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import ParameterError
 from labeldp.tabular.columns import Tally
 
@@ -25,6 +24,7 @@ def predict(
         str, typer.Option("--out", "-o", help="The table to write, or - for a pipe.", show_default=False)
     ],
     column: Annotated[str, typer.Option(help="What to call the new column.")] = "prediction",
+    format: Format = None,
     force: Force = False,
 ) -> None:
     """Add a private model's predictions to a table; its other columns stay as they are.
@@ -40,7 +40,7 @@ def predict(
 
         pa = arrow().core
         saved = load_model(model)
-        table = open_table(source, types=dict.fromkeys(saved.encoder.texts, pa.string()))
+        table = open_table(source, format, types=dict.fromkeys(saved.encoder.texts, pa.string()))
         saved.encoder.check(table.schema)
         if column in table.schema.names:
             raise ParameterError(f"the table has a column {column!r} already: name another with --column")
@@ -48,16 +48,16 @@ def predict(
         schema = kept.schema.append(pa.field(column, pa.float64()))
         tally: Tally = Counter()
         rows = 0
-        with TableWriter(out, schema, force=force) as writer:
+        with TableWriter(out, schema, format if out == "-" else None, force) as writer:
             for batch, features in side_by_side(kept, table, saved.encoder.names):
                 predicted = pa.array(saved.predict(features, tally))
                 writer.write(pa.RecordBatch.from_arrays([*batch.columns, predicted], schema=schema))
                 rows += batch.num_rows
-        _tell(console, f"{rows:,} rows, with {saved.label!r} as predicted in the column {column!r}: {out}")
+        tell(console, f"{rows:,} rows, with {saved.label!r} as predicted in the column {column!r}: {out}")
         for note in notes(tally):
-            _tell(console, note)
+            tell(console, note)
         if saved.label in table.schema.names:
-            _tell(
+            tell(
                 console,
                 f"The table had a column {saved.label!r} itself; it was copied as it is. If it holds true labels, "
                 "this output is not private.",
@@ -71,7 +71,3 @@ def notes(tally: Tally) -> list[str]:
         "new": "new since the fit; they count as rare ones",
     }
     return [f"{name}: {count:,} values were {says[what]}." for (name, what), count in tally.items() if count]
-
-
-def _tell(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,7 +40,7 @@ class Part:
 
     path: Path | None
     keys: dict[str, str | None] = field(default_factory=dict)
-    spool: BinaryIO | None = field(default=None, repr=False)
+    spool: _Spool | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -56,7 +57,7 @@ class Part:
         pa = arrow().core
         if self.spool is None:
             return pa.OSFile(str(self.path))
-        return pa.PythonFile(_View(self.spool.fileno()), mode="r")
+        return pa.PythonFile(_View(self.spool), mode="r")
 
     def open_text(self) -> Any:
         """Return the same for text, unpacked if it is compressed."""
@@ -67,11 +68,22 @@ class Part:
         return self.open() if packed is None else pa.CompressedInputStream(self.open(), packed)
 
 
+class _Spool:
+    """What came through a pipe, in a file without a name that only its owner can read: labels are read twice."""
+
+    def __init__(self, pipe: BinaryIO) -> None:
+        with tempfile.TemporaryFile() as file:
+            shutil.copyfileobj(pipe, file, 1 << 20)
+            file.flush()
+            self.handle = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self.handle)
+
+
 class _View(io.RawIOBase):
     """An open file read from a place of its own, so that several can read it at once."""
 
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
+    def __init__(self, spool: _Spool) -> None:
+        self._spool = spool
         self._place = 0
 
     def readable(self) -> bool:
@@ -81,12 +93,12 @@ class _View(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        got = os.preadv(self._handle, [buffer], self._place)
+        got = os.preadv(self._spool.handle, [buffer], self._place)
         self._place += got
         return got
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: os.fstat(self._handle).st_size}
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: os.fstat(self._spool.handle).st_size}
         self._place = start[whence] + offset
         return self._place
 
@@ -103,7 +115,7 @@ def found(source: str, wanted: str | None) -> tuple[list[Part], str]:
         If there are none, or of several formats.
     """
     if source == PIPE:
-        part = _spooled()
+        part = Part(None, spool=_Spool(sys.stdin.buffer))
         return [part], wanted or _format_of_pipe(part)
     path = Path(source)
     if path.is_dir():
@@ -133,14 +145,6 @@ def _format_of_pipe(part: Part) -> str:
         with part.open_text() as text:
             start = text.read(4096)
     return sniffed(start)
-
-
-def _spooled() -> Part:
-    """Keep what comes through the pipe in a file without a name: labels are read twice."""
-    spool = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the table)
-    shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 20)
-    spool.flush()
-    return Part(None, spool=spool)
 
 
 def _hidden(path: Path) -> bool:

@@ -222,7 +222,7 @@ def _fitted(array: Any, kind: Any) -> Any:
 
 
 def _readable(part: Part, call: Callable[[], Any]) -> Any:
-    """Return what ``call`` returns, or say, without the original error, which may quote, that the file is damaged."""
+    """Return what ``call`` returns, or say that the file is damaged, without the original, which may quote it."""
     pa = arrow().core
     try:
         return call()

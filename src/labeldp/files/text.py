@@ -155,7 +155,7 @@ def _explained(part: Part, delimiter: str, call: Callable[[], Any]) -> Any:
 
 def _complaint(part: Part, delimiter: str, text: str) -> DataError:
     ragged = re.search(r"Expected (\d+) columns, got (\d+)", text)
-    misfit = re.search(r"In CSV column #(\d+): CSV conversion error to (\w+)", text)
+    misfit = re.search(r"In CSV column #(\d+):.*?CSV conversion error to (\w+)", text)
     if "Empty CSV file" in text:
         return DataError(f"{part.name} is empty")
     if ragged:
@@ -164,7 +164,7 @@ def _complaint(part: Part, delimiter: str, text: str) -> DataError:
         )
     if "UTF8" in text:
         return DataError(f"{part.name} is not UTF-8 text")
-    if misfit and "invalid value" in text:
+    if misfit:
         name = column_names(part, delimiter)[int(misfit[1])]
         return _MisfitError(name, {"double": "number"}.get(misfit[2], misfit[2]))
     if "straddling" in text:
