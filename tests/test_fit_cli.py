@@ -212,6 +212,25 @@ def test_the_ledger_is_charged_once_for_exactly_epsilon_and_refuses_what_passes_
     assert sorted(each.name for each in tmp_path.iterdir()) == ["budget.jsonl", "model"]
 
 
+def test_a_score_is_measured_on_rows_that_were_held_out_and_paid_for(folder, tmp_path):
+    book, source = tmp_path / "budget.jsonl", folder / "homes.parquet"
+    paid = ("--ledger", book, "--limit", 4, "--score", 1.5)
+    said = ask("fit", source, *FIT, "-o", tmp_path / "model", *paid)
+    assert "Measured on rows held out, for ε = 1.5 more: mean squared error" in said
+    assert "from 40 rows" in said
+    assert load_model(tmp_path / "model").card.content["rows"] == 360
+    assert load_model(tmp_path / "model").card.cost.epsilon == 2.0
+    assert [charge.what for charge in Ledger.open(book).charges][-1] == "score"
+    assert Ledger.open(book).total.epsilon == 3.5
+
+
+def test_a_score_that_cannot_be_paid_is_refused_before_the_model_is(folder, tmp_path):
+    book, source = tmp_path / "budget.jsonl", folder / "homes.parquet"
+    ask("fit", source, *FIT, "-o", tmp_path / "m", "--ledger", book, "--limit", 3, "--score", 1.5, code=3)
+    assert not Ledger.open(book).charges
+    assert [each.name for each in tmp_path.iterdir()] == ["budget.jsonl"]
+
+
 def test_a_person_with_several_rows_is_paid_for(folder, tmp_path):
     ask(
         "fit",
@@ -254,6 +273,9 @@ BAD = {
     "infinite budget": (homes(60), ["--epsilon", "inf"], "no privacy at all"),
     "a limit without a ledger": (homes(60), ["--limit", 3, "--no-ledger"], "--ledger"),
     "delta for labels": (homes(60), ["--release", "labels", "--delta", 1e-6], "--delta"),
+    "a score of nothing": (homes(60), ["--score", 0], "greater than 0"),
+    "a score on a handful of rows": (homes(60), ["--score", 1], "too few"),
+    "a folder that is nowhere": (homes(60), ["-o", "/no/where/model"], "make it first"),
     "delta of one": (homes(60), ["--delta", 1], "delta"),
     "too little epsilon to split": (homes(60), ["--release", "labels", "--epsilon", 0.001], "too small"),
 }
@@ -338,6 +360,11 @@ def test_predict_does_not_overwrite_a_table_without_force(folder, tmp_path):
     assert READ["csv"](tmp_path / "out.csv").num_rows == 400
 
 
+@pytest.mark.parametrize("command", ["fit", "predict", "compare"])
+def test_every_command_has_help_with_an_example(command):
+    assert f"Example:  labeldp {command} " in " ".join(ask(command, "--help").split(" ")).replace("\n", "")
+
+
 # ---- real processes ---------------------------------------------------------------------------------------
 
 COMMAND = [sys.executable, "-c", "from labeldp.cli import app; app()"]
@@ -347,6 +374,23 @@ def started(*words, **more):
     source = os.path.dirname(os.path.dirname(labeldp.__file__))
     env = {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen([*COMMAND, *map(str, words)], env=env, stderr=subprocess.PIPE, **more)  # noqa: S603
+
+
+def test_without_pyarrow_a_fit_names_the_extra_and_help_still_works(tmp_path):
+    block = "import sys; sys.modules['pyarrow'] = None; sys.modules['matplotlib'] = None; "
+    for words, code in ((["--help"], 0), (["fit", "homes.csv", *map(str, FIT), "-o", "model"], 1)):
+        asked = subprocess.run(  # noqa: S603
+            [sys.executable, "-c", block + COMMAND[-1], *words],
+            env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(labeldp.__file__))},
+            cwd=tmp_path,
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        assert asked.returncode == code, asked.stderr
+    assert "labeldp[files]" in asked.stderr
+    assert "Traceback" not in asked.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_table_may_come_through_a_pipe_and_leave_through_one(folder):

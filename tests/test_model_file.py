@@ -347,6 +347,8 @@ def test_a_model_is_replaced_only_by_force_and_anything_else_never(fitted, encod
     (tmp_path / "file").write_text("a file")
     with pytest.raises(LabelDPError), model_folder(tmp_path / "file", force=True):
         pass
+    with pytest.raises(ParameterError, match="make it first"), model_folder(tmp_path / "no" / "where"):
+        pass
     assert sorted(each.name for each in tmp_path.iterdir()) == ["empty", "file", "model"]
 
 

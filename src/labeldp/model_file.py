@@ -91,9 +91,12 @@ def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterat
     Raises
     ------
     ParameterError
-        If something is there: a model may be replaced with ``force``, anything else is never removed.
+        If there is no folder around it, or something is there: a model may be replaced with ``force``, anything
+        else is never removed.
     """
     path = Path(path)
+    if not path.parent.is_dir():
+        raise ParameterError(f"there is no folder {path.parent}: make it first")
     if os.path.lexists(path) and not _is_free(path):
         if not force:
             raise ParameterError(f"{path} is there already: choose another folder, or replace it with --force")

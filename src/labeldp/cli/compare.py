@@ -12,7 +12,7 @@ from rich.table import Table
 from labeldp._checks import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.choice import NEEDS_PRIOR
 from labeldp.cli.compare_plot import draw, need_matplotlib, page
-from labeldp.cli.fit import read_inputs
+from labeldp.cli.inputs import read_inputs
 from labeldp.cli.options import Bounds, Delta, Force, Format, Label, Missing, Policy, Report, Source, listed
 from labeldp.cli.shell import explained, news, tell
 from labeldp.comparison import Comparison, compare_table, steps_of

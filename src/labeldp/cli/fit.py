@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,9 +12,9 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
-from labeldp._arrow import arrow
 from labeldp._checks import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.cli.compare_plot import need_matplotlib
+from labeldp.cli.inputs import Inputs, read_inputs
 from labeldp.cli.options import (
     Bounds,
     Delta,
@@ -35,13 +34,16 @@ from labeldp.cli.options import (
     listed,
     refuse_lone_limit,
 )
-from labeldp.cli.predict import notes
 from labeldp.cli.shell import explained, news, tell
-from labeldp.errors import NotUnbiasedError, ParameterError
+from labeldp.errors import DataError, NotUnbiasedError, ParameterError
+from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, private_risk, private_score
+from labeldp.estimators.learner import Blend
 from labeldp.files.drafts import refuse_target
+from labeldp.ledger import Budget, Ledger, new_charge, refuse_overspend
+from labeldp.model_file import model_folder, save_model
 from labeldp.report import Section, write_report
 
-__all__ = ["Inputs", "fit", "read_inputs"]
+__all__ = ["fit"]
 
 
 class Leaves(StrEnum):
@@ -76,6 +78,10 @@ def fit(
     limit: Limit = None,
     limit_delta: LimitDelta = 0.0,
     rows_per_person: RowsPerPerson = 1,
+    score: Annotated[
+        float | None,
+        typer.Option(help="ε more, to measure the error on a tenth of the rows, held out.", show_default=False),
+    ] = None,
     format: Format = None,
     report: Report = None,
     force: Force = False,
@@ -85,20 +91,19 @@ def fit(
     All other columns are public features: numbers, booleans, dates and text are encoded, and a missing value is no
     obstacle. The budget is charged after everything that can be checked without labels.
     """
-    with explained("Stopped; no model was written. The ledger, if there is one, says whether it was paid for."):
+    with explained("Stopped. A model that is there is whole; the ledger, if there is one, says what was paid."):
         as_epsilon(epsilon)
         as_roomy_bounds(bounds)
         as_delta(delta, smallest=0.0)
         if delta and release is Leaves.labels:
             raise ParameterError("--delta goes with --release model: labels are randomised with pure ε")
         refuse_lone_limit(ledger, limit, limit_delta)
+        price = Budget(epsilon, delta) + Budget(0 if score is None else as_epsilon(score))
         if ledger is not None and ledger.exists():
-            asked_ledger(ledger, limit, limit_delta)
+            _refuse_unaffordable(asked_ledger(ledger, limit, limit_delta), price, rows_per_person)
         if report is not None:
             need_matplotlib()
             refuse_target(str(report), force=force)
-        from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor  # noqa: PLC0415
-        from labeldp.model_file import model_folder, save_model  # noqa: PLC0415
 
         screen = news()
         with model_folder(out, force=force) as draft:
@@ -113,11 +118,14 @@ def fit(
             )
             for note in inputs.notes:
                 tell(screen, note)
+            train, test = _parts(len(inputs.labels), held_out=score is not None)
+            book = asked_ledger(ledger, limit, limit_delta)
+            _refuse_unaffordable(book, price, rows_per_person)
             shared: dict[str, Any] = {
                 "epsilon": epsilon,
                 "bounds": bounds,
                 "rows_per_person": rows_per_person,
-                "ledger": asked_ledger(ledger, limit, limit_delta),
+                "ledger": book,
                 "verbose": screen.is_terminal,
             }
             model: Any
@@ -125,11 +133,22 @@ def fit(
                 model = ModelReleaseRegressor(**shared, delta=delta)
             else:
                 model = LabelReleaseRegressor(**shared)
-            model.fit(inputs.X, inputs.labels)
+            model.fit(inputs.X[train], inputs.labels[train])
             card = save_model(model, inputs.encoder, draft, label=label)
         shown = Console()
         tell(shown, model.summary())
-        expected = quality(model, inputs.X)
+        expected = quality(model, inputs.X[train])
+        if score is not None:
+            risk = private_score(
+                model,
+                inputs.X[test],
+                inputs.labels[test],
+                epsilon=score,
+                bounds=bounds,
+                ledger=book,
+                rows_per_person=rows_per_person,
+            )
+            expected = [f"Measured on rows held out, for ε = {score:g} more: {risk.summary()}"]
         for line in expected:
             tell(shown, line)
         tell(shown, f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
@@ -145,57 +164,21 @@ def fit(
             tell(shown, "No ledger was kept: fitting these labels again costs again, and nobody counts it.")
 
 
-class Inputs:
-    """A table as a regressor takes it."""
-
-    def __init__(
-        self, X: NDArray[np.float64], labels: NDArray[np.float64], encoder: Any, notes: list[str]
-    ) -> None:
-        self.X, self.labels, self.encoder, self.notes = X, labels, encoder, notes
+def _refuse_unaffordable(ledger: Ledger, price: Budget, rows_per_person: int) -> None:
+    """Refuse what the ledger would refuse half way, when the model is paid for and its score is not."""
+    refuse_overspend(
+        ledger.limit, ledger.charges, [new_charge("model and score", price, rows_per_person=rows_per_person)]
+    )
 
 
-def read_inputs(
-    source: str,
-    label: str,
-    *,
-    features: list[str] | None,
-    drop: list[str] | None,
-    categories: list[str] | None,
-    missing: Policy,
-    rows: int | None = None,
-    format: str | None = None,
-) -> Inputs:
-    """Read a table, and refuse whatever cannot be used of it before anything is paid."""
-    from labeldp.files import open_table  # noqa: PLC0415
-    from labeldp.files.labels import label_values, refuse_other_than_numbers  # noqa: PLC0415
-    from labeldp.tabular import TableEncoder, read_columns  # noqa: PLC0415
-    from labeldp.tabular.reading import refuse_too_wide  # noqa: PLC0415
-
-    table = open_table(source, format, types=dict.fromkeys(categories or [], arrow().core.string()))
-    refuse_other_than_numbers(table.field(label).type, label)
-    for name in [*(features or []), *(drop or []), *(categories or [])]:
-        table.field(name)
-    if label in (features or []) or label in (categories or []):
-        raise ParameterError(f"{label!r} is the label: it cannot be a feature too")
-    names = features or [name for name in table.schema.names if name != label]
-    names = [name for name in dict.fromkeys(names) if name not in (drop or [])]
-    read = read_columns(table, [label, *names])
-    labels, gone = label_values(read.column(label), "error" if missing is Policy.error else "keep")
-    notes_ = []
-    if gone.any():
-        read, labels = read.filter(~gone), labels[~gone]
-        notes_.append(f"{int(gone.sum()):,} rows without a label were left out.")
-    if not len(labels):
-        raise ParameterError("no row has a label")
-    if rows is not None and len(labels) > rows:
-        some = np.sort(np.random.default_rng(0).permutation(len(labels))[:rows])
-        read, labels = read.take(some), labels[some]
-    encoder = TableEncoder.fit(read, names, categories=categories or (), wanted=features is not None)
-    refuse_too_wide(read.num_rows, encoder.width)
-    tally: Counter[tuple[str, str]] = Counter()
-    X = encoder.transform(read, tally)
-    notes_ += [f"{name} was left out: {why}." for name, why in encoder.left_out]
-    return Inputs(X, labels, encoder, notes_ + notes(tally))
+def _parts(rows: int, *, held_out: bool) -> tuple[Any, Any]:
+    """Return the rows to learn from, and a tenth to judge by if that was asked for: which ones is public."""
+    if not held_out:
+        return slice(None), slice(0)
+    if rows < 100:
+        raise DataError(f"{rows} rows are too few to hold some out: leave --score out")
+    order = np.random.default_rng(0).permutation(rows)
+    return np.sort(order[rows // 10 :]), np.sort(order[: rows // 10])
 
 
 def report_sections(label: str, inputs: Inputs, expected: list[str]) -> list[Section]:
@@ -215,9 +198,6 @@ def report_sections(label: str, inputs: Inputs, expected: list[str]) -> list[Sec
 
 def quality(model: Any, X: NDArray[np.float64]) -> list[str]:
     """Return how good a model should be, by what was paid for already."""
-    from labeldp.estimators import LabelReleaseRegressor, private_risk  # noqa: PLC0415
-    from labeldp.estimators.learner import Blend  # noqa: PLC0415
-
     inner: Any = model._blend if isinstance(model, LabelReleaseRegressor) else model._model
     if isinstance(model, LabelReleaseRegressor):
         try:
@@ -237,8 +217,8 @@ def quality(model: Any, X: NDArray[np.float64]) -> list[str]:
 
 
 _ESTIMATED = (
-    "This is the model's own estimate and leaves out what clipping hides: expect somewhat more. private_score "
-    "measures it on fresh labels, for a price."
+    "This is the model's own estimate and leaves out what clipping hides: expect somewhat more. --score measures "
+    "it, for a price."
 )
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from labeldp._arrow import arrow
+from labeldp.cli.inputs import notes
 from labeldp.cli.options import Force, Format, Source
 from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import ParameterError
@@ -62,12 +63,3 @@ def predict(
                 f"The table had a column {saved.label!r} itself; it was copied as it is. If it holds true labels, "
                 "this output is not private.",
             )
-
-
-def notes(tally: Tally) -> list[str]:
-    """Return what to say of values that were missing, or new since the fit."""
-    says = {
-        "missing": "missing; the column's middle value, or none of its categories, stood in",
-        "new": "new since the fit; they count as rare ones",
-    }
-    return [f"{name}: {count:,} values were {says[what]}." for (name, what), count in tally.items() if count]
