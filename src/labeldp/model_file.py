@@ -36,7 +36,7 @@ from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.estimators.bayes import Posterior
 from labeldp.estimators.features import Narrowing, PublicFeatures
 from labeldp.estimators.learner import Blend, Knowledge
-from labeldp.estimators.table import FeatureTable
+from labeldp.estimators.table import PIECE, FeatureTable
 from labeldp.forest import Forest
 from labeldp.tabular.columns import Tally
 from labeldp.tabular.encoder import TableEncoder
@@ -76,9 +76,13 @@ class SavedModel:
 
     def predict_numbers(self, X: Array) -> Array:
         """Return predictions for rows that are numbers already."""
-        if not len(X):
-            return np.zeros(0)
-        return self._blend.predict(FeatureTable(self._public, X), np.arange(len(X)))
+        result = np.empty(len(X))
+        for start in range(0, len(X), PIECE):  # a row becomes hundreds of features: not all rows at once
+            piece = X[start : start + PIECE]
+            result[start : start + PIECE] = self._blend.predict(
+                FeatureTable(self._public, piece), np.arange(len(piece))
+            )
+        return result
 
 
 # ---- writing ----------------------------------------------------------------------------------------------

@@ -69,9 +69,10 @@ def compare(
 ) -> None:
     """Show what each mechanism, regressor and ε would cost in accuracy. For PUBLIC labels only.
 
-    The error of one private label follows exactly from each mechanism's counts. Models are judged on a quarter of
-    the rows that they did not see, beside a constant and a model without privacy. That takes minutes; with fewer
-    --rows or --budgets, less.
+    The error of one private label follows exactly from each mechanism's counts.
+    Models are judged on a quarter of the rows, which they did not see, beside a
+    constant and a model without privacy. That takes minutes; with fewer --rows
+    or --budgets, less.
     """
     with explained():
         if not public:

@@ -60,7 +60,8 @@ def fit(
     epsilon: Epsilon,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the model.", show_default=False)],
     release: Annotated[
-        Leaves, typer.Option(help="What leaves: the model alone, which predicts better, or private labels too.")
+        Leaves,
+        typer.Option(help="What leaves: the model alone, which mostly predicts better, or private labels too."),
     ] = Leaves.model,
     features: Annotated[
         str | None, typer.Option(help="Columns to learn from, such as a,b,c; all by default.", show_default=False)
@@ -88,8 +89,9 @@ def fit(
 ) -> None:
     """Learn to predict a private column, and save a model that keeps ε for every label.
 
-    All other columns are public features: numbers, booleans, dates and text are encoded, and a missing value is no
-    obstacle. The budget is charged after everything that can be checked without labels.
+    All other columns are public features: numbers, booleans, dates and text,
+    and a missing value is no obstacle. The budget is charged after everything
+    that can be checked without labels.
     """
     with explained("Stopped. A model that is there is whole; the ledger, if there is one, says what was paid."):
         as_epsilon(epsilon)

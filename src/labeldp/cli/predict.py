@@ -30,8 +30,8 @@ def predict(
 ) -> None:
     """Add a private model's predictions to a table; its other columns stay as they are.
 
-    Columns are found by name, in any order; those that the model does not know are only copied. It costs no ε:
-    whatever is done with a private model costs nothing more.
+    Columns are found by name, in any order; those that the model does not know
+    are only copied. Whatever is done with a private model costs no more ε.
     """
     console = news()
     with explained():
