@@ -406,7 +406,7 @@ def test_a_table_may_come_through_a_pipe_and_leave_through_one(folder):
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 def test_a_fit_that_is_stopped_leaves_no_model_and_the_ledger_tells_the_truth(kind, tmp_path):
-    pa.parquet.write_table(homes(20_000), tmp_path / "homes.parquet")
+    pa.parquet.write_table(homes(8000), tmp_path / "homes.parquet")
     book = tmp_path / "budget.jsonl"
     asked = started(
         "fit", tmp_path / "homes.parquet", *FIT, "-o", tmp_path / "model", "--release", "labels", "--ledger", book

@@ -335,8 +335,10 @@ def test_a_model_is_replaced_only_by_force_and_anything_else_never(fitted, encod
     path = saved(fitted, encoder, tmp_path / "model")
     with pytest.raises(ParameterError, match="--force"):
         saved(fitted, encoder, path)
+    (path / "card.report.html").write_text("a page about the old model")
     with model_folder(path, force=True) as draft:
         save_model(fitted, encoder, draft, label="other")
+    assert not (path / "card.report.html").exists()
     assert load_model(path).label == "other"
     (path / "thesis.tex").write_text("years of work")
     with pytest.raises(ParameterError, match="not replaced"), model_folder(path, force=True):

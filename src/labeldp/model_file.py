@@ -104,7 +104,7 @@ def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterat
     if os.path.lexists(path) and not _is_free(path):
         if not force:
             raise ParameterError(f"{path} is there already: choose another folder, or replace it with --force")
-        if path.is_symlink() or not path.is_dir() or not {e.name for e in path.iterdir()} <= _OURS:
+        if path.is_symlink() or not path.is_dir() or not {e.name for e in path.iterdir()} <= _REPLACED:
             raise ParameterError(
                 f"{path} holds other things than a model, and is not replaced: choose another folder"
             )
@@ -113,6 +113,7 @@ def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterat
 
 
 _OURS = {CARD, COLUMNS, MODEL, RELEASE}
+_REPLACED = _OURS | {"card.report.html"}  # where labeldp report puts a model's page
 
 
 def _is_free(path: Path) -> bool:
