@@ -56,8 +56,15 @@ class ReadCard:
         return bool(self.content.get("words", "secure") == "secure")
 
 
-def read_any_card(text: str) -> ReadCard:
+def read_any_card(text: str, *, allow_no_privacy: bool = False) -> ReadCard:
     """Return what a card says, if it holds.
+
+    Parameters
+    ----------
+    text : str
+        What ``to_json`` or ``to_card`` returned.
+    allow_no_privacy : bool
+        Whether a card of `NoPrivacy` may be read.
 
     Raises
     ------
@@ -72,6 +79,7 @@ def read_any_card(text: str) -> ReadCard:
     >>> read_any_card(ldp.Laplace(bounds=(0, 5), epsilon=1.0).to_json()).kind
     'mechanism'
     """
+    cards.refuse_too_long(text)
     try:
         schema = json.loads(text).get("schema")
     except (ValueError, TypeError, AttributeError, RecursionError):
@@ -79,30 +87,48 @@ def read_any_card(text: str) -> ReadCard:
     if not isinstance(schema, str) or schema not in _READERS:
         raise CardError(f"this is no card of labeldp; its schema is none of {', '.join(_READERS)}")
     try:
+        if schema == cards.SCHEMA:
+            return _mechanism(text, allow_no_privacy)
         return _READERS[schema](text)
     except LabelDPError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise CardError("the card lacks what a card of its kind has") from None
 
 
-def _mechanism(text: str) -> ReadCard:
+def _mechanism(text: str, allow_no_privacy: bool = False) -> ReadCard:
     content = cards.parse(text)
-    mechanism = load_mechanism(text)
+    mechanism = load_mechanism(text, allow_no_privacy=allow_no_privacy)
     pair = getattr(mechanism, "bounds", None) or getattr(mechanism, "interval", None)
     return ReadCard("mechanism", content, (mechanism,), (), (None,), (pair,) if pair else ())
 
 
+def _facts(content: dict[str, Any]) -> None:
+    """Refuse public facts that are not of their kind: others print, format and compute with them."""
+    rows, trust = content["rows"], content.get("trust", "curator")
+    if type(rows) is not int or not 1 <= rows < 1 << 63 or trust not in ("curator", "local"):
+        raise CardError("the card's rows or trust are none")
+    for charge in content["charges"]:
+        texts = (charge["what"], charge["when"], charge["mechanism"] or "")
+        people = charge["rows_per_person"]
+        if not all(isinstance(text, str) for text in texts) or type(people) is not int or people < 1:
+            raise CardError("the card's charges are none")
+
+
 def _release(text: str) -> ReadCard:
     content = read_release_card(text)
+    _facts(content)
     priors = tuple(None if p is None else Histogram(p["nodes"], p["masses"]) for p in content["priors"])
     bounds = tuple((float(low), float(high)) for low, high in content["bounds"])
     charges = tuple(Charge.from_data(c) for c in content["charges"])
+    if not len(bounds) == len(priors) == len(content["mechanisms"]):
+        raise CardError("the card contradicts itself: it has not one mechanism, prior and bounds a column")
     return ReadCard("release", content, tuple(content["mechanisms"]), charges, priors, bounds)
 
 
 def _row_release(text: str) -> ReadCard:
     content = cards.parse(text, "labeldp.row-release")
+    _facts(content)
     mechanisms = tuple(load_mechanism(card) for card in content["mechanisms"])
     charges = tuple(refuse_contradictions(content, mechanisms))
     known = content["knowledge"]
@@ -112,6 +138,7 @@ def _row_release(text: str) -> ReadCard:
 
 def _model(text: str) -> ReadCard:
     content = cards.parse(text, "labeldp.model")
+    _facts(content)
     charges = tuple(Charge.from_data(c) for c in content["charges"])
     said = SimpleNamespace(secure=content["words"] == "secure", charges=charges, cost=total_of(charges))
     if not charges or content["guarantee"] != guarantee(said):

@@ -38,7 +38,7 @@ class FileLedger(Ledger):
         self._seen = (0, "")  # how many records were there when last looked at, and the last one's hash
         if create and not os.path.lexists(self._path):
             _create(self._path, limit)
-        with self._locked(os.O_RDWR) as (_, records, _last):
+        with self._locked(os.O_RDWR if create else os.O_RDONLY) as (_, records, _last):
             self._id = records[0]["id"]
             on_file = _budget(records[0]["limit"])
         if limit is not None and limit != on_file:
