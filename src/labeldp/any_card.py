@@ -17,7 +17,7 @@ from labeldp.ledger import Budget, Charge, total_of
 from labeldp.mechanisms.base import Mechanism, load_mechanism
 from labeldp.terms import guarantee, read_release_card, refuse_contradictions
 
-__all__ = ["ReadCard", "read_any_card"]
+__all__ = ["ReadCard", "read_any_card", "schema_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +79,7 @@ def read_any_card(text: str, *, allow_no_privacy: bool = False) -> ReadCard:
     >>> read_any_card(ldp.Laplace(bounds=(0, 5), epsilon=1.0).to_json()).kind
     'mechanism'
     """
-    cards.refuse_too_long(text)
-    try:
-        schema = json.loads(text).get("schema")
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        raise CardError("this is no card: it is not valid JSON, or no object") from None
-    if not isinstance(schema, str) or schema not in _READERS:
-        raise CardError(f"this is no card of labeldp; its schema is none of {', '.join(_READERS)}")
+    schema = schema_of(text)
     try:
         if schema == cards.SCHEMA:
             return _mechanism(text, allow_no_privacy)
@@ -94,6 +88,24 @@ def read_any_card(text: str, *, allow_no_privacy: bool = False) -> ReadCard:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise CardError("the card lacks what a card of its kind has") from None
+
+
+def schema_of(text: str) -> str:
+    """Return which kind of card this is, by what it says of itself.
+
+    Raises
+    ------
+    CardError
+        If it is none.
+    """
+    cards.refuse_too_long(text)
+    try:
+        schema = json.loads(text).get("schema")
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise CardError("this is no card: it is not valid JSON, or no object") from None
+    if not isinstance(schema, str) or schema not in _READERS:
+        raise CardError(f"this is no card of labeldp; its schema is none of {', '.join(_READERS)}")
+    return schema
 
 
 def _mechanism(text: str, allow_no_privacy: bool = False) -> ReadCard:

@@ -15,6 +15,7 @@ from labeldp.report_words import expectations
 __all__ = [
     "Explanation",
     "explain",
+    "guarantee_of",
     "guess_becomes",
     "meaning",
     "odds_factor",
@@ -102,8 +103,8 @@ def guess_becomes(budget: Budget, guess: float = 0.5) -> float:
 
     Examples
     --------
-    >>> guess_becomes(Budget(1.0))
-    0.7310585786300049
+    >>> round(guess_becomes(Budget(1.0)), 4)
+    0.7311
     """
     factor = odds_factor(budget)
     if math.isinf(factor):
@@ -139,7 +140,7 @@ def percent(share: float) -> str:
     if share >= 1:
         return "100 %"
     missing = 1 - share
-    digits = max(0, math.ceil(-math.log10(missing)) - 1) if missing < 0.01 else 0
+    digits = math.ceil(-math.log10(missing)) - 2 if missing < 0.01 else 0
     return f"{100 * share:.{digits}f} %"
 
 
@@ -150,40 +151,41 @@ def warnings(card: ReadCard) -> list[str]:
     """Return what must be read before anything else."""
     if not card.secure:
         return [
-            "NOT PRIVATE: the noise came from a seed. Whoever knows or guesses the seed can take it off again. For "
-            "tests and experiments only."
+            "NOT PRIVATE: the noise came from a seed. Whoever knows or guesses the seed can take it off again. "
+            "For tests and experiments only."
         ]
-    budget = _budget(card)
+    budget = guarantee_of(card)
     if math.isinf(budget.epsilon):
         return ["NOT PRIVATE: labels are released as they are, without any noise."]
     if guess_becomes(budget) >= 0.99:
         return [
-            f"WEAK: at epsilon = {budget.epsilon:.4g} a guess of 50 % can become {percent(guess_becomes(budget))}. "
-            "The proof holds, but what it promises is little."
+            f"WEAK: at epsilon = {budget.epsilon:.4g} a guess of 50 % can become {percent(guess_becomes(budget))}."
+            " The proof holds, but what it promises is little."
         ]
     return []
 
 
 def meaning(card: ReadCard) -> list[str]:
     """Return what the guarantee means for one person."""
-    budget = _budget(card)
-    if not card.secure or math.isinf(budget.epsilon):
+    budget = guarantee_of(card)
+    if not _private(card):
         return ["Nothing is promised to anyone whose label is in here."]
     sees = {"mechanism": "one released value", "model": "the model"}.get(card.kind, "all that was released")
     people = max((c.rows_per_person for c in card.charges), default=1)
     whose = "any label" if people == 1 else f"all labels of a person with up to {people:,} rows"
     who = f"Someone who knows all features and all other labels, and sees {sees},"
-    bound = f"at most e^{budget.epsilon:.4g} ≈ {times(odds_factor(budget))}"
+    bound = f"e^{budget.epsilon:.4g} ≈ {times(odds_factor(budget))}"
     chance = percent(guess_becomes(budget))
     if budget.delta:
         first = (
-            f"{who} finds no conclusion on {whose} made likelier by more than {bound}, and a chance of "
-            f"{budget.delta:.3g} on top (delta): of two labels that seemed equally likely, they name the right one "
-            f"{chance} of the time at most."
+            f"{who} cannot make any conclusion on {whose} likelier by more than {bound} and a chance of "
+            f"{budget.delta:.3g} on top (delta): of two labels that seemed equally likely, they name the right "
+            f"one {chance} of the time at most."
         )
     else:
         first = (
-            f"{who} can raise their odds on {whose} by {bound}: a guess of 50 % can become {chance} at most."
+            f"{who} can raise their odds on {whose} by at most {bound}: a guess of 50 % can become {chance} at "
+            "most."
         )
     return [
         first,
@@ -195,7 +197,7 @@ def meaning(card: ReadCard) -> list[str]:
 # ---- the sections ---------------------------------------------------------------------------------
 
 
-def _budget(card: ReadCard) -> Budget:
+def guarantee_of(card: ReadCard) -> Budget:
     """Return what the card's guarantee is: what was paid, or what one use of a mechanism would cost."""
     if card.charges:
         return card.cost
@@ -217,20 +219,30 @@ def _done(card: ReadCard) -> list[str]:
     if card.kind == "model":
         what = printable(card.content.get("model", "A model"))
         return [f"{what} was trained on {_rows(card):,} rows. It saw their labels only through noise."]
-    columns = f" in each of {len(card.mechanisms)} columns" if card.kind == "release" and len(card.bounds) > 1 else ""
-    lines = [f"{_rows(card):,} labels{columns} were replaced by private ones, each once, by {_names(card)}."]
+    columns = (
+        f" in each of {len(card.mechanisms)} columns" if card.kind == "release" and len(card.bounds) > 1 else ""
+    )
+    kind = "private" if card.secure else "noisy"
+    lines = [f"{_rows(card):,} labels{columns} were replaced by {kind} ones, each once, by {_names(card)}."]
     if card.kind == "row-release":
-        lines.append(f"It took {printable(card.content.get('rounds', 'several'))} rounds; each row was in one of them.")
+        lines.append(
+            f"It took {printable(card.content.get('rounds', 'several'))} rounds; each row was in one of them."
+        )
     return lines
 
 
 def _left(card: ReadCard) -> list[str]:
     if card.kind == "mechanism":
-        return ["Nothing: this card holds no labels, and nothing that was made from labels unless its maker did so."]
+        return [
+            "Nothing: this card holds no labels, and nothing that was made from labels unless its maker did so."
+        ]
     if card.kind == "model":
-        inside = " Private labels are inside it, too." if card.content.get("model") == "LabelReleaseRegressor" else ""
+        inside = (
+            " Private labels are inside it, too." if card.content.get("model") == "LabelReleaseRegressor" else ""
+        )
         return [f"The model, with all its parts, and this card.{inside}"]
-    lines = [f"One private label for each of {_rows(card):,} rows, and this card."]
+    kind = "private" if card.secure else "noisy"
+    lines = [f"One {kind} label for each of {_rows(card):,} rows, and this card."]
     if any(prior is not None for prior in card.priors):
         lines.append("A rough picture of where all labels lie (the prior): noisy if it was paid for, else public.")
     if card.kind == "row-release":
@@ -248,8 +260,8 @@ def _stayed(card: ReadCard) -> list[str]:
     if card.content.get("trust") == "local":
         return ["The true labels, with those whom they belong to: nobody collected them."]
     return [
-        "The true labels, with the curator who ran this. The promise is about what left; a copy of the true labels "
-        "that someone kept is not covered by it."
+        "The true labels, with the curator who ran this. The promise is about what left; a copy of the true "
+        "labels that someone kept is not covered by it."
     ]
 
 
@@ -319,7 +331,13 @@ def _sentence(line: str) -> str:
     return line[:1].upper() + line[1:] + "."
 
 
+def _private(card: ReadCard) -> bool:
+    return card.secure and math.isfinite(guarantee_of(card).epsilon)
+
+
 def _do(card: ReadCard) -> list[str]:
+    if not _private(card):
+        return ["Use it for tests and experiments, with labels that are public or made up."]
     if card.kind == "mechanism":
         return ["Use it once for each label, and charge a ledger for it."]
     if card.kind == "model":
@@ -332,6 +350,8 @@ def _do(card: ReadCard) -> list[str]:
 
 
 def _do_not(card: ReadCard) -> list[str]:
+    if not _private(card):
+        return ["Hand on anything made with it from labels that are private."]
     if card.kind == "mechanism":
         return ["Release the same labels twice: whoever averages the releases sees through the noise."]
     again = "Train again on the same labels" if card.kind == "model" else "Release the same labels again"

@@ -9,6 +9,9 @@ import typer
 from labeldp import __version__
 from labeldp.cli import paper
 from labeldp.cli.demo import demo
+from labeldp.cli.explain import explain
+from labeldp.cli.ledger import ledger
+from labeldp.cli.verify import verify
 
 __all__ = ["app"]
 
@@ -36,4 +39,7 @@ def main(
 
 
 app.command()(demo)
+app.command(epilog="Example:  labeldp explain private.parquet.card.json")(explain)
+app.command(epilog="Example:  labeldp verify private.parquet.card.json")(verify)
+app.command(epilog="Example:  labeldp ledger budget.jsonl")(ledger)
 app.add_typer(paper.app, name="paper")
