@@ -14,7 +14,7 @@ from labeldp import cards
 from labeldp.errors import CardError, LabelDPError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, total_of
-from labeldp.mechanisms.base import Mechanism, load_mechanism
+from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, load_all, load_mechanism
 from labeldp.terms import guarantee, read_release_card, refuse_contradictions
 
 __all__ = ["ReadCard", "read_any_card", "schema_of"]
@@ -56,7 +56,9 @@ class ReadCard:
         return bool(self.content.get("words", "secure") == "secure")
 
 
-def read_any_card(text: str, *, allow_no_privacy: bool = False) -> ReadCard:
+def read_any_card(
+    text: str, *, allow_no_privacy: bool = False, most_mechanisms: int = MOST_MECHANISMS
+) -> ReadCard:
     """Return what a card says, if it holds.
 
     Parameters
@@ -65,6 +67,8 @@ def read_any_card(text: str, *, allow_no_privacy: bool = False) -> ReadCard:
         What ``to_json`` or ``to_card`` returned.
     allow_no_privacy : bool
         Whether a card of `NoPrivacy` may be read.
+    most_mechanisms : int
+        A card with more distinct ones is refused, because a hostile one could keep the prover busy for hours.
 
     Raises
     ------
@@ -83,7 +87,7 @@ def read_any_card(text: str, *, allow_no_privacy: bool = False) -> ReadCard:
     try:
         if schema == cards.SCHEMA:
             return _mechanism(text, allow_no_privacy)
-        return _READERS[schema](text)
+        return _READERS[schema](text, most_mechanisms)
     except LabelDPError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
@@ -103,12 +107,14 @@ def schema_of(text: str) -> str:
         schema = json.loads(text).get("schema")
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise CardError("this is no card: it is not valid JSON, or no object") from None
-    if not isinstance(schema, str) or schema not in _READERS:
-        raise CardError(f"this is no card of labeldp; its schema is none of {', '.join(_READERS)}")
+    if not isinstance(schema, str) or schema not in (cards.SCHEMA, *_READERS):
+        raise CardError(
+            f"this is no card of labeldp; its schema is none of {', '.join((cards.SCHEMA, *_READERS))}"
+        )
     return schema
 
 
-def _mechanism(text: str, allow_no_privacy: bool = False) -> ReadCard:
+def _mechanism(text: str, allow_no_privacy: bool) -> ReadCard:
     content = cards.parse(text)
     mechanism = load_mechanism(text, allow_no_privacy=allow_no_privacy)
     pair = getattr(mechanism, "bounds", None) or getattr(mechanism, "interval", None)
@@ -120,15 +126,10 @@ def _facts(content: dict[str, Any]) -> None:
     rows, trust = content["rows"], content.get("trust", "curator")
     if type(rows) is not int or not 1 <= rows < 1 << 63 or trust not in ("curator", "local"):
         raise CardError("the card's rows or trust are none")
-    for charge in content["charges"]:
-        texts = (charge["what"], charge["when"], charge["mechanism"] or "")
-        people = charge["rows_per_person"]
-        if not all(isinstance(text, str) for text in texts) or type(people) is not int or people < 1:
-            raise CardError("the card's charges are none")
 
 
-def _release(text: str) -> ReadCard:
-    content = read_release_card(text)
+def _release(text: str, most: int) -> ReadCard:
+    content = read_release_card(text, most_mechanisms=most)
     _facts(content)
     priors = tuple(None if p is None else Histogram(p["nodes"], p["masses"]) for p in content["priors"])
     bounds = tuple((float(low), float(high)) for low, high in content["bounds"])
@@ -138,17 +139,17 @@ def _release(text: str) -> ReadCard:
     return ReadCard("release", content, tuple(content["mechanisms"]), charges, priors, bounds)
 
 
-def _row_release(text: str) -> ReadCard:
+def _row_release(text: str, most: int) -> ReadCard:
     content = cards.parse(text, "labeldp.row-release")
     _facts(content)
-    mechanisms = tuple(load_mechanism(card) for card in content["mechanisms"])
+    mechanisms = tuple(load_all(content["mechanisms"], most))
     charges = tuple(refuse_contradictions(content, mechanisms))
     known = content["knowledge"]
     bounds = ((float(known["low"]), float(known["high"])),)
     return ReadCard("row-release", content, mechanisms, charges, (), bounds)
 
 
-def _model(text: str) -> ReadCard:
+def _model(text: str, _most: int) -> ReadCard:
     content = cards.parse(text, "labeldp.model")
     _facts(content)
     charges = tuple(Charge.from_data(c) for c in content["charges"])
@@ -159,8 +160,7 @@ def _model(text: str) -> ReadCard:
     return ReadCard("model", content, (), charges, (), ((float(low), float(high)),))
 
 
-_READERS: dict[str, Callable[[str], ReadCard]] = {
-    "labeldp.mechanism": _mechanism,
+_READERS: dict[str, Callable[[str, int], ReadCard]] = {
     "labeldp.release": _release,
     "labeldp.row-release": _row_release,
     "labeldp.model": _model,
