@@ -20,8 +20,8 @@ __all__ = ["SCHEMA", "VERSION", "dump", "known", "parse", "refuse_too_long", "re
 
 SCHEMA = "labeldp.mechanism"
 VERSION = 1
-MAX_TEXT = 1 << 24
-"""Longer cards are refused unread: JSON can take 25 times its text in memory. The largest table takes 3 MB."""
+MAX_TEXT = 1 << 23
+"""Longer cards are refused unread: JSON can take 50 times its text in memory. The largest table takes 3 MB."""
 
 T = TypeVar("T", bound=type)
 _registry: dict[str, Any] = {}
