@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from labeldp import cards
-from labeldp.errors import CardError, LabelDPError
+from labeldp.errors import CardError, LabelDPError, PrivacyProofError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, total_of
 from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, load_all, load_mechanism
@@ -88,8 +88,10 @@ def read_any_card(
         if schema == cards.SCHEMA:
             return _mechanism(text, allow_no_privacy)
         return _READERS[schema](text, most_mechanisms)
-    except LabelDPError:
+    except (CardError, PrivacyProofError):
         raise
+    except LabelDPError as error:
+        raise CardError(f"the card cannot be used: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise CardError("the card lacks what a card of its kind has") from None
 
@@ -133,10 +135,19 @@ def _release(text: str, most: int) -> ReadCard:
     _facts(content)
     priors = tuple(None if p is None else Histogram(p["nodes"], p["masses"]) for p in content["priors"])
     bounds = tuple((float(low), float(high)) for low, high in content["bounds"])
+    if not len(bounds) == len(priors) == len(content["mechanisms"]) or any(low >= high for low, high in bounds):
+        raise CardError("the card contradicts itself: each mechanism needs bounds, and a prior or none")
+    if not all(_inside(prior, pair) for prior, pair in zip(priors, bounds, strict=True)):
+        raise CardError("the card contradicts itself: a prior lies outside its bounds")
     charges = tuple(Charge.from_data(c) for c in content["charges"])
-    if not len(bounds) == len(priors) == len(content["mechanisms"]):
-        raise CardError("the card contradicts itself: it has not one mechanism, prior and bounds a column")
     return ReadCard("release", content, tuple(content["mechanisms"]), charges, priors, bounds)
+
+
+def _inside(prior: Histogram | None, bounds: tuple[float, float]) -> bool:
+    if prior is None:
+        return True
+    (low, high), rounding = bounds, 1e-9 * (bounds[1] - bounds[0])
+    return low - rounding <= prior.bounds[0] and prior.bounds[1] <= high + rounding
 
 
 def _row_release(text: str, most: int) -> ReadCard:

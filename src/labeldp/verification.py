@@ -13,7 +13,7 @@ from typing import Any
 from labeldp import cards
 from labeldp.any_card import ReadCard, read_any_card, schema_of
 from labeldp.errors import LabelDPError, MissingExtraError
-from labeldp.plain_words import printable, times
+from labeldp.report.numbers import times
 
 __all__ = ["BEYOND", "Check", "Verification", "verify_card"]
 
@@ -126,7 +126,7 @@ def _privacy(card: ReadCard) -> Check:
         return Check("privacy", False, "NOT PRIVATE: labels are released as they are")
     if card.kind == "mechanism":
         return Check("privacy", True, "nothing is released yet")
-    factor = times(math.exp(min(700.0, card.cost.epsilon)))
+    factor = times(card.cost.epsilon)
     return Check("privacy", True, f"epsilon = {card.cost.epsilon:.6g} in all: odds rise by {factor} at most")
 
 
@@ -148,11 +148,11 @@ def _files(
     if path is None:
         path = _beside(entry.get("name"), folder)
         if path is None:
-            name = printable(entry.get("name", ""))
+            name = entry.get("name", "the file")
             yield Check("file", None, f"{name} does not lie beside the card: give its path to check it too")
             return
     if not path.is_file():
-        yield Check("file", False, f"{printable(path)} is not a file")
+        yield Check("file", False, f"{path} is not a file")
         return
     yield from _hash_and_rows(card, entry, path)
 
@@ -170,7 +170,7 @@ def _hash_and_rows(card: ReadCard, entry: dict[str, Any], path: Path) -> Iterato
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     same = entry["sha256"].removeprefix("sha256:") == found
     detail = "is, to the byte, the file of this card" if same else "is another file, or was changed"
-    yield Check("file", same, f"{printable(path.name)} {detail}")
+    yield Check("file", same, f"{path.name} {detail}")
     if not same:
         return
     rows = int(card.content["rows"])
@@ -185,7 +185,7 @@ def _hash_and_rows(card: ReadCard, entry: dict[str, Any], path: Path) -> Iterato
         yield Check("rows", None, "not counted: pip install 'labeldp[files]'")
         return
     except (OSError, ValueError):
-        yield Check("rows", False, f"{printable(path.name)} cannot be read as a table")
+        yield Check("rows", False, f"{path.name} cannot be read as a table")
         return
     yield Check("rows", there == rows, f"{there:,} rows in the file, {rows:,} on the card")
 
@@ -219,4 +219,4 @@ def _arrays(card: ReadCard, path: Path) -> Check:
         return Check("file", False, str(error))
     same = saved["arrays"] == card.content.get("arrays")
     detail = "holds the labels of this card" if same else "is the release of another card"
-    return Check("file", same, f"{printable(path.name)} {detail}")
+    return Check("file", same, f"{path.name} {detail}")

@@ -11,6 +11,7 @@ from labeldp.cli import paper
 from labeldp.cli.demo import demo
 from labeldp.cli.explain import explain
 from labeldp.cli.ledger import ledger
+from labeldp.cli.report import report
 from labeldp.cli.verify import verify
 
 __all__ = ["app"]
@@ -42,4 +43,5 @@ app.command()(demo)
 app.command(epilog="Example:  labeldp explain private.parquet.card.json")(explain)
 app.command(epilog="Example:  labeldp verify private.parquet.card.json")(verify)
 app.command(epilog="Example:  labeldp ledger budget.jsonl")(ledger)
+app.command(epilog="Example:  labeldp report sales.csv.card.json --ledger budget.jsonl")(report)
 app.add_typer(paper.app, name="paper")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,15 +14,21 @@ from rich.panel import Panel
 from rich.text import Text
 
 from labeldp.any_card import ReadCard, read_any_card
-from labeldp.cli.shell import card_text, explained
-from labeldp.plain_words import Explanation, guarantee_of, guess_becomes, odds_factor
+from labeldp.cli.card_file import read_card_file
+from labeldp.cli.shell import explained, printable
+from labeldp.plain_words import Explanation
 from labeldp.plain_words import explain as in_words
+from labeldp.report.odds import at_most, factor
+from labeldp.report.words import delta_of, epsilon_of, not_private, title_of
 
 __all__ = ["explain"]
 
 
 def explain(
-    card: Annotated[str, typer.Argument(metavar="CARD", help="A card's file, or - for standard input.")],
+    card: Annotated[
+        Path,
+        typer.Argument(metavar="CARD", help="A card, the file it lies beside, a model's folder, or - for a pipe."),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="For scripts: the same as JSON.")] = False,
 ) -> None:
     """Say what a card means: what was done, what left, what it cost, and what to do with it.
@@ -29,39 +36,40 @@ def explain(
     The card is checked and proven again first; one that does not hold is not explained (exit code 4).
     """
     with explained():
-        read = read_any_card(card_text(card), allow_no_privacy=True)
+        _, text = read_card_file(card)
+        read = read_any_card(text, allow_no_privacy=True)
         words = in_words(read)
         if as_json:
-            typer.echo(json.dumps(_data(read, words), ensure_ascii=False, indent=2, allow_nan=False))
+            typer.echo(json.dumps(_data(read, words), indent=2, allow_nan=False))
         else:
-            _show(words, Console())
+            _show(title_of(read), words, Console())
 
 
-def _show(words: Explanation, console: Console) -> None:
+def _show(title: str, words: Explanation, console: Console) -> None:
     console.print()
-    console.print(Text(words.title, style="bold"))
+    console.print(Text(printable(title), style="bold"))
     for warning in words.warnings:
-        console.print(Panel(Text(warning), style="bold red", title="Read this first"))
-    for title, lines in words.sections.items():
+        console.print(Panel(Text(printable(warning)), style="bold red", title="Read this first"))
+    for heading, lines in words.sections.items():
         console.print()
-        console.print(Text(title, style="bold cyan"))
+        console.print(Text(heading, style="bold cyan"))
         for line in lines:
             text = line.lstrip(" ")
-            console.print(Padding(Text(text), (0, 0, 0, 2 + len(line) - len(text)), expand=False))
+            inset = (0, 0, 0, 2 + len(line) - len(text))
+            console.print(Padding(Text(printable(text)), inset, expand=False))
     console.print()
 
 
 def _data(card: ReadCard, words: Explanation) -> dict[str, Any]:
-    budget = guarantee_of(card)
-    private = card.secure and math.isfinite(budget.epsilon)
+    epsilon, private = epsilon_of(card), not_private(card) is None
     return {
         "kind": card.kind,
+        "title": title_of(card),
         "private": private,
-        "epsilon": budget.epsilon if math.isfinite(budget.epsilon) else "infinite",
-        "delta": budget.delta,
-        "odds_rise_by_at_most": odds_factor(budget) if private else "infinite",
-        "guess_of_half_becomes_at_most": guess_becomes(budget) if private else 1.0,
-        "title": words.title,
+        "epsilon": epsilon if math.isfinite(epsilon) else "infinite",
+        "delta": delta_of(card),
+        "odds_rise_by_at_most": factor(epsilon) if private and epsilon < 700 else "infinite",
+        "guess_of_half_becomes_at_most": float(at_most(0.5, epsilon)) if private else 1.0,
         "warnings": list(words.warnings),
-        "sections": {title: list(lines) for title, lines in words.sections.items()},
+        "sections": {heading: list(lines) for heading, lines in words.sections.items()},
     }

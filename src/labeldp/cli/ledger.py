@@ -13,11 +13,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from labeldp.cli.shell import explained
+from labeldp.cli.shell import explained, printable
 from labeldp.errors import ParameterError
 from labeldp.ledger import Budget, Ledger, total_of
 from labeldp.ledger_file import FileLedger
-from labeldp.plain_words import printable
 
 __all__ = ["ledger"]
 
@@ -37,7 +36,7 @@ def ledger(
             raise ParameterError(f"there is no ledger {file}")
         opened = FileLedger(str(file), create=False)
         if as_json:
-            typer.echo(json.dumps(_data(opened), ensure_ascii=False, indent=2, allow_nan=False))
+            typer.echo(json.dumps(_data(opened), indent=2, allow_nan=False))
         else:
             _show(opened, Console())
 
@@ -55,7 +54,7 @@ def _show(opened: Ledger, console: Console) -> None:
         cells = [printable(charge.when)[:19].replace("T", " "), f"{charge.budget.epsilon:.6g}"]
         cells += [f"{charge.budget.delta:.3g}"] if deltas else []
         cells += [f"{charge.rows_per_person:,}"] if people else []
-        table.add_row(*map(Text, [*cells, printable(charge.what)]))
+        table.add_row(*map(Text, [*cells, printable(charge.what, 200)]))
     console.print()
     if charges:
         console.print(table)

@@ -19,25 +19,22 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 import typer
 from rich.console import Console
 
-from labeldp import cards
 from labeldp.errors import (
     BudgetError,
     CardError,
     LabelDPError,
     LedgerError,
     MissingExtraError,
-    ParameterError,
     PrivacyProofError,
 )
 
-__all__ = ["EXIT", "card_text", "complaints", "explained", "news"]
+__all__ = ["EXIT", "complaints", "explained", "news", "printable"]
 
 EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "stopped": 130}
 
@@ -81,34 +78,16 @@ def _extra(module: str) -> str:
     return {"pyarrow": "files", "matplotlib": "plots", "skops": "files"}.get(root, "paper")
 
 
-def card_text(card: str) -> str:
-    """Return the text of a card's file, or of standard input for ``-``.
+def printable(value: object, most: int = 1000) -> str:
+    """Return text of others without what could command a terminal, and not longer than ``most``.
 
-    Raises
-    ------
-    ParameterError
-        If there is no such file.
-    CardError
-        If it cannot be a card.
+    Examples
+    --------
+    >>> printable("a card" + chr(27) + "[2J says")
+    'a card�[2J says'
     """
-    if card == "-":
-        return _decoded(sys.stdin.buffer.read(cards.MAX_TEXT + 1))
-    path = Path(card)
-    if not path.is_file():
-        raise ParameterError(f"there is no file {card}")
-    with open(path, "rb") as stream:
-        data = stream.read(cards.MAX_TEXT + 1)
-    beside = Path(f"{card}.card.json")
-    if not data.lstrip().startswith(b"{") and beside.is_file():
-        raise CardError(f"{card} is no card; its card is {beside}")
-    return _decoded(data)
-
-
-def _decoded(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise CardError("this is no card: it is not text") from None
+    text = "".join(c if c.isprintable() else "\ufffd" for c in str(value)[: most + 1])
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 @contextmanager

@@ -12,16 +12,19 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from labeldp.cli.shell import EXIT, card_text, explained
+from labeldp.cli.card_file import read_card_file
+from labeldp.cli.shell import EXIT, explained, printable
 from labeldp.errors import ParameterError
-from labeldp.plain_words import printable
 from labeldp.verification import BEYOND, Verification, verify_card
 
 __all__ = ["verify"]
 
 
 def verify(
-    card: Annotated[str, typer.Argument(metavar="CARD", help="A card's file, or - for standard input.")],
+    card: Annotated[
+        Path,
+        typer.Argument(metavar="CARD", help="A card, the file it lies beside, a model's folder, or - for a pipe."),
+    ],
     file: Annotated[
         Path | None,
         typer.Argument(metavar="[FILE]", help="What was released with it; found by its name beside the card."),
@@ -35,14 +38,12 @@ def verify(
     with explained():
         if file is not None and not file.is_file():
             raise ParameterError(f"there is no file {file}")
-        folder = None if card == "-" else Path(card).parent
-        done = verify_card(card_text(card), file=file, folder=folder)
+        found, text = read_card_file(card)
+        done = verify_card(text, file=file, folder=None if found == Path("-") else found.parent)
         if as_json:
             data = {
                 "holds": done.holds,
-                "checks": [
-                    {"name": c.name, "holds": c.holds, "detail": printable(c.detail, 1000)} for c in done.checks
-                ],
+                "checks": [{"name": c.name, "holds": c.holds, "detail": printable(c.detail)} for c in done.checks],
                 "cannot_show": list(BEYOND),
             }
             typer.echo(json.dumps(data, ensure_ascii=False, indent=2))
@@ -60,7 +61,7 @@ def _show(done: Verification, console: Console) -> None:
     marks = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("–", "yellow")}
     for check in done.checks:
         mark, style = marks[check.holds]
-        detail = Text(printable(check.detail, 1000), style="red" if check.holds is False else "")
+        detail = Text(printable(check.detail), style="red" if check.holds is False else "")
         table.add_row(Text(mark, style=style), Text(check.name, style=style), detail)
     console.print()
     console.print(table)
