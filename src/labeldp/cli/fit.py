@@ -45,6 +45,8 @@ from labeldp.report import Section, write_report
 
 __all__ = ["fit"]
 
+EXAMPLE = "Example:  labeldp fit homes.parquet --label price --bounds 0 5 --epsilon 1 -o model"
+
 
 class Leaves(StrEnum):
     """What may leave the safe room."""
