@@ -6,6 +6,7 @@
 >>> proof = mech.verify()                        # exact, or raises
 """
 
+from labeldp.audit import Audit, audit, audit_pipeline
 from labeldp.channels import Proof
 from labeldp.errors import (
     BudgetError,
@@ -48,6 +49,7 @@ from labeldp.release import Release, privatize, read_release_card
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "Budget",
     "BudgetError",
     "CardError",
@@ -78,6 +80,8 @@ __all__ = [
     "TwoPoint",
     "Unbiased",
     "__version__",
+    "audit",
+    "audit_pipeline",
     "estimate_prior",
     "load_mechanism",
     "optimal_interval",
