@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-__all__ = ["POWER", "loss_at_least", "share_at_least", "share_at_most", "showable"]
+__all__ = ["POWER", "loss_at_least", "share_at_least", "share_at_most", "showable", "smallest_showable"]
 
 POWER = 0.8
 """A violation counts as one that could have been shown if it is convicted with at least this probability."""
@@ -53,16 +53,15 @@ def loss_at_least(
         return np.where(least > most, np.log(np.maximum(least, most) / most), 0.0)
 
 
-def showable(others: int, trials: int, epsilon: float, delta: float, level: float) -> float:
-    """Return the smallest ε' that this event would have shown to be above a claimed ε; infinite if none.
+def showable(q: float, trials: int, epsilon: float, delta: float, level: float) -> float:
+    """Return the smallest ε' above a claimed ε that an event of probability ``q`` would have shown.
 
-    The event keeps its probability q under y', as seen here (one in ``trials`` at least), and has e^ε' q + δ
-    under y. From the returned ε' on, the bound of `loss_at_least` is above ε with probability 0.8 or more:
-    each count is on the right side of its 10 % quantile with probability 0.9, and 0.9² = 0.81.
+    The event has probability q under y', and e^ε' q + δ under y. From the returned ε' on, the bound of
+    `loss_at_least` is above ε with probability 0.8 or more: each of the two counts is on the right side of a
+    quantile with probability √0.8. Infinite if no probability under y is large enough.
     """
     if math.isinf(epsilon):
         return math.inf
-    q = max(int(others), 1) / trials
     tail = (1 - math.sqrt(POWER)) * 0.999  # a little less, for the quantiles' own rounding
     worst = int(stats.binom.isf(tail, trials, q))
     needed = math.exp(epsilon) * float(share_at_most(worst, trials, level / 2)) + delta
@@ -74,4 +73,21 @@ def showable(others: int, trials: int, epsilon: float, delta: float, level: floa
     if hits > trials:
         return math.inf
     p = float(stats.beta.isf(tail, hits, trials - hits + 1))
-    return max(math.log((p - delta) / q), epsilon) if p > delta else math.inf
+    return max(math.log((p - delta) / q), epsilon)
+
+
+def smallest_showable(trials: int, epsilon: float, delta: float, level: float) -> tuple[float, float]:
+    """Return the smallest ε' that any event would have shown, and that event's probability under y'.
+
+    Over probabilities from a tenth of one in ``trials`` to the largest that leaves room for ε', 200 in all.
+
+    Examples
+    --------
+    >>> least, q = smallest_showable(100_000, 1.0, 0.0, 1e-8)
+    >>> 1.0 < least < 1.05, 0.2 < q < 0.37
+    (True, True)
+    """
+    if math.isinf(epsilon):
+        return math.inf, 1.0
+    places = np.geomspace(0.1 / trials, math.exp(-epsilon), 200).tolist()
+    return min((showable(q, trials, epsilon, delta, level), q) for q in places)

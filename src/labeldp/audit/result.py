@@ -25,7 +25,8 @@ class Tested:
     epsilon : float
         What ε must at least be because of it; 0 if it shows nothing.
     showable : float
-        The smallest ε that it would have shown, had its odds been that far apart.
+        The smallest ε above the claim that it would have shown with probability 0.8 or more, at the probability
+        that it had under the second label; infinite if none, or if nothing was claimed.
     """
 
     pair: tuple[str, str]
@@ -52,9 +53,10 @@ class Audit:
     delta : float
         The δ that was allowed for.
     showable : float or None
-        The smallest violation that could have been shown. Take the worst event, and the probability that it had
-        here under the label it was tested against. A randomiser that gives it e^showable times that, plus δ,
-        under the other label is convicted by it with probability 0.8 or more. None if nothing was claimed.
+        The smallest violation that this many samples could have shown: if an event of the best probability q under
+        one label has e^showable · q + δ under the other, testing it convicts with probability 0.8 or more. No event
+        shows less. ``worst.showable`` is the same for the worst event at its own probability. None if nothing
+        was claimed.
     confidence : float
     samples : int
         Outputs drawn for each label or data set; half of them to choose events, half to test.
@@ -97,7 +99,8 @@ class Audit:
             lines.append(f"  proven {self.proven:.6g} at most")
         if self.showable is not None and not self.convicted:
             lines.append(
-                f"  an epsilon of {self.showable:.4g} would have shown with probability {POWER:g}"
+                f"  an epsilon of {self.showable:.4g} could have shown with probability {POWER:g}; in the worst event, "
+                f"one of {worst.showable:.4g}"
                 if math.isfinite(self.showable)
                 else "  no violation could have shown: take more samples"
             )

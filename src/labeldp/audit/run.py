@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp._checks import as_labels, as_number
-from labeldp.audit.bounds import loss_at_least, showable
+from labeldp.audit.bounds import loss_at_least, showable, smallest_showable
 from labeldp.audit.events import Watched, watch
 from labeldp.audit.lenses import Lens, Together, standard_lenses
 from labeldp.audit.result import Audit, Tested
@@ -230,9 +230,9 @@ def _run(
             event = seen.event(case, other, cuts, cutting, plan.delta, level)
             hits, others = int(tests[case][event].sum()), int(tests[other][event].sum())
             bound = float(loss_at_least(hits, others, testing, plan.delta, level))
-            could = (
-                math.inf if plan.epsilon is None else showable(others, testing, plan.epsilon, plan.delta, level)
-            )
+            could = math.inf
+            if plan.epsilon is not None:
+                could = showable(max(others, 1) / testing, testing, plan.epsilon, plan.delta, level)
             pair = (sampler.names[case], sampler.names[other])
             tested.append(Tested(pair, seen.name, hits, others, bound, could))
     tested.sort(key=lambda event: (-event.epsilon, event.showable))
@@ -241,7 +241,7 @@ def _run(
         claimed=plan.epsilon,
         proven=proven,
         delta=plan.delta,
-        showable=None if plan.epsilon is None else tested[0].showable,
+        showable=None if plan.epsilon is None else smallest_showable(testing, plan.epsilon, plan.delta, level)[0],
         confidence=plan.confidence,
         samples=plan.samples,
         tested=tuple(tested),
