@@ -114,22 +114,22 @@ def test_labels_outside_the_bounds_and_next_to_zero_are_acquitted():
 def test_the_bound_is_as_often_wrong_as_stated_and_no_more():
     """Noise that ignores its label is private at ε = 0; at confidence 0.9 one audit in ten may say otherwise.
 
-    Of 200, more than `most_successes` would do so once in a million. The twin chooses its events on the samples
+    Of 100, more than `most_successes` would do so once in a million. The twin chooses its events on the samples
     that it tests them on, as an audit must not.
     """
     rng = np.random.default_rng(7)
     wrong = sum(
         ldp.audit(lambda y: rng.random(y.size), labels=ENDS, epsilon=0.0, samples=400, confidence=0.9).convicted
-        for _ in range(200)
+        for _ in range(100)
     )
-    assert wrong <= most_successes(200, 0.1)
+    assert wrong <= most_successes(100, 0.1)
     again = 0
-    for _ in range(200):
+    for _ in range(100):
         one, other = (rng.integers(0, 64, 200) for _ in ENDS)
         a, b = (np.bincount(z, minlength=64) for z in (one, other))
         chosen = a > b
         again += float(bounds.loss_at_least(a[chosen].sum(), b[chosen].sum(), 200, 0.0, 0.1)) > 0
-    assert again > most_successes(200, 0.1)
+    assert again > most_successes(100, 0.1)
 
 
 # ---- what it could have seen -------------------------------------------------------------------------------
@@ -183,7 +183,6 @@ def test_an_acquittal_states_the_smallest_violation_that_could_have_shown():
     assert found.showable == bounds.smallest_showable(4000, 1.0, 0.0, level)[0]
     for event in found.tested:
         assert event.showable == bounds.showable(max(event.others, 1) / 4000, 4000, 1.0, 0.0, level)
-        assert event.showable > found.showable - 0.005  # of 200 probabilities, one is as good to that
     assert f"an epsilon of {found.showable:.4g} could have shown" in found.summary()
 
 

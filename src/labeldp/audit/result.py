@@ -53,10 +53,11 @@ class Audit:
     delta : float
         The δ that was allowed for.
     showable : float or None
-        The smallest violation that this many samples could have shown: if an event of the best probability q under
-        one label has e^showable · q + δ under the other, testing it convicts with probability 0.8 or more. No event
-        shows less. ``worst.showable`` is the same for the worst event at its own probability. None if nothing
-        was claimed.
+        The smallest violation that this many samples could have shown: a randomiser whose true ε is this, in an
+        event of the best probability q under one label and e^showable · q + δ under the other, is convicted with
+        probability 0.8 or more when that event is tested. A smaller violation is convicted less often, whatever
+        its event. ``worst.showable`` is the same for the worst event at its own probability. None if nothing was
+        claimed.
     confidence : float
     samples : int
         Outputs drawn for each label or data set; half of them to choose events, half to test.
@@ -99,8 +100,8 @@ class Audit:
             lines.append(f"  proven {self.proven:.6g} at most")
         if self.showable is not None and not self.convicted:
             lines.append(
-                f"  an epsilon of {self.showable:.4g} could have shown with probability {POWER:g}; in the worst event, "
-                f"one of {worst.showable:.4g}"
+                f"  an epsilon of {self.showable:.4g} could have shown with probability {POWER:g}; "
+                f"in the worst event, one of {worst.showable:.4g}"
                 if math.isfinite(self.showable)
                 else "  no violation could have shown: take more samples"
             )
