@@ -15,9 +15,10 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp import priors
+from labeldp import curator
 from labeldp.channels.noise import DiscreteLaplace
-from labeldp.priors import bins_for, estimate_prior, square_wave
+from labeldp.curator import bins_for
+from labeldp.priors import estimate_prior, square_wave
 from mechanism_cases import ALPHA, kolmogorov
 
 METHODS = [("curator", "counts"), ("curator", "adaptive"), ("local", "square-wave"), ("local", "laplace")]
@@ -88,14 +89,14 @@ def test_loose_bounds_are_narrowed_by_the_adaptive_method():
 @pytest.fixture
 def spied(monkeypatch):
     """Return the list of (counts, noisy counts, ε) that estimates leave behind."""
-    seen, noisy = [], priors._noisy
+    seen, noisy = [], curator._noisy
 
     def spy(counts, epsilon, source):
         result = noisy(counts, epsilon, source)
         seen.append((counts.copy(), result.copy(), epsilon))
         return result
 
-    monkeypatch.setattr(priors, "_noisy", spy)
+    monkeypatch.setattr(curator, "_noisy", spy)
     return seen
 
 

@@ -44,7 +44,8 @@ from labeldp.mechanisms import (
     load_mechanism,
 )
 from labeldp.priors import estimate_prior
-from labeldp.release import Release, privatize, read_release_card
+from labeldp.release import Release, privatize
+from labeldp.terms import read_release_card
 
 __version__ = "0.1.0"
 

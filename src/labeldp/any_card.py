@@ -15,7 +15,7 @@ from labeldp.errors import CardError, LabelDPError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, total_of
 from labeldp.mechanisms.base import Mechanism, load_mechanism
-from labeldp.release import guarantee, read_release_card, refuse_contradictions
+from labeldp.terms import guarantee, read_release_card, refuse_contradictions
 
 __all__ = ["ReadCard", "read_any_card"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -10,15 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp._checks import as_epsilon, as_fraction, as_labels, as_positive, as_roomy_bounds, float_below
-from labeldp.channels.domain import CHUNK, Domain, pieces
-from labeldp.channels.noise import DiscreteLaplace
+from labeldp.channels.domain import pieces
+from labeldp.curator import FINE, adaptive_histogram, bins_for, count, equal_histogram
 from labeldp.errors import LabelError, ParameterError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
 from labeldp.mechanisms import Laplace, RPWithPrior
 from labeldp.randomness import WordSource, resolve_source
 
-__all__ = ["bins_for", "estimate_prior", "square_wave"]
+__all__ = ["Reports", "estimate_prior", "square_wave"]
 
 Trust = Literal["curator", "local"]
 Method = Literal["counts", "adaptive", "square-wave", "laplace"]
@@ -26,7 +27,6 @@ Method = Literal["counts", "adaptive", "square-wave", "laplace"]
 METHODS = {"curator": ("counts", "adaptive"), "local": ("square-wave", "laplace")}
 """Ways to estimate a prior; the first is the default."""
 
-_FINE = 1 << 16
 _LOCAL_BINS = 64
 _PLACES = 16
 _MOST_BINS = 1 << 20
@@ -122,111 +122,14 @@ def histogram_from(
 ) -> Histogram:
     """Return the private histogram of checked, paid-for labels."""
     if method == "adaptive":
-        return _adaptive(labels, epsilon, bounds, source)
+        return adaptive_histogram(count(labels, bounds, FINE), epsilon, bounds, source)
     if trust == "curator":
-        return _counts(labels, epsilon, bounds, bins or bins_for(labels.size, float(epsilon)), source)
+        wide = count(labels, bounds, bins or bins_for(labels.size, float(epsilon)))
+        return equal_histogram(wide, epsilon, bounds, source)
     if method == "laplace":
         return _algorithm_3(labels, float_below(epsilon), bounds, sigma, source)
-    return _square_wave(labels, float_below(epsilon), bounds, source)
-
-
-# ---- a curator ----------------------------------------------------------------------------------
-
-
-def bins_for(rows: int, epsilon: float) -> int:
-    """Return how many bins to count, from what is public: ten times a power of two.
-
-    Noise in k bins adds up to k/(nε) of the mass, bins hide about 1/k of it: k near √(nε) balances.
-
-    Examples
-    --------
-    >>> bins_for(20_000, 0.1), bins_for(20_000, 1.0)
-    (40, 160)
-    """
-    wish = 1.2 * math.sqrt(rows * epsilon) / 10
-    return 10 << int(np.clip(round(math.log2(max(wish, 1.0))), 0, 10))
-
-
-def count(labels: NDArray[Any], bounds: tuple[float, float], bins: int) -> NDArray[np.int64]:
-    """Return how many labels lie in each of equally wide bins, ends included."""
-    domain = Domain(*bounds, bins)
-    counts = np.zeros(bins, dtype=np.int64)
-    scratch = np.empty(min(CHUNK, labels.size))
-    with np.errstate(all="ignore"):
-        for piece in pieces(labels.size):
-            some = labels[piece]
-            counts += np.bincount(domain.piece(some, scratch[: some.size]), minlength=bins)
-    return counts
-
-
-def _noisy(counts: NDArray[np.int64], epsilon: Fraction, source: WordSource) -> NDArray[np.float64]:
-    """Return counts that keep ε: changing one label moves one of them down and one up."""
-    noise = DiscreteLaplace.calibrated(sensitivity=2, epsilon=epsilon)
-    return (counts + noise.sample(counts.size, source)).astype(np.float64)
-
-
-def _counts(
-    labels: NDArray[Any],
-    epsilon: Fraction,
-    bounds: tuple[float, float],
-    bins: int,
-    source: WordSource,
-) -> Histogram:
-    noisy = _noisy(count(labels, bounds, bins), epsilon, source)
-    return Histogram.from_counts(_onto_simplex(noisy, labels.size), bounds)
-
-
-def _adaptive(
-    labels: NDArray[Any], epsilon: Fraction, bounds: tuple[float, float], source: WordSource
-) -> Histogram:
-    """Count twice: coarsely, to find where labels are, then in bins of about equal mass.
-
-    So loose bounds, a hundred times wider than the labels, do little harm. All bins are unions of the
-    cells of one fine grid, and labels are read once.
-    """
-    rows = labels.size
-    fine = count(labels, bounds, _FINE)
-    first = epsilon / 3
-    bins = bins_for(rows, float(first))
-    cells = np.linspace(0, _FINE, bins + 1).astype(np.int64)
-    coarse = _without_empty_ends(_noisy(np.add.reduceat(fine, cells[:-1]), first, source), float(first), rows)
-    # Equally likely bins, with a little mass everywhere and next to where it was seen.
-    blurred = np.convolve(coarse, [0.25, 0.5, 0.25], mode="same")
-    blurred = 0.95 * blurred / blurred.sum() + 0.05 / bins
-    places = np.concatenate([[0.0], np.cumsum(blurred)])
-    rest = epsilon - first
-    parts = np.linspace(0.0, places[-1], bins_for(rows, float(rest)) + 1)
-    nodes = np.unique(np.rint(np.interp(parts, places, cells)).astype(np.int64))
-    nodes[0], nodes[-1] = 0, _FINE
-    noisy = _noisy(np.add.reduceat(fine, nodes[:-1]), rest, source)
-    masses = _without_empty_ends(noisy, float(rest), rows)
-    low, high = bounds
-    return Histogram(low + nodes / _FINE * (high - low), masses)
-
-
-def _without_empty_ends(noisy: NDArray[np.float64], epsilon: float, total: int) -> NDArray[np.float64]:
-    """Return consistent counts with the ends set to zero where nothing but noise is seen.
-
-    The walk of counts less two thirds of a standard deviation each falls through empty bins and rises where
-    labels are; the end is cut where it is lowest.
-    """
-    drift = 0.65 * math.sqrt(8) / epsilon
-    left = int(np.argmin(np.cumsum(np.concatenate([[0.0], noisy - drift]))))
-    right = int(np.argmin(np.cumsum(np.concatenate([[0.0], noisy[::-1] - drift]))))
-    if left + right >= noisy.size:
-        left = right = 0
-    kept = slice(left, noisy.size - right)
-    result = np.zeros(noisy.size)
-    result[kept] = _onto_simplex(noisy[kept], total)
-    return result
-
-
-def _onto_simplex(counts: NDArray[np.float64], total: int) -> NDArray[np.float64]:
-    """Return the nearest counts that are not negative and sum to ``total``, which is public."""
-    falling = np.sort(counts)[::-1]
-    excess = (np.cumsum(falling) - total) / np.arange(1, counts.size + 1)
-    used = int(np.flatnonzero(falling > excess)[-1])
-    return np.asarray(np.maximum(counts - excess[used], 0.0))
+    reports = Reports(float_below(epsilon), bounds, labels.size)
+    return reports.histogram(reports.count(reports.mechanism.randomize(labels, random_state=source)))
 
 
 # ---- local reports --------------------------------------------------------------------------------
@@ -283,22 +186,53 @@ def square_wave(epsilon: float, bounds: tuple[float, float]) -> RPWithPrior:
     return RPWithPrior(interval=bounds, zeta=top / (2 * e * rest) * (high - low), epsilon=epsilon)
 
 
-def _square_wave(
-    labels: NDArray[Any], epsilon: float, bounds: tuple[float, float], source: WordSource
-) -> Histogram:
-    mechanism = square_wave(epsilon, bounds)
-    low, high = bounds
-    reports = mechanism.randomize(labels, random_state=source)
-    bins = int(np.clip(round(math.sqrt(labels.size)), 8, _LOCAL_BINS))
-    nodes = np.linspace(low, high, bins + 1)
-    reach = mechanism.zeta * 1.001
-    edges = np.linspace(low - reach, high + reach, 4 * bins + 1)
-    observed = count(reports, (float(edges[0]), float(edges[-1])), edges.size - 1)
-    # A bin's labels are anywhere in it: average the channel over several places.
-    places = low + (high - low) * (np.arange(bins * _PLACES) + 0.5) / (bins * _PLACES)
-    each = [np.diff(mechanism.channel.cumulative(place, edges)) for place in places]
-    likelihood = np.array(each).reshape(bins, _PLACES, -1).mean(axis=1).T
-    return Histogram(nodes, _smoothed_em(likelihood, observed / labels.size))
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Counts of square-wave reports, and the histogram of labels that explains them.
+
+    Parameters
+    ----------
+    epsilon : float
+        What each report costs.
+    bounds : (lo, hi)
+    rows : int
+        How many there will be; it is public.
+    """
+
+    epsilon: float
+    bounds: tuple[float, float]
+    rows: int
+
+    @property
+    def mechanism(self) -> RPWithPrior:
+        """What each label is randomised with."""
+        return square_wave(self.epsilon, self.bounds)
+
+    @property
+    def _bins(self) -> int:
+        return int(np.clip(round(math.sqrt(self.rows)), 8, _LOCAL_BINS))
+
+    def _edges(self) -> NDArray[np.float64]:
+        low, high = self.bounds
+        reach = self.mechanism.zeta * 1.001
+        return np.linspace(low - reach, high + reach, 4 * self._bins + 1)
+
+    def count(self, reports: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return how many reports lie in each of the bins that `histogram` reads; counts of parts add up."""
+        edges = self._edges()
+        return count(reports, (float(edges[0]), float(edges[-1])), edges.size - 1)
+
+    def histogram(self, counts: NDArray[np.int64]) -> Histogram:
+        """Return the labels' histogram under which such counts are likely."""
+        low, high = self.bounds
+        bins, edges = self._bins, self._edges()
+        channel = self.mechanism.channel
+        # A bin's labels are anywhere in it: average the channel over several places.
+        places = low + (high - low) * (np.arange(bins * _PLACES) + 0.5) / (bins * _PLACES)
+        each = [np.diff(channel.cumulative(place, edges)) for place in places]
+        likelihood = np.array(each).reshape(bins, _PLACES, -1).mean(axis=1).T
+        masses = _smoothed_em(likelihood, counts / counts.sum())
+        return Histogram(np.linspace(low, high, bins + 1), masses)
 
 
 def _smoothed_em(likelihood: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,31 +8,26 @@ once.
 from __future__ import annotations
 
 import dataclasses
-import math
 import warnings
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labeldp import cards
 from labeldp._checks import as_labels
-from labeldp.errors import CardError, LabelDPError, LabelError, ParameterError, RepeatedReleaseWarning
+from labeldp.errors import LabelError, ParameterError, RepeatedReleaseWarning
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, Ledger, total_of
-from labeldp.mechanisms.base import Mechanism, fingerprint, load_mechanism
+from labeldp.mechanisms.base import Mechanism, fingerprint
 from labeldp.plan import Plan, bounds_per_column
 from labeldp.priors import Method, check_method
 from labeldp.randomness import SecureWords, WordSource, resolve_source
-from labeldp.report_words import describe_release
+from labeldp.terms import Terms
 
-__all__ = ["Release", "privatize", "read_release_card"]
-
-SCHEMA = "labeldp.release"
+__all__ = ["Release", "privatize"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +60,19 @@ class Release:
     secure: bool
 
     @property
+    def terms(self) -> Terms:
+        """All but the labels."""
+        return Terms(
+            rows=len(self.labels),
+            mechanisms=self.mechanisms,
+            priors=self.priors,
+            charges=self.charges,
+            bounds=self.bounds,
+            trust=self.trust,
+            secure=self.secure,
+        )
+
+    @property
     def mechanism(self) -> Any:
         """The mechanism; a tuple of them if there are several label columns."""
         return self.mechanisms[0] if len(self.mechanisms) == 1 else self.mechanisms
@@ -94,28 +102,14 @@ class Release:
 
     def summary(self) -> str:
         """Return what was done, for people."""
-        return describe_release(self)
+        return self.terms.summary()
 
     def to_card(self) -> str:
         """Return the card of the release: JSON with a checksum, and no label in it.
 
         `read_release_card` checks it, and proves its mechanisms again.
         """
-        content = {
-            "guarantee": guarantee(self),
-            "cost": {"epsilon": self.cost.epsilon, "delta": self.cost.delta},
-            "words": "secure" if self.secure else "seeded, NOT PRIVATE",
-            "rows": len(self.labels),
-            "trust": self.trust,
-            "bounds": [list(pair) for pair in self.bounds],
-            "mechanisms": [m.to_json() for m in self.mechanisms],
-            "priors": [
-                None if p is None else {"nodes": p.nodes.tolist(), "masses": p.masses.tolist()}
-                for p in self.priors
-            ],
-            "charges": [c.as_data() for c in self.charges],
-        }
-        return cards.dump(content, SCHEMA)
+        return self.terms.to_card()
 
     def __reduce__(self) -> tuple[Any, ...]:
         kept = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
@@ -126,65 +120,6 @@ class Release:
 
 def _rebuild(fields: dict[str, Any]) -> Release:
     return Release(**fields)
-
-
-def guarantee(release: Any) -> str:
-    """Return what a release of labels promises, in words."""
-    if not release.secure:
-        return "NOT PRIVATE: the noise can be repeated from a seed"
-    people = max(c.rows_per_person for c in release.charges)
-    who = "one row's label" if people == 1 else f"all labels of a person with up to {people} rows"
-    delta = f", {release.cost.delta:.3g}" if release.cost.delta else ""
-    return (
-        f"({release.cost.epsilon:.6g}{delta})-label differential privacy: changing {who} changes the "
-        f"probability of any released table by at most a factor e^{release.cost.epsilon:.6g}"
-        + (f", up to {release.cost.delta:.3g}" if delta else "")
-        + "; features, the number and order of rows, and bounds are public"
-    )
-
-
-def read_release_card(text: str) -> dict[str, Any]:
-    """Return the content of a release's card, checked: its checksum fits, its mechanisms prove again.
-
-    Raises
-    ------
-    CardError
-        If the card was changed, or is none.
-    PrivacyProofError
-        If a mechanism does not keep its promise.
-    """
-    content = cards.parse(text, SCHEMA)
-    mechanisms = [load_mechanism(card) for card in content["mechanisms"]]
-    charges = refuse_contradictions(content, mechanisms)
-    for mechanism, charge in zip(mechanisms, charges, strict=False):
-        if charge.mechanism != fingerprint(mechanism.channel):
-            raise CardError("the card contradicts itself: it charges for another mechanism than it shows")
-    return {**content, "mechanisms": mechanisms}
-
-
-def refuse_contradictions(content: dict[str, Any], mechanisms: Sequence[Mechanism]) -> list[Charge]:
-    """Return a card's charges, if they pay for its mechanisms and give the guarantee that it states.
-
-    Raises
-    ------
-    CardError
-        If the card says two things at once. A checksum is no signature: whoever writes a card can make one that
-        agrees with itself and is false.
-    """
-    try:
-        charges = [Charge.from_data(charge) for charge in content["charges"]]
-        stated, words, cost = content["guarantee"], content["words"], content["cost"]
-    except (KeyError, TypeError, LabelDPError):
-        raise CardError("the card lacks what a card of a release has") from None
-    total = total_of(charges)
-    said = SimpleNamespace(secure=words == "secure", charges=charges, cost=total)
-    fits = all(math.isclose(cost[name], getattr(total, name), rel_tol=1e-9) for name in ("epsilon", "delta"))
-    paid = max((c.budget.epsilon / c.rows_per_person for c in charges if c.what.startswith("labels")), default=0.0)
-    if not fits or not charges or stated != guarantee(said):
-        raise CardError("the card contradicts itself: its charges do not give the cost and guarantee it states")
-    if any(mechanism.verify().epsilon > paid * (1 + 1e-12) for mechanism in mechanisms):
-        raise CardError("the card contradicts itself: its mechanisms cost more than it charges")
-    return charges
 
 
 def privatize(

@@ -10,12 +10,12 @@ from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:
-    from labeldp.release import Release
+    from labeldp.terms import Terms
 
 __all__ = ["describe_release"]
 
 
-def describe_release(release: Release) -> str:
+def describe_release(release: Terms) -> str:
     """Return what was done, what it cost, and what to expect of it."""
     cost = release.cost
     delta = f" and delta = {cost.delta:.3g}" if cost.delta else ""
@@ -24,7 +24,7 @@ def describe_release(release: Release) -> str:
     if not release.secure:
         lines.append("NOT PRIVATE: the noise came from a seed. For tests and experiments only.")
     lines.append(
-        f"{len(release.labels):,} labels released for epsilon = {cost.epsilon:.6g}{delta} in all; {who} saw the "
+        f"{release.rows:,} labels released for epsilon = {cost.epsilon:.6g}{delta} in all; {who} saw the "
         "true ones."
     )
     lines += [f"  {c.budget.epsilon:.6g} for {c.what}" for c in release.charges]
@@ -32,7 +32,7 @@ def describe_release(release: Release) -> str:
         name = "" if len(release.mechanisms) == 1 else f"column {k}: "
         proof = mechanism.verify()
         lines.append(f"  {name}{type(mechanism).__name__}, proven to keep epsilon = {proof.epsilon:.9g}")
-        lines += [f"  {line}" for line in _expectations(mechanism, prior, release.bounds[k], len(release.labels))]
+        lines += [f"  {line}" for line in _expectations(mechanism, prior, release.bounds[k], release.rows)]
     people = max(c.rows_per_person for c in release.charges)
     if people > 1:
         lines.append(f"  The cost covers persons with up to {people} rows (group privacy).")

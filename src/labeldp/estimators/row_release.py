@@ -18,7 +18,7 @@ from labeldp.errors import CardError
 from labeldp.estimators.learner import Knowledge, PrivateRows
 from labeldp.ledger import Budget, Charge, Ledger, total_of
 from labeldp.mechanisms import Mechanism, load_mechanism
-from labeldp.release import guarantee, refuse_contradictions
+from labeldp.terms import guarantee, refuse_contradictions
 
 __all__ = ["RowRelease"]
 

@@ -1,0 +1,137 @@
+"""The terms of a release: all but its labels, as a value, in words and as a card."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from labeldp import cards
+from labeldp.errors import CardError, LabelDPError
+from labeldp.histogram import Histogram
+from labeldp.ledger import Budget, Charge, total_of
+from labeldp.mechanisms.base import Mechanism, fingerprint, load_mechanism
+from labeldp.report_words import describe_release
+
+__all__ = ["Terms", "guarantee", "read_release_card", "refuse_contradictions"]
+
+SCHEMA = "labeldp.release"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What was released how, and what it cost; no label is in here, and all may be made public.
+
+    Attributes
+    ----------
+    rows : int
+    mechanisms, priors : tuples
+        One for each label column; a prior is None where none was needed.
+    charges : tuple of Charge
+    bounds : tuple of (lo, hi)
+    trust : str
+    secure : bool
+        False if the noise came from a seed: then this is an experiment, and **not private**.
+    """
+
+    rows: int
+    mechanisms: tuple[Mechanism, ...]
+    priors: tuple[Histogram | None, ...]
+    charges: tuple[Charge, ...]
+    bounds: tuple[tuple[float, float], ...]
+    trust: str
+    secure: bool
+
+    @property
+    def cost(self) -> Budget:
+        """What the release cost in all."""
+        return total_of(self.charges)
+
+    def summary(self) -> str:
+        """Return what was done, for people."""
+        return describe_release(self)
+
+    def to_card(self, **more: Any) -> str:
+        """Return the card of the release: JSON with a checksum, and no label in it.
+
+        Parameters
+        ----------
+        **more : pure data
+            Further public entries, such as which file the labels are in.
+        """
+        content = {
+            "guarantee": guarantee(self),
+            "cost": {"epsilon": self.cost.epsilon, "delta": self.cost.delta},
+            "words": "secure" if self.secure else "seeded, NOT PRIVATE",
+            "rows": self.rows,
+            "trust": self.trust,
+            "bounds": [list(pair) for pair in self.bounds],
+            "mechanisms": [m.to_json() for m in self.mechanisms],
+            "priors": [
+                None if p is None else {"nodes": p.nodes.tolist(), "masses": p.masses.tolist()}
+                for p in self.priors
+            ],
+            "charges": [c.as_data() for c in self.charges],
+        }
+        return cards.dump({**more, **content}, SCHEMA)
+
+
+def guarantee(release: Any) -> str:
+    """Return what a release of labels promises, in words."""
+    if not release.secure:
+        return "NOT PRIVATE: the noise can be repeated from a seed"
+    people = max(c.rows_per_person for c in release.charges)
+    who = "one row's label" if people == 1 else f"all labels of a person with up to {people} rows"
+    delta = f", {release.cost.delta:.3g}" if release.cost.delta else ""
+    return (
+        f"({release.cost.epsilon:.6g}{delta})-label differential privacy: changing {who} changes the "
+        f"probability of any released table by at most a factor e^{release.cost.epsilon:.6g}"
+        + (f", up to {release.cost.delta:.3g}" if delta else "")
+        + "; features, the number and order of rows, and bounds are public"
+    )
+
+
+def read_release_card(text: str) -> dict[str, Any]:
+    """Return the content of a release's card, checked: its checksum fits, its mechanisms prove again.
+
+    Raises
+    ------
+    CardError
+        If the card was changed, or is none.
+    PrivacyProofError
+        If a mechanism does not keep its promise.
+    """
+    content = cards.parse(text, SCHEMA)
+    mechanisms = [load_mechanism(card) for card in content["mechanisms"]]
+    charges = refuse_contradictions(content, mechanisms)
+    for mechanism, charge in zip(mechanisms, charges, strict=False):
+        if charge.mechanism != fingerprint(mechanism.channel):
+            raise CardError("the card contradicts itself: it charges for another mechanism than it shows")
+    return {**content, "mechanisms": mechanisms}
+
+
+def refuse_contradictions(content: dict[str, Any], mechanisms: Sequence[Mechanism]) -> list[Charge]:
+    """Return a card's charges, if they pay for its mechanisms and give the guarantee that it states.
+
+    Raises
+    ------
+    CardError
+        If the card says two things at once. A checksum is no signature: whoever writes a card can make one that
+        agrees with itself and is false.
+    """
+    try:
+        charges = [Charge.from_data(charge) for charge in content["charges"]]
+        stated, words, cost = content["guarantee"], content["words"], content["cost"]
+    except (KeyError, TypeError, LabelDPError):
+        raise CardError("the card lacks what a card of a release has") from None
+    total = total_of(charges)
+    said = SimpleNamespace(secure=words == "secure", charges=charges, cost=total)
+    fits = all(math.isclose(cost[name], getattr(total, name), rel_tol=1e-9) for name in ("epsilon", "delta"))
+    paid = max((c.budget.epsilon / c.rows_per_person for c in charges if c.what.startswith("labels")), default=0.0)
+    if not fits or not charges or stated != guarantee(said):
+        raise CardError("the card contradicts itself: its charges do not give the cost and guarantee it states")
+    if any(mechanism.verify().epsilon > paid * (1 + 1e-12) for mechanism in mechanisms):
+        raise CardError("the card contradicts itself: its mechanisms cost more than it charges")
+    return charges

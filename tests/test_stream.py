@@ -1,0 +1,99 @@
+"""Labels in batches: the same release as in one piece, paid for before anything leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from labeldp.channels.domain import CHUNK
+from labeldp.errors import DataError
+from labeldp.stream import Counted, LabelStream, Order
+
+pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
+
+LABELS = np.random.default_rng(5).gamma(2.0, 0.8, 3 * CHUNK + 17)
+CUTS = [CHUNK, 2 * CHUNK]
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "rp", "laplace", "two-point", "unbiased", "rr-on-bins"])
+def test_batches_give_what_one_piece_gives(mechanism):
+    whole = ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism=mechanism, random_state=3)
+    batches = np.split(LABELS, CUTS)
+    stream = LabelStream(lambda: batches, Order(epsilon=1.0, bounds=(0, 5), mechanism=mechanism), random_state=3)
+    parts = np.concatenate([stream.release(batch) for batch in batches])
+    np.testing.assert_array_equal(parts, whole.labels)
+    terms = stream.finish()
+    assert terms.cost == whole.cost
+    assert terms.mechanisms == whole.mechanisms
+    assert not terms.secure
+
+
+def test_nobody_is_trusted_gives_what_one_piece_gives():
+    whole = ldp.privatize(LABELS, epsilon=2.0, bounds=(0, 5), trust="local", random_state=3)
+    batches = np.split(LABELS, CUTS)
+    stream = LabelStream(lambda: batches, Order(epsilon=2.0, bounds=(0, 5), trust="local"), random_state=3)
+    np.testing.assert_array_equal(np.concatenate([stream.release(b) for b in batches]), whole.labels)
+
+
+def test_batches_of_any_length_and_empty_ones_add_up():
+    parts = [LABELS[:0], LABELS[:1], LABELS[1:777], LABELS[777:]]
+    total = Counted.none()
+    for part in parts:
+        total += Counted.of(part, (0, 5))
+    whole = Counted.of(LABELS, (0, 5))
+    assert total.rows == whole.rows
+    np.testing.assert_array_equal(total.fine, whole.fine)
+
+
+def test_a_count_shows_no_label():
+    assert repr(Counted.of([1.0, 2.0], (0, 5))) == "<2 labels, counted>"
+
+
+def test_what_the_ledger_refuses_is_not_released():
+    ledger = ldp.Ledger(limit=ldp.Budget(epsilon=0.5))
+    with pytest.raises(ldp.BudgetError):
+        LabelStream(lambda: [LABELS], Order(epsilon=1.0, bounds=(0, 5)), ledger=ledger)
+    assert ledger.total == ldp.Budget(epsilon=0.0)
+
+
+def test_bad_labels_cost_nothing():
+    ledger = ldp.Ledger()
+    for bad in ([np.nan], ["a"], [], [None]):
+        with pytest.raises(ldp.LabelError):
+            LabelStream(lambda bad=bad: [bad], Order(epsilon=1.0, bounds=(0, 5)), ledger=ledger)
+    assert ledger.total == ldp.Budget(epsilon=0.0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epsilon": 0.0},
+        {"bounds": (5, 0)},
+        {"mechanism": "none"},
+        {"delta": 0.1},
+        {"rows_per_person": 0},
+        {"trust": "all"},
+        {"zeta": -1.0},
+    ],
+)
+def test_an_order_is_refused_before_any_label_is_read(wrong):
+    with pytest.raises(ldp.ParameterError):
+        Order(**{"epsilon": 1.0, "bounds": (0, 5), **wrong})
+
+
+def test_a_table_that_changes_between_the_passes_is_refused():
+    stream = LabelStream(lambda: [LABELS], Order(epsilon=1.0, bounds=(0, 5)))
+    stream.release(LABELS[1:])
+    with pytest.raises(DataError, match="fewer"):
+        stream.finish()
+    with pytest.raises(DataError, match="more"):
+        stream.release(LABELS[:2])
+
+
+def test_the_card_may_say_more_and_is_read_as_any_other():
+    stream = LabelStream(lambda: [LABELS], Order(epsilon=1.0, bounds=(0, 5)))
+    card = stream.terms.to_card(file={"name": "out.parquet"})
+    content = ldp.read_release_card(card)
+    assert content["file"] == {"name": "out.parquet"}
+    assert content["rows"] == LABELS.size
