@@ -8,6 +8,7 @@ import typer
 
 from labeldp import __version__
 from labeldp.cli import paper
+from labeldp.cli.audit import audit_card
 from labeldp.cli.demo import demo
 
 __all__ = ["app"]
@@ -36,4 +37,5 @@ def main(
 
 
 app.command()(demo)
+app.command("audit")(audit_card)
 app.add_typer(paper.app, name="paper")
