@@ -158,7 +158,7 @@ def _audit(mechanism: Mechanism, labels: NDArray[np.float64], samples: int) -> N
     found = audit(mechanism, samples=samples, confidence=1 - ALPHA, random_state=_words(20))
     _require(
         not found.convicted,
-        f"audit: outputs tell labels apart by ε = {found.epsilon:.4g} or more, and {mechanism.epsilon:.4g} is claimed, "
+        f"audit: outputs tell labels apart by ε ≥ {found.epsilon:.4g}, and {mechanism.epsilon:.4g} is claimed, "
         f"in their {found.worst.lens}: release numbers that are computed from the cell's index alone",
     )
 
@@ -217,7 +217,7 @@ def _shapes(mechanism: Mechanism, labels: NDArray[np.float64], samples: int) -> 
 
 def _randomness(mechanism: Mechanism, labels: NDArray[np.float64], samples: int) -> None:
     label = np.full(2000, labels[1])
-    one, again, other = (mechanism.randomize(label, random_state=_words(seed)) for seed in (1, 1, 2))
+    one, again, other = (mechanism.randomize(label.copy(), random_state=_words(seed)) for seed in (1, 1, 2))
     _require(
         np.array_equal(one, again),
         "randomness: the same words gave other outputs: draw from the source that is passed, and nothing else",
