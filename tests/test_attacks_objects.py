@@ -76,7 +76,7 @@ def uses_a_global():
 
 
 def keeps(labels):
-    return lambda: labels.sum()
+    return lambda factor: factor * labels.sum()
 
 
 @pytest.mark.parametrize(
