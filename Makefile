@@ -27,11 +27,13 @@ $(PEERS)/.done: benchmarks/peers.txt
 	@touch $@
 
 env: $(VENV)/.dev  ## Build .venv with all that tests need
+	@tests/install_chromium.sh
 
 demo: $(VENV)/.core  ## Install, train private models on a made survey, draw their price
 	$(BIN)/labeldp demo
 
 test: $(VENV)/.dev  ## Run all tests
+	@tests/install_chromium.sh
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.dev  ## Lint, format check and types

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from labeldp import cards
-from labeldp.errors import CardError, LabelDPError
+from labeldp.errors import CardError, LabelDPError, PrivacyProofError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, total_of
 from labeldp.mechanisms.base import Mechanism, load_mechanism
@@ -56,8 +56,14 @@ class ReadCard:
         return bool(self.content.get("words", "secure") == "secure")
 
 
-def read_any_card(text: str) -> ReadCard:
+def read_any_card(text: str, *, allow_no_privacy: bool = False) -> ReadCard:
     """Return what a card says, if it holds.
+
+    Parameters
+    ----------
+    text : str
+    allow_no_privacy : bool
+        Whether the card may be that of `NoPrivacy`, for those who will say so.
 
     Raises
     ------
@@ -79,16 +85,20 @@ def read_any_card(text: str) -> ReadCard:
     if not isinstance(schema, str) or schema not in _READERS:
         raise CardError(f"this is no card of labeldp; its schema is none of {', '.join(_READERS)}")
     try:
+        if schema == cards.SCHEMA:
+            return _mechanism(text, allow_no_privacy)
         return _READERS[schema](text)
-    except LabelDPError:
+    except (CardError, PrivacyProofError):
         raise
+    except LabelDPError as error:
+        raise CardError(f"the card cannot be used: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError):
         raise CardError("the card lacks what a card of its kind has") from None
 
 
-def _mechanism(text: str) -> ReadCard:
+def _mechanism(text: str, allow_no_privacy: bool = False) -> ReadCard:
     content = cards.parse(text)
-    mechanism = load_mechanism(text)
+    mechanism = load_mechanism(text, allow_no_privacy=allow_no_privacy)
     pair = getattr(mechanism, "bounds", None) or getattr(mechanism, "interval", None)
     return ReadCard("mechanism", content, (mechanism,), (), (None,), (pair,) if pair else ())
 
@@ -97,8 +107,19 @@ def _release(text: str) -> ReadCard:
     content = read_release_card(text)
     priors = tuple(None if p is None else Histogram(p["nodes"], p["masses"]) for p in content["priors"])
     bounds = tuple((float(low), float(high)) for low, high in content["bounds"])
+    if not len(bounds) == len(priors) == len(content["mechanisms"]) or any(low >= high for low, high in bounds):
+        raise CardError("the card contradicts itself: each mechanism needs bounds, and a prior or none")
+    if not all(_inside(prior, pair) for prior, pair in zip(priors, bounds, strict=True)):
+        raise CardError("the card contradicts itself: a prior lies outside its bounds")
     charges = tuple(Charge.from_data(c) for c in content["charges"])
     return ReadCard("release", content, tuple(content["mechanisms"]), charges, priors, bounds)
+
+
+def _inside(prior: Histogram | None, bounds: tuple[float, float]) -> bool:
+    if prior is None:
+        return True
+    (low, high), rounding = bounds, 1e-9 * (bounds[1] - bounds[0])
+    return low - rounding <= prior.bounds[0] and prior.bounds[1] <= high + rounding
 
 
 def _row_release(text: str) -> ReadCard:

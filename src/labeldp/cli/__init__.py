@@ -9,7 +9,12 @@ import typer
 from labeldp import __version__
 from labeldp.cli import paper
 from labeldp.cli.audit import audit_card
+from labeldp.cli.compare import compare
 from labeldp.cli.demo import demo
+from labeldp.cli.fit import fit
+from labeldp.cli.predict import predict
+from labeldp.cli.privatize import privatize
+from labeldp.cli.report import report
 
 __all__ = ["app"]
 
@@ -37,5 +42,15 @@ def main(
 
 
 app.command()(demo)
-app.command("audit")(audit_card)
+app.command("audit", epilog="Example:  labeldp audit release.card.json --samples 200000")(audit_card)
+app.command(
+    epilog="Example:  labeldp privatize homes.parquet -o private.parquet --label price --bounds 0 5 --epsilon 1 "
+    "--ledger budget.jsonl --limit 3"
+)(privatize)
+app.command(epilog="Example:  labeldp fit homes.parquet --label price --bounds 0 5 --epsilon 1 -o model")(fit)
+app.command(epilog="Example:  labeldp predict model new-homes.csv -o priced.csv")(predict)
+app.command(
+    epilog="Example:  labeldp compare old-homes.csv --label price --bounds 0 5 --public --plot compare.png"
+)(compare)
+app.command(epilog="Example:  labeldp report sales.csv.card.json --ledger budget.jsonl")(report)
 app.add_typer(paper.app, name="paper")

@@ -33,8 +33,6 @@ def audit_card(
 
     Each mechanism is built anew, proven, and sampled with fresh secure words at four made labels; no real label
     is needed. Ends with code 4 if a claim is refuted.
-
-    Example:  labeldp audit release.card.json --samples 200000
     """
     console = Console()
     with explained("Stopped; no verdict."):
