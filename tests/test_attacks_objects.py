@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
+from typer.testing import CliRunner
 
 import labeldp as ldp
+from labeldp.cli import app
 from object_graph import secrets_inside, secrets_of
 
 BOUNDS = (0.0, 5.0)
@@ -60,6 +62,31 @@ def test_no_label_travels_in_a_pickle(name, made):
     for blob in (pickle.dumps(made[name]), stream.getvalue()):
         assert not [k for k, label in enumerate(Y) if label.tobytes() in blob]
     assert secrets_inside(pickle.loads(pickle.dumps(made[name])), SECRETS) == set()
+
+
+@pytest.mark.parametrize("what", ["model", "labels"])
+def test_no_label_is_in_the_files_of_a_saved_model(what, tmp_path):
+    pytest.importorskip("pyarrow")
+    table = tmp_path / "table.csv"
+    np.savetxt(table, np.column_stack([X, Y]), delimiter=",", header="a,b,c,y", comments="", fmt="%.17g")
+    command = ["fit", str(table), "--label", "y", "--bounds", "0", "5", "--epsilon", "2", "--release", what]
+    done = CliRunner().invoke(
+        app, [*command, "-o", str(tmp_path / "saved"), "--report", str(tmp_path / "page.html")]
+    )
+    assert done.exit_code == 0, done.output
+    files = [file for file in tmp_path.rglob("*") if file.is_file() and file != table]
+    assert len(files) >= 4
+    for file in files:
+        blob = file.read_bytes()
+        assert not [
+            k for k, label in enumerate(Y) if label.tobytes() in blob or repr(float(label)).encode() in blob
+        ]
+        if file.suffix == ".npz":
+            with np.load(file) as arrays:
+                assert secrets_inside(dict(arrays), SECRETS) == set()
+        if file.suffix == ".json":
+            assert secrets_inside(json.loads(blob), SECRETS) == set()
+    assert not [digits for digits in digits_of_labels() if digits in done.output]
 
 
 class Slot:

@@ -14,7 +14,7 @@ from labeldp.errors import ConformanceError
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.testing import CHECKS, check_mechanism
 
-SAMPLES = 40_000
+SAMPLES = 20_000
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -25,7 +25,7 @@ def test_every_mechanism_conforms(name):
 @pytest.mark.parametrize("epsilon", [0.1, 4.0])
 def test_mechanisms_conform_on_other_bounds_and_budgets(epsilon):
     for name in mechanism_cases.NAMES:
-        check_mechanism(mechanism_cases.make(name, epsilon), samples=10_000)
+        check_mechanism(mechanism_cases.make(name, epsilon), samples=4000)
 
 
 # ---- the README's coin, and coins with one mistake each ---------------------------------------------------------

@@ -1,4 +1,7 @@
-"""What counts prove: Clopper–Pearson bounds, the privacy loss they imply, and the loss they could have shown."""
+"""What counts prove: Clopper–Pearson bounds, the privacy loss they imply, and the loss they could have shown.
+
+SciPy's distributions are imported where they are used: they take a second that other commands can save.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 __all__ = ["POWER", "loss_at_least", "share_at_least", "share_at_most", "showable", "smallest_showable"]
 
@@ -23,6 +25,8 @@ def share_at_least(hits: NDArray[np.int64] | int, trials: int, level: float) -> 
     >>> round(float(share_at_least(60, 100, 0.025)), 3)
     0.497
     """
+    from scipy import stats  # noqa: PLC0415
+
     hits = np.asarray(hits)
     bound = stats.beta.ppf(level, np.maximum(hits, 1), trials - np.maximum(hits, 1) + 1)
     return np.where(hits > 0, bound, 0.0)
@@ -36,6 +40,8 @@ def share_at_most(hits: NDArray[np.int64] | int, trials: int, level: float) -> N
     >>> round(float(share_at_most(0, 100, 0.05)), 3)    # the rule of three
     0.03
     """
+    from scipy import stats  # noqa: PLC0415
+
     hits = np.asarray(hits)
     bound = stats.beta.isf(level, np.minimum(hits, trials - 1) + 1, trials - np.minimum(hits, trials - 1))
     return np.where(hits < trials, bound, 1.0)
@@ -92,6 +98,8 @@ def smallest_showable(trials: int, epsilon: float, delta: float, level: float) -
 def _showable(
     q: NDArray[np.float64], trials: int, epsilon: float, delta: float, level: float
 ) -> NDArray[np.float64]:
+    from scipy import stats  # noqa: PLC0415
+
     if math.isinf(epsilon):
         return np.full(q.shape, math.inf)
     tail = (1 - math.sqrt(POWER)) * 0.999  # a little less, for the quantiles' own rounding

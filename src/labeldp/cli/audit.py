@@ -15,6 +15,7 @@ from rich.table import Table
 from labeldp.any_card import ReadCard, read_any_card
 from labeldp.audit import Audit
 from labeldp.audit.run import audit, default_labels
+from labeldp.cli.card_file import read_card_file
 from labeldp.cli.shell import EXIT, explained, news
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.base import Mechanism
@@ -23,7 +24,9 @@ __all__ = ["audit_card"]
 
 
 def audit_card(
-    card: Annotated[Path, typer.Argument(help="A card: of a mechanism, or of a release.", show_default=False)],
+    card: Annotated[
+        Path, typer.Argument(help="A card of a mechanism or a release, or the file beside it.", show_default=False)
+    ],
     samples: Annotated[int, typer.Option(min=100, help="Outputs to draw for each of four labels.")] = 1_000_000,
     confidence: Annotated[
         float, typer.Option(min=0.5, max=1 - 1e-15, help="Probability that all verdicts are right.")
@@ -36,13 +39,14 @@ def audit_card(
     """
     console = Console()
     with explained("Stopped; no verdict."):
-        read = read_any_card(card.read_text(encoding="utf-8"))
+        found_at, text = read_card_file(card)
+        read = read_any_card(text)
         if not read.mechanisms:
             raise ParameterError(
                 "a model's card carries no mechanism to sample: audit the fit itself with labeldp.audit_pipeline"
             )
         found = _audited(read, samples, confidence)
-        console.print(_table(read, found, card, confidence))
+        console.print(_table(read, found, found_at, confidence))
         for name, one in found:
             if one.convicted:
                 console.print(f"{name}: {one.summary()}", style="red", markup=False, highlight=False)
