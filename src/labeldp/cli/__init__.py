@@ -28,6 +28,7 @@ COMMANDS = {
     "Check": {
         "explain": "Say in plain words what a card promises.",
         "verify": "Run a card's proof again, and check its file.",
+        "audit": "Sample a card's mechanisms, and try to break what it promises.",
         "ledger": "Show what was spent on what, and what is left.",
         "report": "Explain a card on one HTML page, for a colleague.",
     },
@@ -35,7 +36,7 @@ COMMANDS = {
         "paper": "Repeat the paper's tables with mechanisms that are really private.",
     },
 }
-"""Each command is the function, or the app, of that name in the module of that name."""
+"""Each command is the public function, or the app, of the module of its name."""
 
 
 class Later(TyperCommand):
@@ -66,7 +67,7 @@ def _imported(name: str) -> Any:
     found = getattr(module, "app", None)
     if found is None:
         found = typer.Typer(add_completion=False, pretty_exceptions_show_locals=False)
-        found.command(name, epilog=getattr(module, "EXAMPLE", None))(getattr(module, name))
+        found.command(name, epilog=getattr(module, "EXAMPLE", None))(getattr(module, module.__all__[0]))
     command = typer.main.get_command(found)
     command.name = name
     return command
