@@ -16,6 +16,7 @@ __all__ = [
     "Delta",
     "Epsilon",
     "Force",
+    "Format",
     "Label",
     "LedgerFile",
     "Limit",
@@ -77,6 +78,13 @@ Missing = Annotated[
     Policy, typer.Option(help="Rows whose label is missing: stop, or leave them out (which rows is public then).")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        help="csv, tsv, parquet, arrow or arrow-stream, where the name of a file does not tell.",
+        show_default=False,
+    ),
+]
 Report = Annotated[
     Path | None, typer.Option("--report", help="Write a page (HTML) that explains it all.", show_default=False)
 ]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from labeldp._arrow import arrow
-from labeldp._files import written_whole
+from labeldp._files import folder_written_whole, written_whole
 from labeldp.errors import ParameterError
 from labeldp.files.sources import PIPE
 
@@ -148,35 +148,11 @@ def drafted(to: str) -> Iterator[Draft]:
             shutil.copyfileobj(spool, sys.stdout.buffer, 1 << 20)
             sys.stdout.buffer.flush()
     elif is_folder(to):
-        with _folder_whole(Path(to)) as folder:
+        with folder_written_whole(to, replace=True) as folder:
             yield _Folder(folder)
     else:
         with written_whole(to, public=True) as draft:
             yield _File(draft, Path(to).name)
-
-
-@contextmanager
-def _folder_whole(path: Path) -> Iterator[Path]:
-    """Give a folder beside ``path`` that takes its name, and place, at the end."""
-    draft = Path(tempfile.mkdtemp(dir=path.parent, prefix=f"{path.name}.", suffix=".part"))
-    old: Path | None = None
-    try:
-        yield draft
-        for each in draft.iterdir():
-            with open(each, "rb+") as stream:
-                os.fsync(stream.fileno())
-        draft.chmod(0o755)
-        if path.exists():
-            old = draft.with_name(f"{draft.name}.old.part")
-            path.rename(old)
-        draft.rename(path)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        if old is not None and not path.exists():
-            old.rename(path)
-        raise
-    if old is not None:
-        shutil.rmtree(old)
 
 
 def _digest(path: Path) -> str:
