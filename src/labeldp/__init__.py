@@ -6,6 +6,8 @@
 >>> proof = mech.verify()                        # exact, or raises
 """
 
+from typing import TYPE_CHECKING, Any
+
 from labeldp.channels import Proof
 from labeldp.errors import (
     BudgetError,
@@ -18,14 +20,6 @@ from labeldp.errors import (
     ParameterError,
     PrivacyProofError,
     RepeatedReleaseWarning,
-)
-from labeldp.estimators import (
-    LabelReleaseRegressor,
-    ModelReleaseRegressor,
-    Risk,
-    RowRelease,
-    private_risk,
-    private_score,
 )
 from labeldp.histogram import Histogram
 from labeldp.interval import optimal_interval
@@ -45,6 +39,16 @@ from labeldp.mechanisms import (
 from labeldp.priors import estimate_prior
 from labeldp.release import Release, privatize
 from labeldp.terms import read_release_card
+
+if TYPE_CHECKING:
+    from labeldp.estimators import (
+        LabelReleaseRegressor,
+        ModelReleaseRegressor,
+        Risk,
+        RowRelease,
+        private_risk,
+        private_score,
+    )
 
 __version__ = "0.1.0"
 
@@ -87,3 +91,21 @@ __all__ = [
     "privatize",
     "read_release_card",
 ]
+
+_ESTIMATORS = (
+    "LabelReleaseRegressor",
+    "ModelReleaseRegressor",
+    "Risk",
+    "RowRelease",
+    "private_risk",
+    "private_score",
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Import the regressors when they are asked for: scikit-learn takes a second that most commands can save."""
+    if name in _ESTIMATORS:
+        from labeldp import estimators  # noqa: PLC0415
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

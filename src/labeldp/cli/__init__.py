@@ -8,9 +8,13 @@ import typer
 
 from labeldp import __version__
 from labeldp.cli import paper
+from labeldp.cli.compare import compare
 from labeldp.cli.demo import demo
 from labeldp.cli.explain import explain
+from labeldp.cli.fit import fit
 from labeldp.cli.ledger import ledger
+from labeldp.cli.predict import predict
+from labeldp.cli.privatize import privatize
 from labeldp.cli.report import report
 from labeldp.cli.verify import verify
 
@@ -40,6 +44,15 @@ def main(
 
 
 app.command()(demo)
+app.command(
+    epilog="Example:  labeldp privatize homes.parquet -o private.parquet --label price --bounds 0 5 --epsilon 1 "
+    "--ledger budget.jsonl --limit 3"
+)(privatize)
+app.command(epilog="Example:  labeldp fit homes.parquet --label price --bounds 0 5 --epsilon 1 -o model")(fit)
+app.command(epilog="Example:  labeldp predict model new-homes.csv -o priced.csv")(predict)
+app.command(
+    epilog="Example:  labeldp compare old-homes.csv --label price --bounds 0 5 --public --plot compare.png"
+)(compare)
 app.command(epilog="Example:  labeldp explain private.parquet.card.json")(explain)
 app.command(epilog="Example:  labeldp verify private.parquet.card.json")(verify)
 app.command(epilog="Example:  labeldp ledger budget.jsonl")(ledger)

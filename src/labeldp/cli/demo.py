@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from labeldp.cli.demo_models import price_of_privacy, save_plot, show_prices
 from labeldp.datasets import Survey, make_survey
 from labeldp.ledger import Ledger
 from labeldp.release import Release, privatize
@@ -67,6 +66,8 @@ def demo(
         '"auto", what [bold]privatize[/bold] does by default, spends a little of ε on where incomes are, and '
         "then clips and chooses the mechanism for the mean's sake.\n"
     )
+    from labeldp.cli.demo_models import price_of_privacy, save_plot, show_prices  # noqa: PLC0415 (slow to import)
+
     price = price_of_privacy(survey, console)
     show_prices(price, console)
     if save_plot(price, plot):

@@ -34,7 +34,7 @@ from labeldp.errors import (
     PrivacyProofError,
 )
 
-__all__ = ["EXIT", "complaints", "explained", "news", "printable"]
+__all__ = ["EXIT", "complaints", "explained", "news", "printable", "tell"]
 
 EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "stopped": 130}
 
@@ -42,6 +42,11 @@ EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "stopped": 130}
 def news() -> Console:
     """Return where to tell people how it goes: standard error, so that pipes carry nothing but data."""
     return Console(stderr=True)
+
+
+def tell(console: Console, text: str, style: str | None = None) -> None:
+    """Print a text as it is: brackets, numbers and paths are not dressed up, and lines are not broken."""
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def complaints(error: BaseException) -> tuple[str, int]:
@@ -75,7 +80,7 @@ def _sentence(error: BaseException) -> str:
 
 def _extra(module: str) -> str:
     root = module.partition(".")[0]
-    return {"pyarrow": "files", "matplotlib": "plots", "skops": "files"}.get(root, "paper")
+    return {"pyarrow": "files", "matplotlib": "plots"}.get(root, "paper")
 
 
 def printable(value: object, most: int = 1000) -> str:
@@ -106,7 +111,7 @@ def explained(stopped: str = "Stopped; nothing was written.") -> Iterator[None]:
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
-    news().print(sentence, style="red", markup=False, highlight=False, soft_wrap=True)
+    tell(news(), sentence, "red")
     raise typer.Exit(code) from None
 
 

@@ -1,0 +1,196 @@
+"""Tables as bytes: Parquet, Arrow, CSV and TSV, with nothing in them but names, types and values."""
+
+from __future__ import annotations
+
+import csv as python_csv
+import io
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from labeldp._arrow import arrow
+from labeldp.errors import ParameterError
+from labeldp.files.text import DELIMITERS
+
+__all__ = ["Encoder", "bare_schema", "check_schema", "encoder"]
+
+_KEPT = (b"ARROW:extension:name", b"ARROW:extension:metadata")
+"""The only metadata that is kept: without it a column would lose its type."""
+
+
+class Encoder(Protocol):
+    """Turns tables into bytes."""
+
+    def write(self, table: Any) -> None:
+        """Add rows."""
+
+    def close(self) -> None:
+        """End the file."""
+
+
+def encoder(
+    stream: Any, schema: Any, format: str, *, compression: str | None = None, plain: Sequence[str] = ()
+) -> Encoder:
+    """Return an encoder that writes to an Arrow stream."""
+    if format in DELIMITERS:
+        return _Text(stream, schema, DELIMITERS[format], compression)
+    if format == "parquet":
+        return _Parquet(stream, schema, compression, plain)
+    return _Ipc(stream, schema, in_stream=format == "arrow-stream")
+
+
+def check_schema(schema: Any, format: str) -> None:
+    """Refuse columns that a format cannot hold, before any work."""
+    pa = arrow().core
+    if format in DELIMITERS:
+        for field in schema:
+            if pa.types.is_nested(_plain_type(field.type)):
+                raise ParameterError(
+                    f"{format.upper()} cannot hold the column {field.name!r} of type {field.type}: "
+                    "write Parquet or Arrow"
+                )
+    try:
+        trial = encoder(pa.BufferOutputStream(), schema, format)
+        trial.write(pa.table([pa.array([], field.type) for field in schema], schema=schema))
+        trial.close()
+        return
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        reason = str(error)
+    raise ParameterError(f"{format} cannot hold these columns: {reason}")
+
+
+# ---- schemas without metadata -------------------------------------------------------------------------
+
+
+def bare_schema(schema: Any) -> Any:
+    """Return a schema with names and types, and no metadata that is not part of a type."""
+    return arrow().core.schema([_bare(field) for field in schema])
+
+
+def _bare(field: Any) -> Any:
+    kept = {key: value for key, value in (field.metadata or {}).items() if key in _KEPT}
+    return field.remove_metadata().with_type(_bare_type(field.type)).with_metadata(kept or None)
+
+
+def _bare_type(kind: Any) -> Any:
+    pa = arrow().core
+    types = pa.types
+    if types.is_struct(kind):
+        return pa.struct([_bare(kind.field(i)) for i in range(kind.num_fields)])
+    if types.is_map(kind):
+        return pa.map_(_bare(kind.key_field), _bare(kind.item_field), kind.keys_sorted)
+    if types.is_fixed_size_list(kind):
+        return pa.list_(_bare(kind.value_field), kind.list_size)
+    if types.is_large_list(kind):
+        return pa.large_list(_bare(kind.value_field))
+    if types.is_list(kind):
+        return pa.list_(_bare(kind.value_field))
+    return kind
+
+
+# ---- the formats ----------------------------------------------------------------------------------------
+
+
+class _Parquet:
+    def __init__(self, stream: Any, schema: Any, compression: str | None, plain: Sequence[str]) -> None:
+        self._writer = arrow().parquet.ParquetWriter(
+            stream, schema, compression=_codec(compression), use_dictionary=_repeating(schema, plain)
+        )
+
+    def write(self, table: Any) -> None:
+        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _codec(name: str | None) -> str:
+    known = {"uncompressed": "none", "snappy": "snappy", "gzip": "gzip", "brotli": "brotli", "zstd": "zstd"}
+    return known.get(name or "snappy", "lz4" if name and "lz4" in name else "snappy")
+
+
+def _repeating(schema: Any, plain: Sequence[str]) -> bool | list[str]:
+    """Return the columns that are worth a dictionary, as Parquet names them."""
+    if not plain:
+        return True
+    pa, parquet = arrow().core, arrow().parquet
+    sink = pa.BufferOutputStream()
+    parquet.ParquetWriter(sink, schema).close()
+    leaves = parquet.ParquetFile(pa.BufferReader(sink.getvalue())).schema
+    paths = [leaves.column(i).path for i in range(len(leaves))]
+    return [path for path in paths if path not in plain]
+
+
+class _Ipc:
+    def __init__(self, stream: Any, schema: Any, *, in_stream: bool) -> None:
+        ipc = arrow().core.ipc
+        self._schema = schema
+        self._words: dict[int, Any] = {}
+        make = ipc.new_stream if in_stream else ipc.new_file
+        self._writer = make(stream, schema, options=ipc.IpcWriteOptions(emit_dictionary_deltas=True))
+
+    def write(self, table: Any) -> None:
+        for batch in table.to_batches(max_chunksize=1 << 16):
+            arrays = [self._extended(i, array) for i, array in enumerate(batch.columns)]
+            self._writer.write_batch(arrow().core.RecordBatch.from_arrays(arrays, schema=self._schema))
+
+    def _extended(self, place: int, array: Any) -> Any:
+        """Return a dictionary column with all words so far: a file has one dictionary, which may grow."""
+        pa, pc = arrow().core, arrow().compute
+        if not pa.types.is_dictionary(array.type):
+            return array
+        old = self._words.get(place)
+        if old is None or array.dictionary.equals(old):
+            self._words[place] = array.dictionary
+            return array
+        new = array.dictionary.filter(pc.invert(pc.is_in(array.dictionary, old)))
+        words = self._words[place] = pa.concat_arrays([old, new]) if len(new) else old
+        moved = pc.index_in(array.dictionary, words).take(array.indices).cast(array.type.index_type)
+        return pa.DictionaryArray.from_arrays(moved, words, ordered=array.type.ordered)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _Text:
+    def __init__(self, stream: Any, schema: Any, delimiter: str, compression: str | None) -> None:
+        pa, csv = arrow().core, arrow().csv
+        self._stream = pa.CompressedOutputStream(stream, compression) if compression else stream
+        self._owned = compression is not None
+        self._bare = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none")
+        self._quoted = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
+        header = io.StringIO()
+        python_csv.writer(header, delimiter=delimiter, lineterminator="\n").writerow(schema.names)
+        self._stream.write(header.getvalue().encode())
+
+    def write(self, table: Any) -> None:
+        table = _without_dictionaries(table)
+        for batch in table.to_batches(max_chunksize=1 << 16):
+            self._stream.write(self._lines(batch))
+
+    def _lines(self, batch: Any) -> Any:
+        """Return lines without quotes if none of them needs any."""
+        pa, csv = arrow().core, arrow().csv
+        for options in (self._bare, self._quoted):
+            sink = pa.BufferOutputStream()
+            try:
+                csv.write_csv(batch, sink, options)
+            except pa.ArrowInvalid:
+                if options is self._quoted:
+                    raise
+                continue
+            return sink.getvalue()
+        return None
+
+    def close(self) -> None:
+        if self._owned:
+            self._stream.close()
+
+
+def _plain_type(kind: Any) -> Any:
+    return kind.value_type if arrow().core.types.is_dictionary(kind) else kind
+
+
+def _without_dictionaries(table: Any) -> Any:
+    pa = arrow().core
+    fields = [pa.field(field.name, _plain_type(field.type)) for field in table.schema]
+    return table.cast(pa.schema(fields)) if any(pa.types.is_dictionary(k) for k in table.schema.types) else table

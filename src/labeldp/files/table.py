@@ -1,0 +1,295 @@
+"""A table in one or many files, read in batches as often as needed, in constant memory."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from labeldp._arrow import arrow
+from labeldp.errors import DataError, ParameterError
+from labeldp.files.formats import as_format
+from labeldp.files.sources import Part, found
+from labeldp.files.text import DELIMITERS, column_names, settled_types, text_batches
+
+__all__ = ["Table", "open_table"]
+
+_CELLS = 1 << 20
+"""Values in a batch, about: wide tables come in short batches."""
+
+
+class Table:
+    """A table in files; see `open_table`.
+
+    Attributes
+    ----------
+    format : str
+    parts : list of Part
+        Its files, in the order in which they are read.
+    schema : pyarrow.Schema
+        Without the files' metadata.
+    """
+
+    def __init__(
+        self, parts: list[Part], format: str, *, as_written: bool, types: Mapping[str, Any] | None = None
+    ) -> None:
+        pa = arrow().core
+        self.parts = parts
+        self.format = format
+        self._types: dict[str, Any] = dict(types or {})
+        self._default = pa.string() if as_written else None
+        self._keys = _key_columns(parts)
+        fields = [*self._file_fields(), *(pa.field(name, kind) for name, (kind, _) in self._keys.items())]
+        twice = [name for name, times in Counter(each.name for each in fields).items() if times > 1]
+        if twice:
+            raise DataError(f"the table has two columns named {twice[0]!r}: rename one")
+        self.schema = pa.schema(fields)
+
+    # ---- what it is ---------------------------------------------------------------------------
+
+    def field(self, name: str) -> Any:
+        """Return a column's name and type.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column; the message names the nearest.
+        """
+        if name not in self.schema.names:
+            near = difflib.get_close_matches(name, self.schema.names, 1, cutoff=0.5)
+            known = ", ".join(map(repr, self.schema.names[:12])) + (", …" if len(self.schema.names) > 12 else "")
+            raise ParameterError(
+                f"there is no column {name!r}"
+                + (f"; did you mean {near[0]!r}?" if near else f"; there are {known}")
+            )
+        return self.schema.field(name)
+
+    @cached_property
+    def rows(self) -> int | None:
+        """How many rows there are, or None where only reading would tell."""
+        if self.format != "parquet":
+            return None
+        return sum(int(_read(part, lambda file: file.metadata.num_rows, _parquet)) for part in self.parts)
+
+    @cached_property
+    def compression(self) -> str | None:
+        """How a Parquet file is compressed, or None."""
+        if self.format != "parquet":
+            return None
+        for part in self.parts:
+            codec = _read(part, _codec, _parquet)
+            if codec is not None:
+                return str(codec)
+        return None
+
+    def _file_fields(self) -> list[Any]:
+        """Return the columns that the files hold, all of the same names."""
+        pa = arrow().core
+        if self.format in DELIMITERS:
+            names = [column_names(part, DELIMITERS[self.format]) for part in self.parts]
+            _refuse_other_columns(self.parts, names)
+            if self._default is None:
+                settled = settled_types(self.parts, DELIMITERS[self.format], self._types)
+                self._types = {**settled, **self._types}
+            return [pa.field(name, self._types.get(name, self._default)) for name in names[0]]
+        schemas = [_read(part, _arrow_schema, _OPENERS[self.format]) for part in self.parts]
+        _refuse_other_columns(self.parts, [list(schema.names) for schema in schemas])
+        first = [schema.remove_metadata() for schema in schemas]
+        if len(set(first[0].names)) < len(first[0].names) or all(each == first[0] for each in first):
+            return list(first[0])
+        try:
+            return list(pa.unify_schemas(first, promote_options="permissive"))
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            pass
+        raise DataError("the files do not have the same types in the same columns")
+
+    # ---- what is in it --------------------------------------------------------------------------
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Yield the rows, in the files' order, as record batches.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Which columns, in this order; by default all.
+        """
+        pa = arrow().core
+        names = list(self.schema.names if columns is None else columns)
+        schema = pa.schema([self.field(name) for name in names])
+        wanted = [name for name in names if name not in self._keys]
+        for part in self.parts:
+            for batch in self._file_batches(part, wanted or self.schema.names[:1]):
+                arrays = [
+                    self._key_array(part, name, batch.num_rows) if name in self._keys else batch.column(name)
+                    for name in names
+                ]
+                fitted = [_fitted(array, field.type) for array, field in zip(arrays, schema, strict=True)]
+                yield pa.RecordBatch.from_arrays(fitted, schema=schema)
+
+    def _file_batches(self, part: Part, names: list[str]) -> Iterator[Any]:
+        if self.format in DELIMITERS:
+            known = {name: kind for name, kind in self._types.items() if name in names}
+            yield from text_batches(
+                part, DELIMITERS[self.format], types=known, columns=names, default=self._default
+            )
+            return
+        rows = max(1024, _CELLS // max(8, len(names)))
+        reader = _parquet_batches if self.format == "parquet" else _arrow_batches
+        batches = reader(part, names, rows, self.format)
+        while (batch := _readable(part, lambda: next(batches, None))) is not None:
+            if batch.num_rows:
+                yield batch
+
+    def _key_array(self, part: Part, name: str, rows: int) -> Any:
+        pa = arrow().core
+        kind, convert = self._keys[name]
+        value = part.keys[name]
+        return pa.repeat(pa.scalar(None if value is None else convert(value), kind), rows)
+
+
+def open_table(
+    source: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    as_written: bool = False,
+    types: Mapping[str, Any] | None = None,
+) -> Table:
+    r"""Open a table: CSV, TSV, Parquet, Arrow or Feather.
+
+    Parameters
+    ----------
+    source : path
+        A file, a folder, a glob, or ``-`` for standard input, which is kept in a temporary file without a name.
+    format : str, optional
+        One of ``csv``, ``tsv``, ``parquet``, ``arrow`` and ``arrow-stream``; by default the name tells.
+    as_written : bool
+        Read columns of text files as the text that is there, so that they can be written back unchanged. By
+        default their types are guessed.
+    types : mapping, optional
+        Arrow types of some columns of text files.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read; the message quotes nothing from it.
+    ParameterError
+        If the format is unknown.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
+    >>> _ = path.write_text("rooms,price\n2,3.5\n3,4\n")
+    >>> table = open_table(path)
+    >>> table.schema.names, [batch.num_rows for batch in table.batches(["price"])]
+    (['rooms', 'price'], [2])
+    """
+    parts, kind = found(os.fspath(source), None if format is None else as_format(format))
+    return Table(parts, kind, as_written=as_written, types=types)
+
+
+# ---- columns --------------------------------------------------------------------------------------
+
+
+def _key_columns(parts: list[Part]) -> dict[str, tuple[Any, Callable[[str], Any]]]:
+    """Return the type of each column that folders tell: whole numbers where all are, else text."""
+    pa = arrow().core
+    names = list(parts[0].keys)
+    if any(list(part.keys) != names for part in parts):
+        raise DataError("some files lie in folders named key=value and others do not, or in other ones")
+    found_types: dict[str, tuple[Any, Callable[[str], Any]]] = {}
+    for name in names:
+        values = [value for part in parts if (value := part.keys[name]) is not None]
+        whole = bool(values) and all(str(int(v)) == v if v.lstrip("-").isdecimal() else False for v in values)
+        found_types[name] = (pa.int64(), int) if whole else (pa.string(), str)
+    return found_types
+
+
+def _refuse_other_columns(parts: list[Part], names: list[list[str]]) -> None:
+    for part, others in zip(parts, names, strict=True):
+        if sorted(others) != sorted(names[0]):
+            raise DataError(f"{part.name} has other columns than {parts[0].name}")
+
+
+def _fitted(array: Any, kind: Any) -> Any:
+    return array if array.type == kind else array.cast(kind)
+
+
+# ---- Parquet and Arrow ------------------------------------------------------------------------------
+
+
+def _readable(part: Part, call: Callable[[], Any]) -> Any:
+    """Return what ``call`` returns, or say that the file is damaged, without the original, which may quote it."""
+    pa = arrow().core
+    try:
+        return call()
+    except (pa.ArrowException, EOFError) as error:
+        if isinstance(error, KeyboardInterrupt | pa.ArrowCancelled | MemoryError):
+            raise
+    except OSError as error:
+        if error.errno is not None:
+            raise
+    raise DataError(f"{part.name} is damaged, or of another format than its name tells")
+
+
+def _read(part: Part, ask: Callable[[Any], Any], opener: Callable[[Any], Any]) -> Any:
+    """Return what an open file answers."""
+    with part.open() as stream:
+        return _readable(part, lambda: ask(opener(stream)))
+
+
+def _parquet(stream: Any) -> Any:
+    return arrow().parquet.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
+
+
+def _arrow_file(stream: Any) -> Any:
+    """Return a reader of Arrow's file or stream format: both go by the same names."""
+    ipc = arrow().core.ipc
+    start = stream.read(6)
+    stream.seek(0)
+    return ipc.open_file(stream) if start == b"ARROW1" else ipc.open_stream(stream)
+
+
+_OPENERS: dict[str, Callable[[Any], Any]] = {
+    "parquet": _parquet,
+    "arrow": _arrow_file,
+    "arrow-stream": _arrow_file,
+}
+
+
+def _arrow_schema(file: Any) -> Any:
+    return getattr(file, "schema_arrow", None) or file.schema
+
+
+def _codec(file: Any) -> str | None:
+    meta = file.metadata
+    if not meta.num_row_groups or not meta.num_columns:
+        return None
+    return str(meta.row_group(0).column(0).compression).lower()
+
+
+def _parquet_batches(part: Part, names: list[str], rows: int, _format: str) -> Iterator[Any]:
+    """Yield batches page by page, so that a file of one huge row group needs no more memory than others."""
+    with part.open() as stream:
+        for batch in _parquet(stream).iter_batches(batch_size=rows, columns=names):
+            yield batch.select(names)
+
+
+def _arrow_batches(part: Part, names: list[str], rows: int, _format: str) -> Iterator[Any]:
+    ipc = arrow().core.ipc
+    with part.open() as stream:
+        start = stream.read(6)
+        stream.seek(0)
+        if start == b"ARROW1":
+            schema = ipc.open_file(stream).schema
+            options = ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in names])
+            reader = ipc.open_file(stream, options=options)
+            whole = (reader.get_batch(i) for i in range(reader.num_record_batches))
+        else:
+            whole = iter(ipc.open_stream(stream))
+        for batch in whole:
+            for first in range(0, batch.num_rows, rows):
+                yield batch.slice(first, rows).select(names)
