@@ -227,7 +227,7 @@ def test_rows_that_do_not_fit_the_file_are_red(made):
     assert (shown.exit_code, "✗ rows" in shown.output) == (4, True)
 
 
-@pytest.mark.parametrize("name", ["../private.csv", "/etc/passwd", "..", 3, None, ["private.csv"], "a/b"])
+@pytest.mark.parametrize("name", ["../private.csv", "/etc/passwd", "", "..", 3, None, ["private.csv"], "a/b"])
 def test_a_card_cannot_point_outside_its_folder(made, tmp_path, name):
     (tmp_path / "inner").mkdir()
     (tmp_path / "private.csv").write_bytes(made["table"].read_bytes())

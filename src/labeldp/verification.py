@@ -158,10 +158,8 @@ def _files(
 
 def _named(card: ReadCard) -> tuple[dict[str, Any], dict[str, str]]:
     """Return what a card says of its file, and the hash of each part by its name; of a single file, by no name."""
-    if card.kind == "model":
-        entry = {"name": ".", "sha256": card.content.get("files")}
-    else:
-        entry = card.content.get("file")
+    own = {"name": ".", "sha256": card.content.get("files")}
+    entry: Any = own if card.kind == "model" else card.content.get("file")
     hashes = entry.get("sha256") if isinstance(entry, dict) else None
     if isinstance(hashes, str):
         hashes = {"": hashes}
@@ -172,7 +170,7 @@ def _named(card: ReadCard) -> tuple[dict[str, Any], dict[str, str]]:
 
 def _beside(name: object, folder: str | os.PathLike[str] | None) -> Path | None:
     """Return the file of this name in ``folder``; a card cannot point anywhere else."""
-    if folder is None or not isinstance(name, str) or (name != "." and Path(name).name != name):
+    if folder is None or not isinstance(name, str) or name in ("", "..") or name not in (".", Path(name).name):
         return None
     path = Path(folder, name)
     return path if path.exists() else None
