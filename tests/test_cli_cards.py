@@ -227,7 +227,7 @@ def test_rows_that_do_not_fit_the_file_are_red(made):
     assert (shown.exit_code, "✗ rows" in shown.output) == (4, True)
 
 
-@pytest.mark.parametrize("name", ["../private.csv", "/etc/passwd", "", ".", "..", 3, None, ["private.csv"], "a/b"])
+@pytest.mark.parametrize("name", ["../private.csv", "/etc/passwd", "", "..", 3, None, ["private.csv"], "a/b"])
 def test_a_card_cannot_point_outside_its_folder(made, tmp_path, name):
     (tmp_path / "inner").mkdir()
     (tmp_path / "private.csv").write_bytes(made["table"].read_bytes())
@@ -236,6 +236,36 @@ def test_a_card_cannot_point_outside_its_folder(made, tmp_path, name):
     card.write_text(forged({**content, "file": {**content["file"], "name": name}}))
     shown = run("verify", card)
     assert (shown.exit_code, "– file" in shown.output) == (0, True), shown.output
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet", "out.tsv.gz", "out.arrow", "parts/"])
+def test_every_file_that_privatize_writes_verifies_and_is_red_once_changed(tmp_path, out):
+    source = tmp_path / "in.csv"
+    source.write_text("id,price\n" + "".join(f"{i},{1 + i % 4}\n" for i in range(50)))
+    order = ("--label", "price", "--bounds", 0, 5, "--epsilon", 1, "--mechanism", "two-point")
+    extra = ("--format", "csv") if out.endswith("/") else ()
+    done = run("privatize", source, "-o", f"{tmp_path}/{out}", *order, *extra)
+    assert done.exit_code == 0, done.output
+    shown = run("verify", tmp_path / f"{out.rstrip('/')}.card.json")
+    assert (shown.exit_code, "✓ file" in shown.output, "✓ rows" in shown.output) == (0, True, True), shown.output
+    target = tmp_path / out
+    part = next(target.iterdir()) if target.is_dir() else target
+    part.write_bytes(part.read_bytes()[:-1] + b"!")
+    shown = run("verify", tmp_path / f"{out.rstrip('/')}.card.json")
+    assert (shown.exit_code, "✗ file" in shown.output) == (4, True)
+
+
+def test_a_saved_model_verifies_and_is_red_once_changed(tmp_path):
+    source, folder = tmp_path / "in.csv", tmp_path / "model"
+    source.write_text("a,price\n" + "".join(f"{i},{1 + i % 4}\n" for i in range(50)))
+    done = run("fit", source, "--label", "price", "--bounds", 0, 5, "--epsilon", 4, "-o", folder)
+    assert done.exit_code == 0, done.output
+    assert "✓ file" in run("verify", folder).output
+    assert "What it means" in run("explain", folder).output
+    part = next(path for path in folder.iterdir() if path.suffix == ".npz")
+    part.write_bytes(part.read_bytes() + b"!")
+    shown = run("verify", folder)
+    assert (shown.exit_code, "✗ file" in shown.output) == (4, True)
 
 
 def test_a_saved_release_of_rows_is_compared_with_its_card(made, tmp_path):

@@ -20,13 +20,16 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
+from labeldp.verification import verify_card
 
 EPSILON = 0.125
 WORKER = """
 import json, os, sys, time
 import numpy as np
 import labeldp as ldp
+import labeldp.files
 from labeldp._files import written_whole
+from labeldp.cli import app
 
 LABELS = np.linspace(1, 4, 60)
 FEATURES = LABELS[:, None]
@@ -54,6 +57,12 @@ def model(folder, number, ledger):
     card = ldp.ModelReleaseRegressor(epsilon=E, bounds=BOUNDS, ledger=ledger).fit(FEATURES, LABELS).to_card()
     with written_whole(f"{folder}/{number}.npz") as draft, open(draft, "wb") as stream:
         np.savez(stream, labels=LABELS * 0, card=np.array(card))
+
+def command(folder, number, ledger):
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    order = ["--label", "price", "--bounds", "0", "5", "--epsilon", str(E), "--mechanism", "two-point"]
+    order += ["--ledger", f"{folder}/ledger", "-o", f"{folder}/{number}.csv"]
+    app(["privatize", f"{folder}/in.tsv", *order], standalone_mode=False)
 
 def pays_late(folder, number, ledger):
     begun = time.perf_counter()
@@ -121,9 +130,14 @@ def check(folder, finished, seen):
     with open(folder / "ledger", "rb") as other:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)  # no lock was left behind
     ledger = ldp.Ledger.open(folder / "ledger")
-    outputs = list(folder.glob("*.npz"))
+    outputs = [*folder.glob("*.npz"), *folder.glob("*.csv")]
     for path in set(outputs) - seen:
         seen.add(path)
+        if path.suffix == ".csv":
+            card = path.with_name(f"{path.name}.card.json").read_text()
+            done = verify_card(card, file=path)
+            assert [c.holds for c in done.checks if c.name in ("file", "rows")] == [True, True]
+            continue
         with np.load(path, allow_pickle=False) as stored:
             assert stored["labels"].shape == (60,)
             assert json.loads(str(stored["card"]))["schema"].startswith("labeldp.")
@@ -136,6 +150,7 @@ def check(folder, finished, seen):
 def rounds_of_killing(workers, kind, folder, kills):
     """Kill a worker again and again in one folder, where the next goes on; return releases and payments."""
     moments = random.Random(kind)
+    (folder / "in.tsv").write_text("id\tprice\n" + "".join(f"{k}\t{1 + k % 4}\n" for k in range(60)))
     finished = outputs = paid = 0
     seen = set()
     for kill in range(kills):
@@ -146,7 +161,9 @@ def rounds_of_killing(workers, kind, folder, kills):
     return finished, outputs, paid
 
 
-@pytest.mark.parametrize(("kind", "kills"), [("privatize", 80), ("stream", 60), ("fit", 40), ("model", 40)])
+@pytest.mark.parametrize(
+    ("kind", "kills"), [("privatize", 80), ("stream", 60), ("fit", 40), ("model", 40), ("command", 40)]
+)
 def test_kill_9_at_any_moment_leaves_no_partial_file_no_unpaid_release_and_no_lock(workers, tmp_path, kind, kills):
     finished, outputs, paid = rounds_of_killing(workers, kind, tmp_path, kills)
     assert 0 < finished <= outputs <= paid <= finished + kills

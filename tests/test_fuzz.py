@@ -334,6 +334,37 @@ def test_a_small_file_that_unpacks_to_much_memory_is_refused(saved):
         ldp.RowRelease.load(other)
 
 
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """A folder with the same small table in every format."""
+    from labeldp.files import TableWriter, open_table
+
+    folder = tmp_path_factory.mktemp("tables")
+    (folder / "a.csv").write_text("id,price,word\n" + "".join(f"{k},{k / 7},w{k % 3}\n" for k in range(40)))
+    table = open_table(folder / "a.csv")
+    for ending in ("tsv", "csv.gz", "parquet", "arrow", "feather"):
+        with TableWriter(str(folder / f"a.{ending}"), table.schema) as writer:
+            for batch in table.batches():
+                writer.write(batch)
+            writer.finish()
+    return folder
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "parquet", "arrow", "feather"])
+@tries(60)
+@given(data=st.data())
+def test_a_table_of_any_bytes_is_read_or_refused(tables, tmp_path_factory, ending, data):
+    from labeldp.files import open_table
+
+    whole = (tables / f"a.{ending}").read_bytes()
+    at, gone = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 12))
+    path = tmp_path_factory.getbasetemp() / f"table.{ending}"
+    path.write_bytes(whole[:at] + data.draw(st.binary(max_size=12)) + whole[at + gone :])
+    with contextlib.suppress(ldp.LabelDPError):
+        for batch in open_table(path).batches():
+            assert batch.num_columns >= 1
+
+
 @tries(60)
 @given(data=st.data())
 def test_a_log_of_any_bytes_is_read_or_refused(twin, data, tmp_path_factory):

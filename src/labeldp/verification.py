@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,83 +130,90 @@ def _privacy(card: ReadCard) -> Check:
     return Check("privacy", True, f"epsilon = {card.cost.epsilon:.6g} in all: odds rise by {factor} at most")
 
 
-# ---- the file that a card speaks of ---------------------------------------------------------------
+# ---- the files that a card speaks of --------------------------------------------------------------
 
 
 def _files(
     card: ReadCard, file: str | os.PathLike[str] | None, folder: str | os.PathLike[str] | None
 ) -> Iterator[Check]:
-    entry = card.content.get("file")
     path = None if file is None else Path(file)
     if card.kind == "row-release" and path is not None:
         yield _arrays(card, path)
         return
-    if not isinstance(entry, dict) or not isinstance(entry.get("sha256"), str):
+    entry, hashes = _named(card)
+    if not hashes:
         if path is not None:
             yield Check("file", False, "the card speaks of no file, so nothing ties this one to it")
         return
+    path = path or _beside(entry.get("name"), folder)
     if path is None:
-        path = _beside(entry.get("name"), folder)
-        if path is None:
-            name = entry.get("name", "the file")
-            yield Check("file", None, f"{name} does not lie beside the card: give its path to check it too")
-            return
-    if not path.is_file():
-        yield Check("file", False, f"{path} is not a file")
+        name = entry.get("name", "the file")
+        yield Check("file", None, f"{name} does not lie beside the card: give its path to check it too")
         return
-    yield from _hash_and_rows(card, entry, path)
+    check = _same_bytes(path, hashes, whole=card.kind != "model")
+    yield check
+    if check.holds and card.kind == "release":
+        yield _rows(card, entry, path)
+
+
+def _named(card: ReadCard) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what a card says of its file, and the hash of each part by its name; of a single file, by no name."""
+    own = {"name": ".", "sha256": card.content.get("files")}
+    entry: Any = own if card.kind == "model" else card.content.get("file")
+    hashes = entry.get("sha256") if isinstance(entry, dict) else None
+    if isinstance(hashes, str):
+        hashes = {"": hashes}
+    if not isinstance(hashes, dict) or not all(isinstance(value, str) for value in hashes.values()):
+        return {}, {}
+    return entry, hashes
 
 
 def _beside(name: object, folder: str | os.PathLike[str] | None) -> Path | None:
     """Return the file of this name in ``folder``; a card cannot point anywhere else."""
-    if folder is None or not isinstance(name, str) or not name or Path(name).name != name:
+    if folder is None or not isinstance(name, str) or name in ("", "..") or name not in (".", Path(name).name):
         return None
     path = Path(folder, name)
-    return path if path.is_file() else None
+    return path if path.exists() else None
 
 
-def _hash_and_rows(card: ReadCard, entry: dict[str, Any], path: Path) -> Iterator[Check]:
+def _same_bytes(path: Path, hashes: dict[str, str], *, whole: bool) -> Check:
+    """Compare a file, or all files of a folder, with their hashes."""
+    name = path.resolve().name
+    single = set(hashes) == {""}
+    if path.is_dir() == single or not (path.is_dir() or path.is_file()):
+        return Check("file", False, f"{name} is not a {'file' if single else 'folder'}")
+    if not single and any(Path(part).name != part for part in hashes):
+        return Check("file", False, "the card names files outside its folder")
+    if not single and whole and {part.name for part in path.iterdir()} != set(hashes):
+        return Check("file", False, f"{name} holds other files than the card says")
+    for part, expected in hashes.items():
+        if _sha256(path / part) != expected.removeprefix("sha256:"):
+            return Check("file", False, f"{part or name} is another file, was changed, or is not there")
+    words = "the file" if single else f"the {len(hashes)} files"
+    return Check("file", True, f"{name} is, to the byte, {words} of this card")
+
+
+def _sha256(path: Path) -> str | None:
+    if not path.is_file():
+        return None
     with open(path, "rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    same = entry["sha256"].removeprefix("sha256:") == found
-    detail = "is, to the byte, the file of this card" if same else "is another file, or was changed"
-    yield Check("file", same, f"{path.name} {detail}")
-    if not same:
-        return
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _rows(card: ReadCard, entry: dict[str, Any], path: Path) -> Check:
+    from labeldp.files import open_table  # noqa: PLC0415 (an extra)
+
     rows = int(card.content["rows"])
     if entry.get("rows", rows) != rows:
-        yield Check(
-            "rows", False, "the card contradicts itself: its file has another number of rows than its labels"
-        )
-        return
+        return Check("rows", False, "the card contradicts itself: its file has other rows than its labels")
     try:
-        there = _count_rows(path, str(entry.get("format", path.suffix.lstrip("."))))
-    except (MissingExtraError, ModuleNotFoundError):
-        yield Check("rows", None, "not counted: pip install 'labeldp[files]'")
-        return
-    except (OSError, ValueError):
-        yield Check("rows", False, f"{path.name} cannot be read as a table")
-        return
-    yield Check("rows", there == rows, f"{there:,} rows in the file, {rows:,} on the card")
-
-
-def _count_rows(path: Path, kind: str) -> int:
-    """Return how many rows a table has, in constant memory."""
-    from pyarrow import csv, dataset  # noqa: PLC0415 (an extra)
-
-    tab = kind == "tsv" or path.suffix == ".tsv"
-    parse = csv.ParseOptions(delimiter="\t" if tab else ",", newlines_in_values=True)
-    kinds: dict[str, Callable[[], Any]] = {
-        "csv": lambda: dataset.CsvFileFormat(parse_options=parse),
-        "tsv": lambda: dataset.CsvFileFormat(parse_options=parse),
-        "parquet": lambda: "parquet",
-        "arrow": lambda: "ipc",
-        "feather": lambda: "feather",
-        "ipc": lambda: "ipc",
-    }
-    if kind not in kinds:
-        raise ValueError("an unknown format")
-    return int(dataset.dataset(path, format=kinds[kind]()).count_rows())
+        table = open_table(path, entry.get("format"))
+        there = sum(batch.num_rows for batch in table.batches(table.schema.names[:1]))
+    except MissingExtraError:
+        return Check("rows", None, "not counted: pip install 'labeldp[files]'")
+    except LabelDPError as error:
+        return Check("rows", False, f"the file cannot be read as a table: {error}")
+    return Check("rows", there == rows, f"{there:,} rows in the file, {rows:,} on the card")
 
 
 def _arrays(card: ReadCard, path: Path) -> Check:

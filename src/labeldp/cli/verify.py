@@ -38,7 +38,7 @@ def verify(
     Exit code 0 if all holds, 4 if anything does not, or if it is not private.
     """
     with explained():
-        if file is not None and not file.is_file():
+        if file is not None and not file.exists():
             raise ParameterError(f"there is no file {file}")
         found, text = read_card_file(card)
         done = verify_card(text, file=file, folder=None if found == Path("-") else found.parent)
