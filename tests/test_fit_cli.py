@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import labeldp
 from labeldp import Ledger, RowRelease
 from labeldp.cli import app
-from labeldp.model_file import load_model
+from labeldp.model_files import load_model
 
 
 def homes(rows=400, seed=0):

@@ -40,7 +40,7 @@ from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, pri
 from labeldp.estimators.learner import Blend
 from labeldp.files.drafts import refuse_target
 from labeldp.ledger import Budget, Ledger, new_charge, refuse_overspend
-from labeldp.model_file import model_folder, save_model
+from labeldp.model_files import model_folder, save_model
 from labeldp.report import Section, write_report
 from labeldp.words.numbers import in_words
 

@@ -38,7 +38,7 @@ def predict(
     console = news()
     with explained():
         from labeldp.files import TableWriter, open_table  # noqa: PLC0415
-        from labeldp.model_file import load_model  # noqa: PLC0415
+        from labeldp.model_files import load_model  # noqa: PLC0415
         from labeldp.tabular.reading import as_written, side_by_side  # noqa: PLC0415
 
         pa = arrow().core

@@ -16,8 +16,9 @@ from labeldp import LabelReleaseRegressor, ModelReleaseRegressor, RowRelease, ca
 from labeldp.any_card import read_any_card
 from labeldp.errors import CardError, DataNotFoundError, LabelDPError, ParameterError
 from labeldp.estimators.learner import Blend, Knowledge
-from labeldp.forest import Forest
-from labeldp.model_file import load_model, model_folder, save_model
+from labeldp.model_files import load_model, model_folder, save_model
+from labeldp.model_files.forest import Forest
+from labeldp.model_files.layout import sha256
 from labeldp.tabular import TableEncoder
 
 BOUNDS = (0.0, 5.0)
@@ -204,9 +205,8 @@ def forged(path, changed=None, raw=None):
     else:
         file.write_bytes(raw)
     content = cards.parse((path / "card.json").read_text(), "labeldp.model")
-    from labeldp.model_file import _sha256
 
-    content["files"]["model.npz"] = _sha256(file)
+    content["files"]["model.npz"] = sha256(file)
     content = {name: value for name, value in content.items() if name not in ("schema", "version")}
     (path / "card.json").write_text(cards.dump(content, "labeldp.model"))
     return path

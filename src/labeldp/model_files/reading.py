@@ -1,27 +1,11 @@
-"""A fitted model in a folder: plain numbers and JSON, safe to open whoever sent it.
-
-==================  =====================================================================================
-``card.json``       the card: what the model cost and promises, and the hashes of the other files
-``columns.json``    how a table's public columns become numbers
-``model.npz``       the model's numbers, arrays without any Python object in them
-``release.npz``     the private labels, if they were released too; `RowRelease.load` reads it
-==================  =====================================================================================
-
-Nothing is unpickled and nothing imported by name. A card that was changed, or files that do not belong to it, are
-refused; so are numbers that do not make a model, even if whoever wrote them made the hashes fit.
-"""
+"""A model read from its folder: whatever does not fit together is refused."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,24 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp import cards
-from labeldp._files import folder_written_whole
 from labeldp.any_card import ReadCard, read_any_card
-from labeldp.errors import CardError, DataError, DataNotFoundError, LabelDPError, ParameterError
-from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
+from labeldp.errors import CardError, DataError, DataNotFoundError, LabelDPError
 from labeldp.estimators.bayes import Posterior
 from labeldp.estimators.features import Narrowing, PublicFeatures
 from labeldp.estimators.learner import Blend, Knowledge
 from labeldp.estimators.table import PIECE, FeatureTable
-from labeldp.forest import Forest
+from labeldp.model_files.forest import Forest
+from labeldp.model_files.layout import CARD, COLUMNS, FORMAT, KNOWN, MODEL, OURS, sha256
 from labeldp.tabular.columns import Tally
 from labeldp.tabular.encoder import TableEncoder
 
-__all__ = ["SavedModel", "load_model", "model_folder", "save_model"]
+__all__ = ["SavedModel", "load_model"]
 
 Array = NDArray[np.float64]
 
-CARD, COLUMNS, MODEL, RELEASE = "card.json", "columns.json", "model.npz", "release.npz"
-FORMAT = 1
 MOST = 1 << 31
 """Larger files are refused unread; a model of 300 columns takes 10 MB."""
 
@@ -85,113 +66,6 @@ class SavedModel:
         return result
 
 
-# ---- writing ----------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
-    """Give a draft folder to save a model in; it takes the name ``path`` only if nothing goes wrong.
-
-    Raises
-    ------
-    ParameterError
-        If there is no folder around it, or something is there: a model may be replaced with ``force``, anything
-        else is never removed.
-    """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise ParameterError(f"there is no folder {path.parent}: make it first")
-    if os.path.lexists(path) and not _is_free(path):
-        if not force:
-            raise ParameterError(f"{path} is there already: choose another folder, or replace it with --force")
-        if path.is_symlink() or not path.is_dir() or not {e.name for e in path.iterdir()} <= _REPLACED:
-            raise ParameterError(
-                f"{path} holds other things than a model, and is not replaced: choose another folder"
-            )
-    with folder_written_whole(path, replace=True) as draft:
-        yield draft
-
-
-_OURS = {CARD, COLUMNS, MODEL, RELEASE}
-_REPLACED = _OURS | {"card.report.html"}  # where labeldp report puts a model's page
-
-
-def _is_free(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
-
-
-def save_model(
-    model: LabelReleaseRegressor | ModelReleaseRegressor, encoder: TableEncoder, folder: Path, *, label: str
-) -> str:
-    """Write a fitted regressor of either kind into a folder, and return its card.
-
-    No true label is in any of the files.
-    """
-    public, blend = model._public, _blend_of(model)
-    (folder / COLUMNS).write_text(json.dumps(encoder.as_data(), allow_nan=False), encoding="utf-8")
-    np.savez(folder / MODEL, allow_pickle=False, **_arrays(public, blend))
-    names = [COLUMNS, MODEL]
-    if isinstance(model, LabelReleaseRegressor):
-        model.release_.save(folder / RELEASE)
-        names.append(RELEASE)
-    content = cards.parse(model.to_card(), "labeldp.model")
-    own = {"schema", "version"}
-    card = cards.dump(
-        {
-            **{name: value for name, value in content.items() if name not in own},
-            "label": label,
-            "features": encoder.names,
-            "format": FORMAT,
-            "files": {name: _sha256(folder / name) for name in names},
-            "versions": {
-                "python": ".".join(map(str, sys.version_info[:3])),
-                **{name: version(name) for name in ("labeldp", "numpy", "scikit-learn")},
-            },
-        },
-        "labeldp.model",
-    )
-    (folder / CARD).write_text(card, encoding="utf-8")
-    return card
-
-
-def _blend_of(model: Any) -> Blend:
-    """Return what predicts; a linear model alone is a blend without trees."""
-    if isinstance(model, LabelReleaseRegressor):
-        if model._blend is None:
-            raise ParameterError(
-                "only models of this library can be saved as plain numbers, and this one learnt with an estimator "
-                "of yours: save release_ instead, and train that estimator on it again"
-            )
-        return model._blend
-    if isinstance(model._model, Blend):
-        return model._model
-    linear, (low, high) = model._model, model.bounds_
-    spread = linear.explained + linear.rest
-    return Blend(linear, None, 0.0, linear.rest, spread, Knowledge(low, high, linear.mean, 0.0, spread, False))
-
-
-_NUMBERS = ("low", "high", "mean", "mean_variance", "variance")
-
-
-def _arrays(public: PublicFeatures, blend: Blend) -> dict[str, NDArray[Any]]:
-    maps = {f.name: getattr(public, f.name) for f in fields(PublicFeatures) if f.name != "narrowing"}
-    arrays = {f"public_{name}": np.asarray(value) for name, value in maps.items() if value is not None}
-    if public.narrowing is not None:
-        arrays |= {"narrow_matrix": public.narrowing.matrix, "narrow_shift": public.narrowing.shift}
-    linear, known = blend.linear, blend.knowledge
-    arrays |= {"linear_weights": linear.weights}
-    arrays |= {f"linear_{name}": np.array(getattr(linear, name)) for name in ("mean", "explained", "rest")}
-    arrays |= {f"blend_{name}": np.array(getattr(blend, name)) for name in ("weight", "rest", "error")}
-    arrays |= {f"known_{name}": np.array(getattr(known, name)) for name in (*_NUMBERS, "counted")}
-    if blend.trees is not None:
-        forest = blend.trees if isinstance(blend.trees, Forest) else Forest.of(blend.trees)
-        arrays |= {f"trees_{name}": array for name, array in forest.as_arrays().items()}
-    return arrays
-
-
-# ---- reading ----------------------------------------------------------------------------------------------
-
-
 def load_model(folder: str | os.PathLike[str]) -> SavedModel:
     """Read a model that `save_model` wrote.
 
@@ -209,10 +83,10 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
     if card.content.get("format") != FORMAT:
         raise CardError(f"the model was saved in another format than {FORMAT}, by another version of labeldp")
     hashes = card.content["files"]
-    if not isinstance(hashes, dict) or not {COLUMNS, MODEL} <= set(hashes) <= _OURS - {CARD}:
+    if not isinstance(hashes, dict) or not {COLUMNS, MODEL} <= set(hashes) <= OURS - {CARD}:
         raise CardError(f"{folder / CARD} names other files than a model has")
     for name, expected in hashes.items():
-        if _sha256(folder / name) != expected:
+        if sha256(folder / name) != expected:
             raise CardError(f"{folder / name} is not what the card says: it was changed or mixed up")
     try:
         columns = json.loads(_text(folder / COLUMNS, MOST))
@@ -238,14 +112,6 @@ def _text(path: Path, most: int) -> str:
         raise DataNotFoundError(f"there is no model here: {path} is missing") from None
     except UnicodeDecodeError:
         raise CardError(f"{path} is no text") from None
-
-
-def _sha256(path: Path) -> str:
-    try:
-        with open(path, "rb") as stream:
-            return "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise DataNotFoundError(f"the model is not whole: {path} is missing") from None
 
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -302,7 +168,7 @@ def _blend(arrays: dict[str, NDArray[Any]]) -> Blend:
     weights = np.asarray(arrays["linear_weights"], dtype=np.float32)
     mean, explained, rest = (float(arrays[f"linear_{name}"]) for name in ("mean", "explained", "rest"))
     linear = Posterior(weights, mean, explained, rest, likely=())
-    numbers = {name: float(arrays[f"known_{name}"]) for name in _NUMBERS}
+    numbers = {name: float(arrays[f"known_{name}"]) for name in KNOWN}
     known = Knowledge(**numbers, counted=bool(arrays["known_counted"]))
     trees: Any = None
     if "trees_sizes" in arrays:
