@@ -5,11 +5,24 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["folder_written_whole", "written_whole"]
+__all__ = ["folder_written_whole", "refuse_unwritable", "written_whole"]
+
+
+def refuse_unwritable(path: str | os.PathLike[str]) -> None:
+    """Try whether a draft can be made beside ``path``.
+
+    Raises
+    ------
+    OSError
+        If it cannot: the disk may be read-only, or the name too long.
+    """
+    path = Path(path)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", suffix=".part"):
+        pass
 
 
 @contextmanager
@@ -44,7 +57,9 @@ def written_whole(path: str | os.PathLike[str], *, public: bool = False) -> Iter
 
 
 @contextmanager
-def folder_written_whole(path: str | os.PathLike[str], *, replace: bool = False) -> Iterator[Path]:
+def folder_written_whole(
+    path: str | os.PathLike[str], *, replace: bool = False, check: Callable[[], None] | None = None
+) -> Iterator[Path]:
     """Give a draft folder beside ``path`` to write files to; it takes that name only if nothing goes wrong.
 
     Parameters
@@ -52,6 +67,9 @@ def folder_written_whole(path: str | os.PathLike[str], *, replace: bool = False)
     path : path
     replace : bool
         Whether a folder of that name may be there; it is removed once the new one is in its place.
+    check : callable, optional
+        Raises if that folder may not be removed; asked at the last moment, because much can happen to a folder while
+        another one is written.
 
     Examples
     --------
@@ -72,6 +90,8 @@ def folder_written_whole(path: str | os.PathLike[str], *, replace: bool = False)
             each.chmod(0o644)
         draft.chmod(0o755)
         if replace and path.is_dir():
+            if check is not None:
+                check()
             _swap(draft, path)
         else:
             os.rename(draft, path)

@@ -131,9 +131,7 @@ def privatize(
         till = _Till(ledger, limit, limit_delta)
         from labeldp.files import privatize_file  # noqa: PLC0415 (slow to import)
         from labeldp.files.drafts import refuse_target  # noqa: PLC0415
-        from labeldp.files.refusals import refuse_same  # noqa: PLC0415
 
-        refuse_same({"--out": out, "--card": card, "--report": report, "--ledger": ledger, "IN": source})
         if report is not None:
             import matplotlib as _  # noqa: F401, PLC0415 (if it is missing, say so before labels are paid for)
 
@@ -160,6 +158,7 @@ def privatize(
                 format=format,
                 force=force,
                 card=card,
+                others={"the ledger": ledger, "the report": report},
                 progress=progress,
             )
         if report is not None:

@@ -11,11 +11,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from labeldp._arrow import arrow
-from labeldp._files import folder_written_whole, written_whole
+from labeldp._files import folder_written_whole, refuse_unwritable, written_whole
 from labeldp.errors import ParameterError
 from labeldp.files.sources import PIPE
 
@@ -106,15 +107,23 @@ def is_folder(to: str) -> bool:
     return to != PIPE and (to.endswith(("/", os.sep)) or os.path.isdir(to))
 
 
-def refuse_target(to: str, *, force: bool) -> None:
+def refuse_target(to: str, *, force: bool, folder: bool = False) -> None:
     """Refuse to write where that cannot work, or would destroy something.
+
+    Parameters
+    ----------
+    to : str
+    force : bool
+        Whether what is there may be replaced.
+    folder : bool
+        Whether it may be a folder, of files that this room wrote.
 
     Raises
     ------
     ParameterError
         If something is there, and may not be replaced.
     OSError
-        If the folder may not be written to.
+        If nothing can be written there.
     """
     if to == PIPE:
         return
@@ -122,16 +131,24 @@ def refuse_target(to: str, *, force: bool) -> None:
     if not path.parent.is_dir():
         raise ParameterError(f"there is no folder {path.parent}: make it first")
     if os.path.lexists(path):
-        _refuse_replacing(path, force)
+        _refuse_replacing(to, force, folder)
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise PermissionError(13, "Permission denied", str(path.parent))
+    refuse_unwritable(path)
 
 
-def _refuse_replacing(path: Path, force: bool) -> None:
+def _refuse_replacing(to: str, force: bool, folder: bool) -> None:
+    path = Path(to)
     if path.is_dir():
+        if path.is_symlink():
+            raise ParameterError(f"{path} is a link to a folder: name the folder itself")
+        if not folder:
+            raise ParameterError(f"{path} is a folder: name a file")
         others = [each.name for each in path.iterdir() if not _PART.fullmatch(each.name)]
         if others:
             raise ParameterError(f"{path} is a folder with other files in it: choose another")
+    elif is_folder(to):
+        raise ParameterError(f"{path} is a file, not a folder: choose another, or leave out the slash")
     elif path.exists() and not stat.S_ISREG(path.stat().st_mode):
         raise ParameterError(f"{path} is not a file; for a pipe write -")
     if not force:
@@ -148,7 +165,8 @@ def drafted(to: str) -> Iterator[Draft]:
             shutil.copyfileobj(spool, sys.stdout.buffer, 1 << 20)
             sys.stdout.buffer.flush()
     elif is_folder(to):
-        with folder_written_whole(to, replace=True) as folder:
+        again = partial(refuse_target, to, force=True, folder=True)
+        with folder_written_whole(to, replace=True, check=again) as folder:
             yield _Folder(folder)
     else:
         with written_whole(to, public=True) as draft:

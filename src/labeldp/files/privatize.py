@@ -7,7 +7,7 @@ its table is harmless, and a table without its card is not.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from labeldp.files.drafts import is_folder, refuse_target
 from labeldp.files.formats import as_format, format_of
 from labeldp.files.hints import Watch
 from labeldp.files.labels import label_values, refuse_other_than_numbers
-from labeldp.files.refusals import refuse_biased, refuse_label_folders, refuse_overlap, refuse_same
+from labeldp.files.refusals import refuse_biased, refuse_label_folders, refuse_same
 from labeldp.files.rows import refuse_odd_types, taken
 from labeldp.files.shuffle import shuffled
 from labeldp.files.sources import PIPE, found
@@ -33,6 +33,7 @@ from labeldp.files.text import DELIMITERS
 from labeldp.files.writer import TableWriter
 from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
+from labeldp.ledger_file import FileLedger
 from labeldp.mechanisms.base import Mechanism
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.stream import LabelStream, Order
@@ -88,6 +89,7 @@ def privatize_file(
     format: str | None = None,
     force: bool = False,
     card: str | os.PathLike[str] | None = None,
+    others: Mapping[str, str | os.PathLike[str] | None] | None = None,
     progress: Progress | None = None,
     random_state: int | WordSource | None = None,
 ) -> FileRelease:
@@ -114,6 +116,9 @@ def privatize_file(
         Replace what is there.
     card : path, optional
         Where the card goes; by default ``out`` with ``.card.json`` after it.
+    others : mapping, optional
+        What the caller writes besides, by what to call it, such as a ledger that is opened later: refused if it is
+        the output, the card or the source as well, or lies in a folder that is replaced.
     progress : callable, optional
         Is told what is being done, how many rows are done, and how many there are, or None.
 
@@ -144,15 +149,15 @@ def privatize_file(
     if debiased not in {"replace", "add", "no"} or missing not in {"error", "drop"}:
         raise ParameterError("debiased must be 'replace', 'add' or 'no', and missing 'error' or 'drop'")
     to = os.fspath(out)
-    refuse_target(to, force=force)
+    refuse_target(to, force=force, folder=True)
     card_path = _card_path(to, card)
     if card_path is not None:
         refuse_target(str(card_path), force=force)
+    kept = {"the ledger": ledger.path} if isinstance(ledger, FileLedger) else {}
+    refuse_same(
+        {"the output": to, "the card": card_path, **kept, **(others or {})}, {"the source": os.fspath(source)}
+    )
     table, out_format = _opened(os.fspath(source), to, format, label)
-    refuse_overlap(os.fspath(source), to, table.parts)
-    if card_path is not None:
-        refuse_same({"the card": card_path, "the table": to})
-        refuse_overlap(os.fspath(source), str(card_path), table.parts)
     job = _Job(table, label, debiased, missing == "drop", progress or (lambda *_: None))
     source_of_words = resolve_source(random_state)
     writer = TableWriter(

@@ -80,7 +80,7 @@ class TableWriter:
         self._force = force
         self.digests: dict[str, str] = {}
         check_schema(self.schema, self.format)
-        refuse_target(self._to, force=force)
+        refuse_target(self._to, force=force, folder=True)
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
