@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import PurePath
 
+from labeldp._checks import nearest
 from labeldp.errors import DataError, ParameterError
 
 __all__ = ["COMPRESSIONS", "FORMATS", "as_format", "compression_of", "format_of", "sniffed"]
@@ -58,8 +58,8 @@ def format_of(name: str) -> str:
         path = PurePath(path.stem)
     suffix = path.suffix.lower()
     if suffix not in _NAMES:
-        near = difflib.get_close_matches(suffix, _NAMES, 1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
+        near = nearest(suffix, _NAMES)
+        hint = f" (did you mean {near}?)" if near else ""
         raise DataError(
             f"the name {path.name!r} does not tell the format{hint}: known are {', '.join(_NAMES)}, and .gz after "
             ".csv or .tsv; or say which with --format"

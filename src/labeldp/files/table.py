@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from labeldp._arrow import arrow
+from labeldp._checks import nearest
 from labeldp.errors import DataError, ParameterError
 from labeldp.files.formats import as_format
 from labeldp.files.sources import Part, found
@@ -59,11 +59,10 @@ class Table:
             If there is no such column; the message names the nearest.
         """
         if name not in self.schema.names:
-            near = difflib.get_close_matches(name, self.schema.names, 1, cutoff=0.5)
+            near = nearest(name, self.schema.names)
             known = ", ".join(map(repr, self.schema.names[:12])) + (", …" if len(self.schema.names) > 12 else "")
             raise ParameterError(
-                f"there is no column {name!r}"
-                + (f"; did you mean {near[0]!r}?" if near else f"; there are {known}")
+                f"there is no column {name!r}" + (f"; did you mean {near!r}?" if near else f"; there are {known}")
             )
         return self.schema.field(name)
 

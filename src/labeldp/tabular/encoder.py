@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._checks import nearest
 from labeldp.errors import CardError, DataError, ParameterError
 from labeldp.tabular.columns import (
     Categories,
@@ -108,8 +108,8 @@ class TableEncoder:
             if schema.names.count(column.name) > 1:
                 raise DataError(f"two columns are called {column.name!r}")
             if column.name not in schema.names:
-                near = difflib.get_close_matches(column.name, schema.names, 1)
-                hint = f"; {near[0]!r} is near, rename it if it is meant" if near else ""
+                near = nearest(column.name, schema.names)
+                hint = f"; {near!r} is near, rename it if it is meant" if near else ""
                 raise DataError(f"the model needs the column {column.name!r}, which is not there{hint}")
             refuse_another_kind(column, schema.field(column.name).type)
 
