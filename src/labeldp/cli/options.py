@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from labeldp.errors import ParameterError
-from labeldp.ledger import Budget, Ledger
+from labeldp.ledger import Budget
 
 __all__ = [
     "Bounds",
@@ -26,7 +26,6 @@ __all__ = [
     "Report",
     "RowsPerPerson",
     "Source",
-    "asked_ledger",
     "limit_of",
     "listed",
     "refuse_lone_limit",
@@ -109,12 +108,3 @@ def limit_of(limit: float | None, limit_delta: float = 0.0) -> Budget | None:
     if limit is None and limit_delta:
         raise ParameterError("--limit-delta goes with --limit")
     return None if limit is None else Budget(limit, limit_delta)
-
-
-def asked_ledger(path: Path | None, limit: float | None, limit_delta: float = 0.0) -> Ledger:
-    """Return the ledger that was asked for, or one in memory: then nothing adds up over several runs.
-
-    A new file is made here, so call it when nothing but the ledger can refuse any more.
-    """
-    refuse_lone_limit(path, limit, limit_delta)
-    return Ledger() if path is None else Ledger.open(path, limit=limit_of(limit, limit_delta))

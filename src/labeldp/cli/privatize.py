@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from labeldp.choice import NEEDS_PRIOR
+from labeldp.cli.late_ledger import LateLedger
 from labeldp.cli.options import (
     Bounds,
     Delta,
@@ -27,8 +28,6 @@ from labeldp.cli.options import (
     Report,
     RowsPerPerson,
     Source,
-    asked_ledger,
-    refuse_lone_limit,
 )
 from labeldp.cli.shell import explained, news, tell
 from labeldp.ledger import Ledger
@@ -128,7 +127,7 @@ def privatize(
     with explained(
         "Stopped; no table was written. What the ledger shows as spent stays spent: labels may have been read."
     ):
-        till = _Till(ledger, limit, limit_delta)
+        till = LateLedger(ledger, limit, limit_delta)
         from labeldp.files import privatize_file  # noqa: PLC0415 (slow to import)
         from labeldp.files.drafts import refuse_target  # noqa: PLC0415
 
@@ -162,26 +161,12 @@ def privatize(
                 progress=progress,
             )
         if report is not None:
-            write_report(report, done.card, ledger=till.ledger, force=force)
+            write_report(report, done.card, ledger=till, force=force)
         tell(screen, done.terms.summary())
         for hint in done.hints:
             tell(screen, f"For you alone: {hint}", "yellow")
         _tell_where(screen, done, report)
-        _tell_ledger(screen, ledger, till.ledger)
-
-
-class _Till:
-    """The ledger that was asked for: one that is there is opened now, a new one only when labels are counted."""
-
-    def __init__(self, path: Path | None, limit: float | None, limit_delta: float) -> None:
-        refuse_lone_limit(path, limit, limit_delta)
-        self._asked = (path, limit, limit_delta)
-        self.ledger: Ledger | None = asked_ledger(*self._asked) if path is not None and path.exists() else None
-
-    def __call__(self) -> Ledger:
-        if self.ledger is None:
-            self.ledger = asked_ledger(*self._asked)
-        return self.ledger
+        _tell_ledger(screen, ledger, till)
 
 
 @contextmanager
