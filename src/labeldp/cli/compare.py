@@ -19,6 +19,7 @@ from labeldp.comparison import Comparison, compare_table, steps_of
 from labeldp.errors import ParameterError
 from labeldp.estimators.progress import steps
 from labeldp.files.drafts import refuse_target
+from labeldp.files.refusals import refuse_same
 from labeldp.report import write_page
 
 __all__ = ["compare"]
@@ -82,6 +83,7 @@ def compare(
         as_roomy_bounds(bounds)
         as_delta(delta, smallest=0.0)
         chosen, tried = _mechanisms(mechanisms, delta), _budgets(budgets)
+        refuse_same({"the plot": plot, "the report": report}, {"the table": source})
         _refuse_targets(plot, report, force)
         screen, shown = news(), Console()
         tell(screen, _LOUD, "bold yellow")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from rich.console import Console
 from labeldp._checks import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.cli.compare_plot import need_matplotlib
 from labeldp.cli.inputs import Inputs, read_inputs
+from labeldp.cli.late_ledger import LateLedger
 from labeldp.cli.options import (
     Bounds,
     Delta,
@@ -30,16 +32,14 @@ from labeldp.cli.options import (
     Report,
     RowsPerPerson,
     Source,
-    asked_ledger,
     listed,
-    refuse_lone_limit,
 )
 from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import DataError, NotUnbiasedError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, private_risk, private_score
-from labeldp.estimators.learner import Blend
 from labeldp.files.drafts import refuse_target
-from labeldp.ledger import Budget, Ledger, new_charge, refuse_overspend
+from labeldp.files.refusals import refuse_same
+from labeldp.ledger import Budget, Charge, new_charge, total_of
 from labeldp.model_files import model_folder, save_model
 from labeldp.report import Section, write_report
 from labeldp.words.numbers import in_words
@@ -102,10 +102,11 @@ def fit(
         as_delta(delta, smallest=0.0)
         if delta and release is Leaves.labels:
             raise ParameterError("--delta goes with --release model: labels are randomised with pure ε")
-        refuse_lone_limit(ledger, limit, limit_delta)
-        price = Budget(epsilon, delta) + Budget(0 if score is None else as_epsilon(score))
-        if ledger is not None and ledger.exists():
-            _refuse_unaffordable(asked_ledger(ledger, limit, limit_delta), price, rows_per_person)
+        refuse_same({"the model": out, "the ledger": ledger, "the report": report}, {"the table": source})
+        book = LateLedger(ledger, limit, limit_delta)
+        later = _score_charges(score, rows_per_person)
+        # What δ costs a person with many rows depends on how ε is split: that is for the charge itself to refuse.
+        book.refuse([new_charge("model", Budget(epsilon), rows_per_person=rows_per_person), *later])
         if report is not None:
             need_matplotlib()
             refuse_target(str(report), force=force)
@@ -121,11 +122,9 @@ def fit(
                 missing=missing,
                 format=format,
             )
-            for note in inputs.notes:
-                tell(screen, note)
+            for said in inputs.notes:
+                tell(screen, said)
             train, test = _parts(len(inputs.labels), held_out=score is not None)
-            book = asked_ledger(ledger, limit, limit_delta)
-            _refuse_unaffordable(book, price, rows_per_person)
             shared: dict[str, Any] = {
                 "epsilon": epsilon,
                 "bounds": bounds,
@@ -138,12 +137,15 @@ def fit(
                 model = ModelReleaseRegressor(**shared, delta=delta)
             else:
                 model = LabelReleaseRegressor(**shared)
-            model.fit(inputs.X[train], inputs.labels[train])
-            card = save_model(model, inputs.encoder, draft, label=label)
+            with book.keeping(later):
+                model.fit(inputs.X[train], inputs.labels[train])
+            note = score_note(model.charges_, later, len(inputs.labels[test])) if later else None
+            card = save_model(model, inputs.encoder, draft, label=label, note=note)
         shown = Console()
         tell(shown, model.summary())
-        expected = quality(model, inputs.X[train])
-        if score is not None:
+        if score is None:
+            expected = quality(model, inputs.X[train])
+        else:
             risk = private_score(
                 model,
                 inputs.X[test],
@@ -153,7 +155,7 @@ def fit(
                 ledger=book,
                 rows_per_person=rows_per_person,
             )
-            expected = [f"Measured on rows held out, for ε = {score:g} more: {risk.summary()}"]
+            expected = [f"Measured on rows held out, for {in_words(risk.cost)} more: {risk.summary()}", str(note)]
         for line in expected:
             tell(shown, line)
         tell(shown, f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
@@ -161,18 +163,38 @@ def fit(
             tell(shown, f"The private labels are in {out / 'release.npz'} too; both may be made public.")
         if report is not None:
             parts = report_sections(label, inputs, expected)
-            write_report(report, card, ledger=model.ledger_ if ledger else None, extra=parts, force=force)
+            write_report(
+                report,
+                card,
+                ledger=book if ledger else None,
+                besides=book.made[len(model.charges_) :],
+                extra=parts,
+                force=force,
+            )
             tell(shown, f"The report is in {report}.")
-        if model.ledger_.limit is not None:
-            tell(shown, f"The ledger {ledger} has {in_words(model.ledger_.remaining)} left.")
+        if book.remaining is not None:
+            tell(shown, f"The ledger {ledger} has {in_words(book.remaining)} left.")
         elif ledger is None:
             tell(shown, "No ledger was kept: fitting these labels again costs again, and nobody counts it.")
 
 
-def _refuse_unaffordable(ledger: Ledger, price: Budget, rows_per_person: int) -> None:
-    """Refuse what the ledger would refuse half way, when the model is paid for and its score is not."""
-    refuse_overspend(
-        ledger.limit, ledger.charges, [new_charge("model and score", price, rows_per_person=rows_per_person)]
+def _score_charges(score: float | None, rows_per_person: int) -> list[Charge]:
+    """Return what a score will cost, if one was asked for."""
+    if score is None:
+        return []
+    return [new_charge("score", Budget(as_epsilon(score)), rows_per_person=rows_per_person)]
+
+
+def score_note(paid: Sequence[Charge], later: Sequence[Charge], rows: int) -> str:
+    """Return what a score costs beside its model: for the screen, the card and the report, in the same words."""
+    both = in_words(total_of([*paid, *later]))
+    score = in_words(total_of(later))
+    says = f"The score on {rows:,} rows held out costs {score} on top of the model: {both} in all."
+    if any(charge.rows_per_person > 1 for charge in later):
+        return says + " A person may have rows on both sides, so both count."
+    return says + (
+        " No row was both learnt from and held out, so whoever has one row is exposed to the larger of the two; "
+        "the ledger counts the sum, which holds for everyone."
     )
 
 
@@ -202,34 +224,20 @@ def report_sections(label: str, inputs: Inputs, expected: list[str]) -> list[Sec
 
 
 def quality(model: Any, X: NDArray[np.float64]) -> list[str]:
-    """Return how good a model should be, by what was paid for already."""
-    inner: Any = model._blend if isinstance(model, LabelReleaseRegressor) else model._model
+    """Return how good a model should be, by what left the room already; nothing if that does not tell.
+
+    A model's own idea of its error rests on an assumed shape of what it could not see, and came out too good on
+    real tables. So nothing is said where there is only that.
+    """
     if isinstance(model, LabelReleaseRegressor):
         try:
             risk = private_risk(model, X, model.release_)
         except NotUnbiasedError:
             pass
         else:
-            return [_typical(risk.mse, inner.knowledge.variance), f"  {risk.summary()}"]
-    if isinstance(inner, Blend):
-        return [_typical(inner.error, inner.knowledge.variance), "  " + _ESTIMATED]
-    return [
-        f"How good it should be, at no further cost: features leave about ±{math.sqrt(inner.rest):.3g} open, of "
-        f"±{math.sqrt(inner.rest + inner.explained):.3g} in all; what noise and few rows add comes on top, and "
-        "was not measured.",
-        "  " + _ESTIMATED,
-    ]
-
-
-_ESTIMATED = (
-    "This is the model's own estimate and leaves out what clipping hides: expect somewhat more. --score measures "
-    "it, for a price."
-)
-
-
-def _typical(error: float, spread: float) -> str:
-    """Return a sentence on a mean squared error beside the labels' variance."""
-    says = "How good it should be, at no further cost: "
-    if error <= 0:
-        return says + "the noise hides it."
-    return says + f"typical error about ±{math.sqrt(error):.3g}, beside ±{math.sqrt(spread):.3g} for a constant."
+            most = math.sqrt(max(risk.mse + 2 * risk.standard_error + risk.hidden, 0.0))
+            return [
+                f"How good it should be, at no further cost: a typical error of ±{most:.3g} or less.",
+                f"  {risk.summary()}",
+            ]
+    return ["How good it is was not measured: --score 0.2 would, on rows held out, for ε = 0.2 more."]

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from labeldp.cli.card_file import read_card_file
-from labeldp.cli.shell import explained, news
+from labeldp.cli.options import Force
+from labeldp.cli.shell import explained, news, tell
 
 __all__ = ["report"]
 
@@ -27,18 +28,20 @@ def report(
     ledger: Annotated[
         Path | None, typer.Option(help="A ledger, to show what is left.", show_default=False)
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Force = False,
 ) -> None:
     """Explain a card on one HTML page: what left, what it cost, what it protects, what to expect.
 
     The card is checked and its proof run again. The page is one file, to send or to print; it loads nothing.
     """
     with explained():
+        from labeldp.files.refusals import refuse_same  # noqa: PLC0415
         from labeldp.ledger_file import FileLedger  # noqa: PLC0415
         from labeldp.report import write_report  # noqa: PLC0415
 
         found, text = read_card_file(card)
         target = out or found.with_name(f"{found.name.removesuffix('.json').removesuffix('.card')}.report.html")
+        refuse_same({"the report": target}, {"the card": found, "the ledger": ledger})
         spent = None if ledger is None else FileLedger(os.fspath(ledger), create=False)
         write_report(target, text, ledger=spent, force=force)
-        news().print(f"The report is in {target}", markup=False, highlight=False, soft_wrap=True)
+        tell(news(), f"The report is in {target}")

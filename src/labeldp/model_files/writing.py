@@ -41,30 +41,43 @@ def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterat
     path = Path(path)
     if not path.parent.is_dir():
         raise ParameterError(f"there is no folder {path.parent}: make it first")
-    if os.path.lexists(path) and not _is_free(path):
-        if not force:
-            raise ParameterError(f"{path} is there already: choose another folder, or replace it with --force")
-        if path.is_symlink() or not path.is_dir() or not {e.name for e in path.iterdir()} <= _REPLACED:
-            raise ParameterError(
-                f"{path} holds other things than a model, and is not replaced: choose another folder"
-            )
-    with folder_written_whole(path, replace=True) as draft:
+    _refuse_replacing(path, force)
+    with folder_written_whole(path, replace=True, check=lambda: _refuse_replacing(path, force)) as draft:
         yield draft
+
+
+def _refuse_replacing(path: Path, force: bool) -> None:
+    if not os.path.lexists(path) or (path.is_dir() and not path.is_symlink() and not any(path.iterdir())):
+        return
+    if not force:
+        raise ParameterError(f"{path} is there already: choose another folder, or replace it with --force")
+    if path.is_symlink() or not path.is_dir() or not {each.name for each in path.iterdir()} <= _REPLACED:
+        raise ParameterError(f"{path} holds other things than a model, and is not replaced: choose another folder")
 
 
 _REPLACED = OURS | {"card.report.html"}  # where labeldp report puts a model's page
 
 
-def _is_free(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
-
-
 def save_model(
-    model: LabelReleaseRegressor | ModelReleaseRegressor, encoder: TableEncoder, folder: Path, *, label: str
+    model: LabelReleaseRegressor | ModelReleaseRegressor,
+    encoder: TableEncoder,
+    folder: Path,
+    *,
+    label: str,
+    note: str | None = None,
 ) -> str:
     """Write a fitted regressor of either kind into a folder, and return its card.
 
     No true label is in any of the files.
+
+    Parameters
+    ----------
+    model, encoder : fitted
+    folder : path
+    label : str
+        The column that is predicted.
+    note : str, optional
+        What else to say on the card; it must be public.
     """
     public, blend = model._public, _blend_of(model)
     (folder / COLUMNS).write_text(json.dumps(encoder.as_data(), allow_nan=False), encoding="utf-8")
@@ -81,6 +94,7 @@ def save_model(
             "label": label,
             "features": encoder.names,
             "format": FORMAT,
+            **({} if note is None else {"note": note}),
             "files": {name: sha256(folder / name) for name in names},
             "versions": {
                 "python": ".".join(map(str, sys.version_info[:3])),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labeldp.any_card import ReadCard, read_any_card
-from labeldp.ledger import Ledger
+from labeldp.ledger import Charge, Ledger
 from labeldp.report import plots
 from labeldp.report.budget import Spent, budget_html
 from labeldp.report.columns import drawn_sections
@@ -28,6 +28,7 @@ def write_report(
     *,
     file: Mapping[str, Any] | None = None,
     ledger: Ledger | None = None,
+    besides: Sequence[Charge] = (),
     extra: Sequence[Section] = (),
     force: bool = False,
 ) -> None:
@@ -42,6 +43,8 @@ def write_report(
         What to say about the file that the labels are in, where the card does not say it.
     ledger : Ledger, optional
         Shows what else was spent on these labels, and what is left.
+    besides : sequence of Charge
+        What was paid for together with it and is not on the card, such as a model's score.
     extra : sequence of Section
         Further parts, shown after what the card tells.
     force : bool
@@ -55,7 +58,9 @@ def write_report(
         If the card does not hold.
     """
     refuse_overwriting(path, force=force)
-    write_page(path, render_report(card_text, file=file, ledger=ledger, sections=extra), force=force)
+    write_page(
+        path, render_report(card_text, file=file, ledger=ledger, besides=besides, sections=extra), force=force
+    )
 
 
 def render_report(
@@ -63,6 +68,7 @@ def render_report(
     *,
     file: Mapping[str, Any] | None = None,
     ledger: Ledger | None = None,
+    besides: Sequence[Charge] = (),
     sections: Sequence[Section] = (),
 ) -> str:
     """Return the report of a card, as HTML; see `write_report`.
@@ -84,7 +90,7 @@ def render_report(
         _plain(card),
         _left_and_stayed(card),
         about,
-        budget_html(Spent.of(card.charges, ledger)) if card.charges else None,
+        budget_html(Spent.of([*card.charges, *besides], ledger)) if card.charges else None,
         *drawn_sections(card),
         *sections,
         *proof_sections(card, checksum),

@@ -82,6 +82,8 @@ def _charged(card: ReadCard) -> Section:
     rows = [["random words", source if card.secure else str(card.content.get("words"))]]
     if "guarantee" in card.content:
         rows.append(["guarantee, as the card states it", str(card.content["guarantee"])])
+    if isinstance(card.content.get("note"), str):
+        rows.append(["note", card.content["note"]])
     rows += [["bounds (public)", f"{low:.9g} to {high:.9g}"] for low, high in card.bounds]
     rows += [[f"paid for: {c.what}", str(c.mechanism)] for c in card.charges if c.mechanism]
     for name, value in (card.content.get("knowledge") or {}).items():
