@@ -36,7 +36,7 @@ CARELESS = """
 import contextlib
 from labeldp.files import drafts
 @contextlib.contextmanager
-def straight(path, public):
+def straight(path, **_):
     yield pathlib.Path(path)
 drafts.written_whole = straight
 """

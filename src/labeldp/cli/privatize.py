@@ -33,7 +33,6 @@ from labeldp.cli.options import (
 )
 from labeldp.cli.shell import explained, news, someone_looks, tell
 from labeldp.ledger import Ledger
-
 from labeldp.words.numbers import in_words
 
 if TYPE_CHECKING:
