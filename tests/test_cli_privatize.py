@@ -1,7 +1,12 @@
 """``labeldp privatize`` as people type it: what cannot work costs a sentence and an exit code, and no budget."""
 
+import contextlib
 import io
 import json
+import os
+import pty
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -65,12 +70,41 @@ def _stream():
     return sink.getvalue()
 
 
-def test_hints_are_on_the_screen(tmp_path):
-    data = pa.table({"log_price": np.log(LABELS), "price": LABELS})
-    pq.write_table(data, tmp_path / "in.parquet")
-    done = run(*asked(tmp_path / "in.parquet", tmp_path / "out.parquet"))
-    assert done.exit_code == 0
-    assert "For you alone: The column 'log_price'" in done.stderr
+@pytest.fixture
+def telling(tmp_path):
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"log_price": np.log(LABELS), "price": LABELS}), path)
+    return path
+
+
+def test_hints_are_on_the_screen(tmp_path, telling):
+    """A terminal of its own, because nothing less counts as one."""
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "labeldp.cli", "privatize", *map(str, asked(telling, tmp_path / "out.parquet"))]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(words, stderr=theirs, env=environment, check=False)  # noqa: S603
+    os.close(theirs)
+    said = b""
+    with contextlib.suppress(OSError):  # a terminal without anybody at its other end
+        while piece := os.read(ours, 4096):
+            said += piece
+    os.close(ours)
+    assert done.returncode == 0, said
+    assert b"For you alone: The column 'log_price'" in said
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_logs_say_the_same_whatever_gives_labels_away(tmp_path, monkeypatch, telling, forced):
+    """Standard error is no terminal here, even if colours are forced."""
+    if forced:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    harmless = tmp_path / "harmless.parquet"
+    pq.write_table(pa.table({"log_price": np.ones(ROWS), "price": LABELS}), harmless)
+    for source in (telling, harmless):
+        done = run(*asked(source, tmp_path / f"{source.stem}.csv"))
+        assert done.exit_code == 0
+        assert "For you alone" not in done.output
+        assert "Hints on what may give labels away are shown on a terminal only." in done.stderr
 
 
 MISTAKES = {
@@ -171,7 +205,6 @@ def test_the_ledger_refuses_with_its_own_code(tmp_path, table):
 
 
 def test_a_report_is_written_if_asked_for(tmp_path, table):
-    pytest.importorskip("labeldp.report")
     done = run(*asked(table, tmp_path / "out.csv", "--report", tmp_path / "page.html"))
     assert done.exit_code == 0, done.output
     assert "<svg" in (tmp_path / "page.html").read_text()

@@ -4,7 +4,6 @@ import datetime
 import io
 import itertools
 import os
-import stat
 from decimal import Decimal
 
 import numpy as np
@@ -210,7 +209,6 @@ def test_what_is_there_is_replaced_only_by_force(tmp_path):
         TableWriter(path, table.schema)
     write(path, table, force=True)
     assert path.read_text() == "a\n1\n"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
 
 
 def test_folders_are_replaced_only_if_they_hold_nothing_else(tmp_path):

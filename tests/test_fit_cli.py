@@ -2,10 +2,13 @@
 
 import os
 import re
+import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 
 import numpy as np
 import pyarrow as pa
@@ -499,3 +502,42 @@ def test_a_fit_that_is_stopped_leaves_no_model_and_the_ledger_tells_the_truth(ki
     assert "Traceback" not in told
     assert Ledger.open(book).total.epsilon == 2.0  # it was paid for, and may have been used
     assert sorted(each.name for each in tmp_path.iterdir()) == ["budget.jsonl", "homes.parquet"]
+
+
+ON_A_SMALL_DISK = (
+    'mount -t tmpfs -o size=16k none "$1" || exit 99; at="$1"; shift; "$@"; code=$?; ls -A "$at"; exit $code'
+)
+
+
+@pytest.mark.parametrize("how", ["a small disk", "short files"])
+def test_on_a_full_disk_a_fit_leaves_no_model_and_the_ledger_tells_the_truth(how, folder, tmp_path):
+    small, book = tmp_path / "small", tmp_path / "budget.jsonl"
+    small.mkdir()
+    words = ["fit", folder / "homes.parquet", *FIT, "-o", small / "model", "--ledger", book]
+    if how == "short files":  # as on a full disk, but any user may ask for it
+        with ExitStack() as later:
+            room = resource.getrlimit(resource.RLIMIT_FSIZE)
+            later.callback(resource.setrlimit, resource.RLIMIT_FSIZE, room)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, room[1]))
+            said = ask(*words, code=1)
+        assert not list(small.iterdir())
+    else:
+        inside = ["unshare", "-m", "sh", "-c", ON_A_SMALL_DISK, "sh", small, *COMMAND, *words]
+        if os.geteuid() != 0 or shutil.which("unshare") is None:
+            pytest.skip("only the superuser may mount a small disk")
+        source = os.path.dirname(os.path.dirname(labeldp.__file__))
+        done = subprocess.run(  # noqa: S603
+            [str(word) for word in inside],
+            env={**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        if done.returncode == 99 or "unshare" in done.stderr:
+            pytest.skip("this machine lets nobody mount a disk")
+        said = done.stderr
+        assert done.returncode == 1, said
+        assert not done.stdout  # nothing lies on the disk
+    assert "Traceback" not in said
+    assert re.search("No space left|too large", said)
+    assert Ledger.open(book).total.epsilon == 2.0  # paid and not released is safe

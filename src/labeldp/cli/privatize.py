@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +19,7 @@ from labeldp.cli.options import (
     Delta,
     Epsilon,
     Force,
+    Format,
     Label,
     LedgerFile,
     Limit,
@@ -29,13 +30,12 @@ from labeldp.cli.options import (
     RowsPerPerson,
     Source,
 )
-from labeldp.cli.shell import explained, news, tell
+from labeldp.cli.shell import explained, news, someone_looks, tell
 from labeldp.ledger import Ledger
+from labeldp.words.numbers import in_words
 
 if TYPE_CHECKING:
     from labeldp.files import FileRelease
-
-from labeldp.words.numbers import in_words
 
 __all__ = ["privatize"]
 
@@ -103,13 +103,7 @@ def privatize(
     limit: Limit = None,
     limit_delta: LimitDelta = 0.0,
     rows_per_person: RowsPerPerson = 1,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            help="csv, tsv, parquet, arrow or arrow-stream, where the name of a file does not tell.",
-            show_default=False,
-        ),
-    ] = None,
+    format: Format = None,
     card: Annotated[
         Path | None, typer.Option(help="Where the card goes; by default OUT.card.json.", show_default=False)
     ] = None,
@@ -125,7 +119,8 @@ def privatize(
     """
     screen = news()
     with explained(
-        "Stopped; no table was written. What the ledger shows as spent stays spent: labels may have been read."
+        "Stopped. A table that is there is whole, with its card beside it. What the ledger shows as spent stays "
+        "spent: labels may have been read."
     ):
         till = LateLedger(ledger, limit, limit_delta)
         from labeldp.files import privatize_file  # noqa: PLC0415 (slow to import)
@@ -163,8 +158,7 @@ def privatize(
         if report is not None:
             write_report(report, done.card, ledger=till, force=force)
         tell(screen, done.terms.summary())
-        for hint in done.hints:
-            tell(screen, f"For you alone: {hint}", "yellow")
+        _tell_hints(screen, done.hints)
         _tell_where(screen, done, report)
         _tell_ledger(screen, ledger, till)
 
@@ -185,6 +179,15 @@ def _shown(screen: Console) -> Iterator[Callable[[str, int, int | None], None] |
             bar.update(tasks[what], completed=done)
 
         yield update
+
+
+def _tell_hints(screen: Console, hints: Sequence[str]) -> None:
+    """Show what gives labels away to eyes only: logs are kept, and read by others."""
+    if not someone_looks():
+        tell(screen, "Hints on what may give labels away are shown on a terminal only.")
+        return
+    for hint in hints:
+        tell(screen, f"For you alone: {hint}", "yellow")
 
 
 def _tell_where(screen: Console, done: FileRelease, report: Path | None) -> None:

@@ -34,7 +34,7 @@ from labeldp.errors import (
     PrivacyProofError,
 )
 
-__all__ = ["EXIT", "complaints", "explained", "news", "printable", "tell"]
+__all__ = ["EXIT", "complaints", "explained", "news", "printable", "someone_looks", "tell"]
 
 EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "stopped": 130}
 
@@ -42,6 +42,11 @@ EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "stopped": 130}
 def news() -> Console:
     """Return where to tell people how it goes: standard error, so that pipes carry nothing but data."""
     return Console(stderr=True)
+
+
+def someone_looks() -> bool:
+    """Whether standard error is a terminal, and no file or pipe; colours that are forced do not make it one."""
+    return sys.stderr.isatty()
 
 
 def tell(console: Console, text: str, style: str | None = None) -> None:

@@ -156,7 +156,7 @@ def _refuse_replacing(to: str, force: bool, folder: bool) -> None:
 
 
 @contextmanager
-def drafted(to: str) -> Iterator[Draft]:
+def drafted(to: str, most: int = 0o666) -> Iterator[Draft]:
     """Give a draft of a file, folder or pipe, which becomes the thing itself if nothing goes wrong."""
     if to == PIPE:
         with tempfile.TemporaryFile() as spool:
@@ -166,10 +166,10 @@ def drafted(to: str) -> Iterator[Draft]:
             sys.stdout.buffer.flush()
     elif is_folder(to):
         again = partial(refuse_target, to, force=True, folder=True)
-        with folder_written_whole(to, replace=True, check=again) as folder:
+        with folder_written_whole(to, replace=True, check=again, most=most) as folder:
             yield _Folder(folder)
     else:
-        with written_whole(to, public=True) as draft:
+        with written_whole(to, public=True, most=most) as draft:
             yield _File(draft, Path(to).name)
 
 

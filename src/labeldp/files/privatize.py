@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._arrow import arrow
-from labeldp._files import written_whole
 from labeldp.errors import DataError, ParameterError
 from labeldp.files.ahead import ahead
 from labeldp.files.drafts import is_folder, refuse_target
 from labeldp.files.formats import as_format, format_of
 from labeldp.files.hints import Watch
 from labeldp.files.labels import label_values, refuse_other_than_numbers
+from labeldp.files.pair import Pair
 from labeldp.files.refusals import refuse_biased, refuse_label_folders, refuse_same
 from labeldp.files.rows import refuse_odd_types, taken
 from labeldp.files.shuffle import shuffled
@@ -161,7 +161,13 @@ def privatize_file(
     job = _Job(table, label, debiased, missing == "drop", progress or (lambda *_: None))
     source_of_words = resolve_source(random_state)
     writer = TableWriter(
-        to, job.schema, out_format, force, compression=table.compression, plain=[label, job.second or label]
+        to,
+        job.schema,
+        out_format,
+        force,
+        compression=table.compression,
+        plain=[label, job.second or label],
+        most=table.rights,
     )
     if debiased != "no":
         refuse_biased(order)
@@ -171,21 +177,13 @@ def privatize_file(
     if shuffle:
         folder = None if to == PIPE else Path(to).resolve().parent
         rows = shuffled(rows, job.schema, rows=stream.terms.rows, folder=folder, source=source_of_words)
-    new_card = card_path is not None and not card_path.exists()
-    try:
-        with writer:
-            for batch in rows:
-                writer.write(batch)
-            terms = stream.finish()
-            digests = writer.finish()
-            text = terms.to_card(file=job.public(to, writer, digests, shuffle=shuffle))
-            if card_path is not None:
-                with written_whole(card_path, public=True) as draft:
-                    draft.write_text(text + "\n", encoding="utf-8")
-    except BaseException:
-        if new_card and card_path is not None:
-            card_path.unlink(missing_ok=True)
-        raise
+    with Pair(to, card_path, force=force, most=table.rights) as pair, writer:
+        for batch in rows:
+            writer.write(batch)
+        terms = stream.finish()
+        digests = writer.finish()
+        text = terms.to_card(file=job.public(to, writer, digests, shuffle=shuffle))
+        pair.put_card(text + "\n")
     return FileRelease(to, terms, text, card_path, tuple(watch.hints(ordered=not shuffle)))
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any
 
 from labeldp._arrow import arrow
@@ -72,6 +73,12 @@ class Table:
         if self.format != "parquet":
             return None
         return sum(int(_read(part, lambda file: file.metadata.num_rows, _parquet)) for part in self.parts)
+
+    @cached_property
+    def rights(self) -> int:
+        """Who may read and write all of its files."""
+        modes = [part.path.stat().st_mode for part in self.parts if part.path is not None]
+        return reduce(operator.and_, modes, 0o666)
 
     @cached_property
     def compression(self) -> str | None:

@@ -48,6 +48,8 @@ class TableWriter:
         Of Parquet.
     plain : sequence of str
         Columns of numbers that hardly repeat: a dictionary of them would be a waste.
+    most : int
+        The most rights that the files get; the umask may leave them fewer.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class TableWriter:
         *,
         compression: str | None = None,
         plain: Sequence[str] = (),
+        most: int = 0o666,
     ) -> None:
         self._to = os.fspath(path)
         self.format = _format(self._to, format)
@@ -77,14 +80,14 @@ class TableWriter:
         self._compression = compression if self.format == "parquet" else compression_of(self._to)
         self._plain = tuple(plain)
         self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, BATCH_ROWS)
-        self._force = force
+        self._most = most
         self.digests: dict[str, str] = {}
         check_schema(self.schema, self.format)
         refuse_target(self._to, force=force, folder=True)
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
-        self._draft = self._stack.enter_context(drafted(self._to))
+        self._draft = self._stack.enter_context(drafted(self._to, self._most))
         self._stack.callback(self._drop)
         self._thread = self._stack.enter_context(ThreadPoolExecutor(1))
         self._stream: Any = None
