@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -9,9 +10,10 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
-from labeldp import InsecureRandomnessWarning, privatize
+from labeldp import InsecureRandomnessWarning, comparison, privatize
 from labeldp.cli import app
-from labeldp.comparison import Comparison, LabelNoise, compare_table, label_noise
+from labeldp.cli.compare_plot import _model_curves
+from labeldp.comparison import Comparison, LabelNoise, compare_table, label_noise, steps_of
 from labeldp.errors import DataError, MissingExtraError
 
 
@@ -56,6 +58,8 @@ def test_it_says_loudly_that_nothing_is_private_shows_both_curves_and_gives_advi
     assert plot.read_bytes().startswith(b"\x89PNG")
     html = page.read_text()
     assert html.count("<svg") == 2
+    assert "mean ± standard deviation of 3 fits" in said
+    assert "3 times with fresh noise" in html
     assert "nothing here is protected" in html
     assert "<script" not in html
 
@@ -118,6 +122,47 @@ def test_models_are_judged_on_rows_that_they_did_not_see():
     assert found.not_private > 0.75 * spread
     assert min(found.models.values()) > 0.75 * spread
     assert "hardly predict" in found.advice()[0]
+
+
+def test_fits_are_repeated_with_fresh_noise_and_their_spread_is_told(monkeypatch):
+    fitted = []
+
+    class Odd:
+        """Its errors are 1, 2, 1, 2, … whatever the noise."""
+
+        def __init__(self, **_):
+            fitted.append(self)
+
+        def fit(self, *_):
+            return self
+
+        def predict(self, X):
+            return np.full(len(X), 1.0 + (len(fitted) - 1) % 2)
+
+    monkeypatch.setitem(comparison.REGRESSORS, "model released", Odd)
+    X, labels, steps = np.random.default_rng(0).normal(size=(80, 2)), np.zeros(80), []
+    asked = {"budgets": [1.0, 2.0], "mechanisms": ["laplace"]}
+    found = compare_table(X, labels, (0.0, 5.0), **asked, repeats=4, step=steps.append)
+    assert len(fitted) == 8
+    assert len(steps) == steps_of(**asked, repeats=4)
+    assert found.models["model released", 1.0] == pytest.approx(1.5)
+    assert found.spread["model released", 1.0] == pytest.approx(math.sqrt(1 / 3))  # n − 1 = 3 in the denominator
+    assert found.error("model released", 2.0) == "1.5 ± 0.58"
+    once = compare_table(X, labels, (0.0, 5.0), **asked)
+    assert not once.spread
+    assert "±" not in once.error("model released", 1.0)
+
+
+def test_the_band_in_the_plot_is_the_spread():
+    from matplotlib.figure import Figure
+
+    found = made({(name, e): 0.6 for name in comparison.REGRESSORS for e in (0.1, 1.0)})
+    for spread, bands in (({}, 0), (dict.fromkeys(found.models, 0.05), 2)):
+        axes = Figure().subplots()
+        _model_curves(axes, replace(found, spread=spread, repeats=3), ("#000000", "#111111"), "#777777")
+        assert len(axes.collections) == bands
+    (low, high) = axes.collections[0].get_paths()[0].get_extents().get_points()[:, 1]
+    assert (low, high) == pytest.approx((0.55, 0.65))
 
 
 def made(models, constant=1.0, not_private=0.5, risks=(1.0, 1.0)):

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 import labeldp
 from labeldp import Ledger, RowRelease
 from labeldp.cli import app
+from labeldp.cli.fit import quality
 from labeldp.model_files import load_model
 
 
@@ -112,6 +113,23 @@ def test_fit_says_what_it_cost_how_good_it_should_be_and_what_was_left_out(tmp_p
     ):
         assert words in said
     assert load_model(tmp_path / "model").encoder.names == ["area", "town", "lift"]
+
+
+@pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
+def test_what_is_said_of_a_models_error_for_free_is_not_too_good():
+    # Seeded. The bound is two standard errors and all that clipping may hide above an estimate.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 3))
+    y = np.clip(2.5 + np.tanh(X[:, 0]) + rng.laplace(size=5000) * 0.5, 0, 5)  # tails that clipping hides
+    for seed in range(3):
+        shared = {"epsilon": 2.0, "bounds": (0, 5), "random_state": seed}
+        model = labeldp.LabelReleaseRegressor(mechanism="rp", **shared).fit(X[:500], y[:500])
+        said = quality(model, X[:500])[0]
+        error = np.sqrt(np.mean((model.predict(X[500:]) - y[500:]) ** 2))
+        most = float(re.search(r"±([0-9.]+) or less", said)[1])
+        assert error < most < 5
+    model = labeldp.ModelReleaseRegressor(**shared).fit(X[:500], y[:500])
+    assert not re.search(r"±", quality(model, X[:500])[0])  # its own idea of its error rests on assumptions
 
 
 def test_a_report_explains_the_model_and_is_not_overwritten(folder, tmp_path):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -77,11 +77,15 @@ class Comparison:
     noise : dict
         `LabelNoise` by mechanism and ε.
     models : dict
-        Typical error on held-out labels, by regressor and ε.
+        Typical error on held-out labels, by regressor and ε: the mean of several fits, each with noise of its own.
     constant : dict
         Expected error of a mean with noise, by ε.
     not_private : float
         Error of boosted trees on true labels.
+    spread : dict
+        Standard deviation of those fits' errors; none where there was one fit.
+    repeats : int
+        How many fits there were.
     """
 
     budgets: tuple[float, ...]
@@ -91,6 +95,8 @@ class Comparison:
     models: dict[tuple[str, float], float]
     constant: dict[float, float]
     not_private: float
+    spread: dict[tuple[str, float], float] = field(default_factory=dict)
+    repeats: int = 1
 
     @property
     def mechanisms(self) -> list[str]:
@@ -111,6 +117,11 @@ class Comparison:
         """Return the regressor with the least held-out error."""
         return min(REGRESSORS, key=lambda name: self.models[name, epsilon])
 
+    def error(self, model: str, epsilon: float) -> str:
+        """Return a regressor's error for people, with its spread if that is known."""
+        spread = self.spread.get((model, epsilon))
+        return f"{self.models[model, epsilon]:.3g}" + ("" if spread is None else f" ± {spread:.2g}")
+
     def kept(self, epsilon: float) -> float:
         """Return how much the better regressor keeps of what features explain without privacy: 1 is all."""
         guess = self.constant[max(self.budgets)] ** 2
@@ -130,7 +141,6 @@ class Comparison:
         epsilon = enough[0] if enough else max(self.budgets, key=self.kept)
         model, kept = self.best_model(epsilon), self.kept(epsilon)
         option = "labels" if model == "labels released" else "model"
-        error = self.models[model, epsilon]
         if enough:
             start = (
                 f"Take ε = {epsilon:g}: the least of those tried that keeps four fifths of what features explain."
@@ -146,8 +156,9 @@ class Comparison:
         listed = ", ".join(f"{100 * self.kept(e):.0f} % at ε = {e:g}" for e in sorted(self.budgets))
         return [
             start,
-            f"For a model: --release {option}, with a typical error of {error:.3g}, beside {self.not_private:.3g} "
-            f"without privacy and {guess:.3g} for a constant. Kept of what features explain: {listed}.",
+            f"For a model: --release {option}, with a typical error of {self.error(model, epsilon)}, beside "
+            f"{self.not_private:.3g} without privacy and {guess:.3g} for a constant. Kept of what features explain: "
+            f"{listed}.",
             f"For private labels: --mechanism {self.best_mechanism(epsilon)}, whose labels carry "
             f"±{self.noise[self.best_mechanism(epsilon), epsilon].one:.3g} each.",
             f"Models learnt from {self.trained:,} rows; with more rows less ε does the same.",
@@ -210,6 +221,7 @@ def compare_table(
     budgets: Sequence[float],
     mechanisms: Sequence[str],
     delta: float = 0.0,
+    repeats: int = 1,
     step: Callable[[str], None] = lambda _: None,
 ) -> Comparison:
     """Compare mechanisms and regressors on public labels; a quarter of the rows is held out to judge.
@@ -224,6 +236,8 @@ def compare_table(
         Names, as `privatize` knows them.
     delta : float
         For "gaussian".
+    repeats : int
+        Fits of each regressor at each ε, on the same rows: only their noise differs.
     step : function
         Is told what begins: `steps_of` calls in all.
     """
@@ -243,20 +257,25 @@ def compare_table(
 
     step("without privacy")
     not_private = error(HistGradientBoostingRegressor(random_state=0).fit(X[train], clipped[train]))
-    models = {}
+    models, spread = {}, {}
     for name, make in REGRESSORS.items():
         for epsilon in budgets:
-            step(f"ε = {epsilon:g}, {name}")
-            model = make(epsilon=epsilon, bounds=bounds, ledger=Ledger()).fit(X[train], clipped[train])
-            models[name, epsilon] = error(model)
+            errors = []
+            for _ in range(repeats):
+                step(f"ε = {epsilon:g}, {name}")
+                model = make(epsilon=epsilon, bounds=bounds, ledger=Ledger()).fit(X[train], clipped[train])
+                errors.append(error(model))
+            models[name, epsilon] = float(np.mean(errors))
+            if repeats > 1:
+                spread[name, epsilon] = float(np.std(errors, ddof=1))
     guess = float(np.mean((clipped[test] - clipped[train].mean()) ** 2))
     constant = {e: math.sqrt(guess + _mean_noise(as_fraction(e), train.size, bounds)) for e in budgets}
-    return Comparison(tuple(budgets), train.size, test.size, noise, models, constant, not_private)
+    return Comparison(tuple(budgets), train.size, test.size, noise, models, constant, not_private, spread, repeats)
 
 
-def steps_of(budgets: Sequence[float], mechanisms: Sequence[str]) -> int:
+def steps_of(budgets: Sequence[float], mechanisms: Sequence[str], repeats: int = 1) -> int:
     """Return how many steps `compare_table` takes."""
-    return len(budgets) * (len(mechanisms) + len(REGRESSORS)) + 1
+    return len(budgets) * (len(mechanisms) + repeats * len(REGRESSORS)) + 1
 
 
 def _mean_noise(epsilon: Fraction, rows: int, bounds: Bounds) -> float:

@@ -51,6 +51,9 @@ def compare(
         ),
     ] = None,
     rows: Annotated[int, typer.Option(min=40, help="Rows at most; more are thinned by chance.")] = 20_000,
+    repeats: Annotated[
+        int, typer.Option(min=1, max=100, help="Fits of each regressor at each ε: their errors vary by chance.")
+    ] = 3,
     features: Annotated[
         str | None, typer.Option(help="Columns to learn from, such as a,b,c; all by default.", show_default=False)
     ] = None,
@@ -74,8 +77,8 @@ def compare(
 
     The error of one private label follows exactly from each mechanism's counts.
     Models are judged on a quarter of the rows, which they did not see, beside a
-    constant and a model without privacy. That takes minutes; with fewer --rows
-    or --budgets, less.
+    constant and a model without privacy; ± is how their errors vary with the
+    noise. That takes minutes; with fewer --rows, --budgets or --repeats, less.
     """
     with explained():
         if not public:
@@ -99,9 +102,16 @@ def compare(
         )
         for note in inputs.notes:
             tell(screen, note)
-        with steps(steps_of(tried, chosen), shown=True) as step:
+        with steps(steps_of(tried, chosen, repeats), shown=True) as step:
             found = compare_table(
-                inputs.X, inputs.labels, bounds, budgets=tried, mechanisms=chosen, delta=delta, step=step
+                inputs.X,
+                inputs.labels,
+                bounds,
+                budgets=tried,
+                mechanisms=chosen,
+                delta=delta,
+                repeats=repeats,
+                step=step,
             )
         _show(found, label, shown)
         if plot is not None:
@@ -161,12 +171,13 @@ def _show(found: Comparison, label: str, shown: Console) -> None:
             f"{', '.join(biased)}: nearest one by one, but drawn to the middle. Do not learn from such labels.",
             "dim",
         )
-    models = Table(title=f"Predicting {label!r}: typical error on held-out rows", title_justify="left")
+    times = f", mean ± standard deviation of {found.repeats} fits" if found.repeats > 1 else ""
+    models = Table(title=f"Predicting {label!r}: typical error on held-out rows{times}", title_justify="left")
     models.add_column("model")
     for epsilon in found.budgets:
         models.add_column(f"ε = {epsilon:g}", justify="right")
     for name in dict.fromkeys(name for name, _ in found.models):
-        models.add_row(name, *[f"{found.models[name, e]:.3g}" for e in found.budgets])
+        models.add_row(name, *[found.error(name, e) for e in found.budgets])
     models.add_row("private constant", *[f"{found.constant[e]:.3g}" for e in found.budgets], style="dim")
     models.add_row("not private", *[f"{found.not_private:.3g}" for _ in found.budgets], style="dim")
     shown.print(models)

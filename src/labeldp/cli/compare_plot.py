@@ -51,6 +51,10 @@ def _model_curves(axes: Any, found: Comparison, colours: Sequence[str], grey: st
     for name, colour, marker in zip(REGRESSORS, colours[1::-1], _MARKERS, strict=False):
         errors = [found.models[name, e] for e in found.budgets]
         axes.plot(found.budgets, errors, color=colour, marker=marker, linewidth=2, label=name)
+        if found.spread:
+            wide = [found.spread[name, e] for e in found.budgets]
+            low, high = ([x + side * w for x, w in zip(errors, wide, strict=True)] for side in (-1, 1))
+            axes.fill_between(found.budgets, low, high, color=colour, alpha=0.2, linewidth=0)
     constant = [found.constant[e] for e in found.budgets]
     axes.plot(found.budgets, constant, color=grey, linestyle="--", linewidth=1.2, label="private constant")
     axes.axhline(found.not_private, color=grey, linestyle=":", linewidth=1.2, label="not private")
@@ -95,9 +99,14 @@ def page(found: Comparison, label: str) -> str:
         figures.append(figure)
     header = ["", *(f"ε = {e:g}" for e in found.budgets)]
     labels = [[name, *(f"{found.noise[name, e].one:.3g}" for e in found.budgets)] for name in found.mechanisms]
-    models = [[name, *(f"{found.models[name, e]:.3g}" for e in found.budgets)] for name in REGRESSORS]
+    models = [[name, *(found.error(name, e) for e in found.budgets)] for name in REGRESSORS]
     models.append(["private constant", *(f"{found.constant[e]:.3g}" for e in found.budgets)])
     models.append(["not private", *(f"{found.not_private:.3g}" for _ in found.budgets)])
+    times = "once"
+    if found.repeats > 1:
+        times = (
+            f"{found.repeats} times with fresh noise: mean ± standard deviation, which is the band in the figure"
+        )
     return render_page(
         f"Which mechanism and ε for {label}?",
         [
@@ -113,8 +122,8 @@ def page(found: Comparison, label: str) -> str:
             Section(
                 "Predicting the label",
                 [
-                    f"Typical error on {found.judged:,} rows that no model saw; each learnt once, from "
-                    f"{found.trained:,} others."
+                    f"Typical error on {found.judged:,} rows that no model saw; each learnt from "
+                    f"{found.trained:,} others, {times}."
                 ],
                 header=header,
                 rows=models,
