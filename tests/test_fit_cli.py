@@ -117,19 +117,18 @@ def test_fit_says_what_it_cost_how_good_it_should_be_and_what_was_left_out(tmp_p
 
 @pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
 def test_what_is_said_of_a_models_error_for_free_is_not_too_good():
-    # Seeded. The bound is two standard errors and all that clipping may hide above an estimate.
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, 3))
     y = np.clip(2.5 + np.tanh(X[:, 0]) + rng.laplace(size=5000) * 0.5, 0, 5)  # tails that clipping hides
-    for seed in range(3):
-        shared = {"epsilon": 2.0, "bounds": (0, 5), "random_state": seed}
-        model = labeldp.LabelReleaseRegressor(mechanism="rp", **shared).fit(X[:500], y[:500])
-        said = quality(model, X[:500])[0]
-        error = np.sqrt(np.mean((model.predict(X[500:]) - y[500:]) ** 2))
-        most = float(re.search(r"±([0-9.]+) or less", said)[1])
-        assert error < most < 5
-    model = labeldp.ModelReleaseRegressor(**shared).fit(X[:500], y[:500])
-    assert not re.search(r"±", quality(model, X[:500])[0])  # its own idea of its error rests on assumptions
+    shared = {"epsilon": 3.0, "bounds": (0, 5), "random_state": 0}  # seeded: it always comes out so, or never
+    model = labeldp.LabelReleaseRegressor(mechanism="rp", **shared).fit(X[:300], y[:300])
+    first, rest = quality(model, X[:300])
+    error = np.mean((model.predict(X[300:]) - y[300:]) ** 2)
+    estimate, deviation = re.search(r"mean squared error ([0-9.]+) ± ([0-9.]+)", rest).groups()
+    assert float(estimate) + 2 * float(deviation) < error  # the estimate alone would be too good
+    assert error < float(re.search(r"±([0-9.]+) or less", first)[1]) ** 2 < 2 * error
+    model = labeldp.ModelReleaseRegressor(**shared).fit(X[:300], y[:300])
+    assert not re.search("±|typical", quality(model, X[:300])[0])  # its own idea of its error is an assumption
 
 
 def test_a_report_explains_the_model_and_is_not_overwritten(folder, tmp_path):
