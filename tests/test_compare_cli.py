@@ -58,7 +58,7 @@ def test_it_says_loudly_that_nothing_is_private_shows_both_curves_and_gives_advi
     assert plot.read_bytes().startswith(b"\x89PNG")
     html = page.read_text()
     assert html.count("<svg") == 2
-    assert "mean ± standard deviation of 3 fits" in said
+    assert "Mean ± standard deviation of 3 fits" in said
     assert "3 times with fresh noise" in html
     assert "nothing here is protected" in html
     assert "<script" not in html

@@ -171,8 +171,7 @@ def _show(found: Comparison, label: str, shown: Console) -> None:
             f"{', '.join(biased)}: nearest one by one, but drawn to the middle. Do not learn from such labels.",
             "dim",
         )
-    times = f", mean ± standard deviation of {found.repeats} fits" if found.repeats > 1 else ""
-    models = Table(title=f"Predicting {label!r}: typical error on held-out rows{times}", title_justify="left")
+    models = Table(title=f"Predicting {label!r}: typical error on held-out rows", title_justify="left")
     models.add_column("model")
     for epsilon in found.budgets:
         models.add_column(f"ε = {epsilon:g}", justify="right")
@@ -181,5 +180,8 @@ def _show(found: Comparison, label: str, shown: Console) -> None:
     models.add_row("private constant", *[f"{found.constant[e]:.3g}" for e in found.budgets], style="dim")
     models.add_row("not private", *[f"{found.not_private:.3g}" for _ in found.budgets], style="dim")
     shown.print(models)
+    if found.repeats > 1:
+        fits = f"Mean ± standard deviation of {found.repeats} fits on the same rows, each with fresh noise."
+        tell(shown, fits, "dim")
     for sentence in found.advice():
         tell(shown, sentence)
