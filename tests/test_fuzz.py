@@ -18,8 +18,8 @@ from helpers import python
 from labeldp.any_card import read_any_card
 from labeldp.datasets import load_criteo
 from labeldp.ledger_file import SCHEMA, _hash, _line
-from labeldp.plain_words import explain
 from labeldp.verification import verify_card
+from labeldp.words.explanation import explain
 from test_forged_cards import forged, leaves, put
 
 LONG = bool(os.environ.get("LABELDP_LONG"))

@@ -13,8 +13,8 @@ import report_cases as cases
 from helpers import NAMES, mechanisms
 from labeldp.cli import app
 from labeldp.report import Section, card_report, figures, render_page, render_report, section, write_report
-from labeldp.report.expected import Expected, noise_and_bias
-from labeldp.report.odds import at_most
+from labeldp.words.expected import Expected, noise_and_bias
+from labeldp.words.odds import at_most
 
 ALL = (*cases.KINDS, *NAMES, "sections")
 

@@ -8,6 +8,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from labeldp.audit import Audit, audit, audit_pipeline
 from labeldp.channels import Proof
 from labeldp.errors import (
     BudgetError,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "Budget",
     "BudgetError",
     "CardError",
@@ -83,6 +85,8 @@ __all__ = [
     "TwoPoint",
     "Unbiased",
     "__version__",
+    "audit",
+    "audit_pipeline",
     "estimate_prior",
     "load_mechanism",
     "optimal_interval",

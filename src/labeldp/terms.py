@@ -13,7 +13,7 @@ from labeldp.errors import CardError, LabelDPError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, total_of
 from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, fingerprint, load_all
-from labeldp.report_words import describe_release
+from labeldp.words.release import describe_release
 
 __all__ = ["Terms", "guarantee", "read_release_card", "refuse_contradictions"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from labeldp import cards
 from labeldp.any_card import ReadCard, read_any_card, schema_of
 from labeldp.errors import LabelDPError, MissingExtraError
-from labeldp.report.numbers import times
+from labeldp.words.numbers import times
 
 __all__ = ["BEYOND", "Check", "Verification", "verify_card"]
 

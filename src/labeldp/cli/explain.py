@@ -16,12 +16,14 @@ from rich.text import Text
 from labeldp.any_card import ReadCard, read_any_card
 from labeldp.cli.card_file import read_card_file
 from labeldp.cli.shell import explained, printable
-from labeldp.plain_words import Explanation
-from labeldp.plain_words import explain as in_words
-from labeldp.report.odds import at_most, factor
-from labeldp.report.words import delta_of, epsilon_of, not_private, title_of
+from labeldp.words.card import delta_of, epsilon_of, not_private, title_of
+from labeldp.words.explanation import Explanation
+from labeldp.words.explanation import explain as in_words
+from labeldp.words.odds import at_most, factor
 
 __all__ = ["explain"]
+
+EXAMPLE = "Example:  labeldp explain private.parquet.card.json"
 
 
 def explain(

@@ -17,8 +17,11 @@ from labeldp.cli.shell import explained, printable
 from labeldp.errors import ParameterError
 from labeldp.ledger import Budget, Ledger, total_of
 from labeldp.ledger_file import FileLedger
+from labeldp.words.numbers import in_words
 
 __all__ = ["ledger"]
+
+EXAMPLE = "Example:  labeldp ledger budget.jsonl"
 
 BAR = 60
 
@@ -60,26 +63,23 @@ def _show(opened: Ledger, console: Console) -> None:
         console.print(table)
         console.print()
     if limit is None:
-        console.print(Text(f"Spent {_words(spent)} in {_times(len(charges))}. There is no limit.", style="bold"))
+        console.print(Text(f"Spent {in_words(spent)} in {_times(len(charges))}. There is no limit.", style="bold"))
         console.print()
         return
     used = _share(spent, limit)
     colour = "red" if used >= 1 else "yellow" if used > 0.8 else "green"
     full = round(BAR * min(1.0, used))
     console.print(Text.assemble(("█" * full, colour), ("░" * (BAR - full), "dim")))
-    console.print(Text(f"Spent {_words(spent)} of {_words(limit)} in {_times(len(charges))}.", style="bold"))
+    console.print(Text(f"Spent {in_words(spent)} of {in_words(limit)} in {_times(len(charges))}.", style="bold"))
     left = limit.minus(spent)
-    console.print(Text("Nothing is left." if left.exact_epsilon == 0 else f"Left: {_words(left)}.", style=colour))
+    console.print(
+        Text("Nothing is left." if left.exact_epsilon == 0 else f"Left: {in_words(left)}.", style=colour)
+    )
     console.print()
 
 
 def _times(count: int) -> str:
     return "1 charge" if count == 1 else f"{count:,} charges"
-
-
-def _words(budget: Budget) -> str:
-    delta = f" and δ = {budget.delta:.3g}" if budget.delta else ""
-    return f"ε = {budget.epsilon:.6g}{delta}"
 
 
 def _share(spent: Budget, limit: Budget) -> float:

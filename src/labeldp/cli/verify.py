@@ -19,6 +19,8 @@ from labeldp.verification import BEYOND, Verification, verify_card
 
 __all__ = ["verify"]
 
+EXAMPLE = "Example:  labeldp verify private.parquet.card.json"
+
 
 def verify(
     card: Annotated[

@@ -8,6 +8,7 @@ import numpy as np
 
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
+from labeldp.words.numbers import number
 
 if TYPE_CHECKING:
     from labeldp.terms import Terms
@@ -50,7 +51,7 @@ def expectations(
     low, high = getattr(mechanism, "interval", getattr(mechanism, "bounds", bounds))
     lines = []
     if (low, high) != bounds:
-        lines.append(f"labels are clipped to ({low:.6g}, {high:.6g})" + _share(prior, low, high))
+        lines.append(f"labels are clipped to ({number(low)}, {number(high)})" + _share(prior, low, high))
     if prior is not None and _at_an_end(prior, bounds):
         lines.append("nearly all labels are at one of the bounds: check the unit, and the bounds")
     try:
@@ -59,8 +60,8 @@ def expectations(
         noise = float(np.sqrt(weights @ mechanism.unbiased_variance(places)))
     except ValueError:
         return [*lines, "its outputs are biased by design: see mechanism.bias"]
-    mean = "" if rows is None else f", their mean ±{noise / np.sqrt(rows):.4g}"
-    return [*lines, f"one private label carries noise of about ±{noise:.4g}{mean}"]
+    mean = "" if rows is None else f", their mean ±{number(noise / np.sqrt(rows))}"
+    return [*lines, f"one private label carries noise of about ±{number(noise)}{mean}"]
 
 
 def _share(prior: Histogram | None, low: float, high: float) -> str:

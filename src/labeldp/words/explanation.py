@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from labeldp.any_card import ReadCard
-from labeldp.report.expected import domain_of
-from labeldp.report.numbers import percent
-from labeldp.report.odds import at_most
-from labeldp.report.words import delta_of, epsilon_of, headline, left_and_stayed, not_private, plain_words, rows_of
-from labeldp.report_words import expectations
+from labeldp.words.card import delta_of, epsilon_of, headline, left_and_stayed, not_private, plain_words, rows_of
+from labeldp.words.expected import domain_of
+from labeldp.words.numbers import percent
+from labeldp.words.odds import at_most
+from labeldp.words.release import expectations
 
 __all__ = ["Explanation", "explain"]
 
