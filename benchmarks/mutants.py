@@ -1,7 +1,7 @@
 """Mutants of the privacy-critical rooms, and whether the tests notice them: ``make mutants``.
 
-mutmut changes one thing at a time in a copy of the tree; a mutant that all tests of its room let through has survived.
-Survivors are listed with what was changed. Which are equivalent, and why, is in docs/mutants.md.
+mutmut changes one thing at a time in a copy of the tree; a mutant that all tests of its room let through has
+survived. Survivors are listed with what was changed. Which are equivalent, and why, is in docs/mutants.md.
 """
 
 from __future__ import annotations
@@ -65,56 +65,48 @@ pytest_add_cli_args_test_selection = {tests}
 pytest_add_cli_args = ["-p", "no:xdist", "-p", "no:cacheprovider"]
 also_copy = ["conftest.py", "README.md", "docs"]
 timeout_constant = 60.0
+timeout_multiplier = 3.0
+track_dependencies = false
 """
 CONFTEST = """
 import pytest
 
 pytest.Item._nodeid = property(lambda self: self.nodeid)  # mutmut 3.8 asks for it, and pytest has it no more
 """
-PASSED = {"killed", "timeout", "caught by type check", "segfault"}
+NOTICED = {"killed", "timeout", "caught by type check", "segfault"}
 
 
-def mutated(module: str, tests: list[str], names: list[str]) -> dict[str, str]:
-    """Run all mutants of a module in a copy of the tree; return {mutant: what became of it}, with survivors' changes."""
+def mutated(module: str, tests: list[str]) -> dict[str, str]:
+    """Run all mutants of a module in a copy; return {mutant: its fate, and for survivors the change}."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "labeldp")
-        ignore = shutil.ignore_patterns(".*", "mutants", "*.part", "__pycache__")
-        shutil.copytree(ROOT, copy, ignore=ignore)
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "mutants", "__pycache__"))
         paths = json.dumps([f"tests/{test}" for test in tests])
         with open(copy / "pyproject.toml", "a", encoding="utf-8") as stream:
             stream.write(SETTINGS.format(module=module, tests=paths))
         (copy / "conftest.py").write_text(CONFTEST, encoding="utf-8")
-        mutmut = [sys.executable, "-m", "mutmut"]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        done = subprocess.run(
-            [*mutmut, "run", "--max-children", "1", *names],
-            cwd=copy,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
+        _mutmut(copy, "run", "--max-children", "1", shown=True)
+        found = dict(
+            line.strip().split(": ", 1)
+            for line in _mutmut(copy, "results", "--all", "true").splitlines()
+            if ": " in line
         )
-        meta = copy / "mutants" / "src" / "labeldp" / f"{module}.meta"
-        if not meta.exists():
-            raise RuntimeError(done.stdout[-3000:] + done.stderr[-3000:])
-        listed = subprocess.run(
-            [*mutmut, "results", "--all", "true"], cwd=copy, capture_output=True, text=True, check=True
-        )
-        found = dict(line.strip().split(": ", 1) for line in listed.stdout.splitlines() if ": " in line)
-        if not any(fate in PASSED for fate in found.values()):
-            raise RuntimeError(done.stdout[-3000:] + done.stderr[-3000:])
+        if not found or set(found.values()) <= {"not checked"}:
+            raise RuntimeError(f"no mutant of {module} was run: its tests may fail without any mutant")
         for name, fate in found.items():
-            if fate not in PASSED and fate != "not checked":
-                shown = subprocess.run(
-                    [*mutmut, "show", name], cwd=copy, capture_output=True, text=True, check=False
-                )
-                changed = [
-                    line
-                    for line in shown.stdout.splitlines()
-                    if line[:1] in "+-" and line[:3] not in ("+++", "---")
-                ]
-                found[name] = "\n".join([fate, *changed])
+            if fate not in NOTICED:
+                lines = _mutmut(copy, "show", name).splitlines()
+                change = [line for line in lines if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")]
+                found[name] = "\n".join([fate, *change])
         return found
+
+
+def _mutmut(copy: Path, *arguments: str, shown: bool = False) -> str:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    out = None if shown else subprocess.PIPE
+    command = [sys.executable, "-m", "mutmut", *arguments]
+    done = subprocess.run(command, cwd=copy, env=environment, stdout=out, text=True, check=False)
+    return done.stdout or ""
 
 
 def main() -> None:
@@ -128,10 +120,10 @@ def main() -> None:
     console = Console()
     sheet = Sheet("Mutants", ["module", "mutants", "noticed", "survived", "score"])
     for module in chosen.modules:
-        kept[module] = mutated(module, ROOMS[module], [])
+        kept[module] = mutated(module, ROOMS[module])
         chosen.out.write_text(json.dumps(kept, indent=1))
         fates = Counter(fate.partition("\n")[0] for fate in kept[module].values())
-        noticed = sum(count for fate, count in fates.items() if fate in PASSED)
+        noticed = sum(count for fate, count in fates.items() if fate in NOTICED)
         total = sum(fates.values()) - fates["not checked"]
         sheet.rows.append(
             [module, str(total), str(noticed), str(total - noticed), f"{noticed / max(1, total):.1%}"]
