@@ -80,7 +80,7 @@ def test_what_is_no_card_is_refused(card, code, tmp_path):
 
 
 def test_a_missing_file_and_a_models_card_are_explained(tmp_path):
-    assert CliRunner().invoke(app, ["audit", str(tmp_path / "none.json")]).exit_code == 1
+    assert CliRunner().invoke(app, ["audit", str(tmp_path / "none.json")]).exit_code == 2
     model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:60], LABELS[:60])
     shown = run(model.to_card(), tmp_path=tmp_path)
     assert shown.exit_code == 2

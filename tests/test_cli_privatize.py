@@ -41,7 +41,7 @@ def test_the_example_works(tmp_path, table):
     assert pq.read_schema(out).field("rooms").type == pa.int64()
     content = read_release_card((tmp_path / "private.parquet.card.json").read_text())
     assert content["cost"]["epsilon"] == 1
-    assert "Budget(epsilon=2.0) left" in done.stderr
+    assert "ε = 2 left" in done.stderr
     assert done.stdout == ""
 
 

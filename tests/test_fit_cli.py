@@ -201,7 +201,7 @@ def test_the_ledger_is_charged_once_for_exactly_epsilon_and_refuses_what_passes_
     book = tmp_path / "budget.jsonl"
     paid = ("--ledger", book, "--limit", 3)
     said = ask("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", *paid)
-    assert "epsilon=1.0) left" in said
+    assert "ε = 1 left" in said
     assert Ledger.open(book).total.epsilon == 2.0
     card = load_model(tmp_path / "model").card
     assert [c.what for c in card.charges] == [c.what for c in Ledger.open(book).charges]

@@ -275,6 +275,18 @@ def test_a_table_that_changes_in_between_is_not_released(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_types_that_arrow_cannot_take_rows_of(tmp_path, shuffle):
+    labels = labels_of()
+    words = pa.array([f"a word longer than twelve letters, {i}" for i in range(ROWS)], pa.string_view())
+    gaps = pa.array(np.where(np.arange(ROWS) == 5, np.nan, labels))
+    source = put(tmp_path / "in.arrow", pa.table({"word": words, "price": gaps}))
+    release(source, tmp_path / "out.arrow", missing="drop", shuffle=shuffle)
+    after = everything(tmp_path / "out.arrow")
+    assert after.schema.field("word").type == pa.string_view()
+    assert sorted(after["word"].to_pylist()) == sorted(words.to_pylist()[:5] + words.to_pylist()[6:])
+
+
 def test_folders_and_other_formats(tmp_path):
     (tmp_path / "in").mkdir()
     labels = labels_of()

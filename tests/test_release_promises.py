@@ -9,6 +9,7 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp.words.numbers import number
 
 RNG = np.random.default_rng(5)
 LABELS = RNG.gamma(2.0, 0.7, 4000)
@@ -92,7 +93,7 @@ def test_releasing_the_same_labels_again_without_a_ledger_warns():
 def test_the_summary_says_where_labels_are_clipped_and_how_loud_the_noise_is():
     release = ldp.privatize(LABELS, epsilon=0.5, bounds=(0, 50))
     low, high = release.mechanism.interval if hasattr(release.mechanism, "interval") else release.mechanism.bounds
-    assert f"clipped to ({low:.6g}, {high:.6g})" in release.summary()
+    assert f"clipped to ({number(low)}, {number(high)})" in release.summary()
     assert "lie outside, by the private prior" in release.summary()
     assert "carries noise of about ±" in release.summary()
     told = ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 50), mechanism="rr-on-bins").summary()

@@ -153,7 +153,21 @@ class Charge:
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Charge:
-        """Return the charge that `as_data` wrote."""
+        """Return the charge that `as_data` wrote.
+
+        Raises
+        ------
+        ParameterError
+            If it is none.
+        """
+        people, mechanism = data["rows_per_person"], data["mechanism"]
+        texts = (data["what"], data["when"], "" if mechanism is None else mechanism)
+        if (
+            not all(isinstance(text, str) for text in texts)
+            or type(people) is not int
+            or not 1 <= people < 1 << 63
+        ):
+            raise ParameterError("this is no charge")
         budget = Budget(data["epsilon"], data["delta"])
         return cls(data["what"], budget, data["when"], data["mechanism"], data["rows_per_person"])
 

@@ -22,6 +22,8 @@ from labeldp.mechanisms.base import Mechanism
 
 __all__ = ["audit_card"]
 
+EXAMPLE = "Example:  labeldp audit private.parquet.card.json --samples 200000"
+
 
 def audit_card(
     card: Annotated[

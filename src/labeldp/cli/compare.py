@@ -23,6 +23,8 @@ from labeldp.report import write_page
 
 __all__ = ["compare"]
 
+EXAMPLE = "Example:  labeldp compare old-homes.csv --label price --bounds 0 5 --public --plot compare.png"
+
 _LOUD = (
     "These labels are taken as PUBLIC. What follows is computed from them as they are: it is not private, and no "
     "budget is charged."

@@ -19,6 +19,8 @@ from labeldp.report import Section, number, write_report
 
 __all__ = ["demo"]
 
+EXAMPLE = "Example:  labeldp demo --rows 50000 --plot price.png"
+
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
 CHOICES = {
     "Laplace": {"mechanism": "laplace"},

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -34,7 +35,7 @@ def _table(lines: Sequence[str], width: int) -> Table:
     columns = list(zip(head, *rows, strict=True))
     found = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     for name, mark, room in zip(head, rule, _widths(columns, width - len(head) + 1), strict=True):
-        side = "right" if mark.endswith(":") else "left"
+        side: Literal["left", "right"] = "right" if mark.endswith(":") else "left"
         found.add_column(name, justify=side, width=room, overflow="fold")
     for row in rows:
         found.add_row(*map(Text, row))

@@ -25,6 +25,7 @@ from labeldp.errors import ParameterError
 __all__ = ["app"]
 
 app = typer.Typer(
+    add_completion=False,
     help="Repeat the paper's experiments with mechanisms that are really private.",
     epilog="Start here:  labeldp paper crime --trials 2 --budgets 0.5,1,2,inf",
     no_args_is_help=True,

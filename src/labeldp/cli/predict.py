@@ -17,6 +17,8 @@ from labeldp.tabular.columns import Tally
 
 __all__ = ["predict"]
 
+EXAMPLE = "Example:  labeldp predict model new-homes.csv -o priced.csv"
+
 
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder that labeldp fit wrote.", show_default=False)],

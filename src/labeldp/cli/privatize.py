@@ -30,13 +30,20 @@ from labeldp.cli.options import (
     asked_ledger,
     refuse_lone_limit,
 )
-from labeldp.cli.shell import explained, news
+from labeldp.cli.shell import explained, news, tell
 from labeldp.ledger import Ledger
 
 if TYPE_CHECKING:
     from labeldp.files import FileRelease
 
+from labeldp.words.numbers import in_words
+
 __all__ = ["privatize"]
+
+EXAMPLE = (
+    "Example:  labeldp privatize homes.parquet -o private.parquet --label price --bounds 0 5 "
+    "--epsilon 1 --ledger budget.jsonl --limit 3"
+)
 
 
 class Unbiased(StrEnum):
@@ -157,9 +164,9 @@ def privatize(
             )
         if report is not None:
             write_report(report, done.card, ledger=till.ledger, force=force)
-        _tell(screen, done.terms.summary())
+        tell(screen, done.terms.summary())
         for hint in done.hints:
-            _tell(screen, f"For you alone: {hint}", "yellow")
+            tell(screen, f"For you alone: {hint}", "yellow")
         _tell_where(screen, done, report)
         _tell_ledger(screen, ledger, till.ledger)
 
@@ -196,22 +203,18 @@ def _shown(screen: Console) -> Iterator[Callable[[str, int, int | None], None] |
         yield update
 
 
-def _tell(screen: Console, text: str, style: str | None = None) -> None:
-    screen.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
-
-
 def _tell_where(screen: Console, done: FileRelease, report: Path | None) -> None:
     if done.card_path is None:
-        _tell(screen, "No card was kept, because the table went through a pipe: --card FILE keeps one.")
+        tell(screen, "No card was kept, because the table went through a pipe: --card FILE keeps one.")
     else:
         what = "Its card" if done.path == "-" else f"The table is in {done.path}, its card"
-        _tell(screen, f"{what} in {done.card_path}; both may be made public.")
+        tell(screen, f"{what} in {done.card_path}; both may be made public.")
     if report is not None:
-        _tell(screen, f"The report is in {report}.")
+        tell(screen, f"The report is in {report}.")
 
 
 def _tell_ledger(screen: Console, path: Path | None, ledger: Ledger | None) -> None:
     if path is None:
-        _tell(screen, "Nobody adds up what is spent on these labels: --ledger FILE --limit 3 would.")
+        tell(screen, "Nobody adds up what is spent on these labels: --ledger FILE --limit 3 would.")
     elif ledger is not None and ledger.remaining is not None:
-        _tell(screen, f"The ledger {path} has {ledger.remaining} left.")
+        tell(screen, f"The ledger {path} has {in_words(ledger.remaining)} left.")

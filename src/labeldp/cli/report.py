@@ -13,6 +13,8 @@ from labeldp.cli.shell import explained, news
 
 __all__ = ["report"]
 
+EXAMPLE = "Example:  labeldp report private.parquet.card.json --ledger budget.jsonl"
+
 
 def report(
     card: Annotated[

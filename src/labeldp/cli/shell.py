@@ -34,7 +34,7 @@ from labeldp.errors import (
     PrivacyProofError,
 )
 
-__all__ = ["EXIT", "complaints", "explained", "news", "tell"]
+__all__ = ["EXIT", "complaints", "explained", "news", "printable", "tell"]
 
 EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "stopped": 130}
 
@@ -81,6 +81,18 @@ def _sentence(error: BaseException) -> str:
 def _extra(module: str) -> str:
     root = module.partition(".")[0]
     return {"pyarrow": "files", "matplotlib": "plots"}.get(root, "paper")
+
+
+def printable(value: object, most: int = 1000) -> str:
+    """Return text of others without what could command a terminal, and not longer than ``most``.
+
+    Examples
+    --------
+    >>> printable("a card" + chr(27) + "[2J says")
+    'a card�[2J says'
+    """
+    text = "".join(c if c.isprintable() else "\ufffd" for c in str(value)[: most + 1])
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 @contextmanager

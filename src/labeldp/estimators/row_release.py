@@ -7,22 +7,23 @@ import hashlib
 import os
 from dataclasses import dataclass, field
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labeldp import cards
 from labeldp._files import written_whole
-from labeldp.errors import CardError
+from labeldp.errors import CardError, LabelDPError
 from labeldp.estimators.learner import Knowledge, PrivateRows
 from labeldp.ledger import Budget, Charge, Ledger, total_of
-from labeldp.mechanisms import Mechanism, load_mechanism
+from labeldp.mechanisms.base import Mechanism, load_all
 from labeldp.terms import guarantee, refuse_contradictions
 
 __all__ = ["RowRelease"]
 
 SCHEMA = "labeldp.row-release"
+ROOM, MOST_SHRINK = 1 << 28, 64
+"""A saved release may take this much memory, and this many times its file's size: noise shrinks little."""
 _ARRAYS = ("labels", "offset", "scale", "noise", "hidden", "low", "high", "round", "part")
 
 
@@ -150,25 +151,37 @@ class RowRelease:
         """Read a release that `save` wrote; its mechanisms are proven again."""
         try:
             with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
+                _refuse_bomb(stored.zip, os.fstat(stream.fileno()).st_size)
                 arrays = {name: stored[name] for name in _ARRAYS}
                 card = str(stored["card"])
         except FileNotFoundError:
             raise
-        except (OSError, EOFError, KeyError, ValueError, BadZipFile) as error:
+        except LabelDPError:
+            raise
+        except Exception as error:  # whatever a hostile archive makes NumPy and zlib raise
             raise CardError(f"{os.fspath(path)} is not a saved release: {type(error).__name__}") from None
         content = cards.parse(card, SCHEMA)
         if {name: _digest(array) for name, array in arrays.items()} != content.get("arrays"):
             raise CardError(f"{os.fspath(path)} holds other labels than its card says: it was changed or mixed up")
-        mechanisms = tuple(load_mechanism(text) for text in content["mechanisms"])
+        mechanisms = tuple(load_all(content.get("mechanisms")))
         charges = tuple(refuse_contradictions(content, mechanisms))
-        return cls(
-            **arrays,
-            mechanisms=mechanisms,
-            knowledge=Knowledge(**content["knowledge"]),
-            charges=charges,
-            trust=content["trust"],
-            secure=content["words"] == "secure",
-        )
+        try:
+            return cls(
+                **arrays,
+                mechanisms=mechanisms,
+                knowledge=Knowledge(**content["knowledge"]),
+                charges=charges,
+                trust=content["trust"],
+                secure=content["words"] == "secure",
+            )
+        except (KeyError, TypeError):
+            raise CardError(f"{os.fspath(path)} lacks what a saved release has") from None
+
+
+def _refuse_bomb(archive: Any, size: int) -> None:
+    """Refuse a small file that would unpack to more memory than a release of its size can take."""
+    if sum(member.file_size for member in archive.infolist()) > ROOM + MOST_SHRINK * size:
+        raise CardError("the file would unpack to far more than a saved release of its size")
 
 
 def _digest(array: NDArray[Any]) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._arrow import arrow
+from labeldp.files.rows import taken
 from labeldp.randomness import WordSource
 
 __all__ = ["Watch", "jumpiness"]
@@ -52,7 +53,7 @@ class Watch:
         first, last = np.searchsorted(self._places, (self._passed, end))
         if last > first:
             places = self._places[first:last] - self._passed
-            self._rows.append(batch.take(places))
+            self._rows.append(taken(batch, places))
             self._labels.append(labels[places])
         self._passed = end
 

@@ -25,6 +25,7 @@ from labeldp.files.formats import as_format, format_of
 from labeldp.files.hints import Watch
 from labeldp.files.labels import label_values, refuse_other_than_numbers
 from labeldp.files.refusals import refuse_biased, refuse_label_folders, refuse_overlap, refuse_same
+from labeldp.files.rows import refuse_odd_types, taken
 from labeldp.files.shuffle import shuffled
 from labeldp.files.sources import PIPE, found
 from labeldp.files.table import Table
@@ -222,7 +223,7 @@ class _Job:
             batch = whole
             values, gone = label_values(batch.column(self.place), "keep" if self.drop else "error")
             if gone.any():
-                batch, values = batch.filter(pa.array(~gone)), values[~gone]
+                batch, values = taken(batch, np.flatnonzero(~gone)), values[~gone]
             private = stream.release(values)
             watch.see(batch, values)
             self.rows_out += values.size
@@ -279,6 +280,7 @@ def _opened(source: str, to: str, format: str | None, label: str) -> tuple[Table
     refuse_label_folders(parts, label)
     table = Table(parts, kind, as_written=as_written, types={label: pa.float64()})
     refuse_other_than_numbers(table.field(label).type, label)
+    refuse_odd_types(table.schema)
     return table, out_format
 
 

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._arrow import arrow
+from labeldp.errors import DataError
+from labeldp.files.rows import taken
 from labeldp.randomness import WordSource
 
 __all__ = ["shuffled"]
@@ -60,8 +62,13 @@ def shuffled(
             file.seek(0)
             with pa.ipc.open_stream(pa.PythonFile(file, mode="r")) as reader:
                 table = reader.read_all().unify_dictionaries().combine_chunks()
-            order = np.argsort(_words(table.num_rows, source))
-            yield from table.take(order).to_batches(max_chunksize=_BATCH)
+            pieces = table.to_batches()
+            if len(pieces) > 1:  # shuffling each alone would not be uniform
+                raise DataError("the table is too large to be shuffled: 2 GiB of text in one of 256 buckets")
+            for batch in pieces:
+                order = np.argsort(_words(batch.num_rows, source))
+                whole = taken(batch, order)
+                yield from (whole.slice(first, _BATCH) for first in range(0, whole.num_rows, _BATCH))
             file.truncate(0)
 
 
@@ -73,7 +80,7 @@ def _buckets(batch: Any, rows: int) -> int:
 
 def _scatter(batch: Any, writers: list[Any], source: WordSource) -> None:
     chosen = (_words(batch.num_rows, source) & np.uint64(len(writers) - 1)).astype(np.int64)
-    sorted_rows = batch.take(np.argsort(chosen, kind="stable"))
+    sorted_rows = taken(batch, np.argsort(chosen, kind="stable"))
     ends = np.cumsum(np.bincount(chosen, minlength=len(writers)))
     for writer, first, end in zip(writers, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
         if end > first:

@@ -6,7 +6,7 @@ import difflib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from labeldp._arrow import arrow
@@ -126,8 +126,7 @@ class Table:
                     self._key_array(part, name, batch.num_rows) if name in self._keys else batch.column(name)
                     for name in names
                 ]
-                fitted = [_fitted(array, field.type) for array, field in zip(arrays, schema, strict=True)]
-                yield pa.RecordBatch.from_arrays(fitted, schema=schema)
+                yield _readable(part, partial(_fitted, arrays, schema))
 
     def _file_batches(self, part: Part, names: list[str]) -> Iterator[Any]:
         if self.format in DELIMITERS:
@@ -214,8 +213,9 @@ def _refuse_other_columns(parts: list[Part], names: list[list[str]]) -> None:
             raise DataError(f"{part.name} has other columns than {parts[0].name}")
 
 
-def _fitted(array: Any, kind: Any) -> Any:
-    return array if array.type == kind else array.cast(kind)
+def _fitted(arrays: list[Any], schema: Any) -> Any:
+    cast = [a if a.type == f.type else a.cast(f.type) for a, f in zip(arrays, schema, strict=True)]
+    return arrow().core.RecordBatch.from_arrays(cast, schema=schema)
 
 
 # ---- Parquet and Arrow ------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def _readable(part: Part, call: Callable[[], Any]) -> Any:
     pa = arrow().core
     try:
         return call()
-    except (pa.ArrowException, EOFError) as error:
+    except (pa.ArrowException, EOFError, UnicodeDecodeError) as error:
         if isinstance(error, KeyboardInterrupt | pa.ArrowCancelled | MemoryError):
             raise
     except OSError as error:
@@ -261,7 +261,9 @@ _OPENERS: dict[str, Callable[[Any], Any]] = {
 
 
 def _arrow_schema(file: Any) -> Any:
-    return getattr(file, "schema_arrow", None) or file.schema
+    schema = getattr(file, "schema_arrow", None) or file.schema
+    list(schema.names)  # raises here, where it is caught, if a name is no text
+    return schema
 
 
 def _codec(file: Any) -> str | None:
@@ -291,5 +293,6 @@ def _arrow_batches(part: Part, names: list[str], rows: int, _format: str) -> Ite
         else:
             whole = iter(ipc.open_stream(stream))
         for batch in whole:
+            batch.validate(full=True)  # offsets are taken on trust otherwise, and could point anywhere
             for first in range(0, batch.num_rows, rows):
                 yield batch.slice(first, rows).select(names)

@@ -60,7 +60,8 @@ def _opened(stream: Any, delimiter: str, convert: Any) -> Any:
 
 def column_names(part: Part, delimiter: str) -> list[str]:
     """Return the names in a text file's header."""
-    return list(_first_schema(part, delimiter).names)
+    schema = _first_schema(part, delimiter)
+    return list(_explained(part, delimiter, lambda: schema.names))
 
 
 def _first_schema(part: Part, delimiter: str) -> Any:
@@ -146,6 +147,8 @@ def _explained(part: Part, delimiter: str, call: Callable[[], Any]) -> Any:
         return call()
     except (pa.ArrowInvalid, pa.ArrowKeyError, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         problem = _complaint(part, delimiter, str(error))
+    except UnicodeDecodeError:
+        problem = DataError(f"{part.name} is not UTF-8 text")
     except OSError as error:
         if error.errno is not None:
             raise

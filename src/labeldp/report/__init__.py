@@ -2,9 +2,9 @@
 
 from labeldp.report.card_report import render_report, write_report
 from labeldp.report.figures import COLOURS, INK, SOFT, blank, legend
-from labeldp.report.numbers import number
 from labeldp.report.page import render_page, write_page
 from labeldp.report.section import Section
+from labeldp.words.numbers import number
 
 __all__ = [
     "COLOURS",

@@ -9,14 +9,15 @@ from typing import Any
 
 from labeldp.any_card import ReadCard, read_any_card
 from labeldp.ledger import Ledger
-from labeldp.report import plots, words
+from labeldp.report import plots
 from labeldp.report.budget import Spent, budget_html
 from labeldp.report.columns import drawn_sections
-from labeldp.report.numbers import percent, times
-from labeldp.report.odds import at_most
 from labeldp.report.page import assemble, refuse_overwriting, write_page
 from labeldp.report.reviewer import file_section, proof_sections
 from labeldp.report.section import Section, escaped
+from labeldp.words import card as words
+from labeldp.words.numbers import percent, times
+from labeldp.words.odds import at_most
 
 __all__ = ["render_report", "write_report"]
 

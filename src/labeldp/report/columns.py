@@ -6,10 +6,10 @@ from labeldp.any_card import ReadCard
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
 from labeldp.report import plots
-from labeldp.report.expected import Expected, domain_of
-from labeldp.report.numbers import number, times
 from labeldp.report.section import Section
-from labeldp.report.words import proof_of, rows_of
+from labeldp.words.card import proof_of, rows_of
+from labeldp.words.expected import Expected, domain_of
+from labeldp.words.numbers import number, times
 
 __all__ = ["drawn_sections"]
 

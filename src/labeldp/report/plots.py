@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
-from labeldp.report.expected import Expected, domain_of, noise_and_bias
 from labeldp.report.figures import COLOURS, INK, SOFT, blank, legend
-from labeldp.report.numbers import number, percent, tick
-from labeldp.report.odds import at_most
+from labeldp.words.expected import Expected, domain_of, noise_and_bias
+from labeldp.words.numbers import number, percent, tick
+from labeldp.words.odds import at_most
 
 __all__ = ["belief", "channel", "error_of_means", "few_labels", "noise", "prior_and_interval"]
 

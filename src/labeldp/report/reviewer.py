@@ -15,7 +15,7 @@ from labeldp import __version__
 from labeldp.any_card import ReadCard
 from labeldp.mechanisms.base import Mechanism, fingerprint
 from labeldp.report.section import Section
-from labeldp.report.words import proof_of
+from labeldp.words.card import proof_of
 
 __all__ = ["file_section", "proof_sections"]
 

@@ -9,8 +9,8 @@ from typing import Any
 from labeldp.any_card import ReadCard
 from labeldp.channels import Proof
 from labeldp.mechanisms.base import Mechanism
-from labeldp.report.numbers import percent, times
-from labeldp.report.odds import at_most
+from labeldp.words.numbers import percent, times
+from labeldp.words.odds import at_most
 
 __all__ = [
     "delta_of",
