@@ -199,9 +199,7 @@ def privatize(
         chosen = terms.mechanisms[0]
         sealed = seal(rows, key.secret(card=card_checksum(chosen), column=columns.label, round=LABELS))
     place = {name: k for k, name in enumerate(columns.names)}
-    work = releaser(
-        chosen.to_json(), sealed, place[columns.label], place[columns.id], debiased=debiased
-    )
+    work = releaser(chosen.to_json(), sealed, place[columns.label], place[columns.id], debiased=debiased)
     frame = rows.mapInArrow(work, schema)
     refuse_label_in_output(frame, columns.label)
     return SparkRelease(frame, terms, ledger, columns.label, columns.id, key.release, sealed)

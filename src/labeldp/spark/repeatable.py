@@ -112,9 +112,7 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str]) -> None:
         return
     plan = _analyzed(df)
     source = _sources(plan)
-    origin = {
-        str(one.name()): source.get(_id(one), frozenset([_id(one)])) for one in _listed(plan.output())
-    }
+    origin = {str(one.name()): source.get(_id(one), frozenset([_id(one)])) for one in _listed(plan.output())}
     related = [name for name, of in origin.items() if name != label and of & origin[label] and name not in allowed]
     if related:
         raise DataError(
