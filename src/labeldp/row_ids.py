@@ -6,17 +6,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import CipherContext
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
 from labeldp.errors import ParameterError
 
-__all__ = ["Blocks", "IntegerIds", "TextIds", "as_ids", "encrypted"]
+__all__ = ["Blocks", "IntegerIds", "TextIds", "aes", "as_ids", "encrypted", "public_places"]
 
 Blocks = NDArray[np.uint64]
 """Rows × 2: blocks of 128 bits, their bytes in the order of the memory of a little-endian machine."""
 
 _BLOCK = 16
+
+
+def aes(key: bytes) -> CipherContext:
+    """Return AES-256 on single blocks: a pseudo-random permutation."""
+    return Cipher(algorithms.AES256(key), modes.ECB()).encryptor()  # noqa: S305 (a permutation is what is wanted)
 
 
 def encrypted(cipher: CipherContext, blocks: Blocks) -> Blocks:
@@ -134,3 +139,10 @@ def as_ids(ids: Any) -> IntegerIds | TextIds:
     if all(isinstance(one, bytes) for one in array) and not isinstance(ids, np.ndarray):
         return TextIds.of(list(ids), "binary")
     raise ParameterError("ids must be whole numbers, text, or bytes (in a list); none may be missing")
+
+
+def public_places(ids: IntegerIds | TextIds) -> Blocks:
+    """Return two words for each id, the same everywhere and known to all: for public samples and orders."""
+    key = bytes(32)
+    known = ids.under(aes(key)) if isinstance(ids, TextIds) else ids
+    return encrypted(aes(key), known.blocks(0, len(ids)))

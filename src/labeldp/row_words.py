@@ -18,14 +18,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 from labeldp.channels.domain import CHUNK
 from labeldp.errors import InsecureRandomnessWarning, ParameterError
 from labeldp.mechanisms.base import Mechanism
-from labeldp.row_ids import IntegerIds, TextIds, as_ids, encrypted
+from labeldp.row_ids import IntegerIds, TextIds, aes, as_ids, encrypted
 
 __all__ = ["ReleaseKey", "RowWords", "card_checksum"]
 
@@ -162,9 +161,9 @@ class RowWords:
     def __init__(self, secret: bytes, ids: Any) -> None:
         self._ids: IntegerIds | TextIds = as_ids(ids)
         kind = self._ids.kind
-        self._cipher = _aes(_derive(secret, "words", kind, 0))
+        self._cipher = aes(_derive(secret, "words", kind, 0))
         if isinstance(self._ids, TextIds):
-            self._ids = self._ids.under(_aes(_derive(secret, "ids", kind)))
+            self._ids = self._ids.under(aes(_derive(secret, "ids", kind)))
         self._next = 0
 
     def fill(self, words: NDArray[np.uint64]) -> None:
@@ -187,8 +186,3 @@ class RowWords:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a source of secret words cannot be copied or pickled; make a new one")
-
-
-def _aes(key: bytes) -> CipherContext:
-    """Return AES-256 on single blocks: a pseudo-random permutation; no block is ever asked for twice in a round."""
-    return Cipher(algorithms.AES256(key), modes.ECB()).encryptor()  # noqa: S305 (a permutation is what is wanted)

@@ -113,10 +113,10 @@ class Round:
         return np.zeros(rows.size) if self.blend is None else self.blend.predict(table, rows)
 
 
-P = TypeVar("P", bound=Part, covariant=True)
+P_co = TypeVar("P_co", bound=Part, covariant=True)
 
 
-class LabelRows(Protocol[P]):
+class LabelRows(Protocol[P_co]):
     """Private labels of public rows, wherever they are."""
 
     @property
@@ -134,24 +134,24 @@ class LabelRows(Protocol[P]):
     def sums(self) -> LabelSums:
         """Return exact sums over all labels."""
 
-    def draw(self, now: Round) -> P | None:
+    def draw(self, now: Round) -> P_co | None:
         """Randomise the round's labels; None if it has no rows."""
 
 
 def draw_rounds(
-    rows: LabelRows[P],
+    rows: LabelRows[P_co],
     budget: LabelBudget,
     fractions: Sequence[float],
     source: WordSource,
     spectrum: Array,
     unit_design: UnitDesign = best_unit_mechanism,
     step: Step = quiet,
-) -> tuple[list[P], Knowledge]:
+) -> tuple[list[P_co], Knowledge]:
     """Return all rows, released once each, in rounds of the given sizes."""
     known, values, masses = knowledge_of(rows.sums, rows.bounds, budget, source)
     cuts = np.cumsum([0.0, *fractions]) / sum(fractions)
     epsilon = float_below(budget.labels)
-    drawn: list[P] = []
+    drawn: list[P_co] = []
     for number in range(len(fractions)):
         step(f"round {number + 1} of {len(fractions)}")
         blend, rest = None, known.variance / 2

@@ -94,7 +94,7 @@ class RowColumns:
         field = _field(df, id, "id")
         if not isinstance(field.dataType, T.IntegralType | T.StringType | T.BinaryType):
             raise ParameterError(
-                f"ids must be whole numbers, text or binary, got {field.dataType.simpleString()}: convert the column"
+                f"ids must be whole numbers, text or binary, got {field.dataType.simpleString()}: convert them"
             )
         if field.name == name:
             raise ParameterError("the label cannot be its own id")

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from labeldp.curator import FINE
 from labeldp.errors import DataError, LabelError
 from labeldp.spark.columns import column
-from labeldp.spark.executor import COUNTS, MISSING_ID, MISSING_LABEL, ROWS, Work, counter
+from labeldp.spark.executor import COUNTS, MISSING_FEATURE, MISSING_ID, MISSING_LABEL, ROWS, Work, counter
 from labeldp.stream import Counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["count_rows", "refuse_repeated_ids", "summed"]
+__all__ = ["count_rows", "dense", "refuse_missing", "refuse_repeated_ids", "summed"]
 
 Counts = NDArray[np.int64]
 
@@ -53,6 +53,11 @@ def count_rows(df: DataFrame, label: str, id: str | None, bounds: tuple[float, f
     if id is not None:
         chosen.append(column(id).isNull())
     found = summed(df.select(*chosen), counter(bounds))
+    return Counted(refuse_missing(found), dense(found, FINE))
+
+
+def refuse_missing(found: dict[int, int]) -> int:
+    """Return the number of rows, if all labels, ids and features are there."""
     rows, bad = found.get(ROWS, 0), found.get(MISSING_LABEL, 0)
     if rows == 0:
         raise LabelError("there are no labels: give at least one")
@@ -62,7 +67,12 @@ def count_rows(df: DataFrame, label: str, id: str | None, bounds: tuple[float, f
         )
     if found.get(MISSING_ID, 0):
         raise DataError(f"{found[MISSING_ID]} of {rows} rows have no id: their noise follows from it")
-    return Counted(rows, dense(found, FINE))
+    if found.get(MISSING_FEATURE, 0):
+        raise DataError(
+            f"{found[MISSING_FEATURE]} of {rows} rows have features that are missing, NaN or infinite: drop those "
+            "rows or fill them first"
+        )
+    return rows
 
 
 def refuse_repeated_ids(df: DataFrame, id: str) -> None:

@@ -24,7 +24,19 @@ if TYPE_CHECKING:
 
     from labeldp.spark.secret import Sealed
 
-__all__ = ["COUNTS", "MISSING_ID", "MISSING_LABEL", "ROWS", "counter", "ids_of", "releaser", "reporter"]
+__all__ = [
+    "COUNTS",
+    "MISSING_FEATURE",
+    "MISSING_ID",
+    "MISSING_LABEL",
+    "ROWS",
+    "counter",
+    "floats",
+    "ids_of",
+    "releaser",
+    "reporter",
+    "sparse",
+]
 
 Batches = Iterator["pa.RecordBatch"]
 Work = Callable[[Batches], Batches]
@@ -32,7 +44,7 @@ Work = Callable[[Batches], Batches]
 COUNTS = "cell int, n bigint"
 """The schema of counts: sparse, so that partitions of any number and size add up in one aggregation."""
 
-ROWS, MISSING_LABEL, MISSING_ID = -1, -2, -3
+ROWS, MISSING_LABEL, MISSING_ID, MISSING_FEATURE = -1, -2, -3, -4
 """Cells that count something else than labels."""
 
 
@@ -42,12 +54,12 @@ def counter(bounds: tuple[float, float]) -> Work:
     def count_labels(batches: Batches) -> Batches:
         total, missing, no_id = Counted.none(), 0, 0
         for batch in batches:
-            labels = _floats(batch.column(0))
+            labels = floats(batch.column(0))
             finite = np.isfinite(labels)
             missing += labels.size - int(np.count_nonzero(finite))
             total += Counted.of(labels[finite], bounds)
             no_id += batch.column(1).true_count if batch.num_columns > 1 else 0
-        yield _sparse(total.fine, {ROWS: total.rows + missing, MISSING_LABEL: missing, MISSING_ID: no_id})
+        yield sparse(total.fine, {ROWS: total.rows + missing, MISSING_LABEL: missing, MISSING_ID: no_id})
 
     return count_labels
 
@@ -61,7 +73,7 @@ def reporter(asked: Reports, sealed: Sealed) -> Work:
         for batch in batches:
             if batch.num_rows:
                 counts = counts + asked.count(_randomized(mechanism, secret, batch.column(0), batch.column(1)))
-        yield _sparse(np.atleast_1d(np.asarray(counts, dtype=np.int64)), {})
+        yield sparse(np.atleast_1d(np.asarray(counts, dtype=np.int64)), {})
 
     return count_reports
 
@@ -95,10 +107,10 @@ def _mechanism(card: str) -> Mechanism:
 
 
 def _randomized(mechanism: Mechanism, secret: bytes, labels: Any, ids: Any) -> NDArray[np.float64]:
-    return mechanism.randomize(_floats(labels), random_state=RowWords(secret, ids_of(ids)))
+    return mechanism.randomize(floats(labels), random_state=RowWords(secret, ids_of(ids)))
 
 
-def _floats(values: Any) -> NDArray[np.float64]:
+def floats(values: Any) -> NDArray[np.float64]:
     """Return a column of doubles; what is missing is NaN."""
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
@@ -114,12 +126,13 @@ def ids_of(values: Any) -> IntegerIds | TextIds:
     text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
     wide = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
     _, places, data = values.buffers()
-    offsets = np.frombuffer(places, dtype=np.int64 if wide else np.int32)
-    offsets = offsets[values.offset : values.offset + len(values) + 1].astype(np.int64)
+    found: NDArray[Any] = np.frombuffer(places, dtype=np.int64 if wide else np.int32)
+    offsets = found[values.offset : values.offset + len(values) + 1].astype(np.int64)
     return TextIds(offsets, np.frombuffer(data or b"", dtype=np.uint8), "text" if text else "binary")
 
 
-def _sparse(counts: NDArray[np.int64], also: dict[int, int]) -> pa.RecordBatch:
+def sparse(counts: NDArray[np.int64], also: dict[int, int]) -> pa.RecordBatch:
+    """Return counts of cells that are not empty, and others by their cells."""
     import pyarrow as pa  # noqa: PLC0415
 
     cells = np.flatnonzero(counts)

@@ -173,8 +173,7 @@ def privatize(
         delta=delta,
         rows_per_person=rows_per_person,
     )
-    if random_state is not None and (isinstance(random_state, bool) or not isinstance(random_state, int)):
-        raise ParameterError("random_state must be None (secure, for releases) or an integer (tests only)")
+    seed = as_seed(random_state)
     columns = RowColumns.of(df, label, id)
     schema = columns.released(df, f"{columns.label}_debiased" if debiased else None)
     given, own = as_ledger(ledger), Ledger()
@@ -185,7 +184,7 @@ def privatize(
         refuse_repeated_ids(rows, columns.id)
     if given is None:
         warn_if_seen(df)
-    with ReleaseKey() if random_state is None else ReleaseKey.from_seed(random_state) as key:
+    with release_key(seed) as key:
 
         def reports(asked: Reports) -> NDArray[np.int64]:
             sealed = seal(rows, key.secret(card=card_checksum(asked.mechanism), column=label, round=REPORTS))
@@ -195,7 +194,7 @@ def privatize(
             return dense(found, asked.count(np.empty(0)).size)
 
         ledger = own if given is None else given
-        terms = settle(order, counted, ledger=ledger, source=resolve_source(random_state), reports=reports)
+        terms = settle(order, counted, ledger=ledger, source=resolve_source(seed), reports=reports)
         chosen = terms.mechanisms[0]
         sealed = seal(rows, key.secret(card=card_checksum(chosen), column=columns.label, round=LABELS))
     place = {name: k for k, name in enumerate(columns.names)}
@@ -203,6 +202,20 @@ def privatize(
     frame = rows.mapInArrow(work, schema)
     refuse_label_in_output(frame, columns.label)
     return SparkRelease(frame, terms, ledger, columns.label, columns.id, key.release, sealed)
+
+
+def as_seed(random_state: object) -> int | None:
+    """Return a seed, or None for a release."""
+    if random_state is None:
+        return None
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+        raise ParameterError("random_state must be None (secure, for releases) or an integer (tests only)")
+    return int(random_state)
+
+
+def release_key(seed: int | None) -> ReleaseKey:
+    """Return a new key for a release, or one from a seed for tests."""
+    return ReleaseKey() if seed is None else ReleaseKey.from_seed(seed)
 
 
 def randomize(

@@ -38,9 +38,11 @@ _REPEATS = frozenset(
         "View",
     }
 )
-"""Steps whose rows are the same each time, in whatever order. Not among them: limits, samples, duplicates dropped
-by some columns and `first`, which keep whichever row comes first; sums of floats, which depend on the order; Python
-functions over partitions, and sources other than files, which may change."""
+"""Steps whose rows are the same each time, in whatever order.
+
+Not among them: limits, samples, duplicates dropped by some columns and `first`, which keep whichever row comes
+first; sums of floats, which depend on the order; Python functions over partitions; sources that are no files.
+"""
 
 
 def kept_or_repeatable(df: DataFrame, materialize: bool | None) -> DataFrame:
@@ -61,8 +63,8 @@ def kept_or_repeatable(df: DataFrame, materialize: bool | None) -> DataFrame:
         odd = sorted(set(_odd_steps(_analyzed(df))))
         if odd:
             raise DataError(
-                f"this frame may not be the same when Spark computes it again ({', '.join(odd)}), and the same noise "
-                "on two labels would show how they differ: write it to a file and read it back, or say "
+                f"this frame may not be the same when Spark computes it again ({', '.join(odd)}), and the same "
+                "noise on two labels would show how they differ: write it to a file and read it back, or say "
                 "materialize=True; materialize=False if you know that it repeats"
             )
     return df
@@ -116,8 +118,8 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str]) -> None:
     related = [name for name, of in origin.items() if name != label and of & origin[label] and name not in allowed]
     if related:
         raise DataError(
-            f"column {related[0]!r} is computed from the same data as the label, and may show it: drop it, or name "
-            "it in allow_related if you know that it may be public"
+            f"column {related[0]!r} is computed from the same data as the label, and may show it: drop it, or "
+            "name it in allow_related if you know that it may be public"
         )
 
 
@@ -149,7 +151,7 @@ def refuse_label_in_output(frame: DataFrame, label: str) -> None:
     Everything that comes out of that step is new to Spark, so nothing later can reach back to the label.
     """
     if is_connect(frame):
-        step = frame._plan  # type: ignore[operator]
+        step = frame._plan
         through = type(step).__name__ == "MapPartitions"
     else:
         plan = _analyzed(frame)
