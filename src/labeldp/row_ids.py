@@ -127,6 +127,8 @@ def as_ids(ids: Any) -> IntegerIds | TextIds:
     """Return ids of rows, or say what they must be."""
     if isinstance(ids, IntegerIds | TextIds):
         return ids
+    if isinstance(ids, list | tuple) and len({type(one) for one in ids}) > 1:
+        raise ParameterError("ids must all be of one kind: numbers, text or bytes")
     array = np.asarray(ids)
     if array.ndim != 1:
         raise ParameterError(f"ids must be a list, one for each label, got shape {array.shape}")

@@ -18,12 +18,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.ciphers import CipherContext
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 from labeldp.channels.domain import CHUNK
 from labeldp.errors import InsecureRandomnessWarning, ParameterError
 from labeldp.mechanisms.base import Mechanism
+from labeldp.randomness import WordSource
 from labeldp.row_ids import IntegerIds, TextIds, aes, as_ids, encrypted
 
 __all__ = ["ReleaseKey", "RowWords", "card_checksum"]
@@ -143,7 +145,7 @@ class ReleaseKey:
 
 
 class RowWords:
-    """A source of words for rows with ids: what `Mechanism.randomize` takes as ``random_state``.
+    """Words for rows with ids: what `Mechanism.randomize` takes as ``random_state``, for one call.
 
     A row has two words, the halves of one AES block: the first says which cell, and half of the second rounds a
     label that lies between two rows of a channel. They depend on the row's id alone, not on its neighbours.
@@ -156,7 +158,7 @@ class RowWords:
         One for each label, in the labels' order, each different: equal ids would share their noise.
     """
 
-    __slots__ = ("_cipher", "_ids", "_next")
+    __slots__ = ("_cipher", "_ids", "_used")
 
     def __init__(self, secret: bytes, ids: Any) -> None:
         self._ids: IntegerIds | TextIds = as_ids(ids)
@@ -164,25 +166,44 @@ class RowWords:
         self._cipher = aes(_derive(secret, "words", kind, 0))
         if isinstance(self._ids, TextIds):
             self._ids = self._ids.under(aes(_derive(secret, "ids", kind)))
-        self._next = 0
+        self._used = False
+
+    def for_labels(self, rows: int) -> WordSource:
+        """Return the source for the labels of these rows.
+
+        Raises
+        ------
+        ParameterError
+            If there are more labels than ids, or fewer, or the words were used before.
+        """
+        if rows != len(self._ids):
+            raise ParameterError(f"there must be one id for each label: {len(self._ids)} ids, {rows} labels")
+        if self._used:
+            raise ParameterError("the words of these rows were used before: one release, one source")
+        self._used = True
+        return _Words(self._cipher, self._ids)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a source of secret words cannot be copied or pickled; make a new one")
+
+
+class _Words:
+    """The words of rows, in the pieces that a channel's `sample` asks for."""
+
+    __slots__ = ("_cipher", "_ids", "_next")
+
+    def __init__(self, cipher: CipherContext, ids: IntegerIds | TextIds) -> None:
+        self._cipher, self._ids, self._next = cipher, ids, 0
 
     def fill(self, words: NDArray[np.uint64]) -> None:
-        """Overwrite ``words`` with those of the next rows, as a channel's `sample` asks for them.
-
-        That is a word for each of at most `CHUNK` rows, or besides half a word for each.
-        """
+        """Overwrite ``words`` with one for each of the next rows, at most `CHUNK`; or besides half a word each."""
         rows = min(CHUNK, len(self._ids) - self._next)
-        half = (rows + 1) // 2
-        if rows == 0 or words.size not in (rows, rows + half):
-            raise ParameterError("there must be one id for each label, and a source of its own for each release")
-        blocks = self._ids.blocks(self._next, self._next + rows)
+        if rows == 0 or words.size not in (rows, rows + (rows + 1) // 2):
+            raise ParameterError("this channel asks for other words than rows have")
+        pair = encrypted(self._cipher, self._ids.blocks(self._next, self._next + rows))
         self._next += rows
-        pair = encrypted(self._cipher, blocks)
         words[:rows] = pair[:, 0]
         if words.size > rows:
             rounding = words[rows:].view(np.uint32)
             rounding[-1] = 0
             rounding[:rows] = pair[:, 1]
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a source of secret words cannot be copied or pickled; make a new one")

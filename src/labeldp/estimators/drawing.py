@@ -23,7 +23,7 @@ from labeldp.estimators.rounds import Interval, Situation, UnitDesign, best_unit
 from labeldp.estimators.sums import Stage
 from labeldp.estimators.table import FeatureTable
 from labeldp.mechanisms import Mechanism
-from labeldp.randomness import WordSource
+from labeldp.randomness import RowSource, WordSource
 
 __all__ = [
     "Drawn",
@@ -241,7 +241,7 @@ def _usual_residuals(variance: float, width: float) -> tuple[Array, Array]:
     return values, masses / masses.sum()
 
 
-def draw_part(rows: Index, labels: Array, centre: Array, now: Round, source: WordSource) -> Drawn:
+def draw_part(rows: Index, labels: Array, centre: Array, now: Round, source: WordSource | RowSource) -> Drawn:
     """Randomise labels over an interval around each centre, inside the bounds."""
     interval, mechanism, known = now.interval, now.mechanism, now.known
     low = np.maximum(known.low, centre + interval.low)
