@@ -22,7 +22,9 @@ def answer(tmp_path_factory):
     program = Path(__file__).with_name("spark_trouble.py")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, str(program), str(folder)]
-    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(  # noqa: S603
+        command, env=environment, cwd=folder, capture_output=True, text=True, check=False
+    )
     found = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
     assert found, done.stderr[-3000:]
     told = json.loads(found[0].removeprefix("ANSWER "))

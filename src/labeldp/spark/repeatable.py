@@ -91,6 +91,9 @@ def _odd_steps(plan: Any) -> Iterator[str]:
     if name == "LogicalRelation":
         if _name(plan.relation()) != "HadoopFsRelation":
             yield "a source that is no file"
+    elif name == "Deduplicate":
+        if plan.keys().size() < plan.output().size():  # which of the rows is kept?
+            yield name
     elif name == "LogicalRDD":
         if not plan.rdd().isCheckpointed():
             yield "an RDD"
