@@ -106,7 +106,7 @@ class RowRelease:
     def summary(self) -> str:
         """Return what was done, for people."""
         lines = [] if self.secure else ["NOT PRIVATE: the noise can be repeated from a seed."]
-        lines.append(f"{self.labels.size:,} labels released with {self.cost}, each row once.")
+        lines.append(f"{self.labels.size:,} labels released for {self.cost}, each row once.")
         seen = "a curator saw the true ones" if self.trust == "curator" else "nobody saw the true ones"
         lines.append(f"  bounds {self.knowledge.low:g} to {self.knowledge.high:g}; {seen}")
         lines += [f"  {c.budget.epsilon:.6g} for {c.what}" for c in self.charges]
