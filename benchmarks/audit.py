@@ -263,8 +263,8 @@ def words(count: int) -> Sheet:
 ABOUT = """# Audits at length
 
 `python -m benchmarks.audit` writes this page. [docs/audit.md](../docs/audit.md) says how to read it. "could have
-shown" is the smallest ε that this many samples convict with probability 0.8. All acquittals of one table together
-raise a false alarm with probability 10⁻⁶ at most.
+shown" is the smallest ε that this many samples convict with probability 0.8. All acquittals of ours together, and
+all of pipelines, raise a false alarm with probability 10⁻⁶ at most; each verdict on another library does so.
 
 """
 
