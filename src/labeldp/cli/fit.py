@@ -42,7 +42,6 @@ from labeldp.files.refusals import refuse_same
 from labeldp.ledger import Budget, Charge, new_charge, total_of
 from labeldp.model_files import model_folder, save_model
 from labeldp.report import Section, write_report
-from labeldp.words.numbers import in_words
 
 __all__ = ["fit"]
 
@@ -155,7 +154,7 @@ def fit(
                 ledger=book,
                 rows_per_person=rows_per_person,
             )
-            expected = [f"Measured on rows held out, for {in_words(risk.cost)} more: {risk.summary()}", str(note)]
+            expected = [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", str(note)]
         for line in expected:
             tell(shown, line)
         tell(shown, f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
@@ -173,7 +172,7 @@ def fit(
             )
             tell(shown, f"The report is in {report}.")
         if book.remaining is not None:
-            tell(shown, f"The ledger {ledger} has {in_words(book.remaining)} left.")
+            tell(shown, f"The ledger {ledger} has {book.remaining} left.")
         elif ledger is None:
             tell(shown, "No ledger was kept: fitting these labels again costs again, and nobody counts it.")
 
@@ -187,8 +186,8 @@ def _score_charges(score: float | None, rows_per_person: int) -> list[Charge]:
 
 def score_note(paid: Sequence[Charge], later: Sequence[Charge], rows: int) -> str:
     """Return what a score costs beside its model: for the screen, the card and the report, in the same words."""
-    both = in_words(total_of([*paid, *later]))
-    score = in_words(total_of(later))
+    both = total_of([*paid, *later])
+    score = total_of(later)
     says = f"The score on {rows:,} rows held out costs {score} on top of the model: {both} in all."
     if any(charge.rows_per_person > 1 for charge in later):
         return says + " A person may have rows on both sides, so both count."
