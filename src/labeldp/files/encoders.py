@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from labeldp._arrow import arrow
 from labeldp.errors import ParameterError
+from labeldp.files.examples import examples
 from labeldp.files.text import DELIMITERS
 
 __all__ = ["Encoder", "bare_schema", "check_schema", "encoder"]
@@ -39,23 +40,35 @@ def encoder(
 
 
 def check_schema(schema: Any, format: str) -> None:
-    """Refuse columns that a format cannot hold, before any work."""
+    """Refuse columns that a format cannot hold, by a trial before any work."""
     pa = arrow().core
     if format in DELIMITERS:
         for field in schema:
-            if pa.types.is_nested(_plain_type(field.type)):
+            kind = _plain_type(field.type)
+            if pa.types.is_nested(kind) or not (_is_text(kind) or _has_digits(kind)):
                 raise ParameterError(
                     f"{format.upper()} cannot hold the column {field.name!r} of type {field.type}: "
                     "write Parquet or Arrow"
                 )
+    for field in schema:
+        one = pa.schema([field])
+        for values in (pa.nulls(0, field.type), *examples(field.type)):
+            if not _can_write(pa.table([values], schema=one), format):
+                raise ParameterError(
+                    f"{format} cannot hold the column {field.name!r} of type {field.type}: convert it, or write "
+                    "another format"
+                )
+
+
+def _can_write(table: Any, format: str) -> bool:
+    pa = arrow().core
     try:
-        trial = encoder(pa.BufferOutputStream(), schema, format)
-        trial.write(pa.table([pa.array([], field.type) for field in schema], schema=schema))
+        trial = encoder(pa.BufferOutputStream(), table.schema, format)
+        trial.write(table)
         trial.close()
-        return
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        reason = str(error)
-    raise ParameterError(f"{format} cannot hold these columns: {reason}")
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        return False
+    return True
 
 
 # ---- schemas without metadata -------------------------------------------------------------------------
@@ -139,6 +152,8 @@ class _Ipc:
         if not pa.types.is_dictionary(array.type):
             return array
         old = self._words.get(place)
+        if old is None and not len(array.dictionary):  # nothing can be added to a dictionary without words
+            old = pa.nulls(1, array.type.value_type)
         if old is None or array.dictionary.equals(old):
             self._words[place] = array.dictionary
             return array
@@ -163,7 +178,7 @@ class _Text:
         self._stream.write(header.getvalue().encode())
 
     def write(self, table: Any) -> None:
-        table = _without_dictionaries(table)
+        table = _plain(table)
         for batch in table.to_batches(max_chunksize=1 << 16):
             self._stream.write(self._lines(batch))
 
@@ -187,10 +202,25 @@ class _Text:
 
 
 def _plain_type(kind: Any) -> Any:
-    return kind.value_type if arrow().core.types.is_dictionary(kind) else kind
+    """Return what a column is as text: words of dictionaries, and text that Arrow can write."""
+    pa = arrow().core
+    if pa.types.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    return pa.large_string() if kind == pa.string_view() else kind
 
 
-def _without_dictionaries(table: Any) -> Any:
+def _is_text(kind: Any) -> bool:
+    types = arrow().core.types
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _has_digits(kind: Any) -> bool:
+    """Whether values are written in digits or a word, and not as bytes that could be anything."""
+    types = arrow().core.types
+    return bool(types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind))
+
+
+def _plain(table: Any) -> Any:
     pa = arrow().core
     fields = [pa.field(field.name, _plain_type(field.type)) for field in table.schema]
-    return table.cast(pa.schema(fields)) if any(pa.types.is_dictionary(k) for k in table.schema.types) else table
+    return table if [f.type for f in fields] == table.schema.types else table.cast(pa.schema(fields))

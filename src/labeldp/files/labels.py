@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from labeldp._arrow import arrow
 from labeldp.errors import LabelError, ParameterError
 
-__all__ = ["label_values", "refuse_other_than_numbers"]
+__all__ = ["is_number", "label_values", "refuse_other_than_numbers"]
 
 
 def label_values(
@@ -66,12 +66,19 @@ def label_values(
     return values, gone
 
 
-def refuse_other_than_numbers(kind: Any, name: str | None = None) -> None:
-    """Refuse a label column of this Arrow type if it holds no real numbers."""
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is one of real numbers, or a dictionary of them."""
     types = arrow().core.types
     inner = kind.value_type if types.is_dictionary(kind) else kind
-    if types.is_integer(inner) or types.is_floating(inner) or types.is_decimal(inner):
+    return bool(types.is_integer(inner) or types.is_floating(inner) or types.is_decimal(inner))
+
+
+def refuse_other_than_numbers(kind: Any, name: str | None = None) -> None:
+    """Refuse a label column of this Arrow type if it holds no real numbers."""
+    if is_number(kind):
         return
+    types = arrow().core.types
+    inner = kind.value_type if types.is_dictionary(kind) else kind
     column = "the label" if name is None else f"the label {name!r}"
     what = {
         "text": types.is_string(inner) or types.is_large_string(inner) or types.is_string_view(inner),

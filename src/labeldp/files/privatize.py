@@ -207,10 +207,13 @@ class _Job:
         self.left_out = 0
 
     def labels(self) -> Iterator[NDArray[np.float64]]:
-        """Yield the labels from the start."""
+        """Yield the labels from the start.
+
+        Where that is cheap all columns are read, so that one that is damaged is found before the charge.
+        """
         done = kept = 0
-        for batch in ahead(self.table.batches([self.label])):
-            values, gone = label_values(batch.column(0), "keep" if self.drop else "error")
+        for batch in ahead(self.table.batches([self.label] if self.table.format == "parquet" else None)):
+            values, gone = label_values(batch.column(self.label), "keep" if self.drop else "error")
             done += batch.num_rows
             kept += batch.num_rows - int(gone.sum())
             self.progress("Counting", done, self.table.rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial, reduce
@@ -13,10 +14,16 @@ from labeldp._arrow import arrow
 from labeldp._checks import nearest
 from labeldp.errors import DataError, ParameterError
 from labeldp.files.formats import as_format
+from labeldp.files.labels import is_number, label_values
 from labeldp.files.sources import Part, found
 from labeldp.files.text import DELIMITERS, column_names, settled_types, text_batches
+from labeldp.files.types import one_type, steady
 
 __all__ = ["Table", "open_table"]
+
+_FILE_MARK = b"ARROW1"
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+"""Whole numbers that int64 holds, written in the one way that comes back the same."""
 
 _CELLS = 1 << 20
 """Values in a batch, about: wide tables come in short batches."""
@@ -93,8 +100,8 @@ class Table:
 
     def _file_fields(self) -> list[Any]:
         """Return the columns that the files hold, all of the same names."""
-        pa = arrow().core
         if self.format in DELIMITERS:
+            pa = arrow().core
             names = [column_names(part, DELIMITERS[self.format]) for part in self.parts]
             _refuse_other_columns(self.parts, names)
             if self._default is None:
@@ -103,14 +110,25 @@ class Table:
             return [pa.field(name, self._types.get(name, self._default)) for name in names[0]]
         schemas = [_read(part, _arrow_schema, _OPENERS[self.format]) for part in self.parts]
         _refuse_other_columns(self.parts, [list(schema.names) for schema in schemas])
-        first = [schema.remove_metadata() for schema in schemas]
-        if len(set(first[0].names)) < len(first[0].names) or all(each == first[0] for each in first):
-            return list(first[0])
-        try:
-            return list(pa.unify_schemas(first, promote_options="permissive"))
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            pass
-        raise DataError("the files do not have the same types in the same columns")
+        first = schemas[0].remove_metadata()
+        if len(set(first.names)) < len(first.names):
+            return list(first)
+        kinds = {name: [schema.field(name).type for schema in schemas] for name in first.names}
+        fields = [
+            field.with_type(one_type(field.name, kinds[field.name], self._types.get(field.name)))
+            for field in first
+        ]
+        if self._has_one_dictionary():
+            return fields
+        return [field.with_type(steady(field.type)) for field in fields]
+
+    def _has_one_dictionary(self) -> bool:
+        """Whether no column can have several: in a file of Arrow's, they only grow."""
+        if len(self.parts) > 1:
+            return False
+        if self.format == "parquet":
+            return bool(_read(self.parts[0], lambda file: file.metadata.num_row_groups, _parquet) <= 1)
+        return self.parts[0].start().startswith(_FILE_MARK)
 
     # ---- what is in it --------------------------------------------------------------------------
 
@@ -143,7 +161,7 @@ class Table:
             return
         rows = max(1024, _CELLS // max(8, len(names)))
         reader = _parquet_batches if self.format == "parquet" else _arrow_batches
-        batches = reader(part, names, rows, self.format)
+        batches = reader(part, names, rows)
         while (batch := _readable(part, lambda: next(batches, None))) is not None:
             if batch.num_rows:
                 yield batch
@@ -208,7 +226,7 @@ def _key_columns(parts: list[Part]) -> dict[str, tuple[Any, Callable[[str], Any]
     found_types: dict[str, tuple[Any, Callable[[str], Any]]] = {}
     for name in names:
         values = [value for part in parts if (value := part.keys[name]) is not None]
-        whole = bool(values) and all(str(int(v)) == v if v.lstrip("-").isdecimal() else False for v in values)
+        whole = bool(values) and all(_WHOLE.fullmatch(value) for value in values)
         found_types[name] = (pa.int64(), int) if whole else (pa.string(), str)
     return found_types
 
@@ -220,8 +238,20 @@ def _refuse_other_columns(parts: list[Part], names: list[list[str]]) -> None:
 
 
 def _fitted(arrays: list[Any], schema: Any) -> Any:
-    cast = [a if a.type == f.type else a.cast(f.type) for a, f in zip(arrays, schema, strict=True)]
+    cast = [a if a.type == f.type else _cast(a, f.type) for a, f in zip(arrays, schema, strict=True)]
     return arrow().core.RecordBatch.from_arrays(cast, schema=schema)
+
+
+def _cast(array: Any, kind: Any) -> Any:
+    """Return an array as a type that it fits; a label is rounded to the nearest float64 where it must be."""
+    pa = arrow().core
+    if kind == pa.float64() and is_number(array.type):
+        return pa.array(label_values(array, "keep")[0], from_pandas=True)
+    if pa.types.is_dictionary(kind) and pa.types.is_dictionary(array.type):
+        return pa.DictionaryArray.from_arrays(
+            array.indices.cast(kind.index_type), array.dictionary, ordered=kind.ordered
+        )
+    return array.cast(kind)
 
 
 # ---- Parquet and Arrow ------------------------------------------------------------------------------
@@ -256,7 +286,7 @@ def _arrow_file(stream: Any) -> Any:
     ipc = arrow().core.ipc
     start = stream.read(6)
     stream.seek(0)
-    return ipc.open_file(stream) if start == b"ARROW1" else ipc.open_stream(stream)
+    return ipc.open_file(stream) if start == _FILE_MARK else ipc.open_stream(stream)
 
 
 _OPENERS: dict[str, Callable[[Any], Any]] = {
@@ -279,19 +309,19 @@ def _codec(file: Any) -> str | None:
     return str(meta.row_group(0).column(0).compression).lower()
 
 
-def _parquet_batches(part: Part, names: list[str], rows: int, _format: str) -> Iterator[Any]:
+def _parquet_batches(part: Part, names: list[str], rows: int) -> Iterator[Any]:
     """Yield batches page by page, so that a file of one huge row group needs no more memory than others."""
     with part.open() as stream:
         for batch in _parquet(stream).iter_batches(batch_size=rows, columns=names):
             yield batch.select(names)
 
 
-def _arrow_batches(part: Part, names: list[str], rows: int, _format: str) -> Iterator[Any]:
+def _arrow_batches(part: Part, names: list[str], rows: int) -> Iterator[Any]:
     ipc = arrow().core.ipc
     with part.open() as stream:
         start = stream.read(6)
         stream.seek(0)
-        if start == b"ARROW1":
+        if start == _FILE_MARK:
             schema = ipc.open_file(stream).schema
             options = ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in names])
             reader = ipc.open_file(stream, options=options)

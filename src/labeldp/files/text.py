@@ -80,11 +80,13 @@ def settled_types(parts: Sequence[Part], delimiter: str, known: Mapping[str, Any
     known : mapping
         Types that are settled already.
     """
+    pa = arrow().core
     types: dict[str, Any] = {}
     for part in parts:
         for column in _first_schema(part, delimiter):
             known_type = known.get(column.name)
-            types[column.name] = known_type or _wider(types.get(column.name), column.type)
+            guess = pa.string() if column.type == pa.binary() else column.type  # no UTF-8, and will be refused
+            types[column.name] = known_type or _wider(types.get(column.name), guess)
     while (misfit := _misfit(parts, delimiter, types)) is not None:
         if misfit in known:
             raise DataError(f"the column {misfit!r} holds something that is no {known[misfit]}")
