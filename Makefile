@@ -50,6 +50,7 @@ bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other lib
 	$(BIN)/python -m benchmarks.release
 	$(BIN)/python -m benchmarks.interval
 	$(BIN)/python -m benchmarks.split
+	$(BIN)/python -m benchmarks.files
 
 clean:  ## Remove environments and caches
 	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis
