@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
 
-.PHONY: help env demo test check format bench clean
+.PHONY: help env demo test check format mutants bench clean
 
 help:  ## Show this help
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -51,6 +51,9 @@ bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other lib
 	$(BIN)/python -m benchmarks.interval
 	$(BIN)/python -m benchmarks.split
 	$(BIN)/python -m benchmarks.files
+
+mutants: $(VENV)/.dev  ## Change the privacy-critical rooms one thing at a time; tests must notice (hours)
+	$(BIN)/python -m benchmarks.mutants $(ROOMS)
 
 clean:  ## Remove environments and caches
 	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,6 +1,7 @@
 """Makes `helpers` importable (pytest's importlib mode does not put this folder on the path); shared fixtures."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -35,3 +36,35 @@ def raw(twin):
 
     rows = [line.split("\t") for line in twin.read_text().splitlines()]
     return dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
+
+
+def spark_builder(folder, master):
+    """Return the builder of a small Spark session with its files in a folder; skip where there is no Spark."""
+    pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'labeldp[spark]'")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Java is not installed, and Spark needs it")
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    return SparkSession.builder.master(master).config(map=settings)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """A classic Spark session on two cores, where a task may fail three times."""
+    session = spark_builder(tmp_path_factory.mktemp("spark"), "local[2,4]").getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()

@@ -48,9 +48,9 @@ def fitted(y, ledger, make, epsilon=0.2):
 
 
 PIPELINES = {
-    "privatize, two-point": (partial(released, mechanism="two-point"), MANY, 1500),
-    "privatize, two-point, local": (partial(released, mechanism="two-point", trust="local"), MANY, 1500),
-    "privatize, RPWithPrior": (partial(released, mechanism="rp", epsilon=0.2, epsilon_prior=0.1), MANY, 100),
+    "privatize, two-point": (partial(released, mechanism="two-point"), MANY, 800),
+    "privatize, two-point, local": (partial(released, mechanism="two-point", trust="local"), MANY, 800),
+    "privatize, RPWithPrior": (partial(released, mechanism="rp", epsilon=0.2, epsilon_prior=0.1), MANY, 80),
     "prior, then labels": (with_prior, MANY, 100),
     "LabelReleaseRegressor": (partial(fitted, make=ldp.LabelReleaseRegressor), PAIR, 64),
     "ModelReleaseRegressor": (partial(fitted, make=ldp.ModelReleaseRegressor), PAIR, 64),

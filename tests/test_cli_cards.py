@@ -174,7 +174,7 @@ def test_a_damaged_card_is_red_and_not_explained(made, name):
     ("name", "lie"),
     [
         ("release", {"cost": {"epsilon": 0.1, "delta": 0.0}}),
-        ("release", {"guarantee": "(0)-label differential privacy"}),
+        ("release", {"guarantee": "label differential privacy with ε = 0"}),
         ("release", {"charges": []}),
         ("release", {"rows": "many"}),
         ("release", {"rows": -1}),

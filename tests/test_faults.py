@@ -24,10 +24,11 @@ from labeldp.verification import verify_card
 
 EPSILON = 0.125
 WORKER = """
-import json, os, sys, time
+import json, os, sys, tempfile, time
 import numpy as np
 import labeldp as ldp
-import labeldp.files
+import labeldp.cli.privatize, labeldp.files.privatize, labeldp.ledger_file
+from labeldp._arrow import arrow
 from labeldp._files import written_whole
 from labeldp.cli import app
 
@@ -76,6 +77,12 @@ def writes_in_place(folder, number, ledger):
     with open(f"{folder}/{number}.npz", "wb") as stream:
         time.sleep(time.perf_counter() - begun)
         np.savez(stream, labels=release.labels, card=np.array(release.to_card()))
+
+# What is imported only when used must be there before the fork, or every child would import it again.
+arrow()
+with tempfile.TemporaryDirectory() as warm:
+    fit(warm, 0, ldp.Ledger())
+    model(warm, 1, ldp.Ledger())
 
 def work(kind, folder, number):
     os.write(1, b"%%d\\n" %% os.getpid())

@@ -101,7 +101,7 @@ def test_fit_says_what_it_cost_how_good_it_should_be_and_what_was_left_out(tmp_p
     pa.parquet.write_table(homes(), tmp_path / "homes.parquet")
     said = ask("fit", tmp_path / "homes.parquet", *FIT, "-o", tmp_path / "model")
     for words in (
-        "(2)-label differential privacy",
+        "label differential privacy with ε = 2",
         "id was left out: nearly every row has a value of its own",
         "How good it should be, at no further cost",
         "own estimate",
@@ -318,7 +318,7 @@ def test_what_is_said_before_the_noise_does_not_depend_on_labels(tmp_path):
     for prices in (np.linspace(0, 5, 60), np.full(60, 3.25), np.full(60, 1e9)):
         pa.parquet.write_table(changed("price", pa.array(prices)), tmp_path / "homes.parquet")
         words = ask("fit", tmp_path / "homes.parquet", *FIT, "-o", tmp_path / "model", "--force")
-        said.append(words.split("-label differential privacy")[0])  # what follows was paid for
+        said.append(words.split("label differential privacy")[0])  # what follows was paid for
     assert "left out" in said[0]
     assert said[0] == said[1] == said[2]
 

@@ -109,7 +109,7 @@ def test_a_release_card_that_was_changed_is_refused():
     card = ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5)).to_card()
     content = ldp.read_release_card(card)
     assert content["cost"] == {"epsilon": 1.0, "delta": 0.0}
-    assert "1-label differential privacy" in content["guarantee"].replace("(1)", "1")
+    assert "label differential privacy with ε = 1:" in content["guarantee"]
     with pytest.raises(ldp.CardError):
         ldp.read_release_card(card.replace('"rows":4000', '"rows":4001'))
 

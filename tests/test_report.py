@@ -199,7 +199,7 @@ def test_many_charges_share_the_bar():
     one = content["charges"][0]
     charges = [{**one, "what": f"labels {k}", "mechanism": one["mechanism"]} for k in range(30)]
     cost = {"epsilon": 30 * one["epsilon"], "delta": 0.0}
-    guarantee = content["guarantee"].replace("(1)", f"({cost['epsilon']:.6g})")
+    guarantee = content["guarantee"].replace("ε = 1:", f"ε = {cost['epsilon']:.6g}:")
     guarantee = guarantee.replace("e^1;", f"e^{cost['epsilon']:.6g};")
     page = render_report(cases.changed(cases.card("release"), charges=charges, cost=cost, guarantee=guarantee))
     assert "25 more" in words(page)

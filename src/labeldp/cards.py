@@ -44,7 +44,10 @@ def register(name: str) -> Callable[[T], T]:
 def registered(name: object) -> Any:
     """Return the mechanism class called ``name``."""
     if not isinstance(name, str) or name not in _registry:
-        raise CardError(f"the card names an unknown mechanism; known are: {', '.join(known())}")
+        raise CardError(
+            "the card names an unknown mechanism, which cannot be checked here. If it is your own, import its "
+            f"module first, in Python; known are: {', '.join(known())}"
+        )
     return _registry[name]
 
 

@@ -87,6 +87,10 @@ class Budget:
             return Budget(0, delta)
         return Budget(max(Fraction(0), self.exact_epsilon - other.exact_epsilon), delta)
 
+    def __str__(self) -> str:
+        delta = f" and δ = {self.delta:.3g}" if self.exact_delta else ""
+        return f"ε = {self.epsilon:.6g}{delta}"
+
     def __repr__(self) -> str:
         delta = f", delta={self.delta!r}" if self.exact_delta else ""
         return f"Budget(epsilon={self.epsilon!r}{delta})"

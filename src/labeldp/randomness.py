@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from labeldp.errors import InsecureRandomnessWarning, ParameterError
 
-__all__ = ["SecureWords", "SeededWords", "WordSource", "default_source", "resolve_source"]
+__all__ = ["RowSource", "SecureWords", "SeededWords", "WordSource", "default_source", "resolve_source"]
 
 CHUNK_BYTES = 1 << 18
 """Keystream is made in pieces of this size, so that it is used while still in the cache."""
@@ -42,6 +42,13 @@ class WordSource(Protocol):
 
     def fill(self, words: NDArray[np.uint64]) -> None:
         """Overwrite ``words``, a contiguous array, with uniform random 64-bit words."""
+
+
+class RowSource(Protocol):
+    """Words that belong to rows with ids: for a mechanism's `randomize`, and for nothing else."""
+
+    def for_labels(self, rows: int) -> WordSource:
+        """Return the source for these rows' labels, if there are as many; once."""
 
 
 def _keystream(key: bytes, counter: bytes) -> CipherContext:
@@ -152,16 +159,22 @@ def default_source() -> SecureWords:
     return source
 
 
-def resolve_source(random_state: int | WordSource | None) -> WordSource:
+def resolve_source(random_state: int | WordSource | RowSource | None, rows: int | None = None) -> WordSource:
     """Turn a ``random_state`` argument into a source of words.
 
     Parameters
     ----------
     random_state : None, int or source
         None: secure words. An integer: `SeededWords`, with its warning. A source: itself.
+    rows : int, optional
+        How many labels are about to be randomised, each with words of its own, where that is all that is done.
     """
     if random_state is None:
         return default_source()
+    if hasattr(random_state, "for_labels"):
+        if rows is None:
+            raise ParameterError("random_state: words of rows serve a mechanism's randomize, and nothing else")
+        return random_state.for_labels(rows)
     if isinstance(random_state, bool):
         raise ParameterError("random_state must be None, an integer or a source of words")
     if isinstance(random_state, int | np.integer):

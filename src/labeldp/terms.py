@@ -84,11 +84,10 @@ def guarantee(release: Any) -> str:
         return "NOT PRIVATE: the noise can be repeated from a seed"
     people = max(c.rows_per_person for c in release.charges)
     who = "one row's label" if people == 1 else f"all labels of a person with up to {people} rows"
-    delta = f", {release.cost.delta:.3g}" if release.cost.delta else ""
     return (
-        f"({release.cost.epsilon:.6g}{delta})-label differential privacy: changing {who} changes the "
-        f"probability of any released table by at most a factor e^{release.cost.epsilon:.6g}"
-        + (f", up to {release.cost.delta:.3g}" if delta else "")
+        f"label differential privacy with {release.cost}: changing {who} changes the probability of anything "
+        f"released by at most a factor e^{release.cost.epsilon:.6g}"
+        + (f", up to {release.cost.delta:.3g}" if release.cost.delta else "")
         + "; features, the number and order of rows, and bounds are public"
     )
 

@@ -42,7 +42,6 @@ from labeldp.files.drafts import refuse_target
 from labeldp.ledger import Budget, Ledger, new_charge, refuse_overspend
 from labeldp.model_file import model_folder, save_model
 from labeldp.report import Section, write_report
-from labeldp.words.numbers import in_words
 
 __all__ = ["fit"]
 
@@ -164,7 +163,7 @@ def fit(
             write_report(report, card, ledger=model.ledger_ if ledger else None, extra=parts, force=force)
             tell(shown, f"The report is in {report}.")
         if model.ledger_.limit is not None:
-            tell(shown, f"The ledger {ledger} has {in_words(model.ledger_.remaining)} left.")
+            tell(shown, f"The ledger {ledger} has {model.ledger_.remaining} left.")
         elif ledger is None:
             tell(shown, "No ledger was kept: fitting these labels again costs again, and nobody counts it.")
 

@@ -17,7 +17,6 @@ from labeldp.cli.shell import explained, printable
 from labeldp.errors import ParameterError
 from labeldp.ledger import Budget, Ledger, total_of
 from labeldp.ledger_file import FileLedger
-from labeldp.words.numbers import in_words
 
 __all__ = ["ledger"]
 
@@ -63,18 +62,16 @@ def _show(opened: Ledger, console: Console) -> None:
         console.print(table)
         console.print()
     if limit is None:
-        console.print(Text(f"Spent {in_words(spent)} in {_times(len(charges))}. There is no limit.", style="bold"))
+        console.print(Text(f"Spent {spent} in {_times(len(charges))}. There is no limit.", style="bold"))
         console.print()
         return
     used = _share(spent, limit)
     colour = "red" if used >= 1 else "yellow" if used > 0.8 else "green"
     full = round(BAR * min(1.0, used))
     console.print(Text.assemble(("█" * full, colour), ("░" * (BAR - full), "dim")))
-    console.print(Text(f"Spent {in_words(spent)} of {in_words(limit)} in {_times(len(charges))}.", style="bold"))
+    console.print(Text(f"Spent {spent} of {limit} in {_times(len(charges))}.", style="bold"))
     left = limit.minus(spent)
-    console.print(
-        Text("Nothing is left." if left.exact_epsilon == 0 else f"Left: {in_words(left)}.", style=colour)
-    )
+    console.print(Text("Nothing is left." if left.exact_epsilon == 0 else f"Left: {left}.", style=colour))
     console.print()
 
 

@@ -221,4 +221,4 @@ def _tell_ledger(screen: Console, path: Path | None, ledger: Ledger | None) -> N
     if path is None:
         tell(screen, "Nobody adds up what is spent on these labels: --ledger FILE --limit 3 would.")
     elif ledger is not None and ledger.remaining is not None:
-        tell(screen, f"The ledger {path} has {in_words(ledger.remaining)} left.")
+        tell(screen, f"The ledger {path} has {ledger.remaining} left.")

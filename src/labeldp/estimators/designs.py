@@ -21,11 +21,12 @@ from labeldp.estimators.bayes import Observations
 from labeldp.estimators.table import FeatureTable
 from labeldp.randomness import WordSource
 
-__all__ = ["Design", "Noise", "PublicGeometry", "balanced_groups", "choose_design"]
+__all__ = ["Design", "Noise", "PublicGeometry", "Sums", "balanced_groups", "choose_design"]
 
 Array = NDArray[np.float64]
 Small = NDArray[np.float32]
 Index = NDArray[np.int64]
+Sums = NDArray[np.int64]
 Noise = DiscreteLaplace | LatticeNorm | DiscreteGaussian
 
 STEPS = 1 << 16
@@ -93,17 +94,26 @@ class Design:
             unit /= _WEIGHTS
         return noise.variance(self.count) * unit**2
 
-    def release(self, labels: Array, width: float, noise: Noise, source: WordSource) -> Array:
-        """Return noisy averages of labels in [0, width], exact integers until the last division."""
+    def sums(self, labels: Array, width: float, rows: Index | None = None) -> Sums:
+        """Return exact integer sums of labels in [0, width], of some rows or of all; sums of parts add up."""
         steps = np.clip(np.rint(labels / width * STEPS), 0, STEPS).astype(np.int64)
         if self.group is not None and self.sizes is not None:
             sums = np.zeros(self.sizes.size, dtype=np.int64)
-            np.add.at(sums, self.group, steps)
-            return np.asarray((sums + noise.sample(sums.size, source)) / self.sizes * (width / STEPS))
+            np.add.at(sums, self.group if rows is None else self.group[rows], steps)
+            return sums
         assert self.weights is not None  # noqa: S101 (for the type checker)
-        sums = self.weights.T @ steps
+        return np.asarray((self.weights if rows is None else self.weights[rows]).T @ steps)
+
+    def noisy(self, sums: Sums, width: float, noise: Noise, source: WordSource) -> Array:
+        """Return averages with noise from the sums of all rows, exact integers until the last division."""
         noisy = sums + noise.sample(sums.size, source)
+        if self.sizes is not None:
+            return np.asarray(noisy / self.sizes * (width / STEPS))
         return np.asarray(noisy * (self.share * width / STEPS / _WEIGHTS))
+
+    def release(self, labels: Array, width: float, noise: Noise, source: WordSource) -> Array:
+        """Return noisy averages of labels in [0, width]."""
+        return self.noisy(self.sums(labels, width), width, noise, source)
 
     def average(self, values: Array) -> Array:
         """Return averages of public values, with the same weights."""

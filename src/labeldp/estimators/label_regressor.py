@@ -14,8 +14,9 @@ from sklearn.utils.validation import has_fit_parameter
 from labeldp._checks import as_bounds, as_epsilon, as_fraction, float_below
 from labeldp.errors import ParameterError
 from labeldp.estimators.base import PrivateRegressor
+from labeldp.estimators.drawing import Drawn, draw_labels
 from labeldp.estimators.features import PublicFeatures
-from labeldp.estimators.labels import Drawn, LabelBudget, draw_labels
+from labeldp.estimators.labels import LabelBudget
 from labeldp.estimators.learner import Blend, Knowledge, fit_blend
 from labeldp.estimators.progress import steps
 from labeldp.estimators.rounds import UnitDesign, round_sizes, unit_design
@@ -126,7 +127,9 @@ class LabelReleaseRegressor(PrivateRegressor):
             unit = unit_design(self.mechanism, float_below(budget.labels))
             places = self._charge(budget.parts())
             drawn, known = draw_labels(table, labels, bounds, budget, fractions, source, spectrum, unit, step)
-            self._describe(places, budget.parts(), budget.mechanisms(drawn), X.shape[0], source)
+            self._describe(
+                places, budget.parts(), budget.mechanisms([part.mechanism for part in drawn]), X.shape[0], source
+            )
             self.release_ = _as_release(
                 drawn, known, X.shape[0], self.charges_, self.trust, self.secure_, self.ledger_
             )

@@ -1,9 +1,9 @@
-"""How labels are released in rounds: budget, private mean and prior, intervals, randomising."""
+"""What is spent before labels are drawn: the budget's split, and a private mean and prior from sums."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -12,20 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from labeldp._checks import EPSILON_RANGE, float_below
+from labeldp._checks import EPSILON_RANGE
 from labeldp.channels.noise import DiscreteLaplace
 from labeldp.errors import ParameterError
 from labeldp.estimators.bayes import explained_risk
-from labeldp.estimators.learner import Knowledge, PrivateRows, fit_blend
-from labeldp.estimators.progress import Step, quiet
-from labeldp.estimators.rounds import Interval, Situation, UnitDesign, best_unit_mechanism, design_interval
-from labeldp.estimators.table import FeatureTable
+from labeldp.estimators.learner import Knowledge
 from labeldp.ledger import Budget
 from labeldp.mechanisms import Mechanism
 from labeldp.mechanisms.base import fingerprint
 from labeldp.randomness import WordSource
 
-__all__ = ["Drawn", "LabelBudget", "count_between", "draw_labels", "private_mean"]
+__all__ = ["LabelBudget", "LabelSums", "count_between", "first_knowledge", "knowledge_of", "private_mean"]
 
 Array = NDArray[np.float64]
 
@@ -33,10 +30,9 @@ GRID = 1 << 20
 """A label range has this many steps where labels are summed as integers."""
 
 _CELLS = 64
+_EDGES = np.linspace(0.0, 1.0, _CELLS + 1)
 _COUNTED = 800
 """A prior is counted if rows · its ε is at least this: else its bins would be noise."""
-
-_RESIDUAL_CELLS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +75,9 @@ class LabelBudget:
         """Return the noise of the prior's counts: one label moves two of them by one."""
         return DiscreteLaplace.calibrated(sensitivity=2, epsilon=self.prior)
 
-    def mechanisms(self, drawn: list[Drawn]) -> dict[str, str]:
-        """Return what each part was spent on, for the ledger."""
-        prints = [fingerprint(piece.mechanism.channel) for piece in drawn]
+    def mechanisms(self, used: Sequence[Mechanism]) -> dict[str, str]:
+        """Return what each part was spent on, for the ledger; labels on a mechanism a round."""
+        prints = [fingerprint(mechanism.channel) for mechanism in used]
         labels = prints[0] if len(prints) == 1 else "; ".join(f"round {k + 1}: {p}" for k, p in enumerate(prints))
         found = {"labels": labels}
         if self.mean:
@@ -96,18 +92,56 @@ class LabelBudget:
         return {what: Budget(epsilon) for what, epsilon in named.items() if epsilon}
 
 
+@dataclass(frozen=True, slots=True)
+class LabelSums:
+    """What mean and prior are made from: exact sums over labels, before any noise; sums of parts add up.
+
+    Attributes
+    ----------
+    rows : int
+    total : int
+        Of the labels' places in the bounds, on a public grid of integers: one label moves it by at most `GRID`.
+    counts : array
+        How many labels lie in each of the prior's bins.
+    """
+
+    rows: int
+    total: int
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, labels: Array, bounds: tuple[float, float]) -> LabelSums:
+        """Return the sums over some labels."""
+        low, high = bounds
+        places = (np.clip(labels, low, high) - low) / (high - low)
+        return cls(labels.size, _steps(labels, bounds), count_between(places, _EDGES))
+
+    def __add__(self, other: LabelSums) -> LabelSums:
+        return LabelSums(self.rows + other.rows, self.total + other.total, self.counts + other.counts)
+
+    def __repr__(self) -> str:
+        return f"<{self.rows:,} labels, summed>"
+
+
+def _steps(labels: Array, bounds: tuple[float, float]) -> int:
+    low, high = bounds
+    return int(np.rint((np.clip(labels, low, high) - low) / (high - low) * GRID).astype(np.int64).sum())
+
+
 def private_mean(
     labels: Array, bounds: tuple[float, float], noise: DiscreteLaplace, source: WordSource
 ) -> tuple[float, float]:
-    """Return the labels' mean with noise, and the noise's variance.
+    """Return the labels' mean with noise, and the noise's variance."""
+    return _noisy_mean(_steps(labels, bounds), labels.size, bounds, noise, source)
 
-    Labels are rounded to a public grid of integers, so that their sum and its noise are exact: one label
-    moves the sum by at most `GRID`.
-    """
+
+def _noisy_mean(
+    steps: int, rows: int, bounds: tuple[float, float], noise: DiscreteLaplace, source: WordSource
+) -> tuple[float, float]:
+    """Return the mean from a sum of integers, so that it and its noise are exact."""
     low, high = bounds
-    steps = np.rint((np.clip(labels, low, high) - low) / (high - low) * GRID).astype(np.int64)
-    total = int(steps.sum()) + int(noise.sample(1, source)[0])
-    unit = (high - low) / GRID / labels.size
+    total = steps + int(noise.sample(1, source)[0])
+    unit = (high - low) / GRID / rows
     return float(np.clip(low + total * unit, low, high)), noise.variance() * unit**2
 
 
@@ -121,123 +155,31 @@ def first_knowledge(
     labels: Array, bounds: tuple[float, float], budget: LabelBudget, source: WordSource
 ) -> tuple[Knowledge, Array, Array]:
     """Return mean and variance as privately known, and a prior: values and masses."""
+    return knowledge_of(lambda: LabelSums.of(labels, bounds), bounds, budget, source)
+
+
+def knowledge_of(
+    sums: Callable[[], LabelSums], bounds: tuple[float, float], budget: LabelBudget, source: WordSource
+) -> tuple[Knowledge, Array, Array]:
+    """Return what is known once sums, which are asked for only if they are paid for, have got their noise."""
     low, high = bounds
     width = high - low
     values = low + width * (np.arange(_CELLS) + 0.5) / _CELLS
     values[0], values[-1] = low, high
-    edges = np.linspace(0.0, 1.0, _CELLS + 1)
     if not budget.mean:  # nobody may look: all labels are equally likely, and their spread a guess
         flat = np.full(_CELLS, 1 / _CELLS)
         return Knowledge(low, high, (low + high) / 2, width**2 / 12, width**2 / 20, counted=False), values, flat
-    mean, mean_variance = private_mean(labels, bounds, budget.mean_noise(), source)
+    found = sums()
+    mean, mean_variance = _noisy_mean(found.total, found.rows, bounds, budget.mean_noise(), source)
     if budget.prior:
-        places = (np.clip(labels, low, high) - low) / width
-        noisy = (count_between(places, edges) + budget.prior_noise().sample(_CELLS, source)).astype(np.float64)
-        if labels.size * float(budget.prior) < 8000:
+        noisy = (found.counts + budget.prior_noise().sample(_CELLS, source)).astype(np.float64)
+        if found.rows * float(budget.prior) < 8000:
             noisy = np.convolve(np.pad(noisy, 1, mode="edge"), [0.25, 0.5, 0.25], mode="valid")
         masses = np.maximum(noisy, 0.0) + 1e-12
     else:  # too few labels for a histogram: a bump of usual width around the mean
         middle = float(np.clip((mean - low) / width, 0.05, 0.95))
         sharp = 1 / 0.22 - 1
-        masses = np.diff(beta.cdf(edges, middle * sharp, (1 - middle) * sharp))
+        masses = np.diff(beta.cdf(_EDGES, middle * sharp, (1 - middle) * sharp))
     masses /= masses.sum()
     variance = float(masses @ (values - masses @ values) ** 2)
     return Knowledge(low, high, mean, mean_variance, variance, counted=bool(budget.prior)), values, masses
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """Rows of one part of a round, randomised.
-
-    Attributes
-    ----------
-    private : PrivateRows
-    low, high : arrays
-        The interval of each row.
-    offset, scale : arrays
-        The map from the unbiased place in the unit interval to the private label.
-    noise : array
-        Variance of the noise in each private label, by what was known.
-    hidden : float
-        Variance of labels that clipping hides, by what was known.
-    mechanism : Mechanism
-    """
-
-    private: PrivateRows
-    low: Array
-    high: Array
-    offset: Array
-    scale: Array
-    noise: Array
-    hidden: float
-    mechanism: Mechanism
-
-
-def draw_labels(
-    table: FeatureTable,
-    labels: Array,
-    bounds: tuple[float, float],
-    budget: LabelBudget,
-    fractions: Sequence[float],
-    source: WordSource,
-    spectrum: Array,
-    unit_design: UnitDesign = best_unit_mechanism,
-    step: Step = quiet,
-) -> tuple[list[Drawn], Knowledge]:
-    """Return all rows, released once each, in rounds of the given sizes."""
-    known, values, masses = first_knowledge(labels, bounds, budget, source)
-    clipped = known.clip(labels)
-    order = np.random.default_rng(0).permutation(labels.size)  # public: which row in which round
-    cuts = np.rint(np.cumsum([0.0, *fractions]) / sum(fractions) * labels.size).astype(np.int64)
-    epsilon = float_below(budget.labels)
-    drawn: list[Drawn] = []
-    for number in range(len(fractions)):
-        rows = np.sort(order[cuts[number] : cuts[number + 1]])
-        if not rows.size:
-            continue
-        step(f"round {number + 1} of {len(fractions)}")
-        centre, rest = np.zeros(rows.size), known.variance / 2
-        if drawn:
-            blend = fit_blend(table, [d.private for d in drawn], known, spectrum, draft=True)
-            centre, rest = blend.predict(table, rows), blend.rest
-            values, masses = _usual_residuals(blend.error, known.high - known.low)
-        now = Situation(spectrum, known.variance / 2, rest, labels.size, epsilon)
-        interval = design_interval(values, masses, now)
-        mechanism = unit_design(interval.unit_prior, epsilon)
-        drawn.append(_draw(rows, clipped[rows], centre, interval, mechanism, known, number, source))
-    return drawn, known
-
-
-def _usual_residuals(variance: float, width: float) -> tuple[Array, Array]:
-    """Return values and masses of a distribution between a bell and a double exponential."""
-    reach = min(width, 6 * math.sqrt(variance))
-    edges = reach * np.sinh(3 * np.linspace(-1, 1, _RESIDUAL_CELLS + 1)) / math.sinh(3)
-    values = (edges[1:] + edges[:-1]) / 2
-    rate = math.sqrt(2 / variance)
-    bell = np.exp(-0.5 * values**2 / variance) / math.sqrt(2 * math.pi * variance)
-    masses = (0.5 * bell + 0.25 * rate * np.exp(-np.abs(values) * rate)) * np.diff(edges)
-    return values, masses / masses.sum()
-
-
-def _draw(
-    rows: NDArray[np.int64],
-    labels: Array,
-    centre: Array,
-    interval: Interval,
-    mechanism: Mechanism,
-    known: Knowledge,
-    number: int,
-    source: WordSource,
-) -> Drawn:
-    """Randomise labels over an interval around each centre, inside the bounds."""
-    low = np.maximum(known.low, centre + interval.low)
-    high = np.minimum(known.high, centre + interval.high)
-    high = np.maximum(high, low + 1e-6 * (known.high - known.low))
-    width = high - low
-    unit = mechanism.debias(mechanism.randomize((labels - low) / width, random_state=source))
-    offset, scale = centre + interval.shift + interval.slope * (low - centre), interval.slope * width
-    private = offset + scale * unit
-    spread = float(interval.unit_prior.masses @ mechanism.unbiased_variance(interval.unit_prior.centers))
-    noise = np.asarray(spread * scale**2)
-    rows_drawn = PrivateRows(rows, np.asarray(private), float(noise.mean()), number)
-    return Drawn(rows_drawn, low, high, offset, scale, noise, interval.hidden, mechanism)

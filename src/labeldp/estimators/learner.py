@@ -12,10 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp.estimators.bayes import Choices, Posterior, explained_risk, fit_linear, known_variance
+from labeldp.estimators.bayes import (
+    Choices,
+    Observations,
+    Posterior,
+    explained_risk,
+    fit_linear,
+    known_variance,
+)
 from labeldp.estimators.table import FeatureTable
 
-__all__ = ["Blend", "Knowledge", "PrivateRows", "fit_blend"]
+__all__ = ["GROWN", "Blend", "Knowledge", "PrivateRows", "fit_blend"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -25,9 +32,9 @@ _WORTH = 60
 """Trees are tried only if this many rows average the noise below the labels' variance."""
 
 _JUDGED = 60_000
-"""Rows at most on which trees are compared; all rows count for the final ones, up to `_GROWN`."""
+"""Rows at most on which trees are compared; all rows count for the final ones, up to `GROWN`."""
 
-_GROWN = 400_000
+GROWN = 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,27 +108,38 @@ def fit_blend(
     *,
     draft: bool = False,
     seed: int = 0,
+    observed: list[Observations] | None = None,
 ) -> Blend:
-    """Return the learner for private rows of a table; a draft, made between rounds, takes less time."""
+    """Return the learner for private rows of a table; a draft, made between rounds, takes less time.
+
+    Where the table is a sample, ``observed`` are the statistics of all rows, block by block: the linear model
+    learns from these, and trees from the sample.
+    """
     folds = 2 if draft else 3
-    posterior = _linear(table, blocks, known, known_variance(known.variance, few=draft))
+    if observed is None:
+        observed = _observed(table, blocks, known)
+    posterior = _linear(table, observed, known, known_variance(known.variance, few=draft))
     rest = max(posterior.rest, 0.03 * known.variance)
-    noise = np.concatenate([np.full(part.rows.size, part.noise) for part in blocks])
-    level = 1 / float(np.mean(1 / (noise + rest)))  # of a row, harmonic over rounds
-    error = rest + explained_risk(spectrum, posterior.explained, level / noise.size)
+    rows = sum(part.count for part in observed)
+    level = rows / sum(part.count / (part.noise + rest) for part in observed)  # of a row, harmonic over rounds
+    error = rest + explained_risk(spectrum, posterior.explained, level / rows)
     plain = Blend(posterior, None, 0.0, rest, min(known.variance, error), known)
-    if level / noise.size * _WORTH > known.variance or not posterior.likely:
+    if level / rows * _WORTH > known.variance or not posterior.likely:
         return plain
-    leaves = sorted({int(np.clip(k * level / known.variance, 20, max(20, noise.size / 10))) for k in (25, 100)})
+    here = sum(part.rows.size for part in blocks)
+    leaves = sorted({int(np.clip(k * level / known.variance, 20, max(20, here / 10))) for k in (25, 100)})
     return _with_trees(table, blocks, plain, leaves, folds, seed)
 
 
-def _linear(table: FeatureTable, blocks: list[PrivateRows], known: Knowledge, choices: Choices) -> Posterior:
-    observations = [
+def _observed(table: FeatureTable, blocks: list[PrivateRows], known: Knowledge) -> list[Observations]:
+    return [
         table.observations(part.rows, part.labels - known.mean, part.noise) for part in blocks if part.rows.size
     ]
+
+
+def _linear(table: FeatureTable, observed: list[Observations], known: Knowledge, choices: Choices) -> Posterior:
     return fit_linear(
-        observations,
+        observed,
         table.public.block,
         mean=known.mean,
         mean_variance=known.mean_variance,
@@ -180,7 +198,7 @@ def _with_trees(
     if deviation < 0.3 * error:
         error = float(np.clip(measured + deviation, 0.01 * known.variance, known.variance))
         rest = min(rest, max(0.9 * error, 0.01 * known.variance))
-    parts = _thinned(blocks, _GROWN, rng)
+    parts = _thinned(blocks, GROWN, rng)
     rows = np.concatenate([part.rows for part in parts])
     labels = np.concatenate([part.labels for part in parts])
     weight = np.concatenate([np.full(part.rows.size, 1 / (part.noise + rest)) for part in parts])
@@ -225,7 +243,7 @@ def _judge(
         parts = []
         for part, start in zip(blocks, starts[:-1], strict=True):
             parts.append(part.where(train[start : start + part.rows.size]))
-        model = _linear(table, parts, known, plain.linear.likely)
+        model = _linear(table, _observed(table, parts, known), known, plain.linear.likely)
         guess = known.clip(table.predict(model, rows))
         linear[test] = guess[test]
         inputs = np.column_stack([columns, guess])

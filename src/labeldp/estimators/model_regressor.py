@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from labeldp._checks import as_bounds, as_delta, as_epsilon, as_fraction
 from labeldp.estimators.base import PrivateRegressor
 from labeldp.estimators.bayes import Posterior
-from labeldp.estimators.designs import Noise
+from labeldp.estimators.designs import Noise, Sums
+from labeldp.estimators.drawing import LabelRows, Part, RowsHere, blend_of, draw_rounds
 from labeldp.estimators.features import PublicFeatures
-from labeldp.estimators.labels import LabelBudget, draw_labels
-from labeldp.estimators.learner import Blend, fit_blend
-from labeldp.estimators.progress import Step, steps
+from labeldp.estimators.labels import LabelBudget
+from labeldp.estimators.learner import Blend
+from labeldp.estimators.progress import Step, quiet, steps
 from labeldp.estimators.rounds import ROUNDS, round_sizes
-from labeldp.estimators.sums import SumPlan, fit_sums
+from labeldp.estimators.sums import Stage, SumPlan, fit_sums
 from labeldp.estimators.table import FeatureTable
 from labeldp.ledger import Ledger
 from labeldp.mechanisms import Mechanism
@@ -29,6 +30,21 @@ Array = NDArray[np.float64]
 
 ENOUGH = 4000.0
 """From rows · ε² of this size on, labels one by one tell more than sums: their noise averages out."""
+
+
+class ModelRows(LabelRows[Part], Protocol):
+    """Private labels of public rows, in memory or on a cluster: what a model asks of them."""
+
+    @property
+    def all_here(self) -> bool:
+        """Whether the table has all rows, which sums need; else it is a sample."""
+
+    def add_up(self, stage: Stage) -> Sums:
+        """Return a stage's exact sums over all labels."""
+
+
+def _few(rows: int, epsilon: float) -> bool:
+    return rows * epsilon**2 < ENOUGH
 
 
 class ModelReleaseRegressor(PrivateRegressor):
@@ -105,55 +121,42 @@ class ModelReleaseRegressor(PrivateRegressor):
             Private labels.
         """
         X, labels = self._checked(X, y, unknown)
-        bounds, epsilon = as_bounds(self.bounds), as_fraction(as_epsilon(self.epsilon))
-        delta = as_fraction(as_delta(self.delta, smallest=0.0))
-        source = resolve_source(self.random_state)
+        bounds, source = as_bounds(self.bounds), resolve_source(self.random_state)
+        as_delta(self.delta, smallest=0.0)
         self._warn(y)
         with steps(len(ROUNDS) + 2, shown=self.verbose) as step:
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
-            fit = self._from_labels if X.shape[0] * float(epsilon) ** 2 >= ENOUGH else self._from_sums
-            self._model: Any = fit(table, labels, bounds, epsilon, delta, source, step)
-            self._public = table.public
+            self._learn(RowsHere(table, labels, bounds, source), source, step)
         return self
 
-    def _from_labels(
-        self,
-        table: FeatureTable,
-        labels: Array,
-        bounds: tuple[float, float],
-        epsilon: Fraction,
-        _: Fraction,
-        source: WordSource,
-        step: Step,
-    ) -> Blend:
-        """Learn from labels randomised one by one, which need no δ."""
-        spectrum = table.spectrum()
-        budget = LabelBudget.plan(epsilon, table.rows, spectrum, "curator")
-        places = self._charge(budget.parts())
-        sizes = round_sizes("auto", table.rows)
-        drawn, known = draw_labels(table, labels, bounds, budget, sizes, source, spectrum, step=step)
-        self._describe(places, budget.parts(), budget.mechanisms(drawn), table.rows, source)
-        self.mechanism_: tuple[Mechanism | Noise, ...] = tuple(part.mechanism for part in drawn)
-        step("model")
-        return fit_blend(table, [part.private for part in drawn], known, spectrum)
+    def _learn(self, rows: ModelRows, source: WordSource, step: Step = quiet) -> None:
+        """Charge the ledger and learn from rows, wherever they are."""
+        epsilon = as_fraction(as_epsilon(self.epsilon))
+        learn = self._from_sums if rows.all_here and _few(rows.count, float(epsilon)) else self._from_labels
+        self._model: Any = learn(rows, epsilon, source, step)
+        self._public = rows.table.public
 
-    def _from_sums(
-        self,
-        table: FeatureTable,
-        labels: Array,
-        bounds: tuple[float, float],
-        epsilon: Fraction,
-        delta: Fraction,
-        source: WordSource,
-        step: Step,
-    ) -> Posterior:
+    def _from_labels(self, rows: ModelRows, epsilon: Fraction, source: WordSource, step: Step) -> Blend:
+        """Learn from labels randomised one by one, which need no δ."""
+        spectrum = rows.table.spectrum()
+        budget = LabelBudget.plan(epsilon, rows.count, spectrum, "curator")
+        places = self._charge(budget.parts())
+        sizes = round_sizes("auto", rows.count)
+        drawn, known = draw_rounds(rows, budget, sizes, source, spectrum, step=step)
+        used = tuple(part.mechanism for part in drawn)
+        self._describe(places, budget.parts(), budget.mechanisms(used), rows.count, source)
+        self.mechanism_: tuple[Mechanism | Noise, ...] = used
+        step("model")
+        return blend_of(rows.table, drawn, known, spectrum)
+
+    def _from_sums(self, rows: ModelRows, epsilon: Fraction, source: WordSource, step: Step) -> Posterior:
         """Learn from noisy sums."""
-        plan = SumPlan.make(table, bounds, epsilon, delta)
+        plan = SumPlan.make(rows.table, rows.bounds, epsilon, as_fraction(as_delta(self.delta, smallest=0.0)))
         parts = plan.budget.parts()
         places = self._charge(parts)
-        model, noise = fit_sums(plan, labels, source, step)
-        self._describe(places, parts, {what: str(each) for what, each in noise.items()}, table.rows, source)
+        model, noise = fit_sums(plan, rows.add_up, source, step)
+        self._describe(places, parts, {what: str(each) for what, each in noise.items()}, rows.count, source)
         self.mechanism_ = tuple(noise.values())
         return model
 

@@ -16,7 +16,7 @@ from labeldp._files import written_whole
 from labeldp.errors import CardError, LabelDPError
 from labeldp.estimators.learner import Knowledge, PrivateRows
 from labeldp.ledger import Budget, Charge, Ledger, total_of
-from labeldp.mechanisms.base import Mechanism, load_all
+from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, load_all
 from labeldp.terms import guarantee, refuse_contradictions
 
 __all__ = ["RowRelease"]
@@ -106,7 +106,7 @@ class RowRelease:
     def summary(self) -> str:
         """Return what was done, for people."""
         lines = [] if self.secure else ["NOT PRIVATE: the noise can be repeated from a seed."]
-        lines.append(f"{self.labels.size:,} labels released with {self.cost}, each row once.")
+        lines.append(f"{self.labels.size:,} labels released for {self.cost}, each row once.")
         seen = "a curator saw the true ones" if self.trust == "curator" else "nobody saw the true ones"
         lines.append(f"  bounds {self.knowledge.low:g} to {self.knowledge.high:g}; {seen}")
         lines += [f"  {c.budget.epsilon:.6g} for {c.what}" for c in self.charges]
@@ -147,8 +147,15 @@ class RowRelease:
             np.savez_compressed(stream, card=np.array(self.to_card()), **arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> RowRelease:
-        """Read a release that `save` wrote; its mechanisms are proven again."""
+    def load(cls, path: str | os.PathLike[str], *, most_mechanisms: int = MOST_MECHANISMS) -> RowRelease:
+        """Read a release that `save` wrote; its mechanisms are proven again.
+
+        Parameters
+        ----------
+        path : path
+        most_mechanisms : int
+            A release with more distinct ones is refused: a hostile one could keep the prover busy for hours.
+        """
         try:
             with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
                 _refuse_bomb(stored.zip, os.fstat(stream.fileno()).st_size)
@@ -163,7 +170,7 @@ class RowRelease:
         content = cards.parse(card, SCHEMA)
         if {name: _digest(array) for name, array in arrays.items()} != content.get("arrays"):
             raise CardError(f"{os.fspath(path)} holds other labels than its card says: it was changed or mixed up")
-        mechanisms = tuple(load_all(content.get("mechanisms")))
+        mechanisms = tuple(load_all(content.get("mechanisms"), most_mechanisms))
         charges = tuple(refuse_contradictions(content, mechanisms))
         try:
             return cls(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -10,15 +11,16 @@ from numpy.typing import NDArray
 
 from labeldp.channels.noise import DiscreteGaussian
 from labeldp.estimators.bayes import EXPLAINED, Choices, Observations, Posterior, fit_linear, unknown_variance
-from labeldp.estimators.designs import Design, Noise, PublicGeometry, choose_design
+from labeldp.estimators.designs import Design, Noise, PublicGeometry, Sums, choose_design
 from labeldp.estimators.progress import Step, quiet
 from labeldp.estimators.table import FeatureTable
 from labeldp.ledger import Budget
 from labeldp.randomness import WordSource
 
-__all__ = ["SumBudget", "SumPlan", "fit_sums"]
+__all__ = ["Stage", "SumBudget", "SumPlan", "fit_sums"]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 LONE = 60.0
 """Below this many rows · ε there is one stage: a rough model would be too rough to measure residuals from."""
@@ -94,13 +96,54 @@ class SumPlan:
         return cls(table, bounds, budget, geometry, design, noise)
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What is summed of each label: its place in the bounds, or how far it is from a guess.
+
+    Attributes
+    ----------
+    design : Design
+    bounds : (lo, hi)
+    guess : array or None
+        Of every row of the design.
+    reach : float
+        How far from its guess a label counts.
+    """
+
+    design: Design
+    bounds: tuple[float, float]
+    guess: Array | None = None
+    reach: float = 0.0
+
+    @property
+    def width(self) -> float:
+        """The range of what is summed."""
+        return self.bounds[1] - self.bounds[0] if self.guess is None else 2 * self.reach
+
+    def sums(self, labels: Array, rows: Index | None = None) -> Sums:
+        """Return exact sums over some of the design's rows, or over all; sums of parts add up."""
+        low, high = self.bounds
+        clipped = np.clip(labels, low, high)
+        if self.guess is None:
+            return self.design.sums(clipped - low, self.width, rows)
+        guess = self.guess if rows is None else self.guess[rows]
+        gaps = np.clip(clipped - guess, -self.reach, self.reach)
+        return self.design.sums(gaps + self.reach, self.width, rows)
+
+
+AddUp = Callable[[Stage], Sums]
+"""Returns a stage's exact sums over all rows, wherever their labels are."""
+
+
 def fit_sums(
-    plan: SumPlan, labels: Array, source: WordSource, step: Step = quiet
+    plan: SumPlan, add_up: AddUp, source: WordSource, step: Step = quiet
 ) -> tuple[Posterior, dict[str, Noise]]:
-    """Return the linear model learnt from noisy sums, and the noise of each of the budget's parts."""
+    """Return the linear model learnt from noisy sums, and the noise of each of the budget's parts.
+
+    Labels are asked for once a stage, through ``add_up``; noise is added here, and what follows sees no more.
+    """
     table, budget, (low, high) = plan.table, plan.budget, plan.bounds
     width, middle = high - low, (low + high) / 2
-    clipped = np.clip(labels, low, high)
     block = table.public.block
     choices = unknown_variance(width)
 
@@ -108,7 +151,8 @@ def fit_sums(
         return fit_linear(observations, block, mean=middle, mean_variance=width**2 / 12, choices=choices)
 
     step("rough sums" if budget.rough else "sums")
-    averages = plan.design.release(clipped - low, width, plan.noise, source)
+    stage = Stage(plan.design, plan.bounds)
+    averages = plan.design.noisy(add_up(stage), width, plan.noise, source)
     averages -= plan.design.average(np.full(table.rows, middle - low))
     first = plan.design.observations(averages, plan.design.variance(plan.noise, width))
     rough = learn([first])
@@ -129,8 +173,8 @@ def fit_sums(
         delta=budget.fine_delta,
     )
     noise = design.noise(budget.fine, budget.fine_delta)
-    gaps = np.clip(clipped - guess, -reach, reach)
-    averages = design.release(gaps + reach, 2 * reach, noise, source)
+    stage = Stage(design, plan.bounds, guess, reach)
+    averages = design.noisy(add_up(stage), stage.width, noise, source)
     averages += design.average(guess - middle - reach)
     step("model")
     model = learn([first, design.observations(averages, design.variance(noise, 2 * reach))])

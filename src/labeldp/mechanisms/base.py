@@ -15,7 +15,7 @@ from labeldp import cards
 from labeldp._checks import as_fraction, as_labels, as_numbers
 from labeldp.channels import Channel, Proof
 from labeldp.errors import CardError, LabelDPError, ParameterError, PrivacyProofError
-from labeldp.randomness import WordSource, resolve_source
+from labeldp.randomness import RowSource, WordSource, resolve_source
 
 __all__ = ["Mechanism", "fingerprint", "load_all", "load_mechanism"]
 
@@ -54,7 +54,9 @@ class Mechanism(ABC):
 
     # ---- release --------------------------------------------------------------------------------
 
-    def randomize(self, labels: ArrayLike, *, random_state: int | WordSource | None = None) -> NDArray[np.float64]:
+    def randomize(
+        self, labels: ArrayLike, *, random_state: int | WordSource | RowSource | None = None
+    ) -> NDArray[np.float64]:
         """Return private labels, one for each label, in the same shape.
 
         Calling this twice on the same labels spends ε twice.
@@ -72,7 +74,7 @@ class Mechanism(ABC):
             If labels are missing, not finite, not numbers, or none are given.
         """
         array = as_labels(labels)
-        source = resolve_source(random_state)
+        source = resolve_source(random_state, rows=array.size)
         out = np.empty(array.shape, dtype=np.float64)
         with np.errstate(all="ignore"):  # a warning that depends on labels would tell
             self.channel.sample(array.reshape(-1), source, out.reshape(-1))

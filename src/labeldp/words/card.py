@@ -142,8 +142,8 @@ def plain_words(card: ReadCard) -> list[str]:
             "the factor e^ε by that much, no more. The odds above leave δ aside."
         )
     lines.append(
-        "It holds whatever else that someone knows or will learn, and however much computing they do. It does not "
-        "hide what the features tell about a label without this release."
+        "It holds whatever else that someone knows or will learn, and however much they compute, short of "
+        "breaking AES-256. It does not hide what the features tell about a label without this release."
     )
     return lines
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from labeldp.ledger import Budget
 from labeldp.words.odds import factor
 
-__all__ = ["in_words", "number", "percent", "tick", "times"]
+__all__ = ["number", "percent", "tick", "times"]
 
 LARGE = 1e6
 """Factors beyond this protect nobody, and are not worth their digits."""
@@ -28,18 +27,6 @@ def number(value: float, digits: int = 4) -> str:
         rounded = float(f"{size:.{digits}g}")
         text = f"{rounded:,.0f}" if rounded >= 10 ** (digits - 1) else f"{rounded:.{digits}g}"
     return f"−{text}" if value < 0 and text != "0" else text
-
-
-def in_words(budget: Budget) -> str:
-    """Return a budget for people.
-
-    Examples
-    --------
-    >>> in_words(Budget(0.5)), in_words(Budget(1, 1e-6))
-    ('ε = 0.5', 'ε = 1 and δ = 1e-06')
-    """
-    delta = f" and δ = {budget.delta:.3g}" if budget.exact_delta else ""
-    return f"ε = {budget.epsilon:.6g}{delta}"
 
 
 def tick(value: float) -> str:

@@ -50,10 +50,10 @@ def expectations(
     """
     low, high = getattr(mechanism, "interval", getattr(mechanism, "bounds", bounds))
     lines = []
-    if (low, high) != bounds:
-        lines.append(f"labels are clipped to ({number(low)}, {number(high)})" + _share(prior, low, high))
     if prior is not None and _at_an_end(prior, bounds):
         lines.append("nearly all labels are at one of the bounds: check the unit, and the bounds")
+    elif (low, high) != bounds:
+        lines.append(f"labels are clipped to ({number(low)}, {number(high)})" + _share(prior, low, high))
     try:
         places = np.linspace(low, high, 65) if prior is None else prior.centers
         weights = np.full(65, 1 / 65) if prior is None else prior.masses

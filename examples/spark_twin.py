@@ -1,0 +1,91 @@
+"""Private sales amounts on Spark: a made log of Criteo's format, on two cores of this machine.
+
+    pip install 'labeldp[spark]'        # and Java 17 or newer
+    python examples/spark_twin.py
+
+Reads a log, gives its rows ids, releases the amounts of sales, and fits a private model; then shows what both are
+worth. On a cluster, make the session as you always do, and leave the rest as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import labeldp as ldp
+from labeldp import spark as private_spark
+from labeldp.datasets import make_criteo_like
+
+BOUNDS = (0.0, 400.0)
+"""Public: what a sale may count for. Never read them off the data."""
+
+FEATURES = ["product_price", "nb_clicks_1week", "hour"]
+
+
+def sales(spark: Any, folder: Path, rows: int) -> Any:
+    """Return the log's sales, each with an id, as a table in a file."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    log = make_criteo_like(rows, seed=1, path=folder / "twin.tsv")
+    read = spark.read.csv(str(log), sep="\t").toDF(*[f"c{k}" for k in range(23)])
+    table = read.where("c0 = 1").select(
+        F.monotonically_increasing_id().alias("id"),
+        F.col("c1").cast("double").alias("amount"),
+        F.hour(F.timestamp_seconds(F.col("c3").cast("long"))).alias("hour"),
+        F.col("c4").cast("double").alias("nb_clicks_1week"),
+        F.col("c5").cast("double").alias("product_price"),
+    )
+    # Ids that Spark counts out differ from run to run; in a file they stay as they are.
+    table.write.parquet(str(folder / "sales"))
+    return spark.read.parquet(str(folder / "sales"))
+
+
+def main(spark: Any, folder: Path, rows: int = 200_000) -> dict[str, float]:
+    """Release, write, fit; return what was measured."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    table = sales(spark, folder, rows)
+    ledger = ldp.Ledger(limit=ldp.Budget(epsilon=2.0))
+
+    with private_spark.privatize(
+        table, label="amount", id="id", epsilon=1.0, bounds=BOUNDS, debiased=True, ledger=ledger
+    ) as release:
+        release.frame.write.parquet(str(folder / "private"))
+        (folder / "private.card.json").write_text(release.card)
+    print(release.summary())
+
+    model = private_spark.fit_model(
+        table, features=FEATURES, label="amount", id="id", epsilon=1.0, bounds=BOUNDS, ledger=ledger
+    )
+    print(model.summary())
+
+    # Only the owner can do this: compare with the truth.
+    private = spark.read.parquet(str(folder / "private")).agg(F.avg("amount_debiased")).first()[0]
+    truth = table.select(F.least("amount", F.lit(BOUNDS[1])).alias("amount"), *FEATURES).toArrow()
+    amounts = truth["amount"].to_numpy()
+    errors = (model.predict(truth.select(FEATURES).to_pandas()) - amounts) ** 2
+    told = {
+        "mean": float(amounts.mean()),
+        "private mean": float(private),
+        "error of a constant": float(amounts.var()),
+        "error of the model": float(np.mean(errors)),
+    }
+    for what, value in told.items():
+        print(f"{what:20} {value:10.1f}")
+    print(f"{'spent':20} {ledger.total.epsilon:10.1f}")
+    return told
+
+
+if __name__ == "__main__":
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = SparkSession.builder.master("local[2]").appName("labeldp").getOrCreate()
+    with tempfile.TemporaryDirectory() as made:
+        main(session, Path(made))
+    session.stop()

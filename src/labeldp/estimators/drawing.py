@@ -1,0 +1,265 @@
+"""Labels drawn in rounds: each row randomised once, around what earlier rounds predict for it.
+
+The rounds are the same wherever the rows are, in memory or on a cluster: `LabelRows` is what is asked of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._checks import float_below
+from labeldp.estimators.bayes import Observations
+from labeldp.estimators.designs import Sums
+from labeldp.estimators.labels import LabelBudget, LabelSums, knowledge_of
+from labeldp.estimators.learner import Blend, Knowledge, PrivateRows, fit_blend
+from labeldp.estimators.progress import Step, quiet
+from labeldp.estimators.rounds import Interval, Situation, UnitDesign, best_unit_mechanism, design_interval
+from labeldp.estimators.sums import Stage
+from labeldp.estimators.table import FeatureTable
+from labeldp.mechanisms import Mechanism
+from labeldp.randomness import RowSource, WordSource
+
+__all__ = [
+    "Drawn",
+    "LabelRows",
+    "Part",
+    "Round",
+    "RowsHere",
+    "blend_of",
+    "draw_labels",
+    "draw_part",
+    "draw_rounds",
+]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+_RESIDUAL_CELLS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Rows of one round, randomised.
+
+    Attributes
+    ----------
+    private : PrivateRows
+        Those in the table.
+    mechanism : Mechanism
+    observed : Observations or None
+        Statistics of all rows of the round, where the table has only a sample of them.
+    """
+
+    private: PrivateRows
+    mechanism: Mechanism
+    observed: Observations | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn(Part):
+    """Rows of one round, all of them in the table, and how each was randomised.
+
+    Attributes
+    ----------
+    low, high : arrays
+        The interval of each row.
+    offset, scale : arrays
+        The map from the unbiased place in the unit interval to the private label.
+    noise : array
+        Variance of the noise in each private label, by what was known.
+    hidden : float
+        Variance of labels that clipping hides, by what was known.
+    """
+
+    low: Array
+    high: Array
+    offset: Array
+    scale: Array
+    noise: Array
+    hidden: float
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What is decided of a round before its labels are read.
+
+    Attributes
+    ----------
+    number : int
+    share : (start, end)
+        Which part of all rows, in an order that is public.
+    interval : Interval
+    mechanism : Mechanism
+    known : Knowledge
+    blend : Blend or None
+        Predicts what the interval is centred on; none in the first round.
+    """
+
+    number: int
+    share: tuple[float, float]
+    interval: Interval
+    mechanism: Mechanism
+    known: Knowledge
+    blend: Blend | None
+
+    def centre(self, table: FeatureTable, rows: Index) -> Array:
+        """Return what the interval of each row is centred on."""
+        return np.zeros(rows.size) if self.blend is None else self.blend.predict(table, rows)
+
+
+P_co = TypeVar("P_co", bound=Part, covariant=True)
+
+
+class LabelRows(Protocol[P_co]):
+    """Private labels of public rows, wherever they are."""
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The labels' public bounds."""
+
+    @property
+    def table(self) -> FeatureTable:
+        """The features of all rows, or of a sample."""
+
+    def sums(self) -> LabelSums:
+        """Return exact sums over all labels."""
+
+    def draw(self, now: Round) -> P_co | None:
+        """Randomise the round's labels; None if it has no rows."""
+
+
+def draw_rounds(
+    rows: LabelRows[P_co],
+    budget: LabelBudget,
+    fractions: Sequence[float],
+    source: WordSource,
+    spectrum: Array,
+    unit_design: UnitDesign = best_unit_mechanism,
+    step: Step = quiet,
+) -> tuple[list[P_co], Knowledge]:
+    """Return all rows, released once each, in rounds of the given sizes."""
+    known, values, masses = knowledge_of(rows.sums, rows.bounds, budget, source)
+    cuts = np.cumsum([0.0, *fractions]) / sum(fractions)
+    epsilon = float_below(budget.labels)
+    drawn: list[P_co] = []
+    for number in range(len(fractions)):
+        step(f"round {number + 1} of {len(fractions)}")
+        blend, rest = None, known.variance / 2
+        if drawn:
+            blend = blend_of(rows.table, drawn, known, spectrum, draft=True)
+            rest = blend.rest
+            values, masses = _usual_residuals(blend.error, known.high - known.low)
+        now = Situation(spectrum, known.variance / 2, rest, rows.count, epsilon)
+        interval = design_interval(values, masses, now)
+        mechanism = unit_design(interval.unit_prior, epsilon)
+        share = (float(cuts[number]), float(cuts[number + 1]))
+        part = rows.draw(Round(number, share, interval, mechanism, known, blend))
+        if part is not None:
+            drawn.append(part)
+    return drawn, known
+
+
+def blend_of(
+    table: FeatureTable, drawn: Sequence[Part], known: Knowledge, spectrum: Array, *, draft: bool = False
+) -> Blend:
+    """Return the learner for all that was drawn so far."""
+    observed = [part.observed for part in drawn if part.observed is not None] or None
+    return fit_blend(table, [part.private for part in drawn], known, spectrum, draft=draft, observed=observed)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsHere:
+    """Rows whose labels are in memory."""
+
+    table: FeatureTable
+    labels: Array
+    bounds: tuple[float, float]
+    source: WordSource
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return int(self.labels.size)
+
+    def sums(self) -> LabelSums:
+        """Return exact sums over all labels."""
+        return LabelSums.of(self.labels, self.bounds)
+
+    @property
+    def all_here(self) -> bool:
+        """The table has all rows."""
+        return True
+
+    def add_up(self, stage: Stage) -> Sums:
+        """Return a stage's exact sums."""
+        return stage.sums(self.labels)
+
+    def draw(self, now: Round) -> Drawn | None:
+        """Randomise the round's labels."""
+        order = np.random.default_rng(0).permutation(self.count)  # public: which row in which round
+        start, end = np.rint(np.array(now.share) * self.count).astype(np.int64)
+        rows = np.sort(order[start:end])
+        if not rows.size:
+            return None
+        return draw_part(rows, self.labels[rows], now.centre(self.table, rows), now, self.source)
+
+
+def draw_labels(
+    table: FeatureTable,
+    labels: Array,
+    bounds: tuple[float, float],
+    budget: LabelBudget,
+    fractions: Sequence[float],
+    source: WordSource,
+    spectrum: Array,
+    unit_design: UnitDesign = best_unit_mechanism,
+    step: Step = quiet,
+) -> tuple[list[Drawn], Knowledge]:
+    """Return all rows of a table in memory, released once each, in rounds of the given sizes."""
+    rows: LabelRows[Drawn] = RowsHere(table, labels, bounds, source)
+    return draw_rounds(rows, budget, fractions, source, spectrum, unit_design, step)
+
+
+def _usual_residuals(variance: float, width: float) -> tuple[Array, Array]:
+    """Return values and masses of a distribution between a bell and a double exponential."""
+    reach = min(width, 6 * math.sqrt(variance))
+    edges = reach * np.sinh(3 * np.linspace(-1, 1, _RESIDUAL_CELLS + 1)) / math.sinh(3)
+    values = (edges[1:] + edges[:-1]) / 2
+    rate = math.sqrt(2 / variance)
+    bell = np.exp(-0.5 * values**2 / variance) / math.sqrt(2 * math.pi * variance)
+    masses = (0.5 * bell + 0.25 * rate * np.exp(-np.abs(values) * rate)) * np.diff(edges)
+    return values, masses / masses.sum()
+
+
+def draw_part(rows: Index, labels: Array, centre: Array, now: Round, source: WordSource | RowSource) -> Drawn:
+    """Randomise labels over an interval around each centre, inside the bounds."""
+    interval, mechanism, known = now.interval, now.mechanism, now.known
+    low = np.maximum(known.low, centre + interval.low)
+    high = np.minimum(known.high, centre + interval.high)
+    high = np.maximum(high, low + 1e-6 * (known.high - known.low))
+    width = high - low
+    unit = mechanism.debias(mechanism.randomize((known.clip(labels) - low) / width, random_state=source))
+    offset, scale = centre + interval.shift + interval.slope * (low - centre), interval.slope * width
+    private = offset + scale * unit
+    spread = float(interval.unit_prior.masses @ mechanism.unbiased_variance(interval.unit_prior.centers))
+    noise = np.asarray(spread * scale**2)
+    return Drawn(
+        private=PrivateRows(rows, np.asarray(private), float(noise.mean()), now.number),
+        mechanism=mechanism,
+        low=low,
+        high=high,
+        offset=offset,
+        scale=scale,
+        noise=noise,
+        hidden=interval.hidden,
+    )

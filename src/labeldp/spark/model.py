@@ -1,0 +1,233 @@
+"""`fit_model` on a DataFrame: a pass over the rows for each stage of a model, and noise on the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._checks import as_delta, as_epsilon, as_roomy_bounds
+from labeldp.errors import DataError
+from labeldp.estimators.bayes import Observations
+from labeldp.estimators.designs import Sums
+from labeldp.estimators.drawing import Part, Round
+from labeldp.estimators.features import PublicFeatures
+from labeldp.estimators.labels import LabelSums
+from labeldp.estimators.learner import GROWN, PrivateRows
+from labeldp.estimators.model_regressor import ModelReleaseRegressor
+from labeldp.estimators.sums import Stage
+from labeldp.estimators.table import FeatureTable
+from labeldp.ledger import Budget, Ledger, group_budget
+from labeldp.randomness import resolve_source
+from labeldp.release import warn_if_seen
+from labeldp.row_words import ReleaseKey, card_checksum
+from labeldp.spark.columns import RowColumns, column, feature_columns, need_spark
+from labeldp.spark.counting import dense, refuse_missing, refuse_repeated_ids, summed
+from labeldp.spark.executor import Work
+from labeldp.spark.passes import (
+    SAMPLED,
+    TOTAL,
+    VECTORS,
+    Gathered,
+    adder,
+    drawer,
+    sampler,
+    stage_adder,
+    surveyor,
+)
+from labeldp.spark.prior import as_ledger
+from labeldp.spark.release import as_seed, release_key
+from labeldp.spark.repeatable import kept_or_repeatable
+from labeldp.spark.secret import seal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["fit_model"]
+
+Array = NDArray[np.float64]
+
+
+def fit_model(
+    df: DataFrame,
+    *,
+    features: Sequence[str],
+    label: str,
+    id: str,
+    epsilon: float,
+    bounds: Any = None,
+    delta: float = 0.0,
+    ledger: Ledger | None = None,
+    rows_per_person: int = 1,
+    check_ids: bool = True,
+    materialize: bool | None = None,
+    random_state: int | None = None,
+) -> ModelReleaseRegressor:
+    """Return a fitted `ModelReleaseRegressor`, learnt where the rows are.
+
+    The driver gets the features of at most 400,000 rows, which are public; of labels it gets sums, to which it
+    adds the noise, and private labels. Rows are read once to sum what mean and prior need, once for the sample,
+    and once for each of three rounds; or, with so few rows that all are in the sample and sums tell more, for each
+    of two stages of sums.
+
+    Parameters
+    ----------
+    df : DataFrame
+        Classic or Spark Connect.
+    features : list of str
+        Public columns of numbers; encode others first.
+    label, id : str
+        As for `privatize`.
+    epsilon, bounds, delta, ledger, rows_per_person
+        As for `ModelReleaseRegressor`.
+    check_ids, materialize, random_state
+        As for `privatize`.
+
+    Raises
+    ------
+    ParameterError, LabelError, DataError
+        Before anything is charged.
+    BudgetError
+        If the ledger refuses; then nothing was released.
+    """
+    need_spark()
+    as_epsilon(epsilon)
+    as_delta(delta, smallest=0.0)
+    group_budget(Budget(0), rows_per_person)
+    pair, seed, given = as_roomy_bounds(bounds), as_seed(random_state), as_ledger(ledger)
+    names = RowColumns.of(df, label, id)
+    used = feature_columns(df, features, names.label)
+    chosen = [column(names.label).cast("double"), column(names.id), *(column(x).cast("double") for x in used)]
+    rows = kept_or_repeatable(df, materialize).select(*(one.alias(f"c{k}") for k, one in enumerate(chosen)))
+    survey = rows.select("c0", column("c1").isNull(), *rows.columns[2:])
+    found = summed(survey, surveyor(pair))
+    count = refuse_missing(found)
+    if check_ids:
+        refuse_repeated_ids(rows, "c1")
+    sums = LabelSums(count, found.get(TOTAL, 0), dense(found, LabelSums.of(np.empty(0), pair).counts.size))
+    if given is None:
+        warn_if_seen(df)
+    model = ModelReleaseRegressor(
+        epsilon=epsilon,
+        bounds=bounds,
+        delta=delta,
+        ledger=given,
+        rows_per_person=rows_per_person,
+        random_state=random_state,
+    )
+    with release_key(seed) as key:
+        model._learn(ClusterRows.of(rows, pair, sums, key, names.label), resolve_source(seed))
+    model.n_features_in_ = len(used)
+    model.feature_names_in_ = np.array(used, dtype=object)
+    return model
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRows:
+    """Rows on a cluster, and the sample of their features that is here.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Columns: label, id, features.
+    bounds : (lo, hi)
+    held : LabelSums
+        Exact sums over all labels, kept until they are paid for.
+    key : ReleaseKey
+    label : str
+    table : FeatureTable
+        The sample, or all rows.
+    places : array
+        Of the table's rows, which are sorted by them.
+    sampled : float
+        Which part of all rows is in the table, about; 1 or more if all are.
+    """
+
+    frame: DataFrame
+    bounds: tuple[float, float]
+    held: LabelSums
+    key: ReleaseKey
+    label: str
+    table: FeatureTable
+    places: NDArray[np.uint64]
+    sampled: float
+
+    @classmethod
+    def of(
+        cls, frame: DataFrame, bounds: tuple[float, float], held: LabelSums, key: ReleaseKey, label: str
+    ) -> ClusterRows:
+        """Return the rows, with a public sample of their features."""
+        sampled = 1.0 if held.rows <= GROWN else GROWN / held.rows
+        width = len(frame.columns) - 1
+        parts = _parts(frame.select(*frame.columns[1:]).mapInArrow(sampler(sampled), VECTORS))
+        data = _stacked(parts, width)
+        places = data[:, 0].astype(np.uint64)
+        order = np.argsort(places)
+        places, X = places[order], data[order, 1:].copy().view(np.float64)
+        if (places[1:] == places[:-1]).any() or (sampled == 1.0 and len(X) != held.rows):
+            raise DataError("rows share an id, or the table changed while it was read")
+        return cls(frame, bounds, held, key, label, FeatureTable(PublicFeatures.fit(X), X), places, sampled)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.held.rows
+
+    @property
+    def all_here(self) -> bool:
+        """Whether the table has all rows."""
+        return self.sampled == 1.0
+
+    def sums(self) -> LabelSums:
+        """Return exact sums over all labels."""
+        return self.held
+
+    def add_up(self, stage: Stage) -> Sums:
+        """Return a stage's exact sums over all labels, in one pass."""
+        pair = self.frame.select(*self.frame.columns[:2])
+        sums, _ = _added(pair, stage_adder(stage, self.places), "int64")
+        return sums[0]
+
+    def draw(self, now: Round) -> Part | None:
+        """Randomise a round's labels, in one pass."""
+        secret = self.key.secret(card=card_checksum(now.mechanism), column=self.label, round=now.number)
+        sealed = seal(self.frame, secret)
+        try:
+            work = drawer(now, self.table.public, sealed, self.sampled)
+            vectors, sample = _added(self.frame, work, "float64")
+        finally:
+            sealed.destroy()
+        total = Gathered.of(vectors, self.table.public.block.size + 1)
+        square, count, noise = total.last.tolist()
+        if not count:
+            return None
+        drawn = _stacked(sample, 2)
+        rows = np.searchsorted(self.places, drawn[:, 0].astype(np.uint64))
+        order = np.argsort(rows)
+        labels = drawn[order, 1].view(np.float64)
+        private = PrivateRows(rows[order], labels, noise / count, now.number)
+        observed = Observations(
+            total.gram.astype(np.float32), total.moment, square, int(count), 1.0, noise / count
+        )
+        return Part(private=private, mechanism=now.mechanism, observed=observed)
+
+
+def _parts(frame: DataFrame) -> list[tuple[int, bytes]]:
+    table = frame.toArrow()
+    return list(zip(table["key"].to_pylist(), table["data"].to_pylist(), strict=True))
+
+
+def _stacked(parts: list[tuple[int, bytes]], width: int) -> NDArray[np.int64]:
+    """Return a sample's rows as they were sent: bits, which stand for a place and then for floats."""
+    data = b"".join(part for _, part in parts)
+    return np.frombuffer(data, dtype=np.int64).reshape(-1, width)
+
+
+def _added(frame: DataFrame, work: Work, kind: str) -> tuple[dict[int, NDArray[Any]], list[tuple[int, bytes]]]:
+    """Return vectors by key, added up on executors that each get all parts of some keys; and the sample."""
+    parts = _parts(frame.mapInArrow(work, VECTORS).repartition(column("key")).mapInArrow(adder(kind), VECTORS))
+    sums = {key: np.frombuffer(data, dtype=kind) for key, data in parts if key != SAMPLED}
+    return sums, [(key, data) for key, data in parts if key == SAMPLED]

@@ -1,0 +1,159 @@
+"""A program, not a test: a release on a small cluster of processes, with killed workers and copies of slow tasks.
+
+Prints JSON: whether the results agree, what happened to tasks, and where the secret was seen. `test_spark_trouble`
+runs it; arguments: a folder to write to.
+"""
+
+import base64
+import json
+import os
+import sys
+import urllib.request
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+warnings.simplefilter("ignore")
+FOLDER = Path(sys.argv[1])
+os.environ["SPARK_WORKER_DIR"] = str(FOLDER / "work")
+sys.path.insert(0, str(Path(__file__).parent))
+
+from pyspark.sql import functions as F  # noqa: E402, N812
+
+import labeldp as ldp  # noqa: E402
+import labeldp.spark.release as room  # noqa: E402
+from conftest import spark_builder  # noqa: E402
+from labeldp.row_words import ReleaseKey, card_checksum  # noqa: E402
+
+SEED = 7
+real = room.releaser
+
+
+def troubled(card, sealed, label, id, *, debiased):
+    """The release's own work, with trouble in the first attempt at one partition, as a file says."""
+    work = real(card, sealed, label, id, debiased=debiased)
+    folder = str(FOLDER)
+
+    def run(batches):
+        import os
+        import time
+
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        mode = open(f"{folder}/mode").read()  # noqa: SIM115
+        for batch in work(batches):
+            yield batch
+            with open(f"{folder}/{mode}.log", "a") as log:
+                log.write(f"{task.partitionId()} {task.attemptNumber()}\n")
+            if task.partitionId() == 1 and task.attemptNumber() == 0 and mode == "kill":
+                os.kill(os.getpid(), 9)
+            if task.partitionId() == 1 and task.attemptNumber() == 0 and mode == "slow":
+                time.sleep(60)
+
+    return run
+
+
+def action(frame, mode):
+    """Return what an action gives, as bytes."""
+    (FOLDER / "mode").write_text(mode)
+    table = frame.toArrow().sort_by("id")
+    return b"".join(np.ascontiguousarray(table[name].to_numpy()).tobytes() for name in table.column_names)
+
+
+def attempts(mode):
+    """Return which partitions were tried more than once."""
+    tried = {tuple(line.split()) for line in (FOLDER / f"{mode}.log").read_text().splitlines()}
+    return sorted({partition for partition, attempt in tried if attempt != "0"})
+
+
+def pages(spark):
+    """Return what the web UI shows."""
+    start = spark.sparkContext.uiWebUrl
+    app = spark.sparkContext.applicationId
+    paths = ["jobs/", "stages/", "environment/", "executors/", "SQL/", "storage/"]
+    paths += [f"SQL/execution/?id={k}" for k in range(6)]
+    paths += [
+        f"api/v1/applications/{app}/{what}" for what in ("sql?details=true", "environment", "jobs", "stages")
+    ]
+    found = []
+    for path in paths:
+        try:
+            with urllib.request.urlopen(f"{start}/{path}", timeout=60) as answer:  # noqa: S310
+                found.append(answer.read())
+        except OSError as error:
+            found.append(str(error).encode())
+    return found
+
+
+def files(folder, pattern):
+    """Return the content of some files."""
+    return b"".join(path.read_bytes() for path in (FOLDER / folder).rglob(pattern) if path.is_file())
+
+
+def plan(frame):
+    """Return all that Spark tells of a frame's plan."""
+    return frame._jdf.queryExecution().toString().encode()
+
+
+def seen(secret, texts):
+    """Return the names of texts in which a secret stands, in whatever spelling."""
+    raw = [
+        secret,
+        secret.hex().encode(),
+        base64.b64encode(secret),
+        str(list(secret)).encode(),
+        repr(secret).encode(),
+    ]
+    return sorted(name for name, text in texts.items() if any(way in text for way in raw))
+
+
+def main():
+    settings = {
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": str(FOLDER / "events"),
+        "spark.eventLog.enabled": "true",
+        "spark.executor.memory": "512m",
+        "spark.speculation": "true",
+        "spark.speculation.efficiency.enabled": "false",
+        "spark.speculation.interval": "100ms",
+        "spark.speculation.minTaskRuntime": "100ms",
+        "spark.speculation.multiplier": "1.5",
+        "spark.speculation.quantile": "0.5",
+        "spark.ui.enabled": "true",
+        "spark.ui.port": "0",
+    }
+    (FOLDER / "events").mkdir()
+    spark = spark_builder(FOLDER, "local-cluster[2,1,512]").config(map=settings).getOrCreate()
+    df = spark.range(0, 8000, 1, 4).select("id", ((F.col("id") * 37) % 1000 / 250.0).alias("y"))
+    mechanism = ldp.TwoPoint(bounds=(0, 4), epsilon=1.0)
+    room.releaser = troubled
+    release = room.randomize(df, "y", mechanism, id="id", allow_related=["id"], random_state=SEED)
+    quiet = action(release.frame, "quiet")
+    killed = action(release.frame, "kill")
+    slow = action(release.frame, "slow")
+    answer = {
+        "equal": quiet == killed == slow,
+        "rows": len(quiet) // 16,
+        "tried again": {mode: attempts(mode) for mode in ("quiet", "kill", "slow")},
+    }
+    secret = ReleaseKey.from_seed(SEED).secret(card=card_checksum(mechanism), column="y")
+    texts = {f"page {k}": page for k, page in enumerate(pages(spark))}
+    texts["plan"] = plan(release.frame)
+    texts["output"] = quiet
+    texts["logs"] = files("work", "std*")
+    texts["events"] = files("events", "*")
+    leaky = df.withColumn("key", F.lit(secret.hex()))
+    leaky.collect()
+    texts["twin plan"] = plan(leaky)
+    spark.stop()
+    texts["twin events"] = files("events", "*")
+    answer["pages"] = sum(b"HTTP Error" not in text for name, text in texts.items() if name.startswith("page"))
+    answer["searched"] = {name: len(text) for name, text in texts.items()}
+    answer["seen"] = seen(secret, texts)
+    print("ANSWER " + json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""A cluster in trouble: workers killed, slow tasks copied, actions repeated. The release stays one release."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import spark_builder
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trouble")
+    spark_builder(folder, "local[1]")  # skips where there is no Spark
+    program = Path(__file__).with_name("spark_trouble.py")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, str(program), str(folder)]
+    done = subprocess.run(  # noqa: S603
+        command, env=environment, cwd=folder, capture_output=True, text=True, check=False
+    )
+    found = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
+    assert found, done.stderr[-3000:]
+    told = json.loads(found[0].removeprefix("ANSWER "))
+    told["logs"] = done.stderr
+    return told
+
+
+def test_killed_workers_copies_of_slow_tasks_and_repeated_actions_give_the_same_bits(answer):
+    assert answer["rows"] == 8000
+    assert answer["tried again"] == {"quiet": [], "kill": ["1"], "slow": ["1"]}  # the trouble took place
+    assert answer["equal"]
+
+
+def test_the_secret_is_in_no_plan_log_page_or_output(answer):
+    assert all(answer["searched"][name] > 1000 for name in ("plan", "output", "logs", "events"))
+    assert answer["pages"] >= 8
+    # The twin, a plan with the secret in a column, shows that it would be found: in its plan and in the event log.
+    assert answer["seen"] == ["twin events", "twin plan"]
