@@ -50,6 +50,7 @@ bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other lib
 	$(BIN)/python -m benchmarks.release
 	$(BIN)/python -m benchmarks.interval
 	$(BIN)/python -m benchmarks.split
+	$(BIN)/python -m benchmarks.files
 
 mutants: $(VENV)/.dev  ## Change the privacy-critical rooms one thing at a time; tests must notice (hours)
 	$(BIN)/python -m benchmarks.mutants $(ROOMS)

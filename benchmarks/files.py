@@ -2,7 +2,7 @@
 
 Each run is a process of its own, from its start to its end, imports included; the ways take turns. PyArrow goes
 in batches and in one piece, and the faster of the two is the yardstick. Memory is the largest resident size of a
-process.
+process; it is flat if sixteen times the rows need hardly more.
 """
 
 from __future__ import annotations
@@ -80,6 +80,11 @@ WAYS = {
     "and --shuffle": (PRIVATE, [*ASKED, "--shuffle"]),
 }
 OURS = "labeldp privatize"
+SMALLER = 16
+"""How many times fewer rows the small table has."""
+
+FLAT = 1.25
+"""The most that the peak of the large table may be, in peaks of the small one."""
 
 
 @dataclass
@@ -117,7 +122,10 @@ def middle(runs: list[Run], what: str) -> float:
     return statistics.median(getattr(run, what) for run in runs)
 
 
-def rows_of(kind: str, rows: int, runs: dict[str, list[Run]], *, judge: bool) -> list[list[str]]:
+def rows_of(
+    kind: str, rows: int, runs: dict[str, list[Run]], small: dict[str, list[Run]] | None = None
+) -> list[list[str]]:
+    """Return a line for each way; ours is judged if there are runs on a small table to compare memory with."""
     others = [name for name in WAYS if name.startswith("PyArrow")]
     yardstick = min(others, key=lambda name: middle(runs[name], "seconds"))
     lines = []
@@ -126,8 +134,17 @@ def rows_of(kind: str, rows: int, runs: dict[str, list[Run]], *, judge: bool) ->
             ours.seconds / theirs.seconds for ours, theirs in zip(each, runs[yardstick], strict=True)
         )
         peak = middle(each, "mib")
-        judged = [met(ratio, 2, at_most=True), met(peak, 1024, at_most=True)]
-        judged = judged if judge and name == OURS else ["", ""]
+        judged = ["", "", "", ""]
+        if small is not None:
+            growth = peak / middle(small[name], "mib")
+            judged[2] = f"{growth:.2f}"
+            if name == OURS:
+                judged = [
+                    met(ratio, 2, at_most=True),
+                    met(peak, 1024, at_most=True),
+                    judged[2],
+                    met(growth, FLAT, at_most=True),
+                ]
         lines.append(
             [
                 f"{kind}, {rows / 2**20:g} Mi rows: {name}",
@@ -136,7 +153,7 @@ def rows_of(kind: str, rows: int, runs: dict[str, list[Run]], *, judge: bool) ->
                 f"{ratio:.2f}",
                 judged[0],
                 f"{peak:.0f}",
-                judged[1],
+                *judged[1:],
             ]
         )
     return lines
@@ -150,15 +167,25 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="write benchmarks/files.md")
     chosen = parser.parse_args()
     before = load()
-    columns = ["", "seconds", "processor", "× the faster PyArrow", "target", "peak MiB", "target"]
+    columns = [
+        "",
+        "seconds",
+        "processor",
+        "× the faster PyArrow",
+        "target",
+        "peak MiB",
+        "target",
+        "× fewer rows",
+        "target",
+    ]
     sheet = Sheet("Private files beside PyArrow that reads and rewrites them", columns)
     with tempfile.TemporaryDirectory(dir=".") as folder:
         for kind in chosen.kinds:
-            for rows in (chosen.rows // 16, chosen.rows):
-                rounds = chosen.rounds if rows == chosen.rows else 1
-                runs = compared(Path(folder), kind, rows, rounds)
-                sheet.rows += rows_of(kind, rows, runs, judge=rows == chosen.rows)
-    Console(width=140).print(sheet.rich())
+            few = chosen.rows // SMALLER
+            small = compared(Path(folder), kind, few, 1)
+            large = compared(Path(folder), kind, chosen.rows, chosen.rounds)
+            sheet.rows += rows_of(kind, few, small) + rows_of(kind, chosen.rows, large, small)
+    Console(width=160).print(sheet.rich())
     text = (
         f"`python -m benchmarks.files --rows {chosen.rows} --rounds {chosen.rounds}` on {cpu()}, {os.cpu_count()} "
         f"cores, commit {commit()}. Load {before:.1f} before and {load():.1f} after. Medians of {chosen.rounds} "

@@ -70,6 +70,15 @@ def _stream():
     return sink.getvalue()
 
 
+def test_types_that_change_are_on_the_screen(tmp_path):
+    when = pa.array(range(ROWS), pa.timestamp("s"))
+    with pa.ipc.new_file(tmp_path / "in.arrow", pa.schema([("when", when.type), ("price", pa.float64())])) as out:
+        out.write_batch(pa.record_batch({"when": when, "price": LABELS}))
+    done = run(*asked(tmp_path / "in.arrow", tmp_path / "out.parquet"))
+    assert done.exit_code == 0
+    assert "The column 'when' could not stay timestamp[s]: it is timestamp[ms] now." in done.stderr
+
+
 @pytest.fixture
 def telling(tmp_path):
     path = tmp_path / "in.parquet"

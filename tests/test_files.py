@@ -205,7 +205,7 @@ def test_what_is_there_is_replaced_only_by_force(tmp_path):
     table = pa.table({"a": [1]})
     path = tmp_path / "t.csv"
     path.write_text("old")
-    with pytest.raises(ParameterError, match="--force"):
+    with pytest.raises(ParameterError, match="force=True"):
         TableWriter(path, table.schema)
     write(path, table, force=True)
     assert path.read_text() == "a\n1\n"
@@ -215,7 +215,7 @@ def test_folders_are_replaced_only_if_they_hold_nothing_else(tmp_path):
     table = pa.table({"a": [1]})
     target = f"{tmp_path}/out/"
     write(target, table)
-    with pytest.raises(ParameterError, match="--force"):
+    with pytest.raises(ParameterError, match="force=True"):
         write(target, table)
     write(target, table, force=True)
     (tmp_path / "out" / "thesis.txt").touch()

@@ -1,4 +1,4 @@
-"""What cannot work is refused before the charge, and what can work does: no budget is spent on a table that fails."""
+"""What cannot work is refused before the charge: no budget is spent on a table that fails."""
 
 import os
 import uuid
@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
 import labeldp as ldp
 from labeldp.errors import LabelDPError
@@ -96,19 +96,23 @@ KINDS = {
 }
 
 
+ODD = {"runs", "union", "list_view", "null", "dictionary of view"}
+"""What Arrow itself cannot do everything with."""
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_type_is_written_or_refused_before_the_charge(kind):
     feather.write_feather(pa.table({"c": KINDS[kind], "price": LABELS}), "in.arrow", compression="uncompressed")
     for out in ("out.arrow", "out.parquet", "out.csv", "out.arrows"):
         for shuffle in (False, True):
             ledger = ldp.Ledger()
+            written = True
             try:
                 release("in.arrow", out, ledger=ledger, shuffle=shuffle, force=True)
-            except LabelDPError as error:
-                assert ledger.charges == (), f"{kind} -> {out}"
-                assert kind in ("runs", "union", "list_view", "null") or out.endswith(("csv", "parquet")), error
-            else:
-                assert ledger.total == ldp.Budget(1)
+            except LabelDPError:
+                written = False
+            assert ledger.total == ldp.Budget(1 if written else 0)
+            assert written or kind in ODD or not out.startswith("out.arrow")
 
 
 @pytest.mark.parametrize("kind", ["binary_view", "binary", "fixed", "uuid", "dictionary of binary"])

@@ -109,7 +109,7 @@ def test_biased_mechanisms_are_refused_before_anything_is_spent(tmp_path):
     source = put(tmp_path / "in.csv", table_of(labels_of(), nested=False))
     ledger = ldp.Ledger()
     for how in ("replace", "add"):
-        with pytest.raises(ParameterError, match="--debiased no"):
+        with pytest.raises(ParameterError, match='debiased="no"'):
             release(source, tmp_path / "out.csv", mechanism="rr-on-bins", debiased=how, ledger=ledger)
     assert ledger.charges == ()
     release(source, tmp_path / "out.csv", mechanism="rr-on-bins", debiased="no", ledger=ledger)
@@ -297,3 +297,22 @@ def test_folders_and_other_formats(tmp_path):
     release(tmp_path / "in", tmp_path / "out.parquet")
     assert everything(tmp_path / "out.parquet").schema.field("price").type == pa.float64()
     assert len(list(tmp_path.glob("*.card.json"))) == 2
+
+
+def test_types_that_a_format_cannot_keep_are_told(tmp_path):
+    when = pa.array(range(ROWS), pa.timestamp("s"))
+    codes = pa.DictionaryArray.from_arrays(pa.array([0, 1] * (ROWS // 2), pa.int8()), pa.array([5, 7]))
+    table = pa.table({"when": when, "code": codes, "id": range(ROWS), "price": pa.array(range(ROWS), pa.int16())})
+    source = put(tmp_path / "in.arrow", table)
+    done = release(source, tmp_path / "out.parquet")
+    told = {
+        "when": ("timestamp[s]", "timestamp[ms]"),
+        "code": ("dictionary<values=int64, indices=int8, ordered=0>", "int64"),
+    }
+    assert done.types_changed == told
+    assert json.loads(done.card)["file"]["types_changed"] == {name: list(pair) for name, pair in told.items()}
+    after = open_table(tmp_path / "out.parquet").schema
+    assert {name: str(after.field(name).type) for name in told} == {name: pair[1] for name, pair in told.items()}
+    for out in ("out.arrow", "out.csv"):
+        assert release(source, tmp_path / out).types_changed == {}
+    assert open_table(tmp_path / "out.arrow").schema.field("code").type == codes.type

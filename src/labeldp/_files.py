@@ -33,8 +33,8 @@ def written_whole(path: str | os.PathLike[str], *, public: bool = False, most: i
     ----------
     path : path
     public : bool
-        Whether others may read it, as far as the umask lets them. By default only its owner may: files of data sets
-        hold labels.
+        Whether others may read it, as far as the umask lets them. By default only its owner may: files of data
+        sets hold labels.
     most : int
         The most rights that a public file gets.
 

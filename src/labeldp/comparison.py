@@ -157,8 +157,8 @@ class Comparison:
         return [
             start,
             f"For a model: --release {option}, with a typical error of {self.error(model, epsilon)}, beside "
-            f"{self.not_private:.3g} without privacy and {guess:.3g} for a constant. Kept of what features explain: "
-            f"{listed}.",
+            f"{self.not_private:.3g} without privacy and {guess:.3g} for a constant. Kept of what features explain"
+            f": {listed}.",
             f"For private labels: --mechanism {self.best_mechanism(epsilon)}, whose labels carry "
             f"±{self.noise[self.best_mechanism(epsilon), epsilon].one:.3g} each.",
             f"Models learnt from {self.trained:,} rows; with more rows less ε does the same.",

@@ -30,7 +30,7 @@ from labeldp.cli.options import (
     RowsPerPerson,
     Source,
 )
-from labeldp.cli.shell import explained, news, someone_looks, tell
+from labeldp.cli.shell import as_options, explained, news, printable, someone_looks, tell
 from labeldp.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -157,6 +157,8 @@ def privatize(
         if report is not None:
             write_report(report, done.card, ledger=till, force=force)
         tell(screen, done.terms.summary())
+        for name, (old, new) in done.types_changed.items():
+            tell(screen, printable(f"The column {name!r} could not stay {old}: it is {new} now."))
         _tell_hints(screen, done.hints)
         _tell_where(screen, done, report)
         _tell_ledger(screen, ledger, till)
@@ -186,7 +188,7 @@ def _tell_hints(screen: Console, hints: Sequence[str]) -> None:
         tell(screen, "Hints on what may give labels away are shown on a terminal only.")
         return
     for hint in hints:
-        tell(screen, f"For you alone: {hint}", "yellow")
+        tell(screen, f"For you alone: {as_options(hint)}", "yellow")
 
 
 def _tell_where(screen: Console, done: FileRelease, report: Path | None) -> None:

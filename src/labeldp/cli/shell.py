@@ -14,6 +14,7 @@ code meaning
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import threading
@@ -34,7 +35,7 @@ from labeldp.errors import (
     PrivacyProofError,
 )
 
-__all__ = ["EXIT", "complaints", "explained", "news", "printable", "someone_looks", "tell"]
+__all__ = ["EXIT", "as_options", "complaints", "explained", "news", "printable", "someone_looks", "tell"]
 
 EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "stopped": 130}
 
@@ -75,12 +76,24 @@ def complaints(error: BaseException) -> tuple[str, int]:
 
 def _sentence(error: BaseException) -> str:
     if isinstance(error, LabelDPError):
-        return str(error)
+        return as_options(str(error))
     if isinstance(error, ModuleNotFoundError):
         return f"{error.name} is missing: pip install 'labeldp[{_extra(error.name or '')}]'"
     if isinstance(error, OSError):
         return f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
     return "there is not enough memory for this"
+
+
+def as_options(text: str) -> str:
+    """Return a sentence of the library with its parameters as they are typed in a shell.
+
+    Examples
+    --------
+    >>> as_options('leave their rows out with missing="drop"; force=True replaces it')
+    'leave their rows out with --missing drop; --force replaces it'
+    """
+    text = re.sub(r'\b(missing|debiased|trust|mechanism|format)="([\w-]+)"', r"--\1 \2", text)
+    return re.sub(r"\b(force|shuffle)=True\b", r"--\1", text)
 
 
 def _extra(module: str) -> str:

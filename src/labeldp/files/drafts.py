@@ -152,7 +152,7 @@ def _refuse_replacing(to: str, force: bool, folder: bool) -> None:
     elif path.exists() and not stat.S_ISREG(path.stat().st_mode):
         raise ParameterError(f"{path} is not a file; for a pipe write -")
     if not force:
-        raise ParameterError(f"{path} is there already; --force replaces it")
+        raise ParameterError(f"{path} is there already; force=True replaces it")
 
 
 @contextmanager

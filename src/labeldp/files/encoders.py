@@ -11,8 +11,9 @@ from labeldp._arrow import arrow
 from labeldp.errors import ParameterError
 from labeldp.files.examples import examples
 from labeldp.files.text import DELIMITERS
+from labeldp.files.types import rebuilt
 
-__all__ = ["Encoder", "bare_schema", "check_schema", "encoder"]
+__all__ = ["Encoder", "bare_schema", "changed_types", "check_schema", "encoder"]
 
 _KEPT = (b"ARROW:extension:name", b"ARROW:extension:metadata")
 """The only metadata that is kept: without it a column would lose its type."""
@@ -60,6 +61,24 @@ def check_schema(schema: Any, format: str) -> None:
                 )
 
 
+def changed_types(schema: Any, format: str) -> dict[str, Any]:
+    """Return the columns that come back from a format with another type, and that type; of text nothing is said.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> changed_types(pa.schema([("when", pa.timestamp("s"))]), "parquet")
+    {'when': TimestampType(timestamp[ms])}
+    """
+    pa, parquet = arrow().core, arrow().parquet
+    if format != "parquet":
+        return {}
+    sink = pa.BufferOutputStream()
+    parquet.ParquetWriter(sink, schema).close()
+    written = parquet.ParquetFile(pa.BufferReader(sink.getvalue())).schema_arrow
+    return {old.name: new.type for old, new in zip(schema, written, strict=True) if old.type != new.type}
+
+
 def _can_write(table: Any, format: str) -> bool:
     pa = arrow().core
     try:
@@ -81,23 +100,7 @@ def bare_schema(schema: Any) -> Any:
 
 def _bare(field: Any) -> Any:
     kept = {key: value for key, value in (field.metadata or {}).items() if key in _KEPT}
-    return field.remove_metadata().with_type(_bare_type(field.type)).with_metadata(kept or None)
-
-
-def _bare_type(kind: Any) -> Any:
-    pa = arrow().core
-    types = pa.types
-    if types.is_struct(kind):
-        return pa.struct([_bare(kind.field(i)) for i in range(kind.num_fields)])
-    if types.is_map(kind):
-        return pa.map_(_bare(kind.key_field), _bare(kind.item_field), kind.keys_sorted)
-    if types.is_fixed_size_list(kind):
-        return pa.list_(_bare(kind.value_field), kind.list_size)
-    if types.is_large_list(kind):
-        return pa.large_list(_bare(kind.value_field))
-    if types.is_list(kind):
-        return pa.list_(_bare(kind.value_field))
-    return kind
+    return field.remove_metadata().with_type(rebuilt(field.type, _bare)).with_metadata(kept or None)
 
 
 # ---- the formats ----------------------------------------------------------------------------------------
@@ -183,18 +186,15 @@ class _Text:
             self._stream.write(self._lines(batch))
 
     def _lines(self, batch: Any) -> Any:
-        """Return lines without quotes if none of them needs any."""
+        """Return lines without quotes if none of them needs any; empty text looks the same in both."""
         pa, csv = arrow().core, arrow().csv
-        for options in (self._bare, self._quoted):
+        sink = pa.BufferOutputStream()
+        try:
+            csv.write_csv(batch, sink, self._bare)
+        except pa.ArrowInvalid:
             sink = pa.BufferOutputStream()
-            try:
-                csv.write_csv(batch, sink, options)
-            except pa.ArrowInvalid:
-                if options is self._quoted:
-                    raise
-                continue
-            return sink.getvalue()
-        return None
+            csv.write_csv(_empty_as_null(batch), sink, self._quoted)
+        return sink.getvalue()
 
     def close(self) -> None:
         if self._owned:
@@ -207,6 +207,18 @@ def _plain_type(kind: Any) -> Any:
     if pa.types.is_dictionary(kind):
         return _plain_type(kind.value_type)
     return pa.large_string() if kind == pa.string_view() else kind
+
+
+def _empty_as_null(batch: Any) -> Any:
+    """Return a batch without empty text: in quotes it would be told apart from null, in some lines only."""
+    pa, pc = arrow().core, arrow().compute
+    if batch.num_columns == 1:  # a blank line is no row to most readers
+        return batch
+    columns = [
+        pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column) if _is_text(column.type) else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def _is_text(kind: Any) -> bool:

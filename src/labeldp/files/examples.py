@@ -17,7 +17,7 @@ _VALUES: tuple[Any, ...] = (
     b"",
     False,
     Decimal(0),
-    datetime.datetime(1970, 1, 1),  # noqa: DTZ001 (types without a zone have none)
+    datetime.datetime(1970, 1, 1),
     datetime.date(1970, 1, 1),
     datetime.time(0),
     datetime.timedelta(0),
@@ -60,10 +60,9 @@ def _value(kind: Any) -> Any:
         return [(_value(kind.key_type), _value(kind.item_type))]
     if types.is_fixed_size_list(kind):
         return [_value(kind.value_type)] * kind.list_size
-    if types.is_nested(kind) and hasattr(kind, "value_type"):
-        return [_value(kind.value_type)]
-    if types.is_dictionary(kind):
-        return _value(kind.value_type)
+    if hasattr(kind, "value_type"):  # lists of all sorts, and dictionaries
+        inner = _value(kind.value_type)
+        return [inner] if types.is_nested(kind) else inner
     if types.is_fixed_size_binary(kind) and not types.is_decimal(kind):
         return bytes(kind.byte_width)
     for value in _VALUES:

@@ -73,7 +73,7 @@ class Watch:
         if ordered and jumpiness(labels) < CLOSE:
             found.append(
                 f"The rows are in an order in which neighbours have nearly the same {self._label!r}, as if sorted "
-                "by it: the order gives labels away, and it is kept. --shuffle hides it."
+                "by it: the order gives labels away, and it is kept. shuffle=True hides it."
             )
         table = _flat(pa.Table.from_batches(self._rows))
         for name, column in zip(table.column_names, table.columns, strict=True):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from labeldp._arrow import arrow
 from labeldp.errors import LabelError, ParameterError
 
-__all__ = ["is_number", "label_values", "refuse_other_than_numbers"]
+__all__ = ["as_floats", "is_number", "label_values", "refuse_other_than_numbers"]
 
 
 def label_values(
@@ -45,25 +45,27 @@ def label_values(
     """
     if missing not in {"error", "keep"}:
         raise ParameterError("missing must be 'error' or 'keep'")
-    pa = arrow().core
     refuse_other_than_numbers(array.type)
-    kind = array.type
-    if pa.types.is_dictionary(kind):
-        array, kind = array.cast(kind.value_type), kind.value_type
-    if pa.types.is_decimal(kind):  # by way of their digits: a cast may be off by a rounding
-        array = array.cast(pa.string())
-    if array.type != pa.float64():
-        array = array.cast(pa.float64(), safe=False)
-    values = np.asarray(array, dtype=np.float64)
+    values = np.asarray(as_floats(array), dtype=np.float64)
     gone = ~np.isfinite(values)
     if gone.any():
         if missing == "error":
             raise LabelError(
-                "some labels are missing or not finite: fill them, or leave their rows out with --missing drop "
-                '(missing="drop"); which rows are left out is public then'
+                'some labels are missing or not finite: fill them, or leave their rows out with missing="drop"; '
+                "which rows are left out is public then"
             )
         values = np.where(gone, np.nan, values)
     return values, gone
+
+
+def as_floats(array: Any) -> Any:
+    """Return an Arrow array of numbers as the nearest float64; nulls stay."""
+    pa = arrow().core
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if pa.types.is_decimal(array.type):  # by way of their digits: a cast may be off by a rounding
+        array = array.cast(pa.string())
+    return array if array.type == pa.float64() else array.cast(pa.float64(), safe=False)
 
 
 def is_number(kind: Any) -> bool:

@@ -13,19 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from labeldp._arrow import arrow
 from labeldp.errors import DataError, ParameterError
-from labeldp.files.ahead import ahead
 from labeldp.files.drafts import is_folder, refuse_target
 from labeldp.files.formats import as_format, format_of
 from labeldp.files.hints import Watch
-from labeldp.files.labels import label_values, refuse_other_than_numbers
+from labeldp.files.job import Job, Progress
+from labeldp.files.labels import refuse_other_than_numbers
 from labeldp.files.pair import Pair
 from labeldp.files.refusals import refuse_biased, refuse_label_folders, refuse_same
-from labeldp.files.rows import refuse_odd_types, taken
+from labeldp.files.rows import refuse_odd_types
 from labeldp.files.shuffle import shuffled
 from labeldp.files.sources import PIPE, found
 from labeldp.files.table import Table
@@ -41,9 +38,6 @@ from labeldp.terms import Terms
 
 __all__ = ["FileRelease", "privatize_file"]
 
-Progress = Callable[[str, int, int | None], None]
-DROPPED = "metadata of the files and columns, row groups, file names, sort orders"
-
 
 @dataclass(frozen=True, slots=True)
 class FileRelease:
@@ -57,6 +51,8 @@ class FileRelease:
         The card's text; public.
     card_path : Path or None
         None if the table went through a pipe, and no place was named for the card.
+    types_changed : dict
+        The types, in words, of columns that could not keep theirs: what they were, and what they are.
     hints : tuple of str
         What gives labels away in spite of the noise. **For the owner only**: they follow from true labels.
     """
@@ -65,6 +61,7 @@ class FileRelease:
     terms: Terms
     card: str = field(repr=False)
     card_path: Path | None
+    types_changed: dict[str, tuple[str, str]]
     hints: tuple[str, ...] = field(repr=False)
 
 
@@ -158,7 +155,7 @@ def privatize_file(
         {"the output": to, "the card": card_path, **kept, **(others or {})}, {"the source": os.fspath(source)}
     )
     table, out_format = _opened(os.fspath(source), to, format, label)
-    job = _Job(table, label, debiased, missing == "drop", progress or (lambda *_: None))
+    job = Job(table, label, debiased, missing == "drop", progress or (lambda *_: None))
     source_of_words = resolve_source(random_state)
     writer = TableWriter(
         to,
@@ -184,83 +181,8 @@ def privatize_file(
         digests = writer.finish()
         text = terms.to_card(file=job.public(to, writer, digests, shuffle=shuffle))
         pair.put_card(text + "\n")
-    return FileRelease(to, terms, text, card_path, tuple(watch.hints(ordered=not shuffle)))
-
-
-class _Job:
-    """The way of one table's rows from file to file."""
-
-    def __init__(self, table: Table, label: str, debiased: str, drop: bool, progress: Progress) -> None:
-        pa = arrow().core
-        self.table, self.label, self.drop, self.progress = table, label, drop, progress
-        self.debiased = debiased
-        self.second = f"{label}_debiased" if debiased == "add" else None
-        self.place = table.schema.get_field_index(label)
-        fields = list(table.schema)
-        fields[self.place] = pa.field(label, pa.float64())
-        if self.second is not None:
-            if self.second in table.schema.names:
-                raise ParameterError(f"the table has a column {self.second!r} already: rename it")
-            fields.insert(self.place + 1, pa.field(self.second, pa.float64()))
-        self.schema = pa.schema(fields)
-        self.rows_out = 0
-        self.left_out = 0
-
-    def labels(self) -> Iterator[NDArray[np.float64]]:
-        """Yield the labels from the start.
-
-        Where that is cheap all columns are read, so that one that is damaged is found before the charge.
-        """
-        done = kept = 0
-        for batch in ahead(self.table.batches([self.label] if self.table.format == "parquet" else None)):
-            values, gone = label_values(batch.column(self.label), "keep" if self.drop else "error")
-            done += batch.num_rows
-            kept += batch.num_rows - int(gone.sum())
-            self.progress("Counting", done, self.table.rows)
-            yield values[~gone] if self.drop else values
-        if kept == 0:
-            raise DataError("no row of the table has a label" if done else "the table has no rows")
-
-    def released(self, stream: LabelStream, watch: Watch) -> Iterator[Any]:
-        """Yield the rows with private labels."""
-        pa = arrow().core
-        total = stream.terms.rows
-        for whole in ahead(self.table.batches()):
-            batch = whole
-            values, gone = label_values(batch.column(self.place), "keep" if self.drop else "error")
-            if gone.any():
-                batch, values = taken(batch, np.flatnonzero(~gone)), values[~gone]
-            private = stream.release(values)
-            watch.see(batch, values)
-            self.rows_out += values.size
-            self.left_out += int(gone.sum())
-            columns = list(batch.columns)
-            if private.size and self.debiased == "replace":
-                private = stream.mechanism.debias(private)
-            columns[self.place] = pa.array(private)
-            if self.second is not None:
-                columns.insert(
-                    self.place + 1, pa.array(stream.mechanism.debias(private) if private.size else private)
-                )
-            self.progress("Releasing", self.rows_out, total)
-            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-    def public(self, to: str, writer: TableWriter, digests: dict[str, str], *, shuffle: bool) -> dict[str, Any]:
-        """Return what the card says of the file."""
-        holds = "unbiased private labels" if self.debiased == "replace" else "private labels as released, biased"
-        return {
-            "name": PIPE if to == PIPE else Path(to).name,
-            "format": writer.format,
-            "rows": self.rows_out,
-            "rows_left_out": self.left_out,
-            "column": self.label,
-            "column_holds": holds,
-            "unbiased_column": self.label if self.debiased == "replace" else self.second,
-            "columns": list(self.schema.names),
-            "sha256": digests if is_folder(to) else next(iter(digests.values())),
-            "row_order": "shuffled" if shuffle else "public, and kept",
-            "not_copied": DROPPED,
-        }
+    hints = tuple(watch.hints(ordered=not shuffle))
+    return FileRelease(to, terms, text, card_path, job.types_changed(writer), hints)
 
 
 def _card_path(to: str, card: str | os.PathLike[str] | None) -> Path | None:
@@ -284,7 +206,7 @@ def _opened(source: str, to: str, format: str | None, label: str) -> tuple[Table
     out_format = out_format or kind
     as_written = kind in DELIMITERS and out_format in DELIMITERS
     refuse_label_folders(parts, label)
-    table = Table(parts, kind, as_written=as_written, types={label: pa.float64()})
+    table = Table(parts, kind, as_written=as_written, types={label: pa.float64()}, exact=True)
     refuse_other_than_numbers(table.field(label).type, label)
     refuse_odd_types(table.schema)
     return table, out_format

@@ -29,7 +29,7 @@ def refuse_biased(order: Order) -> None:
         name = order.mechanism if isinstance(order.mechanism, str) else type(order.mechanism).__name__
     raise ParameterError(
         f"{name} has no unbiased labels, and a model trained on biased ones is wrong: choose another mechanism, "
-        "or say --debiased no if you know how to use them"
+        'or take its labels as they are with debiased="no" if you know how to use them'
     )
 
 

@@ -14,14 +14,24 @@ from labeldp._arrow import arrow
 from labeldp._checks import nearest
 from labeldp.errors import DataError, ParameterError
 from labeldp.files.formats import as_format
-from labeldp.files.labels import is_number, label_values
+from labeldp.files.labels import as_floats, is_number
+from labeldp.files.readers import (
+    FILE_MARK,
+    OPENERS,
+    arrow_batches,
+    ask,
+    codec_of,
+    parquet_batches,
+    parquet_file,
+    readable,
+    schema_of,
+)
 from labeldp.files.sources import Part, found
 from labeldp.files.text import DELIMITERS, column_names, settled_types, text_batches
 from labeldp.files.types import one_type, steady
 
 __all__ = ["Table", "open_table"]
 
-_FILE_MARK = b"ARROW1"
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 """Whole numbers that int64 holds, written in the one way that comes back the same."""
 
@@ -32,6 +42,9 @@ _CELLS = 1 << 20
 class Table:
     """A table in files; see `open_table`.
 
+    With ``exact``, a column whose type is not given has one from which all that is written comes back: other than
+    text only if all its text does, and another than in one of several files only if that loses nothing.
+
     Attributes
     ----------
     format : str
@@ -39,15 +52,25 @@ class Table:
         Its files, in the order in which they are read.
     schema : pyarrow.Schema
         Without the files' metadata.
+    stored : dict
+        The types of columns in the first file, where files tell types.
     """
 
     def __init__(
-        self, parts: list[Part], format: str, *, as_written: bool, types: Mapping[str, Any] | None = None
+        self,
+        parts: list[Part],
+        format: str,
+        *,
+        as_written: bool,
+        types: Mapping[str, Any] | None = None,
+        exact: bool = False,
     ) -> None:
         pa = arrow().core
         self.parts = parts
         self.format = format
         self._types: dict[str, Any] = dict(types or {})
+        self._exact = exact
+        self.stored: dict[str, Any] = {}
         self._default = pa.string() if as_written else None
         self._keys = _key_columns(parts)
         fields = [*self._file_fields(), *(pa.field(name, kind) for name, (kind, _) in self._keys.items())]
@@ -79,7 +102,7 @@ class Table:
         """How many rows there are, or None where only reading would tell."""
         if self.format != "parquet":
             return None
-        return sum(int(_read(part, lambda file: file.metadata.num_rows, _parquet)) for part in self.parts)
+        return sum(int(ask(part, lambda file: file.metadata.num_rows, parquet_file)) for part in self.parts)
 
     @cached_property
     def rights(self) -> int:
@@ -93,7 +116,7 @@ class Table:
         if self.format != "parquet":
             return None
         for part in self.parts:
-            codec = _read(part, _codec, _parquet)
+            codec = ask(part, codec_of, parquet_file)
             if codec is not None:
                 return str(codec)
         return None
@@ -105,17 +128,20 @@ class Table:
             names = [column_names(part, DELIMITERS[self.format]) for part in self.parts]
             _refuse_other_columns(self.parts, names)
             if self._default is None:
-                settled = settled_types(self.parts, DELIMITERS[self.format], self._types)
+                settled = settled_types(self.parts, DELIMITERS[self.format], self._types, exact=self._exact)
                 self._types = {**settled, **self._types}
             return [pa.field(name, self._types.get(name, self._default)) for name in names[0]]
-        schemas = [_read(part, _arrow_schema, _OPENERS[self.format]) for part in self.parts]
+        schemas = [ask(part, schema_of, OPENERS[self.format]) for part in self.parts]
         _refuse_other_columns(self.parts, [list(schema.names) for schema in schemas])
         first = schemas[0].remove_metadata()
         if len(set(first.names)) < len(first.names):
             return list(first)
+        self.stored = {field.name: field.type for field in first}
         kinds = {name: [schema.field(name).type for schema in schemas] for name in first.names}
         fields = [
-            field.with_type(one_type(field.name, kinds[field.name], self._types.get(field.name)))
+            field.with_type(
+                one_type(field.name, kinds[field.name], rounded=not self._exact or field.name in self._types)
+            )
             for field in first
         ]
         if self._has_one_dictionary():
@@ -127,8 +153,8 @@ class Table:
         if len(self.parts) > 1:
             return False
         if self.format == "parquet":
-            return bool(_read(self.parts[0], lambda file: file.metadata.num_row_groups, _parquet) <= 1)
-        return self.parts[0].start().startswith(_FILE_MARK)
+            return bool(ask(self.parts[0], lambda file: file.metadata.num_row_groups, parquet_file) <= 1)
+        return self.parts[0].start().startswith(FILE_MARK)
 
     # ---- what is in it --------------------------------------------------------------------------
 
@@ -150,7 +176,7 @@ class Table:
                     self._key_array(part, name, batch.num_rows) if name in self._keys else batch.column(name)
                     for name in names
                 ]
-                yield _readable(part, partial(_fitted, arrays, schema))
+                yield readable(part, partial(_fitted, arrays, schema))
 
     def _file_batches(self, part: Part, names: list[str]) -> Iterator[Any]:
         if self.format in DELIMITERS:
@@ -160,9 +186,9 @@ class Table:
             )
             return
         rows = max(1024, _CELLS // max(8, len(names)))
-        reader = _parquet_batches if self.format == "parquet" else _arrow_batches
+        reader = parquet_batches if self.format == "parquet" else arrow_batches
         batches = reader(part, names, rows)
-        while (batch := _readable(part, lambda: next(batches, None))) is not None:
+        while (batch := readable(part, lambda: next(batches, None))) is not None:
             if batch.num_rows:
                 yield batch
 
@@ -243,92 +269,12 @@ def _fitted(arrays: list[Any], schema: Any) -> Any:
 
 
 def _cast(array: Any, kind: Any) -> Any:
-    """Return an array as a type that it fits; a label is rounded to the nearest float64 where it must be."""
+    """Return an array as a type that it fits; numbers are rounded to the nearest float64 where they must be."""
     pa = arrow().core
     if kind == pa.float64() and is_number(array.type):
-        return pa.array(label_values(array, "keep")[0], from_pandas=True)
+        return as_floats(array)
     if pa.types.is_dictionary(kind) and pa.types.is_dictionary(array.type):
         return pa.DictionaryArray.from_arrays(
             array.indices.cast(kind.index_type), array.dictionary, ordered=kind.ordered
         )
     return array.cast(kind)
-
-
-# ---- Parquet and Arrow ------------------------------------------------------------------------------
-
-
-def _readable(part: Part, call: Callable[[], Any]) -> Any:
-    """Return what ``call`` returns, or say that the file is damaged, without the original, which may quote it."""
-    pa = arrow().core
-    try:
-        return call()
-    except (pa.ArrowException, EOFError, UnicodeDecodeError) as error:
-        if isinstance(error, KeyboardInterrupt | pa.ArrowCancelled | MemoryError):
-            raise
-    except OSError as error:
-        if error.errno is not None:
-            raise
-    raise DataError(f"{part.name} is damaged, or of another format than its name tells")
-
-
-def _read(part: Part, ask: Callable[[Any], Any], opener: Callable[[Any], Any]) -> Any:
-    """Return what an open file answers."""
-    with part.open() as stream:
-        return _readable(part, lambda: ask(opener(stream)))
-
-
-def _parquet(stream: Any) -> Any:
-    return arrow().parquet.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
-
-
-def _arrow_file(stream: Any) -> Any:
-    """Return a reader of Arrow's file or stream format: both go by the same names."""
-    ipc = arrow().core.ipc
-    start = stream.read(6)
-    stream.seek(0)
-    return ipc.open_file(stream) if start == _FILE_MARK else ipc.open_stream(stream)
-
-
-_OPENERS: dict[str, Callable[[Any], Any]] = {
-    "parquet": _parquet,
-    "arrow": _arrow_file,
-    "arrow-stream": _arrow_file,
-}
-
-
-def _arrow_schema(file: Any) -> Any:
-    schema = getattr(file, "schema_arrow", None) or file.schema
-    list(schema.names)  # raises here, where it is caught, if a name is no text
-    return schema
-
-
-def _codec(file: Any) -> str | None:
-    meta = file.metadata
-    if not meta.num_row_groups or not meta.num_columns:
-        return None
-    return str(meta.row_group(0).column(0).compression).lower()
-
-
-def _parquet_batches(part: Part, names: list[str], rows: int) -> Iterator[Any]:
-    """Yield batches page by page, so that a file of one huge row group needs no more memory than others."""
-    with part.open() as stream:
-        for batch in _parquet(stream).iter_batches(batch_size=rows, columns=names):
-            yield batch.select(names)
-
-
-def _arrow_batches(part: Part, names: list[str], rows: int) -> Iterator[Any]:
-    ipc = arrow().core.ipc
-    with part.open() as stream:
-        start = stream.read(6)
-        stream.seek(0)
-        if start == _FILE_MARK:
-            schema = ipc.open_file(stream).schema
-            options = ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in names])
-            reader = ipc.open_file(stream, options=options)
-            whole = (reader.get_batch(i) for i in range(reader.num_record_batches))
-        else:
-            whole = iter(ipc.open_stream(stream))
-        for batch in whole:
-            batch.validate(full=True)  # offsets are taken on trust otherwise, and could point anywhere
-            for first in range(0, batch.num_rows, rows):
-                yield batch.slice(first, rows).select(names)

@@ -9,6 +9,7 @@ from typing import Any
 from labeldp._arrow import arrow
 from labeldp.errors import DataError
 from labeldp.files.sources import Part
+from labeldp.files.spellings import spellings_of
 
 __all__ = ["DELIMITERS", "column_names", "settled_types", "text_batches"]
 
@@ -44,16 +45,17 @@ def text_batches(
     )
     if default is not None:
         convert.default_column_type = default
+    blank = len(column_names(part, delimiter)) == 1  # in a single column, a blank line is a missing value
     with part.open_text() as stream:
-        reader = _explained(part, delimiter, lambda: _opened(stream, delimiter, convert))
+        reader = _explained(part, delimiter, lambda: _opened(stream, delimiter, convert, blank=blank))
         while (batch := _explained(part, delimiter, lambda: next(reader, None))) is not None:
             if batch.num_rows:
                 yield batch
 
 
-def _opened(stream: Any, delimiter: str, convert: Any) -> Any:
+def _opened(stream: Any, delimiter: str, convert: Any, *, blank: bool = False) -> Any:
     csv = arrow().csv
-    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=not blank)
     read = csv.ReadOptions(block_size=BLOCK)
     return csv.open_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
 
@@ -70,7 +72,9 @@ def _first_schema(part: Part, delimiter: str) -> Any:
         return _explained(part, delimiter, lambda: _opened(stream, delimiter, csv.ConvertOptions())).schema
 
 
-def settled_types(parts: Sequence[Part], delimiter: str, known: Mapping[str, Any]) -> dict[str, Any]:
+def settled_types(
+    parts: Sequence[Part], delimiter: str, known: Mapping[str, Any], *, exact: bool = False
+) -> dict[str, Any]:
     """Return a type for each column that every row of every file can be read as.
 
     Parameters
@@ -79,6 +83,9 @@ def settled_types(parts: Sequence[Part], delimiter: str, known: Mapping[str, Any
     delimiter : str
     known : mapping
         Types that are settled already.
+    exact : bool
+        Whether all text must come back the same from its type, but for what stands for a missing value: ``01000``
+        is no number then, nor is ``1.10``.
     """
     pa = arrow().core
     types: dict[str, Any] = {}
@@ -91,6 +98,8 @@ def settled_types(parts: Sequence[Part], delimiter: str, known: Mapping[str, Any
         if misfit in known:
             raise DataError(f"the column {misfit!r} holds something that is no {known[misfit]}")
         types[misfit] = _next(types[misfit])
+    if exact:
+        types.update(dict.fromkeys(_changed(parts, delimiter, types, known), pa.string()))
     return {name: _text() if _is_null(kind) else kind for name, kind in types.items()}
 
 
@@ -103,6 +112,32 @@ def _misfit(parts: Sequence[Part], delimiter: str, types: Mapping[str, Any]) -> 
         except _MisfitError as problem:
             return problem.column
     return None
+
+
+def _changed(
+    parts: Sequence[Part], delimiter: str, types: Mapping[str, Any], known: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yield the columns whose text does not come back from their types."""
+    spellings = {
+        name: {spelling.__name__: spelling for spelling in spellings_of(kind)}
+        for name, kind in types.items()
+        if name not in known
+    }
+    for part in parts:
+        typed = text_batches(part, delimiter, types=types)
+        plain = text_batches(part, delimiter, types={}, default=_text())
+        for values, text in zip(typed, plain, strict=True):  # blocks are of the same bytes
+            for name, kept in spellings.items():
+                column, written = values.column(name), text.column(name)
+                for how in [how for how, spelt in kept.items() if not _same(spelt(column), written)]:
+                    del kept[how]
+    yield from (name for name, kept in spellings.items() if not kept)
+
+
+def _same(spelt: Any, written: Any) -> bool:
+    """Whether text is as it was, wherever there is a value."""
+    pc = arrow().compute
+    return bool(pc.all(pc.equal(spelt, written), min_count=0).as_py())
 
 
 def _text() -> Any:

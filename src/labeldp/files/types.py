@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from labeldp._arrow import arrow
 from labeldp.errors import DataError
 from labeldp.files.labels import is_number
 
-__all__ = ["one_type", "steady"]
+__all__ = ["one_type", "rebuilt", "steady"]
 
 
-def one_type(name: str, kinds: Sequence[Any], wanted: Any = None) -> Any:
-    """Return a type that holds, without loss, what a column holds in all files.
+def one_type(name: str, kinds: Sequence[Any], *, rounded: bool = False) -> Any:
+    """Return a type that holds what a column holds in all files.
 
     Parameters
     ----------
     name : str
     kinds : sequence of Arrow types
         What it is in each file.
-    wanted : Arrow type, optional
-        A label's type, if files differ and all of them hold numbers: labels become float64 anyway.
+    rounded : bool
+        Whether numbers of several types may be rounded to float64, as they are for learning.
 
     Raises
     ------
@@ -38,14 +38,13 @@ def one_type(name: str, kinds: Sequence[Any], wanted: Any = None) -> Any:
     different = list(dict.fromkeys(kinds))
     if len(different) == 1:
         return kinds[0]
-    if wanted == pa.float64() and all(is_number(kind) for kind in different):
-        return wanted
     for target in [*different, pa.int64(), pa.float64()]:
         if all(_fits(kind, target) for kind in different):
             return target
-    raise DataError(
-        f"the types of the column {name!r} differ between files ({', '.join(map(str, different))}): make them the same"
-    )
+    if rounded and all(is_number(kind) for kind in different):
+        return pa.float64()
+    shown = ", ".join(map(str, different))
+    raise DataError(f"the types of the column {name!r} differ between files ({shown}): make them the same")
 
 
 def _fits(kind: Any, target: Any) -> bool:
@@ -54,11 +53,8 @@ def _fits(kind: Any, target: Any) -> bool:
     types = pa.types
     if kind == target or types.is_null(kind):
         return True
-    if types.is_dictionary(kind) and types.is_dictionary(target):
-        wider = target.index_type.bit_width >= max(32, kind.index_type.bit_width)
-        return bool(kind.value_type == target.value_type and kind.ordered == target.ordered and wider)
     if types.is_dictionary(kind):
-        return bool(kind.value_type == target)
+        return _words_fit(kind, target)
     if types.is_integer(kind) and types.is_integer(target):
         signs = types.is_signed_integer(kind), types.is_signed_integer(target)
         room = target.bit_width - kind.bit_width
@@ -70,6 +66,13 @@ def _fits(kind: Any, target: Any) -> bool:
         return bool(types.is_integer(kind) and kind.bit_width <= digits)
     wide = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
     return bool(wide.get(kind) == target)
+
+
+def _words_fit(kind: Any, target: Any) -> bool:
+    if not arrow().core.types.is_dictionary(target):
+        return bool(kind.value_type == target)
+    wider = target.index_type.bit_width >= kind.index_type.bit_width  # and wide enough for all, by `steady`
+    return bool(kind.value_type == target.value_type and kind.ordered == target.ordered and wider)
 
 
 def steady(kind: Any, *, inside: bool = False) -> Any:
@@ -86,24 +89,27 @@ def steady(kind: Any, *, inside: bool = False) -> Any:
     """
     pa = arrow().core
     types = pa.types
-    if types.is_dictionary(kind):
-        if inside:
-            return steady(kind.value_type, inside=True)
-        return (
-            kind if kind.index_type.bit_width >= 32 else pa.dictionary(pa.int32(), kind.value_type, kind.ordered)
-        )
-    if types.is_struct(kind):
-        return pa.struct([_steady_field(kind.field(i)) for i in range(kind.num_fields)])
-    if types.is_map(kind):
-        return pa.map_(_steady_field(kind.key_field), _steady_field(kind.item_field), kind.keys_sorted)
-    if types.is_fixed_size_list(kind):
-        return pa.list_(_steady_field(kind.value_field), kind.list_size)
-    if types.is_large_list(kind):
-        return pa.large_list(_steady_field(kind.value_field))
-    if types.is_list(kind):
-        return pa.list_(_steady_field(kind.value_field))
-    return kind
+    if not types.is_dictionary(kind):
+        return rebuilt(kind, _steady_field)
+    if inside:
+        return steady(kind.value_type, inside=True)
+    return kind if kind.index_type.bit_width >= 32 else pa.dictionary(pa.int32(), kind.value_type, kind.ordered)
 
 
 def _steady_field(field: Any) -> Any:
     return field.with_type(steady(field.type, inside=True))
+
+
+def rebuilt(kind: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a type with its inner fields, if it has any, as ``change`` returns them."""
+    pa = arrow().core
+    types = pa.types
+    if types.is_struct(kind):
+        return pa.struct([change(kind.field(i)) for i in range(kind.num_fields)])
+    if types.is_map(kind):
+        return pa.map_(change(kind.key_field), change(kind.item_field), kind.keys_sorted)
+    if types.is_fixed_size_list(kind):
+        return pa.list_(change(kind.value_field), kind.list_size)
+    if types.is_large_list(kind):
+        return pa.large_list(change(kind.value_field))
+    return pa.list_(change(kind.value_field)) if types.is_list(kind) else kind

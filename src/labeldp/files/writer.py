@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from labeldp._arrow import arrow
 from labeldp.files.drafts import drafted, is_folder, refuse_target
-from labeldp.files.encoders import Encoder, bare_schema, check_schema, encoder
+from labeldp.files.encoders import Encoder, bare_schema, changed_types, check_schema, encoder
 from labeldp.files.formats import as_format, compression_of, format_of
 from labeldp.files.sources import PIPE
 
@@ -51,6 +51,11 @@ class TableWriter:
     most : int
         The most rights that the files get; the umask may leave them fewer.
 
+    Attributes
+    ----------
+    changed : dict
+        The columns that the format gives another type, and that type.
+
     Examples
     --------
     >>> import pathlib, tempfile
@@ -83,6 +88,7 @@ class TableWriter:
         self._most = most
         self.digests: dict[str, str] = {}
         check_schema(self.schema, self.format)
+        self.changed = changed_types(self.schema, self.format)
         refuse_target(self._to, force=force, folder=True)
 
     def __enter__(self) -> Self:

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labeldp.any_card import ReadCard, read_any_card
+from labeldp.files.drafts import refuse_target
 from labeldp.ledger import Charge, Ledger
 from labeldp.report import plots
 from labeldp.report.budget import Spent, budget_html
 from labeldp.report.columns import drawn_sections
-from labeldp.report.page import assemble, refuse_overwriting, write_page
+from labeldp.report.page import assemble, write_page
 from labeldp.report.reviewer import file_section, proof_sections
 from labeldp.report.section import Section, escaped
 from labeldp.words import card as words
@@ -57,10 +58,9 @@ def write_report(
     CardError, PrivacyProofError
         If the card does not hold.
     """
-    refuse_overwriting(path, force=force)
-    write_page(
-        path, render_report(card_text, file=file, ledger=ledger, besides=besides, sections=extra), force=force
-    )
+    refuse_target(os.fspath(path), force=force)
+    page = render_report(card_text, file=file, ledger=ledger, besides=besides, sections=extra)
+    write_page(path, page, force=force)
 
 
 def render_report(

@@ -9,7 +9,7 @@ from string import Template
 
 from labeldp import __version__
 from labeldp._files import written_whole
-from labeldp.errors import ParameterError
+from labeldp.files.drafts import refuse_target
 from labeldp.report.section import Section, escaped, paragraphs_html, section_html
 
 __all__ = ["assemble", "render_page", "write_page"]
@@ -59,12 +59,6 @@ def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) 
     ParameterError
         If there is a file already, unless ``force`` allows to replace it.
     """
-    refuse_overwriting(path, force=force)
+    refuse_target(os.fspath(path), force=force)
     with written_whole(path, public=True) as draft:
         draft.write_text(page, encoding="utf-8")
-
-
-def refuse_overwriting(path: str | os.PathLike[str], *, force: bool) -> None:
-    """Raise if a file is there and may not be replaced."""
-    if not force and os.path.lexists(path):
-        raise ParameterError(f"{os.fspath(path)} exists already: choose another name, or --force (force=True)")
