@@ -172,6 +172,7 @@ def test_a_full_disk_leaves_nothing_but_the_charge(room, out, more):
         code, errors = finished(started(PLAIN, room, out, *more))
         assert code == 1
         assert "No space left" in errors
+        assert "ε = 1 was charged before that, and stays spent." in errors
         assert "Traceback" not in errors
         assert list((room / "disk").iterdir()) == []
         assert spent(room) == 1

@@ -95,7 +95,7 @@ def fit(
     and a missing value is no obstacle. The budget is charged after everything
     that can be checked without labels.
     """
-    with explained("Stopped. A model that is there is whole; the ledger, if there is one, says what was paid."):
+    with explained():
         as_epsilon(epsilon)
         as_roomy_bounds(bounds)
         as_delta(delta, smallest=0.0)
@@ -103,6 +103,10 @@ def fit(
             raise ParameterError("--delta goes with --release model: labels are randomised with pure ε")
         refuse_same({"the model": out, "the ledger": ledger, "the report": report}, {"the table": source})
         book = LateLedger(ledger, limit, limit_delta)
+    with explained(
+        "Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.",
+        book.spent_for_nothing,
+    ):
         later = _score_charges(score, rows_per_person)
         # What δ costs a person with many rows depends on how ε is split: that is for the charge itself to refuse.
         book.refuse([new_charge("model", Budget(epsilon), rows_per_person=rows_per_person), *later])

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from labeldp.cli.options import limit_of, refuse_lone_limit
-from labeldp.ledger import Budget, Charge, Ledger, refuse_overspend
+from labeldp.ledger import Budget, Charge, Ledger, refuse_overspend, total_of
 
 __all__ = ["LateLedger"]
 
@@ -42,6 +42,7 @@ class LateLedger(Ledger):
         self._path = path
         self._kept: tuple[Charge, ...] = ()
         self._made: list[int] = []
+        self._paid: list[Charge] = []
         self._book: Ledger | None = None
         if path is None or os.path.lexists(path):
             self._book = self._opened()
@@ -65,6 +66,12 @@ class LateLedger(Ledger):
         charges = self.charges
         return tuple(charges[place] for place in self._made)
 
+    def spent_for_nothing(self) -> str:
+        """Return what to say when something went wrong: what was charged here stays spent."""
+        if self._path is None or not self._paid:
+            return ""
+        return f"{total_of(self._paid)} was charged before that, and stays spent."
+
     def refuse(self, charges: Sequence[Charge]) -> None:
         """Raise `BudgetError` if charges would pass the limit."""
         refuse_overspend(self.limit, self.charges, charges)
@@ -85,6 +92,7 @@ class LateLedger(Ledger):
             self._book = self._opened()
         places = self._book.charge_all(charges)
         self._made += places
+        self._paid += charges
         return places
 
     def describe(self, place: int, mechanism: str) -> None:

@@ -74,7 +74,10 @@ RowsPerPerson = Annotated[
     int, typer.Option(min=1, help="Rows that one person may have; the cost covers them all.")
 ]
 Missing = Annotated[
-    Policy, typer.Option(help="Rows whose label is missing: stop, or leave them out (which rows is public then).")
+    Policy,
+    typer.Option(
+        help="Rows whose label is missing or not finite: stop, or leave them out (which rows is public then)."
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 Format = Annotated[

@@ -117,11 +117,13 @@ def privatize(
     --shuffle. OUT.card.json says what was done; pass it on with the file.
     """
     screen = news()
+    with explained():
+        till = LateLedger(ledger, limit, limit_delta)
     with explained(
         "Stopped. A table that is there is whole, with its card beside it. What the ledger shows as spent stays "
-        "spent: labels may have been read."
+        "spent: labels may have been read.",
+        till.spent_for_nothing,
     ):
-        till = LateLedger(ledger, limit, limit_delta)
         from labeldp.files import privatize_file  # noqa: PLC0415 (slow to import)
         from labeldp.files.drafts import refuse_target  # noqa: PLC0415
 
@@ -159,8 +161,8 @@ def privatize(
         tell(screen, done.terms.summary())
         for name, (old, new) in done.types_changed.items():
             tell(screen, printable(f"The column {name!r} could not stay {old}: it is {new} now."))
-        _tell_hints(screen, done.hints)
-        _tell_where(screen, done, report)
+        seen = _tell_hints(screen, done.hints)
+        _tell_where(screen, done, report, warned=seen)
         _tell_ledger(screen, ledger, till)
 
 
@@ -182,21 +184,23 @@ def _shown(screen: Console) -> Iterator[Callable[[str, int, int | None], None] |
         yield update
 
 
-def _tell_hints(screen: Console, hints: Sequence[str]) -> None:
-    """Show what gives labels away to eyes only: logs are kept, and read by others."""
+def _tell_hints(screen: Console, hints: Sequence[str]) -> bool:
+    """Show what gives labels away to eyes only, since logs are kept and read by others; return whether it was."""
     if not someone_looks():
         tell(screen, "Hints on what may give labels away are shown on a terminal only.")
-        return
+        return False
     for hint in hints:
         tell(screen, f"For you alone: {as_options(hint)}", "yellow")
+    return bool(hints)
 
 
-def _tell_where(screen: Console, done: FileRelease, report: Path | None) -> None:
+def _tell_where(screen: Console, done: FileRelease, report: Path | None, *, warned: bool) -> None:
     if done.card_path is None:
         tell(screen, "No card was kept, because the table went through a pipe: --card FILE keeps one.")
     else:
-        what = "Its card" if done.path == "-" else f"The table is in {done.path}, its card"
-        tell(screen, f"{what} in {done.card_path}; both may be made public.")
+        what = "The table's card is" if done.path == "-" else f"The table is in {done.path}, its card"
+        then = "look at the hints above before you pass them on" if warned else "both may be made public"
+        tell(screen, f"{what} in {done.card_path}; {then}.")
     if report is not None:
         tell(screen, f"The report is in {report}.")
 

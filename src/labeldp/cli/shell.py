@@ -18,7 +18,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
@@ -114,10 +114,19 @@ def printable(value: object, most: int = 1000) -> str:
 
 
 @contextmanager
-def explained(stopped: str = "Stopped; nothing was written.") -> Iterator[None]:
+def explained(
+    stopped: str = "Stopped; nothing was written.", spent: Callable[[], str] = lambda: ""
+) -> Iterator[None]:
     """Turn what goes wrong inside into one sentence on standard error, and end with its exit code.
 
     A termination signal is treated as Ctrl-C, so that drafts are removed on the way out.
+
+    Parameters
+    ----------
+    stopped : str
+        What to say after Ctrl-C.
+    spent : callable
+        Returns what else to say: that a budget was charged before it went wrong.
     """
     with _stoppable():
         try:
@@ -125,7 +134,9 @@ def explained(stopped: str = "Stopped; nothing was written.") -> Iterator[None]:
         except KeyboardInterrupt:
             _fail(stopped, EXIT["stopped"])
         except (LabelDPError, OSError, MemoryError, ModuleNotFoundError) as error:
-            _fail(*complaints(error))
+            sentence, code = complaints(error)
+            paid = spent()
+            _fail(f"{sentence}. {paid}" if paid else sentence, code)
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

@@ -62,7 +62,7 @@ def format_of(name: str) -> str:
         hint = f" (did you mean {near}?)" if near else ""
         raise DataError(
             f"the name {path.name!r} does not tell the format{hint}: known are {', '.join(_NAMES)}, and .gz after "
-            '.csv or .tsv; or say which, as in format="csv"'
+            '.csv or .tsv; or say which, as in format="csv". A folder to write ends in /'
         )
     return _NAMES[suffix]
 

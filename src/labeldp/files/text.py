@@ -171,7 +171,10 @@ class _MisfitError(DataError):
 
     def __init__(self, column: str, kind: str) -> None:
         self.column = column
-        super().__init__(f"the column {column!r} holds something that is no {kind}: convert it first")
+        super().__init__(
+            f"the column {column!r} holds something that is no {kind}: convert it first. Numbers have a decimal "
+            "point, not a comma"
+        )
 
 
 def _explained(part: Part, delimiter: str, call: Callable[[], Any]) -> Any:
@@ -200,7 +203,8 @@ def _complaint(part: Part, delimiter: str, text: str) -> DataError:
         return DataError(f"{part.name} is empty")
     if ragged:
         return DataError(
-            f"{part.name} is ragged: its header has {ragged[1]} columns, and some row has {ragged[2]} values"
+            f"{part.name} is ragged: its header has {ragged[1]} columns, and some row has {ragged[2]} values. "
+            "Values must be separated by commas (.csv) or tabs (.tsv), not by semicolons"
         )
     if "UTF8" in text:
         return DataError(f"{part.name} is not UTF-8 text")
