@@ -84,9 +84,10 @@ SMALLER = 16
 """How many times fewer rows the small table has."""
 
 FLAT = 1.5
-"""The most that the peak of the large table may be, in peaks of the small one, a sixteenth of it. Not 1: a small table
-does not fill the queues. Two batches are read ahead and a row group is encoded while the next is filled, so the peak
-rises by some 100 MiB up to 4 Mi rows, and is level from there on.
+"""The most that the peak of the large table may be, in peaks of the small one.
+
+Not 1, because a small table does not fill the queues. Two batches are read ahead, and a row group is encoded while
+the next is filled: the peak rises by some 100 MiB up to 4 Mi rows, and is level from there on.
 """
 
 
