@@ -7,7 +7,7 @@ from typing import Any
 
 from labeldp._arrow import arrow
 
-__all__ = ["spellings_of"]
+__all__ = ["Spelling", "are_numbers", "spellings_of"]
 
 Spelling = Callable[[Any], Any]
 
@@ -18,12 +18,10 @@ def spellings_of(kind: Any) -> list[Spelling]:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> [way(pa.array([1.0, 2.5])).to_pylist() for way in spellings_of(pa.float64())]
-    [['1', '2.5'], ['1.0', '2.5']]
+    >>> [way(pa.array([True, False])).to_pylist() for way in spellings_of(pa.bool_())]
+    [['true', 'false'], ['True', 'False'], ['TRUE', 'FALSE']]
     """
     types = arrow().core.types
-    if types.is_floating(kind):
-        return [plain, pointed]
     if types.is_boolean(kind):
         return [plain, titled, upper]
     if types.is_timestamp(kind):
@@ -36,9 +34,20 @@ def plain(values: Any) -> Any:
     return values.cast(arrow().core.string())
 
 
-def pointed(values: Any) -> Any:
-    """Write whole numbers with a point: 1.0."""
-    return arrow().compute.replace_substring_regex(plain(values), r"^(-?[0-9]+)$", r"\1.0")
+def are_numbers(text: Any) -> bool:
+    """Whether text that can be read as floats means numbers, whose value is what counts, and not names.
+
+    Names have zeros in front, or more digits than a float holds: ``007``, ``12345678901234567890``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> are_numbers(pa.array(["1.10", "1e-05", None])), are_numbers(pa.array(["1.5", "007"]))
+    (True, False)
+    """
+    pc = arrow().compute
+    named = pc.match_substring_regex(text, r"^[+-]?0[0-9]|^[+-]?[0-9]{16,}$|[0-9.]{20,}")
+    return not pc.any(named, min_count=0).as_py()
 
 
 def titled(values: Any) -> Any:

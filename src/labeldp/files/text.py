@@ -9,7 +9,7 @@ from typing import Any
 from labeldp._arrow import arrow
 from labeldp.errors import DataError
 from labeldp.files.sources import Part
-from labeldp.files.spellings import spellings_of
+from labeldp.files.spellings import Spelling, are_numbers, spellings_of
 
 __all__ = ["DELIMITERS", "column_names", "settled_types", "text_batches"]
 
@@ -129,15 +129,18 @@ def _changed(
         for values, text in zip(typed, plain, strict=True):  # blocks are of the same bytes
             for name, kept in spellings.items():
                 column, written = values.column(name), text.column(name)
-                for how in [how for how, spelt in kept.items() if not _same(spelt(column), written)]:
+                if arrow().core.types.is_floating(column.type) and not are_numbers(written):
+                    kept.clear()
+                for how in [how for how, spelt in kept.items() if not _kept(spelt, column, written)]:
                     del kept[how]
     yield from (name for name, kept in spellings.items() if not kept)
 
 
-def _same(spelt: Any, written: Any) -> bool:
-    """Whether text is as it was, wherever there is a value."""
+def _kept(spelt: Spelling, column: Any, written: Any) -> bool:
+    """Whether text is as it was, wherever there is a value; of floats only the value counts."""
     pc = arrow().compute
-    return bool(pc.all(pc.equal(spelt, written), min_count=0).as_py())
+    floating = arrow().core.types.is_floating(column.type)
+    return floating or bool(pc.all(pc.equal(spelt(column), written), min_count=0).as_py())
 
 
 def _text() -> Any:
