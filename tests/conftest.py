@@ -46,12 +46,14 @@ def spark_builder(folder, master):
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     settings = {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
-        "spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
         "spark.local.dir": str(folder / "local"),
+        "spark.python.daemon.module": "quick_daemon",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

@@ -137,15 +137,24 @@ def feature_columns(df: DataFrame, features: object, label: str) -> list[str]:
 
 
 def _refuse_odd_types(df: DataFrame) -> None:
-    """Refuse columns that Spark cannot hand to Python through Arrow."""
-    from pyspark.errors import PySparkException  # noqa: PLC0415
-    from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415
-
+    """Refuse columns that Spark may not hand to Python through Arrow, and back, as they are."""
     for field in df.schema:
-        try:
-            to_arrow_type(field.dataType)
-        except (PySparkException, ValueError, TypeError):
+        if not _passes(field.dataType):
             raise DataError(
                 f"column {field.name!r} is of type {field.dataType.simpleString()}, which Spark does not hand to "
                 "Python: convert or drop it"
-            ) from None
+            )
+
+
+def _passes(kind: Any) -> bool:
+    from pyspark.sql import types as T  # noqa: N812, PLC0415
+
+    if isinstance(kind, T.ArrayType):
+        return _passes(kind.elementType)
+    if isinstance(kind, T.MapType):
+        return _passes(kind.keyType) and _passes(kind.valueType)
+    if isinstance(kind, T.StructType):
+        names = [field.name for field in kind]
+        return len(set(names)) == len(names) and all(_passes(field.dataType) for field in kind)
+    simple = (T.NumericType, T.StringType, T.BinaryType, T.BooleanType, T.NullType)
+    return isinstance(kind, (*simple, T.DateType, T.TimestampType, T.TimestampNTZType, T.DayTimeIntervalType))
