@@ -1,7 +1,7 @@
 """PySpark's daemon of Python workers, quicker: they need not tidy up after every task.
 
-PySpark collects garbage and looks for new modules then, 0.1 s of processor time a task (PySpark 4.3), which is most
-of what tests with many small tasks would take.
+PySpark collects garbage and looks for new modules then, 0.1 s of processor time a task (PySpark 4.3), which is
+most of what tests with many small tasks would take.
 """
 
 import gc

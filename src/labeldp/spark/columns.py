@@ -98,20 +98,32 @@ class RowColumns:
             )
         if field.name == name:
             raise ParameterError("the label cannot be its own id")
-        _refuse_odd_types(df)
         return cls(tuple(df.columns), name, str(field.name))
 
+    @property
+    def label_place(self) -> int:
+        """Where the label is among the columns."""
+        return self.names.index(self.label)
+
+    @property
+    def id_place(self) -> int:
+        """Where the id is among the columns."""
+        return self.names.index(self.id)
+
     def ready(self, df: DataFrame) -> DataFrame:
-        """Return all columns, the label as a double."""
+        """Return all columns, the label as a double, under names that need no quotes: c0, c1 and so on."""
         chosen = [column(name) for name in self.names]
-        place = self.names.index(self.label)
-        chosen[place] = chosen[place].cast("double").alias(self.label)
-        return df.select(*chosen)
+        chosen[self.label_place] = chosen[self.label_place].cast("double")
+        return df.select(*(one.alias(f"c{k}") for k, one in enumerate(chosen)))
 
     def released(self, df: DataFrame, extra: str | None) -> Any:
-        """Return the schema of the output: the label a double, and nothing left of what was said of it."""
+        """Return the schema of the output: the label a double, and nothing left of what was said of it.
+
+        Refuses columns that cannot pass through Python.
+        """
         from pyspark.sql import types as T  # noqa: N812, PLC0415
 
+        _refuse_odd_types(df)
         fields = [T.StructField(f.name, T.DoubleType()) if f.name == self.label else f for f in df.schema]
         if extra is not None:
             _refuse_repeated([*self.names, extra])
