@@ -1,7 +1,9 @@
 """Makes `helpers` importable (pytest's importlib mode does not put this folder on the path); shared fixtures."""
 
+import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -39,26 +41,42 @@ def raw(twin):
 
 
 def spark_builder(folder, master):
-    """Return the builder of a small Spark session with its files in a folder; skip where there is no Spark."""
+    """Return the builder of a small Spark session with its files in a folder; skip where there is no Spark.
+
+    Without a master it is one of Spark Connect, with a server of its own.
+    """
     pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'labeldp[spark]'")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Java is not installed, and Spark needs it")
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     settings = {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
-        "spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
         "spark.local.dir": str(folder / "local"),
+        "spark.python.daemon.module": "quick_daemon",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    return SparkSession.builder.master(master).config(map=settings)
+    builder = SparkSession.builder.config(map=settings)
+    return builder.remote("local[2]") if master is None else builder.master(master)
+
+
+def spark_program(name, folder):
+    """Run a program of this folder that needs a Spark of its own, and return the answer that it prints."""
+    spark_builder(folder, "local[1]")  # skips where there is no Spark
+    command = [sys.executable, str(Path(__file__).with_name(name)), str(folder)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
+    found = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
+    assert found, done.stderr[-3000:]
+    return json.loads(found[0].removeprefix("ANSWER "))
 
 
 @pytest.fixture(scope="session")

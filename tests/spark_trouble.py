@@ -1,12 +1,15 @@
 """A program, not a test: a release on a small cluster of processes, with killed workers and copies of slow tasks.
 
 Prints JSON: whether the results agree, what happened to tasks, and where the secret was seen. `test_spark_trouble`
-runs it; arguments: a folder to write to.
+runs it; its argument is a folder. The cluster is a real one, of two hosts with loop-back addresses of their own:
+Spark copies a slow task to another host only.
 """
 
 import base64
 import json
 import os
+import socket
+import subprocess
 import sys
 import urllib.request
 import warnings
@@ -16,7 +19,7 @@ import numpy as np
 
 warnings.simplefilter("ignore")
 FOLDER = Path(sys.argv[1])
-os.environ["SPARK_WORKER_DIR"] = str(FOLDER / "work")
+os.environ["SPARK_DAEMON_MEMORY"] = "256m"
 sys.path.insert(0, str(Path(__file__).parent))
 
 from pyspark.sql import functions as F  # noqa: E402, N812
@@ -30,9 +33,9 @@ SEED = 7
 real = room.releaser
 
 
-def troubled(card, sealed, label, id, *, debiased):
+def troubled(*arguments, **options):
     """The release's own work, with trouble in the first attempt at one partition, as a file says."""
-    work = real(card, sealed, label, id, debiased=debiased)
+    work = real(*arguments, **options)
     folder = str(FOLDER)
 
     def run(batches):
@@ -50,7 +53,7 @@ def troubled(card, sealed, label, id, *, debiased):
             if task.partitionId() == 1 and task.attemptNumber() == 0 and mode == "kill":
                 os.kill(os.getpid(), 9)
             if task.partitionId() == 1 and task.attemptNumber() == 0 and mode == "slow":
-                time.sleep(60)
+                time.sleep(90)
 
     return run
 
@@ -109,7 +112,34 @@ def seen(secret, texts):
     return sorted(name for name, text in texts.items() if any(way in text for way in raw))
 
 
-def main():
+def start(name, *arguments):
+    """Start a daemon of Spark's own cluster."""
+    import pyspark
+
+    program = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    with open(FOLDER / f"{name}.txt", "wb") as log:
+        command = [str(program), f"org.apache.spark.deploy.{name}", *arguments, "--webui-port", "0"]
+        return subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603
+
+
+def on_a_cluster():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    daemons = [start("master.Master", "--host", "127.0.0.1", "--port", str(port))]
+    for host in ("127.0.0.1", "127.0.0.2"):
+        room_for = ["--cores", "1", "--memory", "512m", "--work-dir", str(FOLDER / "work")]
+        daemons.append(start("worker.Worker", "--host", host, *room_for, f"spark://127.0.0.1:{port}"))
+    try:
+        main(f"spark://127.0.0.1:{port}")
+    finally:
+        for daemon in daemons:
+            daemon.terminate()
+        for daemon in daemons:
+            daemon.wait()
+
+
+def main(master):
     settings = {
         "spark.eventLog.compress": "false",
         "spark.eventLog.dir": str(FOLDER / "events"),
@@ -125,7 +155,7 @@ def main():
         "spark.ui.port": "0",
     }
     (FOLDER / "events").mkdir()
-    spark = spark_builder(FOLDER, "local-cluster[2,1,512]").config(map=settings).getOrCreate()
+    spark = spark_builder(FOLDER, master).config(map=settings).getOrCreate()
     df = spark.range(0, 8000, 1, 4).select("id", ((F.col("id") * 37) % 1000 / 250.0).alias("y"))
     mechanism = ldp.TwoPoint(bounds=(0, 4), epsilon=1.0)
     room.releaser = troubled
@@ -156,4 +186,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    on_a_cluster()

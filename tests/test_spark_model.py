@@ -119,6 +119,7 @@ def test_what_cannot_be_fitted_costs_nothing(spark):
     refused(ldp.ParameterError, "bounds", bounds=None)
     refused(ldp.ParameterError, "epsilon", epsilon=-1.0)
     refused(ldp.ParameterError, "rows_per_person", rows_per_person=0)
+    refused(DataError, "'b' is computed from the same data", df=df.withColumn("b", df.y * 2))
     refused(DataError, "not deterministic", df=df.withColumn("y", F.rand()))
     refused(DataError, "10 of 50 rows have features", df=df.withColumn("b", F.when(df.id >= -70, df.b)))
     refused(DataError, "share an id", df=df.withColumn("id", F.lit(1)))

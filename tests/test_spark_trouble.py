@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-from conftest import spark_builder
+from conftest import spark_program
 
 pytestmark = pytest.mark.xdist_group("spark")
 
 
 @pytest.fixture(scope="module")
 def answer(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trouble")
-    spark_builder(folder, "local[1]")  # skips where there is no Spark
-    program = Path(__file__).with_name("spark_trouble.py")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, str(program), str(folder)]
-    done = subprocess.run(  # noqa: S603
-        command, env=environment, cwd=folder, capture_output=True, text=True, check=False
-    )
-    found = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
-    assert found, done.stderr[-3000:]
-    told = json.loads(found[0].removeprefix("ANSWER "))
-    told["logs"] = done.stderr
-    return told
+    return spark_program("spark_trouble.py", tmp_path_factory.mktemp("trouble"))
 
 
 def test_killed_workers_copies_of_slow_tasks_and_repeated_actions_give_the_same_bits(answer):

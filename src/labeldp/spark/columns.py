@@ -98,20 +98,32 @@ class RowColumns:
             )
         if field.name == name:
             raise ParameterError("the label cannot be its own id")
-        _refuse_odd_types(df)
         return cls(tuple(df.columns), name, str(field.name))
 
+    @property
+    def label_place(self) -> int:
+        """Where the label is among the columns."""
+        return self.names.index(self.label)
+
+    @property
+    def id_place(self) -> int:
+        """Where the id is among the columns."""
+        return self.names.index(self.id)
+
     def ready(self, df: DataFrame) -> DataFrame:
-        """Return all columns, the label as a double."""
+        """Return all columns, the label as a double, under names that need no quotes: c0, c1 and so on."""
         chosen = [column(name) for name in self.names]
-        place = self.names.index(self.label)
-        chosen[place] = chosen[place].cast("double").alias(self.label)
-        return df.select(*chosen)
+        chosen[self.label_place] = chosen[self.label_place].cast("double")
+        return df.select(*(one.alias(f"c{k}") for k, one in enumerate(chosen)))
 
     def released(self, df: DataFrame, extra: str | None) -> Any:
-        """Return the schema of the output: the label a double, and nothing left of what was said of it."""
+        """Return the schema of the output: the label a double, and nothing left of what was said of it.
+
+        Refuses columns that cannot pass through Python.
+        """
         from pyspark.sql import types as T  # noqa: N812, PLC0415
 
+        _refuse_odd_types(df)
         fields = [T.StructField(f.name, T.DoubleType()) if f.name == self.label else f for f in df.schema]
         if extra is not None:
             _refuse_repeated([*self.names, extra])
@@ -137,15 +149,24 @@ def feature_columns(df: DataFrame, features: object, label: str) -> list[str]:
 
 
 def _refuse_odd_types(df: DataFrame) -> None:
-    """Refuse columns that Spark cannot hand to Python through Arrow."""
-    from pyspark.errors import PySparkException  # noqa: PLC0415
-    from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415
-
+    """Refuse columns that Spark may not hand to Python through Arrow, and back, as they are."""
     for field in df.schema:
-        try:
-            to_arrow_type(field.dataType)
-        except (PySparkException, ValueError, TypeError):
+        if not _passes(field.dataType):
             raise DataError(
                 f"column {field.name!r} is of type {field.dataType.simpleString()}, which Spark does not hand to "
                 "Python: convert or drop it"
-            ) from None
+            )
+
+
+def _passes(kind: Any) -> bool:
+    from pyspark.sql import types as T  # noqa: N812, PLC0415
+
+    if isinstance(kind, T.ArrayType):
+        return _passes(kind.elementType)
+    if isinstance(kind, T.MapType):
+        return _passes(kind.keyType) and _passes(kind.valueType)
+    if isinstance(kind, T.StructType):
+        names = [field.name for field in kind]
+        return len(set(names)) == len(names) and all(_passes(field.dataType) for field in kind)
+    simple = (T.NumericType, T.StringType, T.BinaryType, T.BooleanType, T.NullType)
+    return isinstance(kind, (*simple, T.DateType, T.TimestampType, T.TimestampNTZType, T.DayTimeIntervalType))

@@ -5,7 +5,7 @@ Functions here see labels. What they raise is shown on the driver and in logs, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -78,8 +78,11 @@ def reporter(asked: Reports, sealed: Sealed) -> Work:
     return count_reports
 
 
-def releaser(card: str, sealed: Sealed, label: int, id: int, *, debiased: bool) -> Work:
-    """Return what puts private labels in the place of labels, and unbiased ones last if they are wanted."""
+def releaser(card: str, sealed: Sealed, label: int, id: int, *, names: Sequence[str], debiased: bool) -> Work:
+    """Return what puts private labels in the place of labels, and unbiased ones last if they are wanted.
+
+    ``label`` and ``id`` are places of columns; ``names`` are those of the output.
+    """
 
     def release(batches: Batches) -> Batches:
         import pyarrow as pa  # noqa: PLC0415
@@ -89,11 +92,10 @@ def releaser(card: str, sealed: Sealed, label: int, id: int, *, debiased: bool) 
             private = np.empty(0)
             if batch.num_rows:
                 private = _randomized(mechanism, secret, batch.column(label), batch.column(id))
-            columns, names = batch.columns, batch.schema.names
+            columns = batch.columns
             columns[label] = pa.array(private)
             if debiased:
                 columns.append(pa.array(mechanism.debias(private) if private.size else private))
-                names = [*names, f"{names[label]}_debiased"]
             yield pa.RecordBatch.from_arrays(columns, names=names)
 
     return release

@@ -40,7 +40,7 @@ from labeldp.spark.passes import (
 )
 from labeldp.spark.prior import as_ledger
 from labeldp.spark.release import as_seed, release_key
-from labeldp.spark.repeatable import kept_or_repeatable
+from labeldp.spark.repeatable import kept_or_repeatable, refuse_related
 from labeldp.spark.secret import seal
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def fit_model(
     rows_per_person: int = 1,
     check_ids: bool = True,
     materialize: bool | None = None,
+    allow_related: Sequence[str] = (),
     random_state: int | None = None,
 ) -> ModelReleaseRegressor:
     """Return a fitted `ModelReleaseRegressor`, learnt where the rows are.
@@ -83,7 +84,7 @@ def fit_model(
         As for `privatize`.
     epsilon, bounds, delta, ledger, rows_per_person
         As for `ModelReleaseRegressor`.
-    check_ids, materialize, random_state
+    check_ids, materialize, allow_related, random_state
         As for `privatize`.
 
     Raises
@@ -100,6 +101,7 @@ def fit_model(
     pair, seed, given = as_roomy_bounds(bounds), as_seed(random_state), as_ledger(ledger)
     names = RowColumns.of(df, label, id)
     used = feature_columns(df, features, names.label)
+    refuse_related(df.select(*(column(name) for name in (names.label, *used))), names.label, allow_related)
     chosen = [column(names.label).cast("double"), column(names.id), *(column(x).cast("double") for x in used)]
     rows = kept_or_repeatable(df, materialize).select(*(one.alias(f"c{k}") for k, one in enumerate(chosen)))
     survey = rows.select("c0", column("c1").isNull(), *rows.columns[2:])

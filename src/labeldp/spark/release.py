@@ -18,7 +18,7 @@ from labeldp.priors import Reports
 from labeldp.randomness import resolve_source
 from labeldp.release import warn_if_seen
 from labeldp.row_words import ReleaseKey, card_checksum
-from labeldp.spark.columns import RowColumns, column, need_spark
+from labeldp.spark.columns import RowColumns, need_spark
 from labeldp.spark.counting import count_rows, dense, refuse_repeated_ids, summed
 from labeldp.spark.executor import releaser, reporter
 from labeldp.spark.prior import as_ledger
@@ -179,17 +179,17 @@ def privatize(
     given, own = as_ledger(ledger), Ledger()
     refuse_related(df, columns.label, allow_related)
     rows = columns.ready(kept_or_repeatable(df, materialize))
-    counted = count_rows(rows, columns.label, columns.id, order.bounds)
+    label_at, id_at = columns.label_place, columns.id_place
+    counted = count_rows(rows, f"c{label_at}", f"c{id_at}", order.bounds)
     if check_ids:
-        refuse_repeated_ids(rows, columns.id)
+        refuse_repeated_ids(rows, f"c{id_at}")
     if given is None:
         warn_if_seen(df)
     with release_key(seed) as key:
 
         def reports(asked: Reports) -> NDArray[np.int64]:
             sealed = seal(rows, key.secret(card=card_checksum(asked.mechanism), column=label, round=REPORTS))
-            pair = rows.select(column(columns.label), column(columns.id))
-            found = summed(pair, reporter(asked, sealed))
+            found = summed(rows.select(f"c{label_at}", f"c{id_at}"), reporter(asked, sealed))
             sealed.destroy()
             return dense(found, asked.count(np.empty(0)).size)
 
@@ -197,8 +197,7 @@ def privatize(
         terms = settle(order, counted, ledger=ledger, source=resolve_source(seed), reports=reports)
         chosen = terms.mechanisms[0]
         sealed = seal(rows, key.secret(card=card_checksum(chosen), column=columns.label, round=LABELS))
-    place = {name: k for k, name in enumerate(columns.names)}
-    work = releaser(chosen.to_json(), sealed, place[columns.label], place[columns.id], debiased=debiased)
+    work = releaser(chosen.to_json(), sealed, label_at, id_at, names=schema.names, debiased=debiased)
     frame = rows.mapInArrow(work, schema)
     refuse_label_in_output(frame, columns.label)
     return SparkRelease(frame, terms, ledger, columns.label, columns.id, key.release, sealed)

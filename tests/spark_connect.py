@@ -1,0 +1,75 @@
+"""A program, not a test: a release, a prior and a model through Spark Connect, on a server that it starts.
+
+Prints JSON: whether they are what one machine gives. `test_spark_connect` runs it; its argument is a folder.
+"""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+warnings.simplefilter("ignore")
+FOLDER = Path(sys.argv[1])
+sys.path.insert(0, str(Path(__file__).parent))
+
+from pyspark.sql import functions as F  # noqa: E402, N812
+
+import labeldp as ldp  # noqa: E402
+from conftest import spark_builder  # noqa: E402
+from labeldp.row_ids import as_ids, public_places  # noqa: E402
+from labeldp.row_words import ReleaseKey, RowWords, card_checksum  # noqa: E402
+from labeldp.spark import estimate_prior, fit_model, privatize, randomize  # noqa: E402
+
+ROWS, BOUNDS = 300, (0.0, 5.0)
+
+
+def main():
+    import pyarrow as pa
+
+    spark = spark_builder(FOLDER, None).getOrCreate()
+    rng = np.random.default_rng(4)
+    ids, x = [f"row {k}" for k in range(ROWS)], rng.normal(size=ROWS)
+    y = np.clip(2.5 + x, *BOUNDS)
+    df = spark.createDataFrame(pa.table({"id": ids, "x": x, "y": y}))
+    mechanism = ldp.Laplace(bounds=BOUNDS, epsilon=1.0)
+    words = RowWords(ReleaseKey.from_seed(6).secret(card=card_checksum(mechanism), column="y"), ids)
+    expected = dict(zip(ids, mechanism.randomize(y, random_state=words).tolist(), strict=True))
+    release = randomize(df, "y", mechanism, id="id", random_state=6)
+    runs = []
+    for _ in range(2):
+        table = release.frame.toArrow()
+        runs.append(dict(zip(table["id"].to_pylist(), table["y"].to_pylist(), strict=True)) == expected)
+    release.close()
+
+    random = df.withColumn("y", F.rand() * 5)
+    kept = randomize(random, "y", mechanism, id="id")  # is computed once, and kept
+    runs.append(kept.frame.orderBy("id").toArrow() == kept.frame.orderBy("id").toArrow())
+
+    ledger = ldp.Ledger()
+    refused = 0
+    for wrong in (df.withColumn("id", F.lit("one")), df.withColumn("y", F.when(F.col("x") > 0, F.col("y")))):
+        try:
+            privatize(wrong, label="y", id="id", epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+        except ldp.LabelDPError:
+            refused += 1
+    prior = estimate_prior(df, label="y", epsilon=1.0, bounds=BOUNDS, random_state=3)
+    ask = {"epsilon": 1.0, "bounds": BOUNDS, "random_state": 3}
+    model = fit_model(df, features=["x"], label="y", id="id", **ask)
+    order = np.argsort(public_places(as_ids(ids))[:, 0])
+    alone = ldp.ModelReleaseRegressor(**ask).fit(x[order, None], y[order])
+    answer = {
+        "connect": type(df).__module__,
+        "releases": runs,
+        "columns": release.frame.columns,
+        "refused": [refused, ledger.total.epsilon],
+        "prior": prior == ldp.estimate_prior(y, epsilon=1.0, bounds=BOUNDS, method="adaptive", random_state=3),
+        "model": bool((model.predict(x[:, None]) == alone.predict(x[:, None])).all()),
+    }
+    print("ANSWER " + json.dumps(answer), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

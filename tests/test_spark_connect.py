@@ -1,0 +1,21 @@
+"""Through Spark Connect it is the same release."""
+
+from __future__ import annotations
+
+import pytest
+
+from conftest import spark_program
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+def test_through_spark_connect_releases_priors_and_models_are_those_of_one_machine(tmp_path):
+    for part in ("grpc", "grpc_status", "zstandard", "google.protobuf"):
+        pytest.importorskip(part, reason="Spark Connect's parts are not installed: pip install 'labeldp[spark]'")
+    answer = spark_program("spark_connect.py", tmp_path)
+    assert answer["connect"].startswith("pyspark.sql.connect.")
+    assert answer["releases"] == [True, True, True]
+    assert answer["columns"] == ["id", "x", "y"]
+    assert answer["refused"] == [2, 0.0]
+    assert answer["prior"]
+    assert answer["model"]
