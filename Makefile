@@ -32,7 +32,7 @@ demo: $(VENV)/.core  ## Install, train private models on a made survey, draw the
 	$(BIN)/labeldp demo
 
 test: $(VENV)/.dev  ## Run all tests
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(VENV)/.dev  ## Lint, format check and types
 	$(BIN)/ruff check .

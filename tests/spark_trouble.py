@@ -38,7 +38,7 @@ def troubled(*arguments, **options):
     work = real(*arguments, **options)
     folder = str(FOLDER)
 
-    def run(batches):
+    def run(arrays):
         import os
         import time
 
@@ -46,8 +46,8 @@ def troubled(*arguments, **options):
 
         task = TaskContext.get()
         mode = open(f"{folder}/mode").read()  # noqa: SIM115
-        for batch in work(batches):
-            yield batch
+        for private in work(arrays):
+            yield private
             with open(f"{folder}/{mode}.log", "a") as log:
                 log.write(f"{task.partitionId()} {task.attemptNumber()}\n")
             if task.partitionId() == 1 and task.attemptNumber() == 0 and mode == "kill":

@@ -13,8 +13,8 @@ import labeldp.spark.release as room
 from helpers import seeded
 from labeldp.errors import DataError
 from labeldp.row_words import ReleaseKey, RowWords, card_checksum
-from labeldp.spark import estimate_prior, privatize, randomize
-from labeldp.spark.repeatable import refuse_label_in_output
+from labeldp.spark import estimate_prior, output, privatize, randomize
+from labeldp.spark.output import refuse_label_in_output
 from labeldp.stream import Counted, Order, settle
 
 pytestmark = [
@@ -121,16 +121,14 @@ def test_two_releases_share_no_noise_and_a_broken_one_does(spark, monkeypatch):
 
 
 def test_fresh_noise_for_each_action_would_be_noticed(spark, monkeypatch):
-    def fresh(card, sealed, label, id, *, names, debiased):
-        def run(batches):
+    def fresh(card, sealed, *, debiased):
+        def run(arrays):
             import pyarrow as pa
 
             from labeldp.mechanisms.base import load_mechanism
 
-            for batch in batches:
-                columns = batch.columns
-                columns[label] = pa.array(load_mechanism(card).randomize(columns[label].to_numpy()))
-                yield pa.RecordBatch.from_arrays(columns, names=names)
+            for labels, _ in arrays:
+                yield pa.array(load_mechanism(card).randomize(labels.to_numpy()))
 
         return run
 
@@ -151,13 +149,39 @@ def test_a_closed_release_cannot_be_computed_any_more(spark):
 def test_the_plan_of_the_output_is_checked_for_the_raw_label(spark):
     df = frame(spark)
     release = randomize(df, "y", ldp.TwoPoint(bounds=BOUNDS, epsilon=1.0), id="id")
-    refuse_label_in_output(release.frame, "y")
+    refuse_label_in_output(release.frame, df, 2)
     joined = release.frame.withColumnRenamed("y", "z").join(df, "id")
-    for carrying in (df, df.withColumn("z", df.y + 1), joined):
-        with pytest.raises(DataError, match="carry the raw 'y' along"):
-            refuse_label_in_output(carrying, "y")
-    with pytest.raises(Exception, match="_metadata"):
-        release.frame.select("_metadata.file_name").collect()
+    for carrying in (df, df.withColumn("z", df.y + 1), df.drop("y"), joined, df.union(df), joined.union(joined)):
+        with pytest.raises(DataError, match="carry raw labels along"):
+            refuse_label_in_output(carrying, df, 2)
+
+
+def test_nothing_that_is_done_to_the_output_can_reach_back_to_the_raw_label(spark, monkeypatch, tmp_path):
+    frame(spark).write.parquet(str(tmp_path / "p"))
+    df = spark.read.parquet(str(tmp_path / "p"))
+    mechanism = ldp.TwoPoint(bounds=BOUNDS, epsilon=1.0)
+    reaching = [lambda f: f.where(df["y"] > 3), lambda f: f.orderBy(df["y"]), lambda f: f.select(df["y"])]
+    for reach in (*reaching, lambda f: f.select("_metadata.file_name")):
+        with pytest.raises(Exception, match=r"(?i)missing|resolve"):
+            reach(randomize(df, "y", mechanism, id="id").frame).collect()
+    # The twin, without its wall, filters private rows by their raw labels.
+    monkeypatch.setattr(output, "_walled", lambda made: made)
+    monkeypatch.setattr(output, "refuse_label_in_output", lambda *_: None)
+    assert 0 < reaching[0](randomize(df, "y", mechanism, id="id").frame).count() < ROWS
+
+
+def test_without_functions_of_arrow_arrays_all_columns_go_through_mapinarrow(spark, monkeypatch):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    mechanism = ldp.TwoPoint(bounds=BOUNDS, epsilon=1.0)
+    new = randomize(frame(spark), "y", mechanism, id="id", debiased=True, random_state=2)
+    monkeypatch.delattr(F, "arrow_udf", raising=False)  # as in Spark 4.0
+    old = randomize(frame(spark), "y", mechanism, id="id", debiased=True, random_state=2)
+    assert old.frame.columns == new.frame.columns == ["id", "x", "y", "y_debiased"]
+    assert by_id(old) == by_id(new)
+    assert by_id(old, "y_debiased") == by_id(new, "y_debiased")
+    assert "MapInArrow" in old.frame._jdf.queryExecution().toString()
+    assert "Union" not in new.frame._jdf.queryExecution().executedPlan().toString()  # the wall costs nothing
 
 
 @pytest.mark.parametrize("partitions", [1, 7, 1000])

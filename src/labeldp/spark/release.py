@@ -19,12 +19,14 @@ from labeldp.randomness import resolve_source
 from labeldp.release import warn_if_seen
 from labeldp.row_words import ReleaseKey, card_checksum
 from labeldp.spark.columns import RowColumns, need_spark
-from labeldp.spark.counting import count_rows, dense, refuse_repeated_ids, summed
+from labeldp.spark.counting import checked_rows, count_labels, refuse_repeated_ids
 from labeldp.spark.executor import releaser, reporter
+from labeldp.spark.output import released_frame
 from labeldp.spark.prior import as_ledger
-from labeldp.spark.repeatable import kept_or_repeatable, refuse_label_in_output, refuse_related
+from labeldp.spark.repeatable import kept_or_repeatable, refuse_related
 from labeldp.spark.secret import Sealed, seal
-from labeldp.stream import Order, settle
+from labeldp.spark.vectors import added, joined
+from labeldp.stream import Counted, Order, settle
 from labeldp.terms import Terms
 
 if TYPE_CHECKING:
@@ -126,8 +128,9 @@ def privatize(
 ) -> SparkRelease:
     """Release a DataFrame's label column for ε in all: `labeldp.privatize` on a cluster.
 
-    Labels are read twice: counted for the prior, now, and randomised, when the frame is computed. The ledger is
-    charged between the two. Spark may compute rows as often as it likes: a row's noise follows from its id.
+    Labels are read now, to be checked and counted for the prior, and randomised when the frame is computed. The
+    ledger is charged between the two. Spark may compute rows as often as it likes: a row's noise follows from its
+    id.
 
     Parameters
     ----------
@@ -180,26 +183,29 @@ def privatize(
     refuse_related(df, columns.label, allow_related)
     rows = columns.ready(kept_or_repeatable(df, materialize))
     label_at, id_at = columns.label_place, columns.id_place
-    counted = count_rows(rows, f"c{label_at}", f"c{id_at}", order.bounds)
+    count = checked_rows(rows, f"c{label_at}", f"c{id_at}")
     if check_ids:
         refuse_repeated_ids(rows, f"c{id_at}")
+    counted = Counted(count, Counted.none().fine)
+    if order.trust == "curator" and order.plan(count).for_prior:
+        counted = count_labels(rows, f"c{label_at}", order.bounds, count)
     if given is None:
         warn_if_seen(df)
     with release_key(seed) as key:
 
         def reports(asked: Reports) -> NDArray[np.int64]:
             sealed = seal(rows, key.secret(card=card_checksum(asked.mechanism), column=label, round=REPORTS))
-            found = summed(rows.select(f"c{label_at}", f"c{id_at}"), reporter(asked, sealed))
-            sealed.destroy()
-            return dense(found, asked.count(np.empty(0)).size)
+            try:
+                found, _ = added(rows.select(f"c{label_at}", f"c{id_at}"), reporter(asked, sealed))
+            finally:
+                sealed.destroy()
+            return joined(found)
 
         ledger = own if given is None else given
         terms = settle(order, counted, ledger=ledger, source=resolve_source(seed), reports=reports)
         chosen = terms.mechanisms[0]
         sealed = seal(rows, key.secret(card=card_checksum(chosen), column=columns.label, round=LABELS))
-    work = releaser(chosen.to_json(), sealed, label_at, id_at, names=schema.names, debiased=debiased)
-    frame = rows.mapInArrow(work, schema)
-    refuse_label_in_output(frame, columns.label)
+    frame = released_frame(rows, columns, releaser(chosen.to_json(), sealed, debiased=debiased), schema)
     return SparkRelease(frame, terms, ledger, columns.label, columns.id, key.release, sealed)
 
 

@@ -16,7 +16,7 @@ from labeldp.spark.secret import is_connect
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["kept_or_repeatable", "refuse_label_in_output", "refuse_related"]
+__all__ = ["analyzed", "attribute_ids", "kept_or_repeatable", "listed", "node_name", "refuse_related"]
 
 _REPEATS = frozenset(
     {
@@ -60,7 +60,7 @@ def kept_or_repeatable(df: DataFrame, materialize: bool | None) -> DataFrame:
     if materialize or (materialize is None and is_connect(df)):
         return df.localCheckpoint(eager=True)
     if materialize is None:
-        odd = sorted(set(_odd_steps(_analyzed(df))))
+        odd = sorted(set(_odd_steps(analyzed(df))))
         if odd:
             raise DataError(
                 f"this frame may not be the same when Spark computes it again ({', '.join(odd)}), and the same "
@@ -70,26 +70,29 @@ def kept_or_repeatable(df: DataFrame, materialize: bool | None) -> DataFrame:
     return df
 
 
-def _analyzed(df: DataFrame) -> Any:
+def analyzed(df: DataFrame) -> Any:
+    """Return the analysed plan of a classic DataFrame."""
     jdf: Any = df._jdf
     return jdf.queryExecution().analyzed()
 
 
-def _listed(sequence: Any) -> Iterator[Any]:
+def listed(sequence: Any) -> Iterator[Any]:
+    """Yield what is in a sequence of Scala's."""
     for place in range(sequence.size()):
         yield sequence.apply(place)
 
 
-def _name(node: Any) -> str:
+def node_name(node: Any) -> str:
+    """Return what kind of step a plan ends in."""
     return str(node.getClass().getSimpleName())
 
 
 def _odd_steps(plan: Any) -> Iterator[str]:
-    name = _name(plan)
-    if not plan.deterministic() and all(child.deterministic() for child in _listed(plan.children())):
+    name = node_name(plan)
+    if not plan.deterministic() and all(child.deterministic() for child in listed(plan.children())):
         yield "an expression that is not deterministic"
     if name == "LogicalRelation":
-        if _name(plan.relation()) != "HadoopFsRelation":
+        if node_name(plan.relation()) != "HadoopFsRelation":
             yield "a source that is no file"
     elif name == "Deduplicate":
         if plan.keys().size() < plan.output().size():  # which of the rows is kept?
@@ -99,7 +102,7 @@ def _odd_steps(plan: Any) -> Iterator[str]:
             yield "an RDD"
     elif name not in _REPEATS:
         yield name
-    for child in _listed(plan.children()):
+    for child in listed(plan.children()):
         yield from _odd_steps(child)
 
 
@@ -115,9 +118,9 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str]) -> None:
         raise ParameterError("allow_related must be a list of columns")
     if is_connect(df):
         return
-    plan = _analyzed(df)
+    plan = analyzed(df)
     source = _sources(plan)
-    origin = {str(one.name()): source.get(_id(one), frozenset([_id(one)])) for one in _listed(plan.output())}
+    origin = {str(one.name()): source.get(_id(one), frozenset([_id(one)])) for one in listed(plan.output())}
     related = [name for name, of in origin.items() if name != label and of & origin[label] and name not in allowed]
     if related:
         raise DataError(
@@ -130,37 +133,24 @@ def _id(attribute: Any) -> int:
     return int(attribute.exprId().id())
 
 
+def attribute_ids(plan: Any) -> list[int]:
+    """Return the ids by which Spark knows a plan's columns."""
+    return [_id(one) for one in listed(plan.output())]
+
+
 def _sources(plan: Any) -> dict[int, frozenset[int]]:
     """Return, for each attribute seen in a plan, the attributes of its sources that it was computed from."""
     known: dict[int, frozenset[int]] = {}
-    for child in _listed(plan.children()):
+    for child in listed(plan.children()):
         known |= _sources(child)
-    listed = {"Project": "projectList", "Aggregate": "aggregateExpressions"}.get(_name(plan))
-    if listed is not None:
-        for expression in _listed(getattr(plan, listed)()):
-            read = [_id(one) for one in _listed(expression.references().toSeq())]
+    made = {"Project": "projectList", "Aggregate": "aggregateExpressions"}.get(node_name(plan))
+    if made is not None:
+        for expression in listed(getattr(plan, made)()):
+            read = [_id(one) for one in listed(expression.references().toSeq())]
             known[_id(expression)] = frozenset().union(*(known.get(one, frozenset([one])) for one in read))
-    elif _name(plan) == "Union":
-        outputs = [list(_listed(child.output())) for child in _listed(plan.children())]
-        for place, one in enumerate(_listed(plan.output())):
+    elif node_name(plan) == "Union":
+        outputs = [list(listed(child.output())) for child in listed(plan.children())]
+        for place, one in enumerate(listed(plan.output())):
             each = [_id(output[place]) for output in outputs]
             known[_id(one)] = frozenset().union(*(known.get(k, frozenset([k])) for k in each))
     return known
-
-
-def refuse_label_in_output(frame: DataFrame, label: str) -> None:
-    """Check that a release's plan ends in the function that randomises, and hands no column round it.
-
-    Everything that comes out of that step is new to Spark, so nothing later can reach back to the label.
-    """
-    if is_connect(frame):
-        step = frame._plan
-        through = type(step).__name__ == "MapPartitions"
-    else:
-        plan = _analyzed(frame)
-        children = list(_listed(plan.children()))
-        before = {_id(one) for child in children for one in _listed(child.output())}
-        after = {_id(one) for one in _listed(plan.output())}
-        through = _name(plan) == "MapInArrow" and not before & after
-    if not through:
-        raise DataError(f"the plan of the release would carry the raw {label!r} along; nothing may be released")
