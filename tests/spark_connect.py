@@ -14,6 +14,7 @@ warnings.simplefilter("ignore")
 FOLDER = Path(sys.argv[1])
 sys.path.insert(0, str(Path(__file__).parent))
 
+from pyspark.errors import AnalysisException  # noqa: E402
 from pyspark.sql import functions as F  # noqa: E402, N812
 
 import labeldp as ldp  # noqa: E402
@@ -42,6 +43,12 @@ def main():
         table = release.frame.toArrow()
         runs.append(dict(zip(table["id"].to_pylist(), table["y"].to_pylist(), strict=True)) == expected)
     release.close()
+    reached = 0
+    for reach in (release.frame.where(df["y"] > 3), release.frame.orderBy(df["y"])):
+        try:
+            reached += reach.count()
+        except AnalysisException:  # there is no such column
+            continue
 
     random = df.withColumn("y", F.rand() * 5)
     kept = randomize(random, "y", mechanism, id="id")  # is computed once, and kept
@@ -62,6 +69,7 @@ def main():
     answer = {
         "connect": type(df).__module__,
         "releases": runs,
+        "reached": reached,
         "columns": release.frame.columns,
         "refused": [refused, ledger.total.epsilon],
         "prior": prior == ldp.estimate_prior(y, epsilon=1.0, bounds=BOUNDS, method="adaptive", random_state=3),
