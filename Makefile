@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
 
-.PHONY: help env demo test check format bench clean
+.PHONY: help env demo test check format mutants bench clean
 
 help:  ## Show this help
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -27,11 +27,13 @@ $(PEERS)/.done: benchmarks/peers.txt
 	@touch $@
 
 env: $(VENV)/.dev  ## Build .venv with all that tests need
+	@tests/install_chromium.sh
 
 demo: $(VENV)/.core  ## Install, train private models on a made survey, draw their price
 	$(BIN)/labeldp demo
 
 test: $(VENV)/.dev  ## Run all tests
+	@tests/install_chromium.sh
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(VENV)/.dev  ## Lint, format check and types
@@ -48,6 +50,10 @@ bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other lib
 	$(BIN)/python -m benchmarks.release
 	$(BIN)/python -m benchmarks.interval
 	$(BIN)/python -m benchmarks.split
+	$(BIN)/python -m benchmarks.files
+
+mutants: $(VENV)/.dev  ## Change the privacy-critical rooms one thing at a time; tests must notice (hours)
+	$(BIN)/python -m benchmarks.mutants $(ROOMS)
 
 clean:  ## Remove environments and caches
 	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis

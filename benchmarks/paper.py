@@ -142,8 +142,10 @@ def main(networks: int = 0, singles: int = 6, rounds: int = 3) -> None:
         each = min(times)
         ratio = each / best
         goal = "" if name == "together" else met(ratio, GOAL)
-        whole = f"{cells * each / 60:.1f} min"
-        sheet.rows.append([name, f"{each:.4f}", f"{ratio:.1f}", goal, f"{flops / each / 1e9:.0f}", whole])
+        whole = cells * each
+        table_time = f"{whole / 60:.1f} min" if whole >= 60 else f"{whole:.1f} s"
+        rate = f"{flops / each / 1e9:,.0f}"
+        sheet.rows.append([name, f"{each:.3g}", f"{ratio:.1f}", goal, rate, table_time])
     text = (
         f"{trainer.platform} × {trainer.devices} ({jax.devices()[0].device_kind}; {cpu()}), load {before:.1f} "
         f"before and {load():.1f} after, commit {commit()}. {count} networks at once; the first call, with "

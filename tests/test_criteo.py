@@ -322,7 +322,7 @@ def test_memory_hardly_grows_with_the_file(tmp_path):
     assert grown < 40, f"writing needed {grown} MiB more"
     per_line = (peak("read", large) - peak("read", small)) * 2**20 / (large - small)
     assert per_line < 200, f"reading needed {per_line:.0f} bytes more a line"  # a line itself has 470
-    assert peak("read", large) < 1024
+    assert peak("read", large) < 2048  # the promise is 4 GiB; how far PyArrow reads ahead depends on the machine
 
 
 # ---- the real log -----------------------------------------------------------------------------------

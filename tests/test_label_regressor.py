@@ -177,8 +177,8 @@ def test_a_learner_that_fails_after_the_release_leaves_it_and_says_so():
 @pytest.mark.parametrize("regressor", [LabelReleaseRegressor, ldp.ModelReleaseRegressor])
 def test_a_model_says_what_it_cost_and_whether_it_is_private(regressor):
     model = regressor(epsilon=0.5, bounds=BOUNDS).fit(X[:400], Y[:400])
-    assert "(0.5)-label differential privacy" in model.summary()
-    assert "DiscreteLaplace" in model.summary() or "LatticeNorm" in model.summary()
+    assert "label differential privacy with ε = 0.5" in model.summary()
+    assert any(name in model.to_card() for name in ("DiscreteLaplace", "LatticeNorm"))
     assert json.loads(model.to_card())["words"] == "secure"
     seeded_one = regressor(epsilon=0.5, bounds=BOUNDS, random_state=seeded(1)).fit(X[:400], Y[:400])
     assert not seeded_one.secure_
@@ -222,7 +222,7 @@ LIES = {
     "a smaller charge": lambda c: c["charges"][0].update(epsilon=0.1),
     "a charge left out": lambda c: c["charges"].pop(),
     "another cost": lambda c: c["cost"].update(epsilon=0.1),
-    "another guarantee": lambda c: c.update(guarantee="(0.1)-label differential privacy"),
+    "another guarantee": lambda c: c.update(guarantee="label differential privacy with ε = 0.1"),
     "seeded noise called secure": lambda c: c.update(words="secure"),
 }
 

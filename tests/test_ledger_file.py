@@ -147,10 +147,10 @@ def test_of_two_processes_that_race_for_the_last_budget_exactly_one_wins(spender
         assert Ledger.open(path).total == Budget(0.6)
 
 
-def test_eight_processes_with_25_charges_each_sum_exactly(spender, path):
-    spender.start(8, path, limit=2, times=25)
-    assert spender.acknowledged() == 200
-    assert (Ledger.open(path).total, Ledger.open(path).remaining) == (Budget(2), Budget(0))
+def test_sixteen_processes_with_25_charges_each_sum_exactly(spender, path):
+    spender.start(16, path, limit=4, times=25)
+    assert spender.acknowledged() == 400
+    assert (Ledger.open(path).total, Ledger.open(path).remaining) == (Budget(4), Budget(0))
 
 
 @pytest.mark.parametrize(("files", "longest"), [(1, 0.04), (40, 0.006)], ids=["one file", "new files"])

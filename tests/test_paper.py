@@ -9,19 +9,15 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.paper import published
 from labeldp.paper.as_published import leaking_interval
-from labeldp.paper.columns import COLUMNS, NO_PRIVACY, Cell, chosen_columns
+from labeldp.paper.columns import COLUMNS, Cell, chosen_columns
 from labeldp.paper.data import subsample
 from labeldp.paper.error_formula import as_markdown as error_markdown
 from labeldp.paper.error_formula import error_rows
 from labeldp.paper.labels import constant, labels_for
-from labeldp.paper.plot import draw, image
 from labeldp.paper.protocol import checked_budgets, prepared, protocol_for, seed_of, split
-from labeldp.paper.report import as_markdown
 from labeldp.paper.runtime import GROWTH, grown, timings
 from labeldp.paper.runtime import as_markdown as runtime_markdown
-from labeldp.paper.store import Result
-from labeldp.paper.summary import Summary
-from paper_cases import small, tiny
+from paper_cases import small
 
 BUDGETS = (0.05, 1.0, 8.0)
 
@@ -176,60 +172,7 @@ def test_the_private_constant_is_near_the_mean_and_pays_all():
     assert mean != y.mean()
 
 
-# ---- tables, plots and formulas ----------------------------------------------------------------------
-
-
-def _results(columns, budgets=(1.0, 8.0)):
-    rng = np.random.default_rng(0)
-    found = [
-        Result("housing", t, c.key, b, float(rng.uniform(0.5, 2)), c.private, b, 0.0, "")
-        for t in range(2)
-        for c in columns
-        for b in budgets
-    ]
-    return [
-        *found,
-        *(Result("housing", t, NO_PRIVACY.key, math.inf, 0.6, False, math.inf, 0.0, "") for t in range(2)),
-    ]
-
-
-def test_not_private_is_marked_in_table_and_plot():
-    table = tiny(tuple(COLUMNS), budgets=(1.0, 8.0, math.inf))
-    summary = Summary(_results(table.columns), table.columns)
-    text = as_markdown(table, summary)
-    for line in text.splitlines():
-        if line.startswith("| +∞"):
-            cells = [c for c in line.split("|")[2:-1] if "±" in c.split("<br>")[0]]
-            assert cells
-            assert all("NOT PRIVATE" in c or "paper" in c or "Ours" in c or "Unbiased" in c for c in cells)
-        if "as published" in line:
-            assert "NOT PRIVATE" in line
-    assert "(0.5990 ± 0.0258)" in text
-    assert "Not the paper's protocol" in text
-    assert not summary.among_the_best(COLUMNS["as-published"], 1.0)
-    drawing = draw(table, summary)
-    names = [t.get_text() for axis in drawing.axes if axis.get_legend() for t in axis.get_legend().get_texts()]
-    for name in names:
-        assert ("as published" in name or "true labels" in name) == ("NOT PRIVATE" in name)
-    assert sum("NOT PRIVATE" in name for name in names) == 3
-    leaking = next(line for line in drawing.axes[0].lines if "as published" in line.get_label())
-    assert leaking.get_linestyle() == "--"
-    assert image(drawing, "png").startswith(b"\x89PNG")
-    assert b"NOT PRIVATE" in image(drawing, "svg") or b"<svg" in image(drawing, "svg")
-
-
-def test_the_best_private_column_is_named():
-    columns = chosen_columns(["laplace", "rp"])
-    results = [
-        Result("x", t, c, 1.0, e + 0.1 * t, True, 1.0, 0.0, "")
-        for t in (0, 1)
-        for c, e in (("laplace", 1.0), ("rp", 2.0))
-    ]
-    summary = Summary(results, columns)
-    assert summary.best(1.0) is COLUMNS["laplace"]
-    assert summary.among_the_best(COLUMNS["laplace"], 1.0)
-    assert not summary.among_the_best(COLUMNS["rp"], 1.0)
-    assert summary.ratio(COLUMNS["rp"], {1.0: 1.0}) == pytest.approx(2.05)
+# ---- formulas, runtimes and growth ----------------------------------------------------------------------
 
 
 def test_the_corrected_formula_agrees_with_counts_and_simulation():

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,6 +61,17 @@ def test_results_do_not_depend_on_how_many_train_at_once(tmp_path):
     one, other = ({(r.trial, r.column, r.epsilon): r.mse for r in some} for some in results)
     assert one.keys() == other.keys()
     assert all(one[key] == pytest.approx(other[key], rel=1e-4) for key in one)
+
+
+def test_news_add_up_to_all_there_is_even_after_a_pause(tmp_path):
+    for _ in range(2):  # the second time all is there
+        heard = []
+        run(tiny(), tmp_path / "results", lambda *news, heard=heard: heard.append(news))
+        done = Counter()
+        for what, some, _total in heard:
+            done[what] += some
+        assert done == {what: total for what, _, total in heard}
+        assert set(done) == {"labels", "networks", "regressors"}
 
 
 def test_a_folder_with_other_settings_is_refused(tmp_path):

@@ -292,3 +292,19 @@ def test_a_stuck_bit_would_be_noticed():
     for sample, uniform in ((words, True), (stuck, False)):
         ones = int(np.count_nonzero(sample & np.uint64(1)))
         assert bool(stats.binomtest(ones, sample.size).pvalue > FALSE_ALARM / 65) is uniform
+
+
+def test_a_key_serves_many_fills_and_not_only_one(monkeypatch):
+    """A source that forgot whose it is would be slow, and ask the system for a key each time."""
+    drawn, urandom = [], os.urandom
+    monkeypatch.setattr(os, "urandom", lambda size: (drawn.append(size), urandom(size))[1])
+    source = SecureWords()
+    for _ in range(5):
+        source.fill(np.empty(4, dtype=np.uint64))
+    assert drawn == [32, 16]
+
+
+def test_the_warning_of_a_seed_points_at_whoever_gave_it():
+    with pytest.warns(ldp.InsecureRandomnessWarning) as caught:
+        SeededWords(1)
+    assert [warning.filename for warning in caught] == [__file__]

@@ -9,6 +9,7 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp.words.numbers import number
 
 RNG = np.random.default_rng(5)
 LABELS = RNG.gamma(2.0, 0.7, 4000)
@@ -92,7 +93,7 @@ def test_releasing_the_same_labels_again_without_a_ledger_warns():
 def test_the_summary_says_where_labels_are_clipped_and_how_loud_the_noise_is():
     release = ldp.privatize(LABELS, epsilon=0.5, bounds=(0, 50))
     low, high = release.mechanism.interval if hasattr(release.mechanism, "interval") else release.mechanism.bounds
-    assert f"clipped to ({low:.6g}, {high:.6g})" in release.summary()
+    assert f"clipped to ({number(low)}, {number(high)})" in release.summary()
     assert "lie outside, by the private prior" in release.summary()
     assert "carries noise of about ±" in release.summary()
     told = ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 50), mechanism="rr-on-bins").summary()
@@ -108,7 +109,7 @@ def test_a_release_card_that_was_changed_is_refused():
     card = ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5)).to_card()
     content = ldp.read_release_card(card)
     assert content["cost"] == {"epsilon": 1.0, "delta": 0.0}
-    assert "1-label differential privacy" in content["guarantee"].replace("(1)", "1")
+    assert "label differential privacy with ε = 1:" in content["guarantee"]
     with pytest.raises(ldp.CardError):
         ldp.read_release_card(card.replace('"rows":4000', '"rows":4001'))
 

@@ -6,6 +6,9 @@
 >>> proof = mech.verify()                        # exact, or raises
 """
 
+from typing import TYPE_CHECKING, Any
+
+from labeldp.audit import Audit, audit, audit_pipeline
 from labeldp.channels import Proof
 from labeldp.errors import (
     BudgetError,
@@ -18,14 +21,6 @@ from labeldp.errors import (
     ParameterError,
     PrivacyProofError,
     RepeatedReleaseWarning,
-)
-from labeldp.estimators import (
-    LabelReleaseRegressor,
-    ModelReleaseRegressor,
-    Risk,
-    RowRelease,
-    private_risk,
-    private_score,
 )
 from labeldp.histogram import Histogram
 from labeldp.interval import optimal_interval
@@ -46,9 +41,20 @@ from labeldp.priors import estimate_prior
 from labeldp.release import Release, privatize
 from labeldp.terms import read_release_card
 
+if TYPE_CHECKING:
+    from labeldp.estimators import (
+        LabelReleaseRegressor,
+        ModelReleaseRegressor,
+        Risk,
+        RowRelease,
+        private_risk,
+        private_score,
+    )
+
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "Budget",
     "BudgetError",
     "CardError",
@@ -79,6 +85,8 @@ __all__ = [
     "TwoPoint",
     "Unbiased",
     "__version__",
+    "audit",
+    "audit_pipeline",
     "estimate_prior",
     "load_mechanism",
     "optimal_interval",
@@ -87,3 +95,21 @@ __all__ = [
     "privatize",
     "read_release_card",
 ]
+
+_ESTIMATORS = (
+    "LabelReleaseRegressor",
+    "ModelReleaseRegressor",
+    "Risk",
+    "RowRelease",
+    "private_risk",
+    "private_score",
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Import the regressors when they are asked for: scikit-learn takes a second that most commands can save."""
+    if name in _ESTIMATORS:
+        from labeldp import estimators  # noqa: PLC0415
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

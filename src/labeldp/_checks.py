@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
@@ -23,6 +25,7 @@ __all__ = [
     "as_positive",
     "as_roomy_bounds",
     "float_below",
+    "nearest",
 ]
 
 EPSILON_RANGE = (0.001, 20.0)
@@ -214,3 +217,14 @@ def _converted(labels: Any) -> NDArray[Any] | None:
         return array.astype(np.float64)
     except Exception:  # whatever an array-like may raise
         return None
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a misspelt one may have meant, or None.
+
+    Examples
+    --------
+    >>> nearest("prise", ["area", "price"]), nearest("town", ["area", "price"])
+    ('price', None)
+    """
+    return next(iter(difflib.get_close_matches(name, list(known), 1)), None)

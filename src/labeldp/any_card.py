@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from labeldp import cards
-from labeldp.errors import CardError, LabelDPError
+from labeldp.errors import CardError, LabelDPError, PrivacyProofError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, total_of
-from labeldp.mechanisms.base import Mechanism, load_mechanism
+from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, load_all, load_mechanism
 from labeldp.terms import guarantee, read_release_card, refuse_contradictions
 
-__all__ = ["ReadCard", "read_any_card"]
+__all__ = ["ReadCard", "read_any_card", "schema_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,19 @@ class ReadCard:
         return bool(self.content.get("words", "secure") == "secure")
 
 
-def read_any_card(text: str) -> ReadCard:
+def read_any_card(
+    text: str, *, allow_no_privacy: bool = False, most_mechanisms: int = MOST_MECHANISMS
+) -> ReadCard:
     """Return what a card says, if it holds.
+
+    Parameters
+    ----------
+    text : str
+        What ``to_json`` or ``to_card`` returned.
+    allow_no_privacy : bool
+        Whether a card of `NoPrivacy` may be read.
+    most_mechanisms : int
+        A card with more distinct ones is refused, because a hostile one could keep the prover busy for hours.
 
     Raises
     ------
@@ -72,46 +83,86 @@ def read_any_card(text: str) -> ReadCard:
     >>> read_any_card(ldp.Laplace(bounds=(0, 5), epsilon=1.0).to_json()).kind
     'mechanism'
     """
+    schema = schema_of(text)
+    try:
+        if schema == cards.SCHEMA:
+            return _mechanism(text, allow_no_privacy)
+        return _READERS[schema](text, most_mechanisms)
+    except (CardError, PrivacyProofError):
+        raise
+    except LabelDPError as error:
+        raise CardError(f"the card cannot be used: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        raise CardError("the card lacks what a card of its kind has") from None
+
+
+def schema_of(text: str) -> str:
+    """Return which kind of card this is, by what it says of itself.
+
+    Raises
+    ------
+    CardError
+        If it is none.
+    """
+    cards.refuse_too_long(text)
     try:
         schema = json.loads(text).get("schema")
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise CardError("this is no card: it is not valid JSON, or no object") from None
-    if not isinstance(schema, str) or schema not in _READERS:
-        raise CardError(f"this is no card of labeldp; its schema is none of {', '.join(_READERS)}")
-    try:
-        return _READERS[schema](text)
-    except LabelDPError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise CardError("the card lacks what a card of its kind has") from None
+    if not isinstance(schema, str) or schema not in (cards.SCHEMA, *_READERS):
+        raise CardError(
+            f"this is no card of labeldp; its schema is none of {', '.join((cards.SCHEMA, *_READERS))}"
+        )
+    return schema
 
 
-def _mechanism(text: str) -> ReadCard:
+def _mechanism(text: str, allow_no_privacy: bool) -> ReadCard:
     content = cards.parse(text)
-    mechanism = load_mechanism(text)
+    mechanism = load_mechanism(text, allow_no_privacy=allow_no_privacy)
     pair = getattr(mechanism, "bounds", None) or getattr(mechanism, "interval", None)
     return ReadCard("mechanism", content, (mechanism,), (), (None,), (pair,) if pair else ())
 
 
-def _release(text: str) -> ReadCard:
-    content = read_release_card(text)
+def _facts(content: dict[str, Any]) -> None:
+    """Refuse public facts that are not of their kind: others print, format and compute with them."""
+    rows, trust = content["rows"], content.get("trust", "curator")
+    if type(rows) is not int or not 1 <= rows < 1 << 63 or trust not in ("curator", "local"):
+        raise CardError("the card's rows or trust are none")
+
+
+def _release(text: str, most: int) -> ReadCard:
+    content = read_release_card(text, most_mechanisms=most)
+    _facts(content)
     priors = tuple(None if p is None else Histogram(p["nodes"], p["masses"]) for p in content["priors"])
     bounds = tuple((float(low), float(high)) for low, high in content["bounds"])
+    if not len(bounds) == len(priors) == len(content["mechanisms"]) or any(low >= high for low, high in bounds):
+        raise CardError("the card contradicts itself: each mechanism needs bounds, and a prior or none")
+    if not all(_inside(prior, pair) for prior, pair in zip(priors, bounds, strict=True)):
+        raise CardError("the card contradicts itself: a prior lies outside its bounds")
     charges = tuple(Charge.from_data(c) for c in content["charges"])
     return ReadCard("release", content, tuple(content["mechanisms"]), charges, priors, bounds)
 
 
-def _row_release(text: str) -> ReadCard:
+def _inside(prior: Histogram | None, bounds: tuple[float, float]) -> bool:
+    if prior is None:
+        return True
+    (low, high), rounding = bounds, 1e-9 * (bounds[1] - bounds[0])
+    return low - rounding <= prior.bounds[0] and prior.bounds[1] <= high + rounding
+
+
+def _row_release(text: str, most: int) -> ReadCard:
     content = cards.parse(text, "labeldp.row-release")
-    mechanisms = tuple(load_mechanism(card) for card in content["mechanisms"])
+    _facts(content)
+    mechanisms = tuple(load_all(content["mechanisms"], most))
     charges = tuple(refuse_contradictions(content, mechanisms))
     known = content["knowledge"]
     bounds = ((float(known["low"]), float(known["high"])),)
     return ReadCard("row-release", content, mechanisms, charges, (), bounds)
 
 
-def _model(text: str) -> ReadCard:
+def _model(text: str, _most: int) -> ReadCard:
     content = cards.parse(text, "labeldp.model")
+    _facts(content)
     charges = tuple(Charge.from_data(c) for c in content["charges"])
     said = SimpleNamespace(secure=content["words"] == "secure", charges=charges, cost=total_of(charges))
     if not charges or content["guarantee"] != guarantee(said):
@@ -120,8 +171,7 @@ def _model(text: str) -> ReadCard:
     return ReadCard("model", content, (), charges, (), ((float(low), float(high)),))
 
 
-_READERS: dict[str, Callable[[str], ReadCard]] = {
-    "labeldp.mechanism": _mechanism,
+_READERS: dict[str, Callable[[str, int], ReadCard]] = {
     "labeldp.release": _release,
     "labeldp.row-release": _row_release,
     "labeldp.model": _model,

@@ -16,12 +16,12 @@ from typing import Any, NoReturn, TypeVar
 
 from labeldp.errors import CardError
 
-__all__ = ["SCHEMA", "VERSION", "dump", "known", "parse", "register", "registered"]
+__all__ = ["SCHEMA", "VERSION", "dump", "known", "parse", "refuse_too_long", "register", "registered"]
 
 SCHEMA = "labeldp.mechanism"
 VERSION = 1
-MAX_TEXT = 1 << 26
-"""Longer cards are refused unread; the largest honest card, a 200 × 200 table, takes 1 MB."""
+MAX_TEXT = 1 << 23
+"""Longer cards are refused unread: JSON can take 50 times its text in memory. The largest table takes 3 MB."""
 
 T = TypeVar("T", bound=type)
 _registry: dict[str, Any] = {}
@@ -44,7 +44,10 @@ def register(name: str) -> Callable[[T], T]:
 def registered(name: object) -> Any:
     """Return the mechanism class called ``name``."""
     if not isinstance(name, str) or name not in _registry:
-        raise CardError(f"the card names an unknown mechanism; known are: {', '.join(known())}")
+        raise CardError(
+            "the card names an unknown mechanism, which cannot be checked here. If it is your own, import its "
+            f"module first, in Python; known are: {', '.join(known())}"
+        )
     return _registry[name]
 
 
@@ -83,6 +86,14 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
+def refuse_too_long(text: object) -> None:
+    """Refuse what is no text, or too long to be a card, unread."""
+    if not isinstance(text, str):
+        raise CardError("a card is text: pass what to_json() returned, or the content of its file")
+    if len(text) > MAX_TEXT:
+        raise CardError(f"the card is longer than {MAX_TEXT} characters")
+
+
 def parse(text: str, schema: str = SCHEMA) -> dict[str, Any]:
     """Return the content of a card whose schema, version and checksum are right.
 
@@ -91,10 +102,7 @@ def parse(text: str, schema: str = SCHEMA) -> dict[str, Any]:
     CardError
         If anything about the card is not as `dump` wrote it.
     """
-    if not isinstance(text, str):
-        raise CardError("a card is text: pass what to_json() returned, or the content of its file")
-    if len(text) > MAX_TEXT:
-        raise CardError(f"the card is longer than {MAX_TEXT} characters")
+    refuse_too_long(text)
     try:
         content = json.loads(
             text,

@@ -25,6 +25,10 @@ class CardError(LabelDPError):
     """A card is damaged, tampered with, or of an unknown kind."""
 
 
+class ConformanceError(LabelDPError):
+    """A mechanism does not keep the contract; the message says which part, and what to do."""
+
+
 class BudgetError(LabelDPError):
     """The ledger's limit would be passed; nothing was spent or released."""
 

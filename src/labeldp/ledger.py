@@ -87,6 +87,10 @@ class Budget:
             return Budget(0, delta)
         return Budget(max(Fraction(0), self.exact_epsilon - other.exact_epsilon), delta)
 
+    def __str__(self) -> str:
+        delta = f" and δ = {self.delta:.3g}" if self.exact_delta else ""
+        return f"ε = {self.epsilon:.6g}{delta}"
+
     def __repr__(self) -> str:
         delta = f", delta={self.delta!r}" if self.exact_delta else ""
         return f"Budget(epsilon={self.epsilon!r}{delta})"
@@ -153,7 +157,21 @@ class Charge:
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Charge:
-        """Return the charge that `as_data` wrote."""
+        """Return the charge that `as_data` wrote.
+
+        Raises
+        ------
+        ParameterError
+            If it is none.
+        """
+        people, mechanism = data["rows_per_person"], data["mechanism"]
+        texts = (data["what"], data["when"], "" if mechanism is None else mechanism)
+        if (
+            not all(isinstance(text, str) for text in texts)
+            or type(people) is not int
+            or not 1 <= people < 1 << 63
+        ):
+            raise ParameterError("this is no charge")
         budget = Budget(data["epsilon"], data["delta"])
         return cls(data["what"], budget, data["when"], data["mechanism"], data["rows_per_person"])
 

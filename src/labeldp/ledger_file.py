@@ -9,10 +9,12 @@ repaired.
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator, Sequence
@@ -26,6 +28,9 @@ from labeldp.ledger import Budget, Charge, Ledger, refuse_overspend
 __all__ = ["FileLedger"]
 
 SCHEMA = "labeldp.ledger/1"
+_FRACTION = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?", re.ASCII)
+MOST_BYTES = 1 << 28
+"""A longer ledger is refused; a charge takes about 300 bytes."""
 
 
 class FileLedger(Ledger):
@@ -38,9 +43,10 @@ class FileLedger(Ledger):
         self._seen = (0, "")  # how many records were there when last looked at, and the last one's hash
         if create and not os.path.lexists(self._path):
             _create(self._path, limit)
-        with self._locked(os.O_RDWR) as (_, records, _last):
+        with self._locked(os.O_RDWR if create else os.O_RDONLY) as (_, records, _last):
+            with _well_formed(self._path):
+                on_file = _limit(records[0])
             self._id = records[0]["id"]
-            on_file = _budget(records[0]["limit"])
         if limit is not None and limit != on_file:
             raise LedgerError(
                 f"the ledger {self._path} has the limit {on_file}, not {limit}: open it without limit, or "
@@ -57,12 +63,12 @@ class FileLedger(Ledger):
     def charges(self) -> tuple[Charge, ...]:
         """All charges in the file now, oldest first."""
         with self._locked(os.O_RDONLY) as (_, records, _last):
-            return tuple(_charges(records))
+            return tuple(_charges(records, self._path))
 
     def charge_all(self, charges: Sequence[Charge]) -> range:
         """Spend several charges together, or none of them; they are on the disk when this returns."""
         with self._locked(os.O_RDWR) as (handle, records, last):
-            spent = _charges(records)
+            spent = _charges(records, self._path)
             refuse_overspend(self._limit, spent, charges)
             self._write(handle, {"charges": [_record(charge) for charge in charges]}, last)
             return range(len(spent), len(spent) + len(charges))
@@ -70,7 +76,7 @@ class FileLedger(Ledger):
     def describe(self, place: int, mechanism: str) -> None:
         """Note which mechanism a charge was for."""
         with self._locked(os.O_RDWR) as (handle, records, last):
-            if not 0 <= place < len(_charges(records)):
+            if not 0 <= place < len(_charges(records, self._path)):
                 raise LedgerError(f"the ledger {self._path} has no charge {place}")
             self._write(handle, {"describes": place, "mechanism": mechanism}, last)
 
@@ -91,7 +97,7 @@ class FileLedger(Ledger):
                 if os.fstat(handle).st_nlink == 0:
                     raise LedgerError(f"the ledger {self._path} was removed")
                 records, hashes, tail = _read(handle, self._path)
-                if self._id not in (None, records[0]["id"]):
+                if self._id not in (None, records[0].get("id")):
                     raise LedgerError(f"another ledger was put in the place of {self._path}")
                 count, old = self._seen
                 if len(hashes) < count or (count and hashes[count - 1] != old):
@@ -140,6 +146,8 @@ def _create(path: str, limit: Budget | None) -> None:
 
 def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], bytes]:
     """Return the records, their hashes, and what follows the last whole line."""
+    if os.fstat(handle).st_size > MOST_BYTES:
+        raise LedgerError(f"the ledger {path} is longer than {MOST_BYTES} bytes: start another")
     with os.fdopen(os.dup(handle), "rb") as stream:
         stream.seek(0)
         *lines, tail = stream.read().split(b"\n")
@@ -222,11 +230,16 @@ def _plain(budget: Budget | None) -> list[str | None] | None:
     return [epsilon, str(budget.exact_delta)]
 
 
-def _budget(data: list[str | None] | None) -> Budget | None:
-    if data is None:
-        return None
+def _budget(data: Any) -> Budget:
     epsilon, delta = data
-    return Budget(float("inf") if epsilon is None else Fraction(epsilon), Fraction(delta or "0"))
+    return Budget(float("inf") if epsilon is None else _fraction(epsilon), _fraction(delta))
+
+
+def _fraction(text: str) -> Fraction:
+    """Return what `str` of a fraction gave. `Fraction` itself would take 1e999999999, and all memory with it."""
+    if not _FRACTION.fullmatch(text):
+        raise ValueError("no fraction")
+    return Fraction(text)
 
 
 def _record(charge: Charge) -> dict[str, Any]:
@@ -239,14 +252,36 @@ def _record(charge: Charge) -> dict[str, Any]:
     }
 
 
-def _charges(records: list[dict[str, Any]]) -> list[Charge]:
+@contextmanager
+def _well_formed(path: str) -> Iterator[None]:
+    """Refuse records that are chained as they should be, and are not those of a ledger."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, ArithmeticError):
+        raise LedgerError(f"the ledger {path} holds what is no charge: it is not used, and not repaired") from None
+
+
+def _limit(header: dict[str, Any]) -> Budget | None:
+    if not isinstance(header["id"], str):
+        raise TypeError("no id")
+    return None if header["limit"] is None else _budget(header["limit"])
+
+
+def _charges(records: list[dict[str, Any]], path: str) -> list[Charge]:
     charges: list[Charge] = []
-    for record in records[1:]:
-        for entry in record.get("charges", ()):
-            budget = _budget(entry["budget"]) or Budget(0)
-            charges.append(Charge(**{**entry, "budget": budget}))
-        if "describes" in record:
-            place = record["describes"]
-            old = charges[place]
-            charges[place] = Charge(old.what, old.budget, old.when, record["mechanism"], old.rows_per_person)
+    with _well_formed(path):
+        for record in records[1:]:
+            if set(record) == {"charges"}:
+                charges += [_charge(entry) for entry in record["charges"]]
+                continue
+            place, mechanism = record["describes"], record["mechanism"]
+            if type(place) is not int or not 0 <= place < len(charges) or not isinstance(mechanism, str):
+                raise ValueError("no such charge")
+            charges[place] = dataclasses.replace(charges[place], mechanism=mechanism)
     return charges
+
+
+def _charge(entry: dict[str, Any]) -> Charge:
+    charge = Charge(**{**entry, "budget": _budget(entry["budget"])})
+    Charge.from_data({**charge.as_data(), "epsilon": 0, "delta": 0})  # refuses what is none
+    return charge

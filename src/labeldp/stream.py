@@ -157,7 +157,8 @@ class LabelStream:
         Returns the labels from the start, in batches of any length; called once, or twice where nobody is
         trusted. Its labels must be the ones later passed to `release`, in any order.
     order : Order
-    ledger : Ledger, optional
+    ledger : Ledger, or callable that returns one, optional
+        A callable is asked once all labels are counted, so that what cannot be used makes no new ledger.
     random_state : None, int or source of words
         Leave it out for a release.
 
@@ -180,7 +181,7 @@ class LabelStream:
         batches: Batches,
         order: Order,
         *,
-        ledger: Ledger | None = None,
+        ledger: Ledger | Callable[[], Ledger] | None = None,
         random_state: int | WordSource | None = None,
     ) -> None:
         self._source = resolve_source(random_state)
@@ -194,7 +195,8 @@ class LabelStream:
             counts = [asked.count(randomize(batch, random_state=self._source)) for batch in full]
             return np.asarray(np.sum(counts, axis=0))
 
-        ledger = Ledger() if ledger is None else ledger
+        if not isinstance(ledger, Ledger):
+            ledger = Ledger() if ledger is None else ledger()
         self.terms = settle(order, counted, ledger=ledger, source=self._source, reports=reports)
         self._left = counted.rows
 

@@ -12,8 +12,8 @@ from labeldp import cards
 from labeldp.errors import CardError, LabelDPError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, total_of
-from labeldp.mechanisms.base import Mechanism, fingerprint, load_mechanism
-from labeldp.report_words import describe_release
+from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, fingerprint, load_all
+from labeldp.words.release import describe_release
 
 __all__ = ["Terms", "guarantee", "read_release_card", "refuse_contradictions"]
 
@@ -84,17 +84,22 @@ def guarantee(release: Any) -> str:
         return "NOT PRIVATE: the noise can be repeated from a seed"
     people = max(c.rows_per_person for c in release.charges)
     who = "one row's label" if people == 1 else f"all labels of a person with up to {people} rows"
-    delta = f", {release.cost.delta:.3g}" if release.cost.delta else ""
     return (
-        f"({release.cost.epsilon:.6g}{delta})-label differential privacy: changing {who} changes the "
-        f"probability of any released table by at most a factor e^{release.cost.epsilon:.6g}"
-        + (f", up to {release.cost.delta:.3g}" if delta else "")
+        f"label differential privacy with {release.cost}: changing {who} changes the probability of anything "
+        f"released by at most a factor e^{release.cost.epsilon:.6g}"
+        + (f", up to {release.cost.delta:.3g}" if release.cost.delta else "")
         + "; features, the number and order of rows, and bounds are public"
     )
 
 
-def read_release_card(text: str) -> dict[str, Any]:
+def read_release_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> dict[str, Any]:
     """Return the content of a release's card, checked: its checksum fits, its mechanisms prove again.
+
+    Parameters
+    ----------
+    text : str
+    most_mechanisms : int
+        A card with more distinct ones is refused, because a hostile one could keep the prover busy for hours.
 
     Raises
     ------
@@ -104,7 +109,7 @@ def read_release_card(text: str) -> dict[str, Any]:
         If a mechanism does not keep its promise.
     """
     content = cards.parse(text, SCHEMA)
-    mechanisms = [load_mechanism(card) for card in content["mechanisms"]]
+    mechanisms = load_all(content.get("mechanisms"), most_mechanisms)
     charges = refuse_contradictions(content, mechanisms)
     for mechanism, charge in zip(mechanisms, charges, strict=False):
         if charge.mechanism != fingerprint(mechanism.channel):
@@ -124,11 +129,11 @@ def refuse_contradictions(content: dict[str, Any], mechanisms: Sequence[Mechanis
     try:
         charges = [Charge.from_data(charge) for charge in content["charges"]]
         stated, words, cost = content["guarantee"], content["words"], content["cost"]
-    except (KeyError, TypeError, LabelDPError):
+        total = total_of(charges)
+        said = SimpleNamespace(secure=words == "secure", charges=charges, cost=total)
+        fits = all(math.isclose(cost[name], getattr(total, name), rel_tol=1e-9) for name in ("epsilon", "delta"))
+    except (KeyError, TypeError, OverflowError, LabelDPError):
         raise CardError("the card lacks what a card of a release has") from None
-    total = total_of(charges)
-    said = SimpleNamespace(secure=words == "secure", charges=charges, cost=total)
-    fits = all(math.isclose(cost[name], getattr(total, name), rel_tol=1e-9) for name in ("epsilon", "delta"))
     paid = max((c.budget.epsilon / c.rows_per_person for c in charges if c.what.startswith("labels")), default=0.0)
     if not fits or not charges or stated != guarantee(said):
         raise CardError("the card contradicts itself: its charges do not give the cost and guarantee it states")

@@ -12,12 +12,14 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from labeldp.cli.demo_models import price_of_privacy, save_plot, show_prices
 from labeldp.datasets import Survey, make_survey
 from labeldp.ledger import Ledger
 from labeldp.release import Release, privatize
+from labeldp.report import Section, number, write_report
 
 __all__ = ["demo"]
+
+EXAMPLE = "Example:  labeldp demo --rows 50000 --plot price.png"
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
 CHOICES = {
@@ -30,10 +32,11 @@ CHOICES = {
 def demo(
     rows: Annotated[int, typer.Option(min=1000, help="Households in the made survey.")] = 20_000,
     plot: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("labeldp-demo.png"),
+    report: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("labeldp-report.html"),
 ) -> None:
     """Randomise the incomes of a made survey, train private models, and show what that costs and protects.
 
-    Example:  labeldp demo --rows 50000 --plot price.png
+    Example:  labeldp demo --rows 50000 --plot price.png --report price.html
     """
     console = Console()
     survey = make_survey(rows)
@@ -48,9 +51,10 @@ def demo(
     )
     for name in ("ε", "proven", "mechanism", "one ±", "seen ±", "mean ±", "mean", "M/s"):
         table.add_column(name, justify="left" if name == "mechanism" else "right", no_wrap=True)
+    releases = {}
     for epsilon in track(BUDGETS, description="Randomising …", console=console, transient=True):
         for name in CHOICES:
-            _add_row(table, survey, epsilon, name)
+            releases[epsilon, name] = _add_row(table, survey, epsilon, name)
     console.print(table)
     console.print(
         "one ±: expected error of one private income, seen ±: its error here; mean ±: expected error of the mean; "
@@ -64,15 +68,36 @@ def demo(
         '"auto", what [bold]privatize[/bold] does by default, spends a little of ε on where incomes are, and '
         "then clips and chooses the mechanism for the mean's sake.\n"
     )
+    from labeldp.cli.demo_models import price_of_privacy, save_plot, show_prices  # noqa: PLC0415 (slow to import)
+
     price = price_of_privacy(survey, console)
     show_prices(price, console)
     if save_plot(price, plot):
+        _write_report(report, releases[1.0, "auto"], survey)
         console.print(f"The picture is in [bold]{plot}[/bold].")
+        console.print(f"The report of one release, at ε = 1, is in [bold]{report}[/bold]: open it in a browser.")
     else:
-        console.print("For a picture too:  pip install 'labeldp[plots]'", markup=False)
+        console.print("For a picture and a report too:  pip install 'labeldp[plots]'", markup=False)
 
 
-def _add_row(table: Table, survey: Survey, epsilon: float, name: str) -> None:
+def _write_report(path: Path, release: Release, survey: Survey) -> None:
+    """Write the report of a release, with what only a made survey allows: the prediction beside the truth."""
+    bias, noise = _expected(release, survey)
+    errors = release.debiased - survey.income
+    one, mean = np.sqrt(np.mean(bias**2 + noise)), np.hypot(bias.mean(), np.sqrt(noise.mean() / noise.size))
+    seen = Section(
+        "What came true",
+        ["This survey is made, so its true incomes are no secret, and predictions can be held against them."],
+        header=["error of", "predicted", "seen here"],
+        rows=[
+            ["one private income", f"±{number(one)}", f"±{number(float(np.sqrt(np.mean(errors**2))))}"],
+            [f"the mean of all {errors.size:,}", f"±{number(mean)}", number(float(errors.mean()))],
+        ],
+    )
+    write_report(path, release.to_card(), extra=[seen], force=True)
+
+
+def _add_row(table: Table, survey: Survey, epsilon: float, name: str) -> Release:
     release = privatize(
         survey.income,
         epsilon=epsilon,
@@ -94,6 +119,7 @@ def _add_row(table: Table, survey: Survey, epsilon: float, name: str) -> None:
         style="green" if name == "auto" else "",
         end_section=name == "auto",
     )
+    return release
 
 
 def _proven(release: Release) -> float:

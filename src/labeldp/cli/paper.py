@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -20,12 +18,14 @@ from rich.progress import (
     track,
 )
 
+from labeldp.cli.markdown import shown
 from labeldp.cli.shell import explained
 from labeldp.errors import ParameterError
 
 __all__ = ["app"]
 
 app = typer.Typer(
+    add_completion=False,
     help="Repeat the paper's experiments with mechanisms that are really private.",
     epilog="Start here:  labeldp paper crime --trials 2 --budgets 0.5,1,2,inf",
     no_args_is_help=True,
@@ -148,6 +148,7 @@ def _table(name: str, given: dict[str, Any]) -> None:
     with explained("Stopped. Say the same again to continue where it was."):
         from labeldp.paper.columns import chosen_columns  # noqa: PLC0415
         from labeldp.paper.data import load  # noqa: PLC0415
+        from labeldp.paper.others import cores  # noqa: PLC0415
         from labeldp.paper.protocol import checked_budgets, protocol_for  # noqa: PLC0415
         from labeldp.paper.run import Table  # noqa: PLC0415
 
@@ -167,7 +168,7 @@ def _table(name: str, given: dict[str, Any]) -> None:
             trials=given["trials"],
             networks_at_once=given["networks_at_once"],
             memory=None if given["memory"] is None else int(given["memory"] * 2**30),
-            workers=given["workers"] or os.cpu_count() or 1,
+            workers=given["workers"] or cores(),
         )
         make(table, given["out"] or Path("labeldp-paper") / name, console)
 
@@ -182,7 +183,11 @@ def make(table: Any, out: Path, console: Console) -> None:
     parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*parts, TextColumn("left"), TimeRemainingColumn(), console=console) as progress:
         tasks: dict[str, Any] = {}
-        names = {"networks": "Epochs of networks", "regressors": "Regressors"}
+        names = {
+            "labels": "Private labels",
+            "networks": "Epochs of networks",
+            "regressors": "Regressors and constants",
+        }
 
         def news(what: str, done: int, total: int) -> None:
             if what not in tasks:
@@ -229,7 +234,7 @@ def _keep(text: str, out: Path, name: str, console: Console) -> None:
 
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / name, text.encode())
-    console.print(Markdown(text), f"Kept in {out / name}.")
+    console.print(shown(text, console.width), f"Kept in {out / name}.")
 
 
 @app.command(epilog="Example:  labeldp paper error --data crime,housing")

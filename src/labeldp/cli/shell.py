@@ -14,10 +14,11 @@ code meaning
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
@@ -34,7 +35,7 @@ from labeldp.errors import (
     PrivacyProofError,
 )
 
-__all__ = ["EXIT", "complaints", "explained", "news"]
+__all__ = ["EXIT", "as_options", "complaints", "explained", "news", "printable", "someone_looks", "tell"]
 
 EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "stopped": 130}
 
@@ -42,6 +43,16 @@ EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "stopped": 130}
 def news() -> Console:
     """Return where to tell people how it goes: standard error, so that pipes carry nothing but data."""
     return Console(stderr=True)
+
+
+def someone_looks() -> bool:
+    """Whether standard error is a terminal, and no file or pipe; colours that are forced do not make it one."""
+    return sys.stderr.isatty()
+
+
+def tell(console: Console, text: str, style: str | None = None) -> None:
+    """Print a text as it is: brackets, numbers and paths are not dressed up, and lines are not broken."""
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def complaints(error: BaseException) -> tuple[str, int]:
@@ -65,7 +76,7 @@ def complaints(error: BaseException) -> tuple[str, int]:
 
 def _sentence(error: BaseException) -> str:
     if isinstance(error, LabelDPError):
-        return str(error)
+        return as_options(str(error))
     if isinstance(error, ModuleNotFoundError):
         return f"{error.name} is missing: pip install 'labeldp[{_extra(error.name or '')}]'"
     if isinstance(error, OSError):
@@ -73,16 +84,49 @@ def _sentence(error: BaseException) -> str:
     return "there is not enough memory for this"
 
 
+def as_options(text: str) -> str:
+    """Return a sentence of the library with its parameters as they are typed in a shell.
+
+    Examples
+    --------
+    >>> as_options('leave their rows out with missing="drop"; force=True replaces it')
+    'leave their rows out with --missing drop; --force replaces it'
+    """
+    text = re.sub(r'\b(missing|debiased|trust|mechanism|format)="([\w-]+)"', r"--\1 \2", text)
+    return re.sub(r"\b(force|shuffle)=True\b", r"--\1", text)
+
+
 def _extra(module: str) -> str:
     root = module.partition(".")[0]
-    return {"pyarrow": "files", "matplotlib": "plots", "skops": "files"}.get(root, "paper")
+    return {"pyarrow": "files", "matplotlib": "plots"}.get(root, "paper")
+
+
+def printable(value: object, most: int = 1000) -> str:
+    """Return text of others without what could command a terminal, and not longer than ``most``.
+
+    Examples
+    --------
+    >>> printable("a card" + chr(27) + "[2J says")
+    'a card�[2J says'
+    """
+    text = "".join(c if c.isprintable() else "\ufffd" for c in str(value)[: most + 1])
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 @contextmanager
-def explained(stopped: str = "Stopped; nothing was written.") -> Iterator[None]:
+def explained(
+    stopped: str = "Stopped; nothing was written.", spent: Callable[[], str] = lambda: ""
+) -> Iterator[None]:
     """Turn what goes wrong inside into one sentence on standard error, and end with its exit code.
 
     A termination signal is treated as Ctrl-C, so that drafts are removed on the way out.
+
+    Parameters
+    ----------
+    stopped : str
+        What to say after Ctrl-C.
+    spent : callable
+        Returns what else to say: that a budget was charged before it went wrong.
     """
     with _stoppable():
         try:
@@ -90,11 +134,13 @@ def explained(stopped: str = "Stopped; nothing was written.") -> Iterator[None]:
         except KeyboardInterrupt:
             _fail(stopped, EXIT["stopped"])
         except (LabelDPError, OSError, MemoryError, ModuleNotFoundError) as error:
-            _fail(*complaints(error))
+            sentence, code = complaints(error)
+            paid = spent()
+            _fail(f"{sentence}. {paid}" if paid else sentence, code)
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
-    news().print(sentence, style="red", markup=False, highlight=False, soft_wrap=True)
+    tell(news(), sentence, "red")
     raise typer.Exit(code) from None
 
 

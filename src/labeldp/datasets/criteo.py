@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.datasets.arrow import arrow
+from labeldp._arrow import arrow
 from labeldp.datasets.criteo_cache import cached_path, read_cached, write_cached
 from labeldp.datasets.criteo_format import CATEGORIES, batches
 from labeldp.datasets.fetch import fetch

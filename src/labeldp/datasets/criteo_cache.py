@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from labeldp._arrow import arrow
 from labeldp._files import written_whole
-from labeldp.datasets.arrow import arrow
 from labeldp.datasets.home import cache_folder
 from labeldp.datasets.table import Dataset
 

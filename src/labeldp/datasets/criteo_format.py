@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from labeldp.datasets.arrow import arrow
+from labeldp._arrow import arrow
 from labeldp.datasets.fetch import byte_bar
 from labeldp.errors import DataError
 

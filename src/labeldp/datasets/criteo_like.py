@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from labeldp._arrow import arrow
 from labeldp._files import written_whole
-from labeldp.datasets.arrow import arrow
 from labeldp.datasets.criteo_format import COLUMNS
 from labeldp.datasets.criteo_shop import Goods, effect, hashed, hex_words, missing, sample_ranks, sentences
 from labeldp.datasets.home import cache_folder

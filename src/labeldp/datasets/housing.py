@@ -6,7 +6,6 @@ import socket
 import warnings
 
 import numpy as np
-from sklearn.datasets import fetch_california_housing
 
 from labeldp.datasets.fetch import TIMEOUT
 from labeldp.datasets.home import cache_folder, find, read_checked
@@ -64,6 +63,8 @@ def load_housing(*, download: bool = True) -> Dataset:
 
 
 def _from_scikit_learn(download: bool) -> Dataset:
+    from sklearn.datasets import fetch_california_housing  # noqa: PLC0415 (slow to import)
+
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(TIMEOUT)  # scikit-learn sets none: a silent server would hold us for ever
     try:

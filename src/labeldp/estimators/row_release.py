@@ -7,22 +7,23 @@ import hashlib
 import os
 from dataclasses import dataclass, field
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labeldp import cards
 from labeldp._files import written_whole
-from labeldp.errors import CardError
+from labeldp.errors import CardError, LabelDPError
 from labeldp.estimators.learner import Knowledge, PrivateRows
 from labeldp.ledger import Budget, Charge, Ledger, total_of
-from labeldp.mechanisms import Mechanism, load_mechanism
+from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, load_all
 from labeldp.terms import guarantee, refuse_contradictions
 
 __all__ = ["RowRelease"]
 
 SCHEMA = "labeldp.row-release"
+ROOM, MOST_SHRINK = 1 << 28, 64
+"""A saved release may take this much memory, and this many times its file's size: noise shrinks little."""
 _ARRAYS = ("labels", "offset", "scale", "noise", "hidden", "low", "high", "round", "part")
 
 
@@ -105,7 +106,7 @@ class RowRelease:
     def summary(self) -> str:
         """Return what was done, for people."""
         lines = [] if self.secure else ["NOT PRIVATE: the noise can be repeated from a seed."]
-        lines.append(f"{self.labels.size:,} labels released with {self.cost}, each row once.")
+        lines.append(f"{self.labels.size:,} labels released for {self.cost}, each row once.")
         seen = "a curator saw the true ones" if self.trust == "curator" else "nobody saw the true ones"
         lines.append(f"  bounds {self.knowledge.low:g} to {self.knowledge.high:g}; {seen}")
         lines += [f"  {c.budget.epsilon:.6g} for {c.what}" for c in self.charges]
@@ -146,29 +147,48 @@ class RowRelease:
             np.savez_compressed(stream, card=np.array(self.to_card()), **arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> RowRelease:
-        """Read a release that `save` wrote; its mechanisms are proven again."""
+    def load(cls, path: str | os.PathLike[str], *, most_mechanisms: int = MOST_MECHANISMS) -> RowRelease:
+        """Read a release that `save` wrote; its mechanisms are proven again.
+
+        Parameters
+        ----------
+        path : path
+        most_mechanisms : int
+            A release with more distinct ones is refused: a hostile one could keep the prover busy for hours.
+        """
         try:
             with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
+                _refuse_bomb(stored.zip, os.fstat(stream.fileno()).st_size)
                 arrays = {name: stored[name] for name in _ARRAYS}
                 card = str(stored["card"])
         except FileNotFoundError:
             raise
-        except (OSError, EOFError, KeyError, ValueError, BadZipFile) as error:
+        except LabelDPError:
+            raise
+        except Exception as error:  # whatever a hostile archive makes NumPy and zlib raise
             raise CardError(f"{os.fspath(path)} is not a saved release: {type(error).__name__}") from None
         content = cards.parse(card, SCHEMA)
         if {name: _digest(array) for name, array in arrays.items()} != content.get("arrays"):
             raise CardError(f"{os.fspath(path)} holds other labels than its card says: it was changed or mixed up")
-        mechanisms = tuple(load_mechanism(text) for text in content["mechanisms"])
+        mechanisms = tuple(load_all(content.get("mechanisms"), most_mechanisms))
         charges = tuple(refuse_contradictions(content, mechanisms))
-        return cls(
-            **arrays,
-            mechanisms=mechanisms,
-            knowledge=Knowledge(**content["knowledge"]),
-            charges=charges,
-            trust=content["trust"],
-            secure=content["words"] == "secure",
-        )
+        try:
+            return cls(
+                **arrays,
+                mechanisms=mechanisms,
+                knowledge=Knowledge(**content["knowledge"]),
+                charges=charges,
+                trust=content["trust"],
+                secure=content["words"] == "secure",
+            )
+        except (KeyError, TypeError):
+            raise CardError(f"{os.fspath(path)} lacks what a saved release has") from None
+
+
+def _refuse_bomb(archive: Any, size: int) -> None:
+    """Refuse a small file that would unpack to more memory than a release of its size can take."""
+    if sum(member.file_size for member in archive.infolist()) > ROOM + MOST_SHRINK * size:
+        raise CardError("the file would unpack to far more than a saved release of its size")
 
 
 def _digest(array: NDArray[Any]) -> str:

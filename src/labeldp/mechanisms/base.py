@@ -17,7 +17,10 @@ from labeldp.channels import Channel, Proof
 from labeldp.errors import CardError, LabelDPError, ParameterError, PrivacyProofError
 from labeldp.randomness import RowSource, WordSource, resolve_source
 
-__all__ = ["Mechanism", "fingerprint", "load_mechanism"]
+__all__ = ["Mechanism", "fingerprint", "load_all", "load_mechanism"]
+
+MOST_MECHANISMS = 16
+"""A card with more distinct ones is refused: proving one can take a second."""
 
 
 class Mechanism(ABC):
@@ -228,6 +231,26 @@ def load_mechanism(text: str, *, allow_no_privacy: bool = False) -> Any:
     if content["proof"] != _proof_data(proof):
         raise CardError("the card claims another proof than its counts give")
     return mechanism
+
+
+def load_all(texts: Any, most: int = MOST_MECHANISMS) -> list[Mechanism]:
+    """Return the mechanisms of several cards, each distinct one built and proven once.
+
+    Raises
+    ------
+    CardError
+        If there are more than ``most`` distinct ones, before any is built.
+    """
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise CardError("the card's mechanisms are not a list of cards")
+    distinct = dict.fromkeys(texts)
+    if len(distinct) > most:
+        raise CardError(
+            f"the card has {len(distinct)} distinct mechanisms, and proving them may take a second each: if you "
+            f"trust its writer, read it in Python with most_mechanisms={len(distinct)}"
+        )
+    loaded = {text: load_mechanism(text) for text in distinct}
+    return [loaded[text] for text in texts]
 
 
 def fingerprint(channel: Channel) -> str:

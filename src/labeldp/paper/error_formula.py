@@ -132,10 +132,10 @@ def as_markdown(rows: Sequence[ErrorRow]) -> str:
         "# The error of a released label",
         "",
         "E[(ỹ − y)²], averaged over the labels of each data set: our formula, the library's exact counts, and a "
-        "simulation with its standard error. The last two columns are the paper's E2, and half of the error, "
-        "which it is meant to be.",
+        "simulation with its standard error, and by how many of those it is off. The last two columns are the "
+        "paper's E2, and half of the error, which it is meant to be.",
         "",
-        "| data | ε | interval | ζ | formula | exact counts | simulation | deviations | paper's E2 | half of it |",
+        "| data | ε | interval | ζ | formula | exact counts | simulation | off by | paper's E2 | half of it |",
         "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for r in rows:

@@ -10,6 +10,7 @@ from multiprocessing import get_context, parent_process
 from threading import Thread
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
@@ -20,9 +21,14 @@ from labeldp.paper.labels import Labels, constant, experiment, labels_for, regre
 from labeldp.paper.protocol import Protocol, split
 from labeldp.paper.store import Result
 
-__all__ = ["features", "fit", "labels", "pool", "use"]
+__all__ = ["cores", "features", "fit", "labels", "pool", "use"]
 
 _given: dict[str, tuple[Dataset, Protocol]] = {}
+
+
+def cores() -> int:
+    """Return how many cores this process may use: in a container or under `taskset`, fewer than there are."""
+    return int(joblib.cpu_count())
 
 
 def use(data: Dataset, protocol: Protocol) -> None:

@@ -10,12 +10,13 @@ import matplotlib as mpl
 import matplotlib.patches
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from labeldp.paper import published
 from labeldp.paper.columns import NO_PRIVACY, NOT_PRIVATE, Column
+from labeldp.paper.report import departures
 from labeldp.paper.run import Table
-from labeldp.paper.summary import Summary, number
+from labeldp.paper.summary import Summary, counted, number
 
 __all__ = ["draw", "image"]
 
@@ -36,6 +37,8 @@ _STYLES = {
 }
 
 
+_TILES = 6
+"""Room for at least so many winners: a single one would fill the whole width."""
 _TITLES = ("The paper's mechanisms and network", "With this library")
 
 
@@ -49,12 +52,17 @@ def draw(table: Table, summary: Summary) -> Figure:
         grid = figure.add_gridspec(2, len(panels), height_ratios=[10, 1])
         for k, (title, columns) in enumerate(panels):
             axis = figure.add_subplot(grid[0, k])
-            _panel(axis, columns, summary, table.data.name)
+            low, high = _range(columns, summary, table)
+            _panel(axis, columns, summary, table.data.name, high)
+            axis.set_ylim(low, high)
             _scale(axis, columns, summary, float(np.var(table.data.y)))
             axis.set_title(title, loc="left", fontweight="bold")
         _winners(figure.add_subplot(grid[1, :]), summary)
-        trials = f"mean and standard deviation over {summary.trials} random 80/20 splits"
+        spread = "mean and standard deviation over " if summary.trials > 1 else ""
+        trials = f"{spread}{counted(summary.trials, 'random 80/20 split')}"
         figure.suptitle(f"{table.data.name.capitalize()}: test error against ε, {trials}", x=0.01, ha="left")
+        if departures(table):
+            figure.supxlabel(departures(table), x=0.01, ha="left", color="#CC3311", fontsize=10, wrap=True)
         return figure
 
 
@@ -78,7 +86,15 @@ def _points(summary: Summary, column: Column) -> tuple[list[float], np.ndarray, 
     return [b for b, _ in found], np.array([m.mean for _, m in found]), np.array([m.std for _, m in found])
 
 
-def _panel(axis: Any, columns: list[Column], summary: Summary, dataset: str) -> None:
+def _range(columns: list[Column], summary: Summary, table: Table) -> tuple[float, float]:
+    """Return the errors to show: what is near the labels' variance; what is hopeless leaves at the top."""
+    keys = {c.key for c in columns} | {NO_PRIVACY.key}
+    errors = [m.mean for (key, _), m in summary.means.items() if key in keys]
+    errors += [f[1].mean for b in summary.budgets if (f := published.best(table.data.name, b))]
+    return min(errors) / 1.3, min(max(errors) * 1.6, float(np.var(table.data.y)) * 40)
+
+
+def _panel(axis: Any, columns: list[Column], summary: Summary, dataset: str, top: float) -> None:
     """Draw the lines, their bands, what the paper prints, and a legend in the order of the lines."""
     drawn: list[tuple[float, Any]] = []
     for column in columns:
@@ -86,11 +102,14 @@ def _panel(axis: Any, columns: list[Column], summary: Summary, dataset: str) -> 
         if not budgets:
             continue
         style = _style(column)
-        line = axis.plot(budgets, mean, label=column.heading, **style)[0]
+        name = column.heading if mean.min() < top else f"{column.heading} (above the picture)"
+        line = axis.plot(budgets, mean, label=name, **style)[0]
         drawn.append((float(mean[0]), line))
         # On a logarithmic axis a band must stay above zero.
         floor = np.maximum(mean - std, mean / 3)
         axis.fill_between(budgets, floor, mean + std, color=style["color"], alpha=0.13, lw=0)
+        if len(budgets) == 1:  # a band of no width shows nothing
+            axis.errorbar(budgets, mean, [mean - floor, std], color=style["color"], capsize=3)
         if column.published and column.private:
             some = [(b, f.mean) for b in budgets if (f := published.figure(dataset, column.published, b))]
             if some:
@@ -118,18 +137,15 @@ def _from_the_paper(axis: Any, columns: list[Column], summary: Summary, dataset:
 
 
 def _scale(axis: Any, columns: list[Column], summary: Summary, variance: float) -> None:
-    """Show what is near the labels' variance; what is hopeless leaves at the top."""
+    """Set scales, ticks and what to compare with."""
     finite = [b for b in summary.budgets if math.isfinite(b)]
-    keys = {c.key for c in columns} | {NO_PRIVACY.key}
-    means = np.array([m.mean for (key, _), m in summary.means.items() if key in keys])
-    high = min(float(means.max()) * 1.6, variance * 40)
     axis.set(xscale="log", yscale="log", xlabel="ε, all that is spent", ylabel="test mean squared error")
-    axis.set_ylim(float(means.min()) / 1.3, high)
     axis.set_xlim(min(finite, default=0.05) / 1.15, max(finite, default=8) * 1.15)
     axis.xaxis.set_major_locator(FixedLocator(finite))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.xaxis.set_minor_locator(NullLocator())
-    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
+    low, high = axis.get_ylim()
+    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)) if high > 5 * low else MaxNLocator(6))
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.yaxis.set_minor_locator(NullLocator())
     axis.tick_params(axis="x", labelsize=8.5)
@@ -145,7 +161,7 @@ def _scale(axis: Any, columns: list[Column], summary: Summary, variance: float) 
 def _winners(axis: Any, summary: Summary) -> None:
     """Show the best private column at each budget, as a strip of colours."""
     finite = [b for b in summary.budgets if math.isfinite(b)]
-    axis.set(xlim=(0, max(1, len(finite))), ylim=(0, 1))
+    axis.set(xlim=(0, max(_TILES, len(finite))), ylim=(0, 1))
     axis.axis("off")
     axis.set_title("Least error among private columns", loc="left", fontsize=10, fontweight="bold")
     for k, budget in enumerate(finite):

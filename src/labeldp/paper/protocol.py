@@ -15,7 +15,18 @@ from labeldp.datasets import Dataset
 from labeldp.errors import ParameterError
 from labeldp.paper.published import BUDGETS
 
-__all__ = ["DATASETS", "TRIALS", "Protocol", "Scale", "Source", "prepared", "protocol_for", "seed_of", "split"]
+__all__ = [
+    "DATASETS",
+    "TRIALS",
+    "Protocol",
+    "Scale",
+    "Source",
+    "checked_budgets",
+    "prepared",
+    "protocol_for",
+    "seed_of",
+    "split",
+]
 
 Source = Literal["text", "code"]
 Scale = Literal["auto", "none", "standard"]
@@ -61,19 +72,35 @@ class Protocol:
         return np.asarray(self.learning_rate * factor, dtype=np.float32)
 
 
-_HOUSING = (
-    'Features are not scaled: the paper says "we use the data directly", and its code does. Its networks suffer '
-    "from it, with or without privacy; `--scale standard` shows by how much.",
-)
-_CRIME = (
-    "Columns with missing values are left out, and racepctblack: 1,994 rows, 99 features. The text speaks of "
-    "leaving out rows, which would keep 319; its own 1,595 training rows come from leaving out columns.",
-)
-_CRITEO = (
-    "Criteo's numbers are scaled here (log(1 + x), then standardised on the training rows). The paper does not "
-    "say what it did; raw seconds and euros beside embeddings of size 1 do not train.",
-    "Embeddings have 8 dimensions and start from N(0, 1), as in the published code.",
-)
+_SCALING = {
+    (
+        "housing",
+        "none",
+    ): 'Features are not scaled: the paper says "we use the data directly", and its code does. Its '
+    "networks suffer from it, with or without privacy; `--scale standard` shows by how much.",
+    (
+        "criteo",
+        "standard",
+    ): "Criteo's numbers are scaled here (log(1 + x), then standardised on the training rows). "
+    "The paper does not say what it did; raw seconds and euros beside embeddings of about 1 do not train.",
+    (
+        "criteo",
+        "none",
+    ): "Criteo's numbers are not scaled: raw seconds and euros stand beside embeddings of about 1.",
+}
+_OTHER = {
+    "crime": (
+        "Columns with gaps are left out under either protocol. Leaving out rows, as the text says, would keep "
+        "319; its 1,595 training rows are 80 % of 1,994, which only leaving out columns keeps.",
+    ),
+    "criteo": ("Embeddings have 8 dimensions and start from N(0, 1), as in the published code.",),
+}
+
+
+def _notes(dataset: str, scale: Scale) -> tuple[str, ...]:
+    usual = "Features are standardised on the training rows." if scale == "standard" else ""
+    scaling = _SCALING.get((dataset, scale), usual)
+    return ((scaling,) if scaling else ()) + _OTHER.get(dataset, ())
 
 
 def protocol_for(
@@ -96,25 +123,25 @@ def protocol_for(
         raise ParameterError(f"protocol must be text or code, got {source!r}")
     if scale not in get_args(Scale):
         raise ParameterError(f"scale must be auto, none or standard, got {scale!r}")
-    given: dict[str, Any] = {} if epochs is None else {"epochs": epochs}
+    if scale == "auto":
+        scale = "standard" if dataset == "criteo" else "none"
+    given: dict[str, Any] = {"notes": _notes(dataset, scale)} | ({} if epochs is None else {"epochs": epochs})
     if dataset == "criteo":
         return Protocol(
             dataset=dataset,
             source=source,
-            scale="standard" if scale == "auto" else scale,
+            scale=scale,
             optimiser="rmsprop",
             schedule="cosine" if source == "text" else "cosine to 5e-6",
             batch=8192,
-            notes=_CRITEO,
             **given,
         )
     return Protocol(
         dataset=dataset,
         source=source,
-        scale="none" if scale == "auto" else scale,
+        scale=scale,
         activation="relu" if source == "text" else "elu",
         schedule="tenth at half" if source == "text" else "half every 10",
-        notes={"housing": _HOUSING, "crime": _CRIME}.get(dataset, ()),
         **given,
     )
 

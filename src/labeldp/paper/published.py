@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["BUDGETS", "COLUMNS", "DISTINCT", "RUNTIMES", "Figure", "best", "figure", "parameters"]
+__all__ = ["BUDGETS", "COLUMNS", "DISTINCT", "RUNTIMES", "Figure", "best", "figure", "parameters", "prints"]
 
 BUDGETS = (0.05, 0.1, 0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, math.inf)
 """The paper's privacy budgets."""
@@ -149,6 +149,11 @@ def _figure(cell: str) -> Figure:
 
 
 _FIGURES = {name: _parsed(text) for name, text in _TABLES.items()}
+
+
+def prints(dataset: str) -> bool:
+    """Whether the paper prints figures for these data: it has none for a part, a twin or data of your own."""
+    return dataset in _FIGURES
 
 
 def figure(dataset: str, column: str, epsilon: float) -> Figure | None:

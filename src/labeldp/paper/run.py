@@ -28,8 +28,7 @@ from labeldp.paper.train import Batch, Trainer, as_key, offsets
 __all__ = ["Chunk", "News", "Table", "plan", "run"]
 
 News = Callable[[str, int, int], None]
-"""Is told what goes on, networks or regressors, how much of it was finished since, and how much there is in "
-"all."""
+"""Is told what goes on (labels, networks, regressors), how much of it was done since, and how much there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,14 +143,16 @@ def run(
         chunks, wanted = finished, wanted | _of_machine(Store.settings_in(folder))
     store = Store(folder, wanted)
     total = sum(_epochs(chunk, table) for chunk in chunks)
+    releases = sum(_networks(chunk) for chunk in chunks)
     todo = [chunk for chunk in chunks if not store.has(chunk.name)]
     if len(todo) < len(chunks):
+        news("labels", releases - sum(_networks(chunk) for chunk in todo), releases)
         news("networks", total - sum(_epochs(chunk, table) for chunk in todo), total)
     with others.pool(data, protocol, table.workers) as pool:
         ahead = [_labels(pool, chunk) for chunk in todo[:1]]
         for k, chunk in enumerate(todo):
             ahead += [_labels(pool, following) for following in todo[k + 1 : k + 2]]
-            made = [[job.result() for job in of_trial] for of_trial in ahead.pop(0)]
+            made = _made(ahead.pop(0), lambda: news("labels", 1, releases))
             store.keep(chunk.name, _train(table, trainer, chunk, made, lambda done: news("networks", done, total)))
         names = [chunk.name for chunk in chunks] + _others(table, store, pool, news)
     return store, store.read(names)
@@ -180,8 +181,23 @@ def _labels(pool: Executor, chunk: Chunk) -> list[list[Future[Labels]]]:
     ]
 
 
+def _made(jobs: list[list[Future[Labels]]], done: Callable[[], None]) -> list[list[Labels]]:
+    """Wait for a chunk's labels, and tell of each: on an accelerator they take longer than the training."""
+    found: list[list[Labels]] = []
+    for of_trial in jobs:
+        found.append([])
+        for job in of_trial:
+            found[-1].append(job.result())
+            done()
+    return found
+
+
+def _networks(chunk: Chunk) -> int:
+    return len(chunk.trials) * len(chunk.networks)
+
+
 def _epochs(chunk: Chunk, table: Table) -> int:
-    return len(chunk.trials) * len(chunk.networks) * table.protocol.epochs
+    return _networks(chunk) * table.protocol.epochs
 
 
 def _train(
@@ -189,7 +205,7 @@ def _train(
 ) -> list[Result]:
     """Train the networks of a chunk and return their results."""
     done(0)
-    each = len(chunk.trials) * len(chunk.networks)
+    each = _networks(chunk)
     errors = trainer.fit(_batch(table, chunk, made), lambda epochs: done(epochs * each))
     return [
         Result(

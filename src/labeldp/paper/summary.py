@@ -12,7 +12,7 @@ import numpy as np
 from labeldp.paper.columns import NO_PRIVACY, Column
 from labeldp.paper.store import Result
 
-__all__ = ["Mean", "Summary", "number"]
+__all__ = ["Mean", "Summary", "counted", "number"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,17 @@ def number(value: float) -> str:
         return f"{value:,.0f}"
     digits = 1 if size >= 100 else 2 if size >= 10 else 3 if size >= 0.1 else 4
     return f"{value:.{digits}f}"
+
+
+def counted(count: int, thing: str) -> str:
+    """Return how many there are of a thing, in words that fit.
+
+    Examples
+    --------
+    >>> counted(1, "epoch"), counted(50, "epoch")
+    ('1 epoch', '50 epochs')
+    """
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 class Summary:

@@ -8,7 +8,6 @@ machine without an accelerator every core is one.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +21,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
 from labeldp.paper.networks import Network, Parameters
+from labeldp.paper.others import cores
 from labeldp.paper.protocol import Protocol
 
 __all__ = ["Batch", "Trainer", "devices", "optimiser", "squared_error"]
@@ -64,7 +64,7 @@ class Batch:
 def devices() -> list[Any]:
     """Return the devices to train on; without an accelerator, one for each core."""
     with contextlib.suppress(RuntimeError):  # JAX is in use already: take what there is
-        jax.config.update("jax_num_cpu_devices", os.cpu_count() or 1)
+        jax.config.update("jax_num_cpu_devices", cores())
     return list(jax.local_devices())
 
 

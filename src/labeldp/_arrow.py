@@ -1,4 +1,4 @@
-"""PyArrow, imported where it is used: only Criteo's log needs it."""
+"""PyArrow, imported where it is used: it is an extra."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Arrow", "arrow"]
 
 
 class Arrow(NamedTuple):
-    """The parts of PyArrow that data sets use."""
+    """The parts of PyArrow that are used here."""
 
     core: ModuleType
     csv: ModuleType
@@ -28,6 +28,6 @@ def arrow() -> Arrow:
         import pyarrow.parquet  # noqa: PLC0415
     except ImportError:
         raise MissingExtraError(
-            "this data set needs PyArrow, which is not installed: pip install 'labeldp[files]'"
+            "tables in files need PyArrow, which is not installed: pip install 'labeldp[files]'"
         ) from None
     return Arrow(pyarrow, pyarrow.csv, pyarrow.compute, pyarrow.parquet)

@@ -8,11 +8,12 @@ import numpy as np
 
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
+from labeldp.words.numbers import number
 
 if TYPE_CHECKING:
     from labeldp.terms import Terms
 
-__all__ = ["describe_release"]
+__all__ = ["describe_release", "expectations"]
 
 
 def describe_release(release: Terms) -> str:
@@ -32,7 +33,7 @@ def describe_release(release: Terms) -> str:
         name = "" if len(release.mechanisms) == 1 else f"column {k}: "
         proof = mechanism.verify()
         lines.append(f"  {name}{type(mechanism).__name__}, proven to keep epsilon = {proof.epsilon:.9g}")
-        lines += [f"  {line}" for line in _expectations(mechanism, prior, release.bounds[k], release.rows)]
+        lines += [f"  {line}" for line in expectations(mechanism, prior, release.bounds[k], release.rows)]
     people = max(c.rows_per_person for c in release.charges)
     if people > 1:
         lines.append(f"  The cost covers persons with up to {people} rows (group privacy).")
@@ -40,26 +41,27 @@ def describe_release(release: Terms) -> str:
     return "\n".join(lines)
 
 
-def _expectations(
-    mechanism: Mechanism, prior: Histogram | None, bounds: tuple[float, float], rows: int
+def expectations(
+    mechanism: Mechanism, prior: Histogram | None, bounds: tuple[float, float], rows: int | None
 ) -> list[str]:
-    """Return where labels are clipped and how large the noise is, by the private prior: free to say."""
+    """Return where labels are clipped and how large the noise is, by the private prior: free to say.
+
+    Without a number of rows, nothing is said of their mean.
+    """
     low, high = getattr(mechanism, "interval", getattr(mechanism, "bounds", bounds))
     lines = []
-    if (low, high) != bounds:
-        lines.append(f"labels are clipped to ({low:.6g}, {high:.6g})" + _share(prior, low, high))
     if prior is not None and _at_an_end(prior, bounds):
         lines.append("nearly all labels are at one of the bounds: check the unit, and the bounds")
+    elif (low, high) != bounds:
+        lines.append(f"labels are clipped to ({number(low)}, {number(high)})" + _share(prior, low, high))
     try:
         places = np.linspace(low, high, 65) if prior is None else prior.centers
         weights = np.full(65, 1 / 65) if prior is None else prior.masses
         noise = float(np.sqrt(weights @ mechanism.unbiased_variance(places)))
     except ValueError:
         return [*lines, "its outputs are biased by design: see mechanism.bias"]
-    return [
-        *lines,
-        f"one private label carries noise of about ±{noise:.4g}, their mean ±{noise / np.sqrt(rows):.4g}",
-    ]
+    mean = "" if rows is None else f", their mean ±{number(noise / np.sqrt(rows))}"
+    return [*lines, f"one private label carries noise of about ±{number(noise)}{mean}"]
 
 
 def _share(prior: Histogram | None, low: float, high: float) -> str:

@@ -1,0 +1,308 @@
+"""Long audits: other libraries, our mechanisms over 20 seeds, and whole pipelines: ``python -m benchmarks.audit``.
+
+Writes benchmarks/audit.md. The other libraries run in ``.venv-peers`` (``make bench`` builds it); without it their
+table is left out. All of it takes a quarter of an hour on two idle cores; ``--part`` runs one table.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import json
+import math
+import subprocess
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import track
+
+import labeldp as ldp
+from benchmarks.report import Sheet, commit, cpu
+from labeldp.randomness import SecureWords
+
+HERE = Path(__file__).parent
+PEER_PYTHON = HERE.parent / ".venv-peers" / "bin" / "python"
+OUT = HERE / "audit.md"
+BOUNDS = (0.0, 5.0)
+SEEDS = 20
+DELTA = 1e-5
+ROWS = 40
+
+
+def number(value: float | None) -> str:
+    return "none" if value is None or math.isinf(value) else f"{value:.4g}"
+
+
+# ---- our mechanisms ----------------------------------------------------------------------------------------
+
+
+def mechanisms(epsilon: float) -> list[ldp.Mechanism]:
+    prior = ldp.Histogram(np.linspace(*BOUNDS, 11), [1, 3, 6, 8, 7, 5, 3, 2, 1, 1])
+    return [
+        ldp.RPWithPrior(interval=BOUNDS, zeta=1.5, epsilon=epsilon),
+        ldp.Laplace(bounds=BOUNDS, epsilon=epsilon),
+        ldp.Staircase(bounds=BOUNDS, epsilon=epsilon),
+        ldp.Gaussian(bounds=BOUNDS, epsilon=epsilon, delta=DELTA),
+        ldp.TwoPoint(bounds=BOUNDS, epsilon=epsilon),
+        ldp.RROnBins.design(prior, epsilon),
+        ldp.Unbiased.design(prior, epsilon, size=32),
+    ]
+
+
+def ours(samples: int, console: Console) -> Sheet:
+    columns = ["mechanism", "ε", "proven ≤", "measured ≥, least", "most", "could have shown", "acquitted"]
+    sheet = Sheet(f"Our mechanisms, {SEEDS} audits each of {samples:,} samples a label", columns)
+    sure = 1 - 1e-6 / (3 * 7 * SEEDS)
+    for epsilon in (0.1, 1.0, 4.0):
+        for mechanism in track(mechanisms(epsilon), f"ε = {epsilon:g} …", console=console, transient=True):
+            found = [ldp.audit(mechanism, samples=samples, confidence=sure) for _ in range(SEEDS)]
+            sheet.rows.append(
+                [
+                    type(mechanism).__name__,
+                    f"{epsilon:g}" + (f", δ {DELTA:g}" if found[0].delta else ""),
+                    f"{found[0].proven:.6f}",
+                    number(min(one.epsilon for one in found)),
+                    number(max(one.epsilon for one in found)),
+                    number(found[0].showable),
+                    f"{sum(not one.convicted for one in found)} of {SEEDS}",
+                ]
+            )
+    return sheet
+
+
+# ---- other libraries ---------------------------------------------------------------------------------------
+
+PEER = """
+import json, sys
+import numpy as np
+import diffprivlib.mechanisms as dpl
+import opendp.prelude as dp
+dp.enable_features("contrib")
+vectors = dp.vector_domain(dp.atom_domain(T=float, nan=False))
+laplace = dp.m.make_laplace(vectors, dp.l1_distance(T=float), scale=1.0)
+each = {
+    "diffprivlib Laplace": dpl.Laplace(epsilon=1.0, sensitivity=1.0).randomise,
+    "diffprivlib Gaussian": dpl.GaussianAnalytic(epsilon=1.0, delta=1e-5, sensitivity=1.0).randomise,
+    "diffprivlib Staircase": dpl.Staircase(epsilon=1.0, sensitivity=1.0).randomise,
+}
+out = sys.stdout.buffer
+for line in sys.stdin:
+    name, label, size = json.loads(line)
+    z = laplace([label] * size) if name == "OpenDP Laplace" else [each[name](label) for _ in range(size)]
+    out.write(np.asarray(z, dtype="<f8").tobytes()); out.flush()
+"""
+
+
+class Peer:
+    """A mechanism of another library, in its own environment, as a function of labels."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        command = [str(PEER_PYTHON), "-c", PEER]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __call__(self, labels: np.ndarray) -> np.ndarray:
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write((json.dumps([self.name, float(labels[0]), labels.size]) + "\n").encode())
+        self.process.stdin.flush()
+        return np.frombuffer(self.process.stdout.read(8 * labels.size), dtype="<f8")
+
+    def close(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def peers(samples: int, console: Console) -> Sheet:
+    columns = ["library, ε = 1", "labels", "measured ≥", "in", "hits", "of the other", "verdict"]
+    sheet = Sheet(f"Other libraries, {samples:,} samples a label", columns)
+    names = [f"diffprivlib {kind}" for kind in ("Laplace", "Gaussian", "Staircase")]
+    for name in track([*names, "OpenDP Laplace"], "Others …", console=console, transient=True):
+        for labels in ((0.0, 1.0), (0.2, 0.21)):
+            peer = Peer(name)
+            delta = DELTA if "Gaussian" in name else 0.0
+            found = ldp.audit(peer, labels=labels, epsilon=1.0, delta=delta, samples=samples)
+            peer.close()
+            worst = found.worst
+            sheet.rows.append(
+                [
+                    name,
+                    f"{labels[0]:g}, {labels[1]:g}",
+                    number(found.epsilon),
+                    worst.lens,
+                    f"{worst.hits:,}",
+                    f"{worst.others:,}",
+                    found.verdict,
+                ]
+            )
+    return sheet
+
+
+# ---- pipelines ---------------------------------------------------------------------------------------------
+
+
+def neighbours(rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two data sets whose first label is at one end of the bounds, and at the other."""
+    one, other = np.full(rows, 0.5), np.full(rows, 0.5)
+    one[0], other[0] = BOUNDS
+    return one, other
+
+
+def table(rows: int) -> np.ndarray:
+    """Features whose first row is far from all others."""
+    X = np.random.default_rng(0).normal(size=(rows, 2))
+    X[0] = 9.0
+    return X
+
+
+def released(y: np.ndarray, mechanism: str, epsilon: float, ledger: ldp.Ledger | None = None) -> list[float]:
+    ledger = ldp.Ledger() if ledger is None else ledger
+    release = ldp.privatize(y, epsilon=epsilon, bounds=BOUNDS, mechanism=mechanism, ledger=ledger)
+    edges = getattr(release.mechanism, "interval", None) or getattr(release.mechanism, "bounds", BOUNDS)
+    return [release.labels[0], release.labels[1:].mean(), *edges]
+
+
+def fitted(y: np.ndarray, name: str, epsilon: float, delta: float, ledger: ldp.Ledger | None = None) -> np.ndarray:
+    ledger = ldp.Ledger() if ledger is None else ledger
+    options: dict[str, Any] = {"delta": delta} if delta else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = getattr(ldp, name)(epsilon=epsilon, bounds=BOUNDS, ledger=ledger, **options)
+        return model.fit(table(len(y)), y).predict(table(len(y))[:2])
+
+
+def raw_prior(y: np.ndarray, ledger: ldp.Ledger | None = None) -> list[float]:
+    """The published mistake, for comparison: a prior of raw labels, which no ledger shows."""
+    counts, edges = np.histogram(y, bins=25, range=BOUNDS)
+    release = ldp.privatize(
+        y,
+        epsilon=1.0,
+        bounds=BOUNDS,
+        mechanism="rp",
+        prior=ldp.Histogram(edges, counts / counts.sum()),
+        ledger=ldp.Ledger() if ledger is None else ledger,
+    )
+    return [release.labels[0], release.labels[1:].mean(), *release.mechanism.interval]
+
+
+PIPELINES: dict[str, tuple[Callable[..., Any], int, int]] = {
+    "privatize, two-point": (partial(released, mechanism="two-point", epsilon=1.0), 200, 10_000),
+    "privatize, RPWithPrior": (partial(released, mechanism="rp", epsilon=1.0), 200, 600),
+    "privatize, auto": (partial(released, mechanism="auto", epsilon=1.0), 200, 300),
+    "LabelReleaseRegressor": (partial(fitted, name="LabelReleaseRegressor", epsilon=1.0, delta=0.0), ROWS, 600),
+    "ModelReleaseRegressor": (partial(fitted, name="ModelReleaseRegressor", epsilon=1.0, delta=0.0), ROWS, 500),
+    "ModelReleaseRegressor, δ = 0.001": (
+        partial(fitted, name="ModelReleaseRegressor", epsilon=1.0, delta=1e-3),
+        ROWS,
+        400,
+    ),
+    "BROKEN: a prior of raw labels": (raw_prior, 200, 300),
+}
+
+
+def pipelines(part: float, workers: int, console: Console) -> Sheet:
+    columns = ["pipeline", "rows", "runs each", "ledger's ε", "measured ≥", "could have shown", "verdict", "min"]
+    sheet = Sheet("Whole pipelines on neighbouring data sets, one extreme label in an extreme row", columns)
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        for name, (pipeline, rows, runs) in PIPELINES.items():
+            ledger, samples = ldp.Ledger(), max(60, int(runs * part))
+            pipeline(neighbours(rows)[0], ledger=ledger)
+            started = time.perf_counter()
+            found = ldp.audit_pipeline(
+                pipeline,
+                neighbours=neighbours(rows),
+                samples=samples,
+                confidence=1 - 1e-7,
+                epsilon=ledger.total.epsilon,
+                delta=ledger.total.delta,
+                executor=pool,
+            )
+            minutes = (time.perf_counter() - started) / 60
+            sheet.rows.append(
+                [
+                    name,
+                    str(rows),
+                    f"{samples:,}",
+                    number(ledger.total.epsilon),
+                    number(found.epsilon),
+                    number(found.showable),
+                    found.verdict,
+                    f"{minutes:.1f}",
+                ]
+            )
+            console.print(" · ".join(sheet.rows[-1]))
+    return sheet
+
+
+# ---- words -------------------------------------------------------------------------------------------------
+
+
+def words(count: int) -> Sheet:
+    many = np.empty(count, dtype=np.uint64)
+    SecureWords().fill(many)
+    many.sort()
+    repeated = int(np.count_nonzero(many[1:] == many[:-1]))
+    rows = [[f"{count:,}", str(repeated), f"{count**2 / 2**65:.2g}"]]
+    return Sheet("Random words", ["words", "repeated", "expected of ideal words"], rows)
+
+
+# ---- all of it ---------------------------------------------------------------------------------------------
+
+ABOUT = """# Audits at length
+
+`python -m benchmarks.audit` writes this page. [docs/audit.md](../docs/audit.md) says how to read it. "could have
+shown" is the smallest ε that this many samples convict with probability 0.8. All acquittals of ours together, and
+all of pipelines, raise a false alarm with probability 10⁻⁶ at most; each verdict on another library does so.
+
+"""
+
+
+def main(
+    part: Annotated[str, typer.Option(help="ours, peers, pipelines or words; all by default.")] = "all",
+    share: Annotated[float, typer.Option(help="Part of the samples to draw.")] = 1.0,
+    workers: Annotated[int, typer.Option(help="Processes for pipelines.")] = 2,
+) -> None:
+    console = Console()
+    makers: dict[str, Callable[[], Sheet]] = {
+        "ours": lambda: ours(int(100_000 * share), console),
+        "peers": lambda: peers(int(60_000 * share), console),
+        "pipelines": lambda: pipelines(share, workers, console),
+        "words": lambda: words(int(1e8 * share)),
+    }
+    if not PEER_PYTHON.exists():
+        del makers["peers"]
+    for name, make in makers.items():
+        if part in ("all", name):
+            sheet = make()
+            console.print(sheet.rich())
+            if share == 1.0:
+                keep(name, list(makers), sheet)
+
+
+def keep(name: str, order: list[str], sheet: Sheet) -> None:
+    """Put a table into its place on the page, and leave the others as they are."""
+    page = OUT.read_text(encoding="utf-8") if OUT.exists() else ""
+    parts = {part: piece.split(f"<!-- end of {part} -->")[0] for part in order for piece in _after(page, part)}
+    parts[name] = f"\n{sheet.markdown()}\n{cpu()}, labeldp {ldp.__version__} ({commit()}).\n\n"
+    kept = [f"<!-- {part} -->{parts[part]}<!-- end of {part} -->\n" for part in order if part in parts]
+    OUT.write_text(ABOUT + "\n".join(kept), encoding="utf-8")
+
+
+def _after(page: str, part: str) -> list[str]:
+    return page.split(f"<!-- {part} -->")[1:2]
+
+
+if __name__ == "__main__":
+    typer.run(main)

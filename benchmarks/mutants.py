@@ -1,0 +1,139 @@
+"""Mutants of the privacy-critical rooms, and whether the tests notice them: ``make mutants``.
+
+mutmut changes one thing at a time in a copy of the tree; a mutant that all tests of its room let through has
+survived. Survivors are listed with what was changed. Which are equivalent, and why, is in docs/mutants.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.report import Sheet
+
+ROOT = Path(__file__).parent.parent
+ROOMS = {
+    "channels/noise.py": ["test_noise.py"],
+    "channels/alias.py": ["test_proof.py", "test_channels.py"],
+    "channels/proof.py": ["test_proof.py"],
+    "channels/table.py": ["test_proof.py", "test_channels.py", "test_tampering.py"],
+    "channels/window.py": ["test_proof.py", "test_channels.py", "test_tampering.py"],
+    "channels/shift.py": ["test_proof.py", "test_channels.py", "test_tampering.py"],
+    "channels/concentrated.py": ["test_noise.py", "test_proof.py"],
+    "channels/domain.py": ["test_channels.py", "test_proof.py"],
+    "randomness.py": ["test_randomness.py"],
+    "cards.py": ["test_cards.py", "test_forged_cards.py"],
+    "curator.py": ["test_priors.py", "test_stream.py"],
+    "priors.py": ["test_priors.py", "test_stream.py"],
+    "ledger.py": ["test_ledger.py", "test_ledger_file.py"],
+    "ledger_file.py": ["test_ledger_file.py", "test_fuzz.py"],
+    "plan.py": ["test_privatize.py", "test_release_promises.py", "test_ledger.py"],
+    "release.py": ["test_privatize.py", "test_release_promises.py", "test_ledger.py"],
+    "stream.py": ["test_stream.py", "test_release_promises.py"],
+    "terms.py": ["test_release_promises.py", "test_cli_cards.py", "test_stream.py"],
+    "any_card.py": ["test_cli_cards.py", "test_fuzz.py"],
+    "mechanisms/base.py": ["test_cards.py", "test_forged_cards.py", "test_inputs.py"],
+    "mechanisms/rp_with_prior.py": ["test_guarantee.py", "test_design.py", "test_parameters.py"],
+    "mechanisms/laplace.py": ["test_guarantee.py", "test_parameters.py"],
+    "mechanisms/gaussian.py": ["test_guarantee.py", "test_parameters.py"],
+    "mechanisms/staircase.py": ["test_guarantee.py", "test_parameters.py"],
+    "mechanisms/two_point.py": ["test_guarantee.py", "test_parameters.py"],
+    "mechanisms/rr_on_bins.py": ["test_guarantee.py", "test_rr_on_bins.py", "test_parameters.py"],
+    "mechanisms/unbiased.py": ["test_guarantee.py", "test_unbiased.py", "test_parameters.py"],
+    "mechanisms/additive.py": ["test_guarantee.py", "test_parameters.py"],
+    "estimators/sums.py": ["test_model_regressor.py"],
+    "estimators/designs.py": ["test_label_regressor.py"],
+    "estimators/rounds.py": ["test_label_regressor.py"],
+    "estimators/labels.py": ["test_label_regressor.py"],
+}
+"""What is mutated, and the tests that answer for it."""
+
+SETTINGS = """
+[tool.mutmut]
+source_paths = ["src"]
+only_mutate = ["src/labeldp/{module}"]
+pytest_add_cli_args_test_selection = {tests}
+pytest_add_cli_args = ["-p", "no:xdist", "-p", "no:cacheprovider"]
+also_copy = ["conftest.py", "README.md", "docs"]
+timeout_constant = 60.0
+timeout_multiplier = 3.0
+track_dependencies = false
+"""
+CONFTEST = """
+import pytest
+
+pytest.Item._nodeid = property(lambda self: self.nodeid)  # mutmut 3.8 asks for it, and pytest has it no more
+"""
+NOTICED = {"killed", "timeout", "caught by type check", "segfault"}
+
+
+def mutated(module: str, tests: list[str]) -> dict[str, str]:
+    """Run all mutants of a module in a copy; return {mutant: its fate, and for survivors the change}."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "labeldp")
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "mutants", "__pycache__"))
+        paths = json.dumps([f"tests/{test}" for test in tests])
+        with open(copy / "pyproject.toml", "a", encoding="utf-8") as stream:
+            stream.write(SETTINGS.format(module=module, tests=paths))
+        (copy / "conftest.py").write_text(CONFTEST, encoding="utf-8")
+        _mutmut(copy, "run", "--max-children", "1", shown=True)
+        found = dict(
+            line.strip().split(": ", 1)
+            for line in _mutmut(copy, "results", "--all", "true").splitlines()
+            if ": " in line
+        )
+        if not found or set(found.values()) <= {"not checked"}:
+            raise RuntimeError(f"no mutant of {module} was run: its tests may fail without any mutant")
+        for name, fate in found.items():
+            if fate not in NOTICED:
+                lines = _mutmut(copy, "show", name).splitlines()
+                change = [line for line in lines if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")]
+                found[name] = "\n".join([fate, *change])
+        return found
+
+
+def _mutmut(copy: Path, *arguments: str, shown: bool = False) -> str:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    out = None if shown else subprocess.PIPE
+    command = [sys.executable, "-m", "mutmut", *arguments]
+    done = subprocess.run(command, cwd=copy, env=environment, stdout=out, text=True, check=False)
+    return done.stdout or ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "modules", nargs="*", default=list(ROOMS), help="such as channels/noise.py; all by default"
+    )
+    parser.add_argument("--out", type=Path, default=Path("mutants.json"), help="where results are kept")
+    chosen = parser.parse_args()
+    kept = json.loads(chosen.out.read_text()) if chosen.out.exists() else {}
+    console = Console()
+    sheet = Sheet("Mutants", ["module", "mutants", "noticed", "survived", "score"])
+    for module in chosen.modules:
+        kept[module] = mutated(module, ROOMS[module])
+        chosen.out.write_text(json.dumps(kept, indent=1))
+        fates = Counter(fate.partition("\n")[0] for fate in kept[module].values())
+        noticed = sum(count for fate, count in fates.items() if fate in NOTICED)
+        total = sum(fates.values()) - fates["not checked"]
+        sheet.rows.append(
+            [module, str(total), str(noticed), str(total - noticed), f"{noticed / max(1, total):.1%}"]
+        )
+        console.print(f"{module}: {dict(fates)}")
+        for name, fate in kept[module].items():
+            if "\n" in fate:
+                console.print(f"{name} {fate}", markup=False, highlight=False)
+    console.print(sheet.rich())
+
+
+if __name__ == "__main__":
+    main()

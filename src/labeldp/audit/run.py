@@ -1,0 +1,268 @@
+"""`audit` and `audit_pipeline`: draw, choose events, test them on fresh samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labeldp._checks import as_labels, as_number
+from labeldp.audit.bounds import loss_at_least, showable, smallest_showable
+from labeldp.audit.events import Watched, watch
+from labeldp.audit.lenses import Lens, Together, standard_lenses
+from labeldp.audit.result import Audit, Tested
+from labeldp.audit.samplers import Labels, Pipeline, Release, Sampler
+from labeldp.errors import ParameterError
+from labeldp.mechanisms.base import Mechanism
+from labeldp.randomness import WordSource, resolve_source
+
+__all__ = ["audit", "audit_pipeline", "label_range"]
+
+CHUNK = 1 << 17
+MOST_RANKED = 1 << 20
+"""More than this many samples for each label teach the ranking nothing; memory stays flat."""
+
+Progress = Callable[[int], None]
+
+
+def audit(
+    randomizer: Mechanism | Callable[[NDArray[np.float64]], ArrayLike],
+    *,
+    labels: ArrayLike | None = None,
+    samples: int = 1_000_000,
+    confidence: float = 0.999999,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    lenses: Sequence[Lens] | None = None,
+    random_state: int | WordSource | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Measure from samples alone what ε a randomiser cannot be below.
+
+    The outputs of each pair of labels are compared, by their size and by their last bits. Half of the samples
+    choose events that tell the labels apart, the other half tests them; Clopper–Pearson bounds hold for all
+    tested events together.
+
+    Parameters
+    ----------
+    randomizer : Mechanism, or function
+        A function takes an array of labels and returns an array of outputs, one for each, independently.
+    labels : array-like, optional
+        Labels to tell apart: made ones, never private ones, for the report names them. By default for a
+        mechanism: both ends of its range, and two labels a hundredth of it apart.
+    samples : int
+        Outputs for each label.
+    confidence : float
+        The bound is right with this probability.
+    epsilon, delta : float, optional
+        The claim. By default a mechanism's own; a function without one is measured and not judged.
+    lenses : sequence of Lens, optional
+        What to look at; `standard_lenses` by default.
+    random_state : None, int or source of words
+        For mechanisms, to repeat an audit.
+    progress : function, optional
+        Is called with the number of samples just drawn; ``samples`` for each label in all.
+
+    Returns
+    -------
+    Audit
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import labeldp as ldp
+    >>> found = audit(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0), samples=20_000)
+    >>> found.convicted, 0.8 < found.epsilon < 1.0 < found.showable < 1.4
+    (False, True)
+    >>> leaking = lambda y: y + np.random.default_rng().laplace(0, 4.0, y.size)
+    >>> audit(leaking, labels=[0, 5], epsilon=1.0, samples=100_000).convicted    # 5 / 4 > 1
+    True
+    """
+    proven = None
+    if isinstance(randomizer, Mechanism):
+        proof = randomizer.verify()
+        proven, epsilon = proof.epsilon, randomizer.epsilon if epsilon is None else epsilon
+        delta = proof.delta if delta is None else delta
+        function: Any = Release(randomizer, resolve_source(random_state))
+    elif callable(randomizer):
+        function = randomizer
+        if random_state is not None:
+            raise ParameterError("random_state is for mechanisms; a function brings its own randomness")
+    else:
+        raise ParameterError("audit takes a Mechanism, or a function from labels to outputs")
+    chosen = default_labels(randomizer) if labels is None else np.unique(as_labels(labels).astype(np.float64))
+    if chosen.ndim != 1 or chosen.size < 2:
+        raise ParameterError("an audit needs at least two different labels")
+    plan = _Plan.make(samples, confidence, epsilon, delta, least=100)
+    sampler = Labels(function, tuple(chosen.tolist()))
+    return _run(sampler, plan, lenses, proven, progress)
+
+
+def audit_pipeline(
+    function: Callable[[NDArray[np.float64]], ArrayLike],
+    *,
+    neighbours: tuple[ArrayLike, ArrayLike],
+    samples: int = 1000,
+    confidence: float = 0.999999,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    lenses: Sequence[Lens] | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Measure from samples what ε a whole pipeline cannot be below, as a function of its data set.
+
+    Parameters
+    ----------
+    function : from the labels of a data set to a number, or to a list of numbers
+        Everything that leaves the safe room, or what of it tells most: a prediction, the released label, where
+        labels were clipped. It must draw fresh noise at every call.
+    neighbours : (labels, labels)
+        Two data sets that differ in one row's label. Take made ones, at their worst: an extreme label in a row
+        with extreme features.
+    samples : int
+        Calls for each data set.
+    confidence, epsilon, delta, lenses, progress
+        As for `audit`.
+    executor : concurrent.futures.Executor, optional
+        Where to call; the function must then be one that can be sent there.
+
+    Returns
+    -------
+    Audit
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import labeldp as ldp
+    >>> pair = (np.zeros(30), np.r_[5.0, np.zeros(29)])
+    >>> clip = lambda y: ldp.TwoPoint(bounds=(0, max(1, y.max())), epsilon=1.0).randomize(y).max()
+    >>> audit_pipeline(clip, neighbours=pair, epsilon=1.0, samples=200).convicted   # bounds read off the labels
+    True
+    """
+    first, second = (as_labels(side).astype(np.float64) for side in neighbours)
+    if first.shape != second.shape:
+        raise ParameterError("neighbours must have the same rows: only a label may differ")
+    rows = (first != second).reshape(len(first), -1).any(axis=1)
+    if np.count_nonzero(rows) != 1:
+        raise ParameterError("neighbours must differ in the label of exactly one row")
+    plan = _Plan.make(samples, confidence, epsilon, delta, least=20)
+    return _run(Pipeline(function, (first, second), executor), plan, lenses, None, progress)
+
+
+def label_range(mechanism: Mechanism) -> tuple[float, float]:
+    """Return the range in which a mechanism tells labels apart."""
+    channel: Any = mechanism.channel
+    try:
+        return float(channel.low), float(channel.high)
+    except AttributeError:
+        raise ParameterError("this mechanism's channel has no range of labels: name the labels to use") from None
+
+
+def default_labels(randomizer: object) -> NDArray[np.float64]:
+    """Return labels at both ends, and two that are close: their floats differ, and their noise hardly does."""
+    if not isinstance(randomizer, Mechanism):
+        raise ParameterError("say which labels to tell apart: labels=(lo, hi), made ones")
+    low, high = label_range(randomizer)
+    return low + (high - low) * np.array([0.0, 0.20, 0.21, 1.0])
+
+
+# ---- choosing and testing --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    samples: int
+    confidence: float
+    epsilon: float | None
+    delta: float
+
+    @classmethod
+    def make(cls, samples: Any, confidence: Any, epsilon: Any, delta: Any, *, least: int) -> _Plan:
+        if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < least:
+            raise ParameterError(f"samples must be a whole number, {least} or more, got {samples!r}")
+        sure = as_number(confidence, "confidence")
+        if not 0.5 <= sure < 1:
+            raise ParameterError(f"confidence must be at least 0.5 and below 1, got {sure}")
+        claim = None if epsilon is None else as_number(epsilon, "epsilon")
+        if claim is not None and not claim >= 0:
+            raise ParameterError(f"epsilon must not be negative, got {claim}")
+        slack = 0.0 if delta is None else as_number(delta, "delta")
+        if not 0 <= slack < 1:
+            raise ParameterError(f"delta must be at least 0 and below 1, got {slack}")
+        return cls(int(samples), sure, claim, slack)
+
+    def parts(self) -> tuple[int, int, int]:
+        """Return how many samples rank numbers, cut events, and test them."""
+        ranking = min(self.samples // 4, MOST_RANKED)
+        return ranking, self.samples // 2 - ranking, self.samples - self.samples // 2
+
+
+def _run(
+    sampler: Sampler, plan: _Plan, lenses: Sequence[Lens] | None, proven: float | None, progress: Progress | None
+) -> Audit:
+    tick = progress or (lambda _: None)
+    used = standard_lenses() if lenses is None else tuple(lenses)
+    if not used:
+        raise ParameterError("an audit needs a lens to look through")
+    ranking, cutting, testing = plan.parts()
+    cases = range(len(sampler.names))
+    first = [_drawn(sampler, case, ranking, tick) for case in cases]
+    columns = range(first[0].shape[1])
+    watched = [
+        watch(lens, column, lens.name if len(columns) == 1 else f"number {column + 1}, {lens.name}", first)
+        for column in columns
+        for lens in used
+    ]
+    if len(columns) > 1 and len(cases) == 2:
+        watched.append(watch(Together(), None, Together.name, first))
+    cut, test = (_counts(sampler, watched, size, tick) for size in (cutting, testing))
+    pairs = [(case, other) for case in cases for other in cases if case != other]
+    level = (1 - plan.confidence) / (len(pairs) * len(watched))
+    tested = []
+    for seen, cuts, tests in zip(watched, cut, test, strict=True):
+        for case, other in pairs:
+            event = seen.event(case, other, cuts, cutting, plan.delta, level)
+            hits, others = int(tests[case][event].sum()), int(tests[other][event].sum())
+            bound = float(loss_at_least(hits, others, testing, plan.delta, level))
+            could = math.inf
+            if plan.epsilon is not None:
+                could = showable(max(others, 1) / testing, testing, plan.epsilon, plan.delta, level)
+            pair = (sampler.names[case], sampler.names[other])
+            tested.append(Tested(pair, seen.name, hits, others, bound, could))
+    tested.sort(key=lambda event: (-event.epsilon, event.showable))
+    return Audit(
+        epsilon=tested[0].epsilon,
+        claimed=plan.epsilon,
+        proven=proven,
+        delta=plan.delta,
+        showable=None if plan.epsilon is None else smallest_showable(testing, plan.epsilon, plan.delta, level)[0],
+        confidence=plan.confidence,
+        samples=plan.samples,
+        tested=tuple(tested),
+    )
+
+
+def _drawn(sampler: Sampler, case: int, size: int, tick: Progress) -> NDArray[Any]:
+    parts = []
+    for start in range(0, size, CHUNK):
+        parts.append(sampler.draw(case, min(CHUNK, size - start)))
+        tick(len(parts[-1]))
+    return np.concatenate(parts)
+
+
+def _counts(sampler: Sampler, watched: list[Watched], size: int, tick: Progress) -> list[NDArray[np.int64]]:
+    """Return, for each lens, how often each case gave each number in fresh outputs."""
+    counts = [np.zeros(seen.ranked.shape, dtype=np.int64) for seen in watched]
+    for case in range(len(sampler.names)):
+        for start in range(0, size, CHUNK):
+            outputs = sampler.draw(case, min(CHUNK, size - start))
+            for seen, total in zip(watched, counts, strict=True):
+                total[case] += seen.count(outputs)
+            tick(len(outputs))
+    return counts

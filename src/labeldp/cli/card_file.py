@@ -1,0 +1,42 @@
+"""Finding and reading the card that a command is given."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from labeldp.cards import MAX_TEXT
+from labeldp.errors import CardError, ParameterError
+
+__all__ = ["read_card_file"]
+
+
+def read_card_file(path: Path) -> tuple[Path, str]:
+    """Return a card's path and text; for a folder of a model, or a file with its card beside it, of that card.
+
+    ``-`` is standard input.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "sales.csv.card.json").write_text("{}")
+    >>> found, text = read_card_file(folder / "sales.csv")
+    >>> found.name, text
+    ('sales.csv.card.json', '{}')
+    """
+    if path == Path("-"):
+        return path, _decoded(sys.stdin.buffer.read(MAX_TEXT + 1), "standard input")
+    beside = path / "card.json" if path.is_dir() else path.with_name(f"{path.name}.card.json")
+    found = beside if beside.is_file() else path
+    if not found.exists():
+        raise ParameterError(f"there is no file {found}")
+    with open(found, "rb") as stream:
+        return found, _decoded(stream.read(MAX_TEXT + 1), str(found))
+
+
+def _decoded(data: bytes, name: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise CardError(f"{name} is no card: it is not text") from None

@@ -1,0 +1,69 @@
+"""``labeldp predict``: a saved model's predictions for a table, batch by batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labeldp._arrow import arrow
+from labeldp.cli.inputs import notes
+from labeldp.cli.options import Force, Format, Source
+from labeldp.cli.shell import explained, news, tell
+from labeldp.errors import ParameterError
+from labeldp.tabular.columns import Tally
+
+__all__ = ["predict"]
+
+EXAMPLE = "Example:  labeldp predict model new-homes.csv -o priced.csv"
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="The folder that labeldp fit wrote.", show_default=False)],
+    source: Source,
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="The table to write, or - for a pipe.", show_default=False)
+    ],
+    column: Annotated[str, typer.Option(help="What to call the new column.")] = "prediction",
+    format: Format = None,
+    force: Force = False,
+) -> None:
+    """Add a private model's predictions to a table; its other columns stay as they are.
+
+    Columns are found by name, in any order; those that the model does not know
+    are only copied. Whatever is done with a private model costs no more ε.
+    """
+    console = news()
+    with explained():
+        from labeldp.files import TableWriter, open_table  # noqa: PLC0415
+        from labeldp.files.refusals import refuse_same  # noqa: PLC0415
+        from labeldp.model_files import load_model  # noqa: PLC0415
+        from labeldp.tabular.reading import as_written, side_by_side  # noqa: PLC0415
+
+        refuse_same({"the predictions": out}, {"the table": source, "the model": model})
+        pa = arrow().core
+        saved = load_model(model)
+        table = open_table(source, format, types=dict.fromkeys(saved.encoder.texts, pa.string()))
+        saved.encoder.check(table.schema)
+        if column in table.schema.names:
+            raise ParameterError(f"the table has a column {column!r} already: name another with --column")
+        kept = as_written(table)
+        schema = kept.schema.append(pa.field(column, pa.float64()))
+        tally: Tally = Counter()
+        rows = 0
+        with TableWriter(out, schema, format if out == "-" else None, force) as writer:
+            for batch, features in side_by_side(kept, table, saved.encoder.names):
+                predicted = pa.array(saved.predict(features, tally))
+                writer.write(pa.RecordBatch.from_arrays([*batch.columns, predicted], schema=schema))
+                rows += batch.num_rows
+        tell(console, f"{rows:,} rows, with {saved.label!r} as predicted in the column {column!r}: {out}")
+        for note in notes(tally):
+            tell(console, note)
+        if saved.label in table.schema.names:
+            tell(
+                console,
+                f"The table had a column {saved.label!r} itself; it was copied as it is. If it holds true labels, "
+                "this output is not private.",
+            )

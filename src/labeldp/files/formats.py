@@ -1,0 +1,83 @@
+"""Which kind of file it is: by its name, or by its first bytes."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from labeldp._checks import nearest
+from labeldp.errors import DataError, ParameterError
+
+__all__ = ["COMPRESSIONS", "FORMATS", "as_format", "compression_of", "format_of", "sniffed"]
+
+FORMATS = ("csv", "tsv", "parquet", "arrow", "arrow-stream")
+"""Feather is ``arrow``: Arrow's file format."""
+
+_NAMES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".arrows": "arrow-stream",
+}
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+"""How CSV and TSV may be compressed, by the end of the name."""
+
+
+def as_format(name: str) -> str:
+    """Return a format that a user named."""
+    known = {**{each: each for each in FORMATS}, "feather": "arrow", "ipc": "arrow"}
+    if name.lower() not in known:
+        raise ParameterError(f"unknown format {name!r}; known are {', '.join(FORMATS)} and feather")
+    return known[name.lower()]
+
+
+def compression_of(name: str) -> str | None:
+    """Return how a text file of this name is compressed, or None."""
+    return COMPRESSIONS.get(PurePath(name).suffix.lower())
+
+
+def format_of(name: str) -> str:
+    """Return the format that a file's name tells.
+
+    Raises
+    ------
+    DataError
+        If it tells none.
+
+    Examples
+    --------
+    >>> format_of("sales.csv.gz"), format_of("sales.feather")
+    ('csv', 'arrow')
+    """
+    path = PurePath(name)
+    if compression_of(name) and _NAMES.get(PurePath(path.stem).suffix.lower()) in {"csv", "tsv"}:
+        path = PurePath(path.stem)
+    suffix = path.suffix.lower()
+    if suffix not in _NAMES:
+        near = nearest(suffix, _NAMES)
+        hint = f" (did you mean {near}?)" if near else ""
+        raise DataError(
+            f"the name {path.name!r} does not tell the format{hint}: known are {', '.join(_NAMES)}, and .gz after "
+            '.csv or .tsv; or say which, as in format="csv". A folder to write ends in /'
+        )
+    return _NAMES[suffix]
+
+
+def sniffed(start: bytes) -> str:
+    r"""Return the format that a file's first bytes tell; text is CSV, or TSV if its first line has tabs only.
+
+    Examples
+    --------
+    >>> sniffed(b"PAR1...."), sniffed(b"name,price"), sniffed(b"name\tprice")
+    ('parquet', 'csv', 'tsv')
+    """
+    marks = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow-stream"}
+    for mark, name in marks.items():
+        if start.startswith(mark):
+            return name
+    header = start.split(b"\n", 1)[0]
+    return "tsv" if b"\t" in header and b"," not in header else "csv"

@@ -1,0 +1,138 @@
+"""What the owner should look at before a file is passed on: columns, or an order, that give labels away.
+
+These hints follow from true labels without any noise. They are for the owner's screen, and never go into a file, a
+card or an exit code.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._arrow import arrow
+from labeldp.files.rows import taken
+from labeldp.randomness import WordSource
+
+__all__ = ["Watch", "jumpiness"]
+
+SAMPLE = 4096
+FEWEST = 50
+"""With fewer rows chance alone could look like a rule."""
+
+CLOSE = 0.1
+"""A column that explains nine tenths of the labels' variance by itself nearly determines them."""
+
+
+class Watch:
+    """Takes a sample of rows, spread over the file, while they pass by.
+
+    Parameters
+    ----------
+    rows : int
+        How many will pass.
+    label : str
+    source : source of words
+    """
+
+    def __init__(self, rows: int, label: str, source: WordSource) -> None:
+        self._label = label
+        self._source = source
+        count = min(rows, SAMPLE)
+        edges = np.arange(count + 1) * rows // max(1, count)
+        self._places = edges[:-1] + (_uniform(count, source) * np.diff(edges)).astype(np.int64)
+        self._passed = 0
+        self._rows: list[Any] = []
+        self._labels: list[NDArray[np.float64]] = []
+
+    def see(self, batch: Any, labels: NDArray[np.float64]) -> None:
+        """Look at the next rows."""
+        end = self._passed + batch.num_rows
+        first, last = np.searchsorted(self._places, (self._passed, end))
+        if last > first:
+            places = self._places[first:last] - self._passed
+            self._rows.append(taken(batch, places))
+            self._labels.append(labels[places])
+        self._passed = end
+
+    def hints(self, *, ordered: bool) -> list[str]:
+        """Return a sentence for each thing that gives labels away.
+
+        Parameters
+        ----------
+        ordered : bool
+            Whether the rows keep their order.
+        """
+        if not self._labels or sum(map(len, self._labels)) < FEWEST:
+            return []
+        pa = arrow().core
+        labels = _ranks(np.concatenate(self._labels))
+        found = []
+        if ordered and jumpiness(labels) < CLOSE:
+            found.append(
+                f"The rows are in an order in which neighbours have nearly the same {self._label!r}, as if sorted "
+                "by it: the order gives labels away, and it is kept. shuffle=True hides it."
+            )
+        table = _flat(pa.Table.from_batches(self._rows))
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if name == self._label:
+                continue
+            order = np.lexsort((_uniform(labels.size, self._source), _codes(column)))
+            if jumpiness(labels[order]) < CLOSE:
+                found.append(
+                    f"The column {name!r} nearly determines {self._label!r}: whoever has the file can read labels "
+                    "off it. Leave it out, unless it is public anyway."
+                )
+        return found
+
+
+def jumpiness(labels: NDArray[np.float64]) -> float:
+    """Return von Neumann's ratio: about 1 for labels in random order, near 0 if neighbours are alike.
+
+    That is Σ(y_{i+1} − y_i)² / (2 n var y). In the order of a feature it is near 0 where labels are a function of
+    the feature, rising or not.
+
+    Examples
+    --------
+    >>> round(jumpiness(np.arange(100.0)), 3)
+    0.001
+    """
+    spread = 2 * labels.size * float(labels.var())
+    return 1.0 if spread == 0 else float(np.sum(np.diff(labels) ** 2)) / spread
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ranks, so that a few huge labels do not count for all; equal labels share theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - counts / 2)[place], dtype=np.float64)
+
+
+def _flat(table: Any) -> Any:
+    """Return a table with the parts of structs as columns."""
+    pa = arrow().core
+    while any(pa.types.is_struct(kind) for kind in table.schema.types):
+        table = table.flatten()
+    return table
+
+
+def _codes(column: Any) -> NDArray[np.int64]:
+    """Return whole numbers in the order of the values, the same for the same value; missing ones last."""
+    pa, pc = arrow().core, arrow().compute
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):  # numbers as text are numbers
+        column = column.cast(pa.float64())
+    try:
+        ranks = pc.rank(column, sort_keys="ascending", tiebreaker="dense")
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        text = pa.array([None if value is None else repr(value) for value in column.to_pylist()], pa.string())
+        ranks = pc.rank(text, sort_keys="ascending", tiebreaker="dense")
+    return np.asarray(ranks).astype(np.int64)
+
+
+def _uniform(count: int, source: WordSource) -> NDArray[np.float64]:
+    words = np.empty(count, dtype=np.uint64)
+    source.fill(words)
+    return np.asarray((words >> np.uint64(11)) * 2.0**-53, dtype=np.float64)

@@ -1,0 +1,92 @@
+"""A label column as numbers. No message here names a row or a value."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._arrow import arrow
+from labeldp.errors import LabelError, ParameterError
+
+__all__ = ["as_floats", "is_number", "label_values", "refuse_other_than_numbers"]
+
+
+def label_values(
+    array: Any, missing: Literal["error", "keep"] = "error"
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return labels as float64, and which of them are missing.
+
+    Parameters
+    ----------
+    array : pyarrow.Array or pyarrow.ChunkedArray
+        Whole or decimal numbers, floats, or a dictionary of these.
+    missing : {"error", "keep"}
+        Whether to refuse missing labels, or to return NaN for them. Null, NaN and infinite ones are missing: that
+        a label is so is public.
+
+    Returns
+    -------
+    values : array of float64
+    gone : array of bool
+        True where a label is missing.
+
+    Raises
+    ------
+    LabelError
+        If the column holds no numbers, or some are missing.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> label_values(pa.array([1, None, 3]), missing="keep")
+    (array([ 1., nan,  3.]), array([False,  True, False]))
+    """
+    if missing not in {"error", "keep"}:
+        raise ParameterError("missing must be 'error' or 'keep'")
+    refuse_other_than_numbers(array.type)
+    values = np.asarray(as_floats(array), dtype=np.float64)
+    gone = ~np.isfinite(values)
+    if gone.any():
+        if missing == "error":
+            raise LabelError(
+                'some labels are missing or not finite: fill them, or leave their rows out with missing="drop"; '
+                "which rows are left out is public then"
+            )
+        values = np.where(gone, np.nan, values)
+    return values, gone
+
+
+def as_floats(array: Any) -> Any:
+    """Return an Arrow array of numbers as the nearest float64; nulls stay."""
+    pa = arrow().core
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if pa.types.is_decimal(array.type):  # by way of their digits: a cast may be off by a rounding
+        array = array.cast(pa.string())
+    return array if array.type == pa.float64() else array.cast(pa.float64(), safe=False)
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is one of real numbers, or a dictionary of them."""
+    types = arrow().core.types
+    inner = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_integer(inner) or types.is_floating(inner) or types.is_decimal(inner))
+
+
+def refuse_other_than_numbers(kind: Any, name: str | None = None) -> None:
+    """Refuse a label column of this Arrow type if it holds no real numbers."""
+    if is_number(kind):
+        return
+    types = arrow().core.types
+    inner = kind.value_type if types.is_dictionary(kind) else kind
+    column = "the label" if name is None else f"the label {name!r}"
+    what = {
+        "text": types.is_string(inner) or types.is_large_string(inner) or types.is_string_view(inner),
+        "booleans": types.is_boolean(inner),
+        "nothing but nulls": types.is_null(inner),
+        "dates or times": types.is_temporal(inner),
+    }
+    holds = next((words for words, so in what.items() if so), f"values of type {inner}")
+    raise LabelError(f"{column} must be a column of numbers, and holds {holds}: convert it to numbers first")

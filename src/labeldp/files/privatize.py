@@ -1,0 +1,218 @@
+"""`privatize_file`: a table with a private label column in, the same table with private labels out.
+
+Order: refuse what cannot be done, count labels, charge, release. The card appears before the table: a card without
+its table is harmless, and a table without its card is not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from labeldp._arrow import arrow
+from labeldp.errors import DataError, ParameterError
+from labeldp.files.drafts import is_folder, refuse_target
+from labeldp.files.formats import as_format, format_of
+from labeldp.files.hints import Watch
+from labeldp.files.job import Job, Progress
+from labeldp.files.labels import refuse_other_than_numbers
+from labeldp.files.pair import Pair
+from labeldp.files.refusals import refuse_biased, refuse_label_folders, refuse_same
+from labeldp.files.rows import refuse_odd_types
+from labeldp.files.shuffle import shuffled
+from labeldp.files.sources import PIPE, found
+from labeldp.files.table import Table
+from labeldp.files.text import DELIMITERS
+from labeldp.files.writer import TableWriter
+from labeldp.histogram import Histogram
+from labeldp.ledger import Ledger
+from labeldp.ledger_file import FileLedger
+from labeldp.mechanisms.base import Mechanism
+from labeldp.randomness import WordSource, resolve_source
+from labeldp.stream import LabelStream, Order
+from labeldp.terms import Terms
+
+__all__ = ["FileRelease", "privatize_file"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRelease:
+    """What was written, and on which terms.
+
+    Attributes
+    ----------
+    path : str
+    terms : Terms
+    card : str
+        The card's text; public.
+    card_path : Path or None
+        None if the table went through a pipe, and no place was named for the card.
+    types_changed : dict
+        The types, in words, of columns that could not keep theirs: what they were, and what they are.
+    hints : tuple of str
+        What gives labels away in spite of the noise. **For the owner only**: they follow from true labels.
+    """
+
+    path: str
+    terms: Terms
+    card: str = field(repr=False)
+    card_path: Path | None
+    types_changed: dict[str, tuple[str, str]]
+    hints: tuple[str, ...] = field(repr=False)
+
+
+def privatize_file(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    label: str,
+    bounds: tuple[float, float],
+    epsilon: float,
+    mechanism: str | Mechanism = "auto",
+    prior: Histogram | None = None,
+    delta: float = 0.0,
+    zeta: float | None = None,
+    epsilon_prior: float | None = None,
+    trust: str = "curator",
+    debiased: Literal["replace", "add", "no"] = "replace",
+    missing: Literal["error", "drop"] = "error",
+    shuffle: bool = False,
+    ledger: Ledger | Callable[[], Ledger] | None = None,
+    rows_per_person: int = 1,
+    format: str | None = None,
+    force: bool = False,
+    card: str | os.PathLike[str] | None = None,
+    others: Mapping[str, str | os.PathLike[str] | None] | None = None,
+    progress: Progress | None = None,
+    random_state: int | WordSource | None = None,
+) -> FileRelease:
+    r"""Write a table again with private labels, in constant memory; all other columns stay as they are.
+
+    Parameters
+    ----------
+    source, out : path
+        CSV, TSV, Parquet, Arrow or Feather: a file, a folder, a glob (``source`` only), or ``-`` for a pipe.
+    label : str
+        The private column. In ``out`` it is a column of float64 in the same place.
+    bounds, epsilon, mechanism, prior, delta, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state
+        As in `privatize`; ``ledger`` may also be a callable that opens one when all labels are counted.
+    debiased : {"replace", "add", "no"}
+        Whether the label column holds unbiased labels, what a learner needs; or the released values, with unbiased
+        labels in a column beside it; or only the released values.
+    missing : {"error", "drop"}
+        What to do with rows without a label. Which rows are left out is public.
+    shuffle : bool
+        Write the rows in a random order.
+    format : str, optional
+        Of ``source``, and of ``out``, where a name does not tell.
+    force : bool
+        Replace what is there.
+    card : path, optional
+        Where the card goes; by default ``out`` with ``.card.json`` after it.
+    others : mapping, optional
+        What the caller writes besides, by what to call it, such as a ledger that is opened later: refused if it is
+        the output, the card or the source as well, or lies in a folder that is replaced.
+    progress : callable, optional
+        Is told what is being done, how many rows are done, and how many there are, or None.
+
+    Returns
+    -------
+    FileRelease
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "flats.csv").write_text("id,price\n" + "".join(f"{i:03},{i % 5}.5\n" for i in range(1000)))
+    >>> done = privatize_file(folder / "flats.csv", folder / "out.csv", label="price", bounds=(0, 5), epsilon=1)
+    >>> done.terms.cost, (folder / "out.csv").read_text()[:13]
+    (Budget(epsilon=1.0), 'id,price\n000,')
+    """
+    order = Order(
+        epsilon=epsilon,
+        bounds=bounds,
+        mechanism=mechanism,
+        prior=prior,
+        trust=trust,
+        epsilon_prior=epsilon_prior,
+        zeta=zeta,
+        delta=delta,
+        rows_per_person=rows_per_person,
+    )
+    if debiased not in {"replace", "add", "no"} or missing not in {"error", "drop"}:
+        raise ParameterError("debiased must be 'replace', 'add' or 'no', and missing 'error' or 'drop'")
+    to = os.fspath(out)
+    refuse_target(to, force=force, folder=True)
+    card_path = _card_path(to, card)
+    if card_path is not None:
+        refuse_target(str(card_path), force=force)
+    kept = {"the ledger": ledger.path} if isinstance(ledger, FileLedger) else {}
+    refuse_same(
+        {"the output": to, "the card": card_path, **kept, **(others or {})}, {"the source": os.fspath(source)}
+    )
+    table, out_format = _opened(os.fspath(source), to, format, label)
+    job = Job(table, label, debiased, missing == "drop", progress or (lambda *_: None))
+    source_of_words = resolve_source(random_state)
+    writer = TableWriter(
+        to,
+        job.schema,
+        out_format,
+        force,
+        compression=table.compression,
+        plain=[label, job.second or label],
+        most=table.rights,
+    )
+    if debiased != "no":
+        refuse_biased(order)
+    stream = LabelStream(job.labels, order, ledger=ledger, random_state=source_of_words)
+    watch = Watch(stream.terms.rows, label, source_of_words)
+    rows: Iterator[Any] = job.released(stream, watch)
+    if shuffle:
+        folder = None if to == PIPE else Path(to).resolve().parent
+        rows = shuffled(rows, job.schema, rows=stream.terms.rows, folder=folder, source=source_of_words)
+    with Pair(to, card_path, force=force, most=table.rights) as pair, writer:
+        for batch in rows:
+            writer.write(batch)
+        terms = stream.finish()
+        digests = writer.finish()
+        text = terms.to_card(file=job.public(to, writer, digests, shuffle=shuffle))
+        pair.put_card(text + "\n")
+    hints = tuple(watch.hints(ordered=not shuffle))
+    return FileRelease(to, terms, text, card_path, job.types_changed(writer), hints)
+
+
+def _card_path(to: str, card: str | os.PathLike[str] | None) -> Path | None:
+    if card is not None:
+        return Path(card)
+    return None if to == PIPE else Path(f"{Path(to)}.card.json")
+
+
+def _opened(source: str, to: str, format: str | None, label: str) -> tuple[Table, str]:
+    """Return the table, and the format to write it in, if its label can be released."""
+    pa = arrow().core
+    named = None if format is None else as_format(format)
+    out_format = named
+    if to != PIPE and not is_folder(to):
+        try:
+            out_format = format_of(to)
+        except DataError:
+            if named is None:
+                raise
+    parts, kind = found(source, None if source != PIPE and _tells(source) else named)
+    out_format = out_format or kind
+    as_written = kind in DELIMITERS and out_format in DELIMITERS
+    refuse_label_folders(parts, label)
+    table = Table(parts, kind, as_written=as_written, types={label: pa.float64()}, exact=True)
+    refuse_other_than_numbers(table.field(label).type, label)
+    refuse_odd_types(table.schema)
+    return table, out_format
+
+
+def _tells(source: str) -> bool:
+    with suppress(DataError):
+        return bool(format_of(source))
+    return False

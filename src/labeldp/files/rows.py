@@ -1,0 +1,55 @@
+"""Some rows of a batch, for columns of every type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._arrow import arrow
+from labeldp.errors import ParameterError
+
+__all__ = ["refuse_odd_types", "taken"]
+
+
+def taken(batch: Any, places: NDArray[np.int64]) -> Any:
+    """Return the rows at some places, in that order.
+
+    Arrow cannot take rows of every type that it can read and write; those are put together one by one.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> batch = pa.record_batch({"a": pa.array(["x", "y", "z"], pa.string_view())})
+    >>> taken(batch, np.array([2, 0])).to_pydict()
+    {'a': ['z', 'x']}
+    """
+    pa = arrow().core
+    return pa.RecordBatch.from_arrays([_taken(column, places) for column in batch.columns], schema=batch.schema)
+
+
+def _taken(column: Any, places: NDArray[np.int64]) -> Any:
+    pa = arrow().core
+    solid = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(column.type)
+    if solid is not None:
+        return _taken(column.cast(solid), places).cast(column.type)
+    try:
+        return column.take(pa.array(places, pa.int64()))
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
+        pieces = [column.slice(place, 1) for place in places.tolist()]
+    return pa.concat_arrays(pieces) if pieces else column.slice(0, 0)
+
+
+def refuse_odd_types(schema: Any) -> None:
+    """Refuse columns that rows cannot be taken of at all, by a trial."""
+    pa = arrow().core
+    for field in schema:
+        try:
+            _taken(pa.nulls(2, field.type), np.array([1, 0]))
+            continue
+        except pa.ArrowException:
+            pass
+        raise ParameterError(
+            f"columns of type {field.type}, such as {field.name!r}, are not supported: convert it"
+        )

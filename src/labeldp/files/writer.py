@@ -1,0 +1,183 @@
+"""Tables written whole or not at all, without metadata, in row groups of their own size."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self
+
+from labeldp._arrow import arrow
+from labeldp.files.drafts import drafted, is_folder, refuse_target
+from labeldp.files.encoders import Encoder, bare_schema, changed_types, check_schema, encoder
+from labeldp.files.formats import as_format, compression_of, format_of
+from labeldp.files.sources import PIPE
+
+__all__ = ["TableWriter"]
+
+GROUP_ROWS = 1 << 20
+GROUP_BYTES = 1 << 27
+"""A row group ends at whichever comes first: both follow from what is written, not from how it was read."""
+
+BATCH_ROWS = 1 << 17
+"""Formats without row groups are written in smaller pieces."""
+
+PART_ROWS = 1 << 23
+"""Rows in each file of a folder."""
+
+EXTENSIONS = {"csv": "csv", "tsv": "tsv", "parquet": "parquet", "arrow": "arrow", "arrow-stream": "arrows"}
+
+
+class TableWriter:
+    r"""A table that appears when its block ends without an error, or never.
+
+    Parameters
+    ----------
+    path : path
+        A file; a folder if it ends in a slash, which gets ``part-00000.parquet`` and so on; ``-`` for standard
+        output, which gets everything at the end.
+    schema : pyarrow.Schema
+        Its metadata is not written.
+    format : str, optional
+        By default the name tells; a folder gets Parquet, and a pipe CSV.
+    force : bool
+        Replace what is there.
+    compression : str, optional
+        Of Parquet.
+    plain : sequence of str
+        Columns of numbers that hardly repeat: a dictionary of them would be a waste.
+    most : int
+        The most rights that the files get; the umask may leave them fewer.
+
+    Attributes
+    ----------
+    changed : dict
+        The columns that the format gives another type, and that type.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pyarrow as pa
+    >>> batch = pa.record_batch({"price": [3.5, 4.0]})
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
+    >>> with TableWriter(path, batch.schema) as out:
+    ...     out.write(batch)
+    >>> path.read_text()
+    'price\n3.5\n4\n'
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        schema: Any,
+        format: str | None = None,
+        force: bool = False,
+        *,
+        compression: str | None = None,
+        plain: Sequence[str] = (),
+        most: int = 0o666,
+    ) -> None:
+        self._to = os.fspath(path)
+        self.format = _format(self._to, format)
+        self.schema = bare_schema(schema)
+        self._compression = compression if self.format == "parquet" else compression_of(self._to)
+        self._plain = tuple(plain)
+        self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, BATCH_ROWS)
+        self._most = most
+        self.digests: dict[str, str] = {}
+        check_schema(self.schema, self.format)
+        self.changed = changed_types(self.schema, self.format)
+        refuse_target(self._to, force=force, folder=True)
+
+    def __enter__(self) -> Self:
+        self._stack = ExitStack()
+        self._draft = self._stack.enter_context(drafted(self._to, self._most))
+        self._stack.callback(self._drop)
+        self._thread = self._stack.enter_context(ThreadPoolExecutor(1))
+        self._stream: Any = None
+        self._encoder: Encoder | None = None
+        self._task: Future[None] | None = None
+        self._pending: list[Any] = []
+        self._rows = self._bytes = self._part_rows = 0
+        self._finished = False
+        return self
+
+    def write(self, batch: Any) -> None:
+        """Add the rows of a record batch; they are encoded while the next ones are made."""
+        place = 0
+        while place < batch.num_rows:
+            some = batch.slice(place, self._group_rows - self._rows)
+            place += some.num_rows
+            self._pending.append(some)
+            self._rows += some.num_rows
+            self._bytes += some.nbytes
+            if self._rows >= self._group_rows or self._bytes >= GROUP_BYTES:
+                self._flush()
+
+    def finish(self) -> dict[str, str]:
+        """Write all that is left; return the SHA-256 of each file, which has its name only after the block."""
+        if not self._finished:
+            if self._rows or self._stream is None:
+                self._flush()
+            self._run(self._end_part)
+            self._wait()
+            self.digests = self._draft.digests()
+            self._finished = True
+        return self.digests
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            with self._stack:
+                self.finish()
+        else:
+            self._stack.__exit__(kind, error, trace)
+
+    def _flush(self) -> None:
+        """Hand a row group to the thread that encodes, once it is done with the one before."""
+        table = arrow().core.Table.from_batches(self._pending, self.schema)
+        self._pending, self._rows, self._bytes = [], 0, 0
+        self._run(lambda: self._encode(table))
+
+    def _run(self, work: Callable[[], None]) -> None:
+        self._wait()
+        self._task = self._thread.submit(work)
+
+    def _wait(self) -> None:
+        if self._task is not None:
+            self._task.result()
+            self._task = None
+
+    def _encode(self, table: Any) -> None:
+        if self._draft.full() and self._part_rows >= PART_ROWS:
+            self._end_part()
+        if self._encoder is None:
+            self._stream = self._draft.add(EXTENSIONS[self.format])
+            self._encoder = encoder(
+                self._stream, self.schema, self.format, compression=self._compression, plain=self._plain
+            )
+        self._encoder.write(table)
+        self._part_rows += table.num_rows
+
+    def _end_part(self) -> None:
+        if self._encoder is not None:
+            self._encoder.close()
+            self._stream.close()
+        self._encoder, self._part_rows = None, 0
+
+    def _drop(self) -> None:
+        """Close what is open; if the file is not finished, its draft goes anyway."""
+        self._encoder = None
+        if self._stream is not None and not self._stream.closed:
+            self._stream.close()
+
+
+def _format(to: str, named: str | None) -> str:
+    if named is not None:
+        return as_format(named)
+    if is_folder(to):
+        return "parquet"
+    return "csv" if to == PIPE else format_of(to)

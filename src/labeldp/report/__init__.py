@@ -1,0 +1,21 @@
+"""The report: a card, or sections of one's own, as one HTML file that explains itself."""
+
+from labeldp.report.card_report import render_report, write_report
+from labeldp.report.figures import COLOURS, INK, SOFT, blank, legend
+from labeldp.report.page import render_page, write_page
+from labeldp.report.section import Section
+from labeldp.words.numbers import number
+
+__all__ = [
+    "COLOURS",
+    "INK",
+    "SOFT",
+    "Section",
+    "blank",
+    "legend",
+    "number",
+    "render_page",
+    "render_report",
+    "write_page",
+    "write_report",
+]

@@ -1,0 +1,125 @@
+"""The figures of each label column: where labels lie, what becomes of them, and what to expect of the result."""
+
+from __future__ import annotations
+
+from labeldp.any_card import ReadCard
+from labeldp.histogram import Histogram
+from labeldp.mechanisms.base import Mechanism
+from labeldp.report import plots
+from labeldp.report.section import Section
+from labeldp.words.card import proof_of, rows_of
+from labeldp.words.expected import Expected, domain_of
+from labeldp.words.numbers import number, times
+
+__all__ = ["drawn_sections"]
+
+MOST = 4
+"""Label columns, or parts of a release in rounds, that are drawn; the proof lists all."""
+
+Bounds = tuple[float, float]
+
+
+def drawn_sections(card: ReadCard) -> list[Section]:
+    """Return the sections with figures, column by column, or part by part for a release in rounds."""
+    in_rounds = card.kind == "row-release"
+    kinds = card.mechanisms
+    if in_rounds:  # many parts share a mechanism
+        kinds = tuple({mechanism.to_json(): mechanism for mechanism in kinds}.values())
+    sections = []
+    for k, mechanism in enumerate(kinds[:MOST]):
+        inside = domain_of(mechanism)
+        if inside is None:
+            continue
+        name = f"mechanism {k + 1}" if in_rounds else f"column {k}"  # as charges count columns
+        which = f", {name}" if len(kinds) > 1 else ""
+        bounds = card.bounds[k] if card.bounds and not in_rounds else inside
+        prior = card.priors[k] if card.priors else None
+        if prior is not None:
+            sections.append(_prior(card, prior, mechanism, which))
+        sections.append(_channel(mechanism, prior, bounds, which, in_rounds))
+        sections.append(_noise(mechanism, bounds, which, in_rounds))
+        rows = rows_of(card)
+        if rows and not in_rounds:
+            sections.append(_errors(Expected.of(mechanism, prior, bounds), rows, which))
+    return sections
+
+
+def _prior(card: ReadCard, prior: Histogram, mechanism: Mechanism, which: str) -> Section:
+    figure, alternative = plots.prior_and_interval(prior, mechanism)
+    paid = any(charge.what.startswith("prior") for charge in card.charges)
+    source = (
+        "A histogram of the labels, with noise, paid for out of the budget."
+        if paid
+        else "What was publicly known about the labels; it cost nothing."
+    )
+    spread = getattr(mechanism, "outside", None) == "uniform"
+    outside = (
+        "Labels outside the interval are answered uniformly at random."
+        if spread
+        else "Labels outside the interval count as its nearer end: less range needs less noise."
+    )
+    return Section(
+        f"Where labels lie: the prior{which}",
+        [source, alternative, outside],
+        figure=figure,
+        alternative=alternative,
+    )
+
+
+def _channel(
+    mechanism: Mechanism, prior: Histogram | None, bounds: Bounds, which: str, in_rounds: bool
+) -> Section:
+    labels = plots.few_labels(mechanism, prior, bounds)
+    figure, alternative = plots.channel(mechanism, labels, "released place" if in_rounds else "released value")
+    proof = proof_of(mechanism)
+    ratio = times(proof.epsilon)
+    bound = (
+        f"At no value is one of them more than {ratio} as likely as another."
+        if not proof.delta
+        else f"No set of values is more than {ratio} as likely under one label as under another, up to δ."
+    )
+    place = " It is given a label's place in the row's own interval, from 0 to 1." if in_rounds else ""
+    return Section(
+        f"What a label becomes{which}",
+        [
+            f"The mechanism is {type(mechanism).__name__}.{place} The figure shows what three true labels lead "
+            "to. Whatever is released, each of them could have led to it.",
+            bound,
+        ],
+        figure=figure,
+        alternative=alternative,
+    )
+
+
+def _noise(mechanism: Mechanism, bounds: Bounds, which: str, in_rounds: bool) -> Section:
+    figure, alternative = plots.noise(mechanism, bounds)
+    more = ["In units of the row's own interval."] if in_rounds else []
+    said = "Bias is what clipping, or the mechanism, moves a label by on average; no averaging removes it."
+    return Section(
+        f"The noise a label carries{which}", [alternative, said, *more], figure=figure, alternative=alternative
+    )
+
+
+def _errors(expected: Expected, rows: int, which: str) -> Section:
+    figure, alternative = plots.error_of_means(expected, rows)
+    steps = [many for many in (1, 100, 10_000, 1_000_000) if many < rows] + [rows]
+    table = [
+        [f"{many:,}", f"±{number(float(expected.of_mean(many)))}", f"±{number(float(expected.by_chance(many)))}"]
+        for many in steps
+    ]
+    known = "by the prior" if expected.by_prior else "if labels lie anywhere in the bounds"
+    kind = "unbiased private labels" if expected.unbiased else "released values, which are biased by design"
+    biased = abs(expected.bias) > 1e-6 * expected.spread
+    return Section(
+        f"What to expect: predicted error{which}",
+        [
+            f"Of {kind}, {known}. One of them says little about its true label. Noise averages out over many"
+            + (f"; a bias of {number(expected.bias, 3)} stays." if biased else ".")
+            + ("" if expected.unbiased else " Labels are drawn together, and so is a model trained on them."),
+            "Chance alone is the error of a mean of as many true labels drawn at random: what nobody can avoid.",
+        ],
+        header=["labels in the mean", "added by privacy", "chance alone"],
+        rows=table,
+        figure=figure,
+        alternative=alternative,
+    )

@@ -1,0 +1,137 @@
+"""For the reviewer: what was proven, of which counts, and how to prove it again."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from collections import defaultdict
+from contextlib import suppress
+from fractions import Fraction
+from importlib import metadata
+from typing import Any
+
+from labeldp import __version__
+from labeldp.any_card import ReadCard
+from labeldp.mechanisms.base import Mechanism, fingerprint
+from labeldp.report.section import Section
+from labeldp.words.card import proof_of
+
+__all__ = ["file_section", "proof_sections"]
+
+MOST_ENTRIES = 60
+
+
+def proof_sections(card: ReadCard, checksum: str) -> list[Section]:
+    """Return the proofs, run again just now, and what they were run with."""
+    return [*([_proofs(card)] if card.mechanisms else []), _charged(card), _again(card, checksum)]
+
+
+def _proofs(card: ReadCard) -> Section:
+    rows, places = [], defaultdict(list)
+    for place, mechanism in enumerate(card.mechanisms, 1):
+        places[mechanism].append(str(place))
+    for mechanism, used in places.items():
+        where = f", used for {', '.join(used)} of {len(card.mechanisms)}" if len(card.mechanisms) > 1 else ""
+        proof = proof_of(mechanism)
+        rows += [
+            ["mechanism", type(mechanism).__name__ + where],
+            ["parameters", _settings(mechanism)],
+            ["promised", f"ε ≤ {mechanism.epsilon!r}" + _delta(getattr(mechanism, "delta", 0.0))],
+            ["proven", f"ε ≤ {proof.epsilon!r}" + _delta(proof.delta)],
+            ["worst ratio, exact", _ratio(proof.worst_ratio)],
+            ["checked", proof.checked or "every output, every pair of labels"],
+            ["fingerprint of the counts", fingerprint(mechanism.channel)],
+        ]
+    return Section(
+        "The proof",
+        [
+            "When this page was made, each mechanism was built again from the card, and its guarantee proven in "
+            "exact integer arithmetic from the very counts of 64-bit words that are sampled. No floating-point "
+            "number decides. The proof takes the random words to be ideal."
+        ],
+        rows=rows,
+    )
+
+
+def _settings(mechanism: Mechanism) -> str:
+    settings = {name: value for name, value in mechanism.parameters().items() if value is not None}
+    return ", ".join(f"{name} = {_brief(value)}" for name, value in settings.items())
+
+
+def _brief(value: object) -> str:
+    """Return a setting; of long lists only how long they are, as the fingerprint holds them to the bit."""
+    if isinstance(value, list) and len(value) > 8:
+        inner = f" × {len(value[0])}" if isinstance(value[0], list) else ""
+        return f"[{len(value)}{inner} numbers]"
+    return json.dumps(value, default=str)
+
+
+def _delta(delta: float) -> str:
+    return f", δ ≤ {delta!r}" if delta else ""
+
+
+def _ratio(ratio: Fraction | None) -> str:
+    if ratio is None:
+        return "none: an event may pass e^ε, by δ in all"
+    return f"{ratio.numerator} / {ratio.denominator} ≈ {float(ratio):.12g}"
+
+
+def _charged(card: ReadCard) -> Section:
+    source = "secure: AES-256 in counter mode, keyed by the operating system"
+    rows = [["random words", source if card.secure else str(card.content.get("words"))]]
+    if "guarantee" in card.content:
+        rows.append(["guarantee, as the card states it", str(card.content["guarantee"])])
+    if isinstance(card.content.get("note"), str):
+        rows.append(["note", card.content["note"]])
+    rows += [["bounds (public)", f"{low:.9g} to {high:.9g}"] for low, high in card.bounds]
+    rows += [[f"paid for: {c.what}", str(c.mechanism)] for c in card.charges if c.mechanism]
+    for name, value in (card.content.get("knowledge") or {}).items():
+        rows.append([f"privately known: {name.replace('_', ' ')}", _short(value)])
+    return Section("What the card says", rows=rows)
+
+
+def _again(card: ReadCard, checksum: str) -> Section:
+    versions = {"labeldp": __version__, f"Python ({sys.platform})": platform.python_version()}
+    for name in ("numpy", "scipy", "cryptography", "matplotlib"):
+        with suppress(metadata.PackageNotFoundError):  # a card without figures needs no Matplotlib
+            versions[name] = metadata.version(name)
+    rows = [
+        ["card", f"{card.content['schema']}, version {card.content['version']}"],
+        ["checksum of the card", checksum],
+        ["page made with", ", ".join(f"{name} {version}" for name, version in versions.items())],
+    ]
+    does = (
+        "it builds the mechanisms from the card, proves them again and compares fingerprints"
+        if card.mechanisms
+        else "it checks that what was paid gives the guarantee stated; a model's card carries no counts to prove"
+    )
+    return Section(
+        "Check it yourself",
+        [
+            f"Run  labeldp verify CARD  with the card's file: {does}. Anyone can; it needs no label.",
+            "A checksum finds damage and is no signature. The proof shows what a mechanism protects; that it was "
+            "used, once, on these labels, is the word of whoever gives you the card.",
+        ],
+        rows=rows,
+    )
+
+
+def file_section(file: dict[str, Any]) -> Section | None:
+    """Return what a card says about the file that the labels are in; any entries it has."""
+    rows = [[str(name).replace("_", " "), _short(value)] for name, value in list(file.items())[:MOST_ENTRIES]]
+    if len(file) > MOST_ENTRIES:
+        rows.append(["more entries, not shown", str(len(file) - MOST_ENTRIES)])
+    return Section("The file", rows=rows) if rows else None
+
+
+def _short(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,150 @@
+"""A table as numbers for a model: columns are found by name, and treated as they were in the fit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._checks import nearest
+from labeldp.errors import CardError, DataError, ParameterError
+from labeldp.tabular.columns import (
+    Categories,
+    Numbers,
+    Tally,
+    column_from_data,
+    kind_of,
+    refuse_another_kind,
+)
+
+__all__ = ["TableEncoder"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TableEncoder:
+    """How the columns of a table become numbers.
+
+    Attributes
+    ----------
+    columns : tuple
+        The encodings, in the order of the numbers they give.
+    left_out : tuple of (name, why)
+        Columns of the fit that are of no use.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = pa.table({"size": [1.0, 2.0, None], "town": ["York", "Bath", "York"], "same": [7, 7, 7]})
+    >>> encoder = TableEncoder.fit(table, ["size", "town", "same"])
+    >>> encoder.transform(pa.table({"town": ["Bath", "Ely"], "size": [4, 5]}))      # Ely is new
+    array([[4., 0., 0., 1.],
+           [5., 0., 0., 0.]])
+    >>> encoder.left_out
+    (('same', 'all its values are the same'),)
+    """
+
+    columns: tuple[Numbers | Categories, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def fit(
+        cls, table: Any, names: Sequence[str], *, categories: Collection[str] = (), wanted: bool = False
+    ) -> TableEncoder:
+        """Learn the encodings of some columns of an Arrow table.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+        names : sequence of str
+        categories : collection of str
+            Columns of numbers that name things, such as codes of regions.
+        wanted : bool
+            Whether columns were asked for one by one: then one that cannot be used is refused, not left out.
+        """
+        kept: list[Numbers | Categories] = []
+        left: list[tuple[str, str]] = []
+        for name in names:
+            column = table.column(name)
+            kind = "category" if name in categories else kind_of(column.type)
+            if kind is None:
+                found: Numbers | Categories | str = f"{column.type} cannot be used"
+            else:
+                found = (Categories if kind == "category" else Numbers).fit(name, column)
+            if not isinstance(found, str):
+                kept.append(found)
+            elif wanted:
+                raise ParameterError(f"the column {name!r} is of no use as a feature: {found}")
+            else:
+                left.append((name, found))
+        if not kept:
+            why = "; ".join(f"{name!r}: {reason}" for name, reason in left)
+            raise DataError("no column is left to learn from" + (f" ({why})" if why else ""))
+        return cls(tuple(kept), tuple(left))
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that a table must have."""
+        return [column.name for column in self.columns]
+
+    @property
+    def texts(self) -> list[str]:
+        """The columns that are text, or taken as text: in a text file 02 is not 2 there."""
+        return [column.name for column in self.columns if column.kind == "category"]
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row becomes."""
+        return sum(column.width for column in self.columns)
+
+    def check(self, schema: Any) -> None:
+        """Refuse a table that lacks a column, or holds something else in it than in the fit."""
+        for column in self.columns:
+            if schema.names.count(column.name) > 1:
+                raise DataError(f"two columns are called {column.name!r}")
+            if column.name not in schema.names:
+                near = nearest(column.name, schema.names)
+                hint = f"; {near!r} is near, rename it if it is meant" if near else ""
+                raise DataError(f"the model needs the column {column.name!r}, which is not there{hint}")
+            refuse_another_kind(column, schema.field(column.name).type)
+
+    def transform(self, table: Any, tally: Tally | None = None) -> Array:
+        """Return the numbers of a table or batch, whose columns may be in any order, among others.
+
+        What was missing, or new since the fit, is counted in ``tally`` if one is given.
+        """
+        self.check(table.schema)
+        tally = Counter() if tally is None else tally
+        result = np.empty((table.num_rows, self.width))
+        start = 0
+        for column in self.columns:
+            result[:, start : start + column.width] = column.encode(table.column(column.name), tally)
+            start += column.width
+        return result
+
+    def as_data(self) -> dict[str, Any]:
+        """Return all of it as plain data, for JSON."""
+        return {
+            "columns": [column.as_data() for column in self.columns],
+            "left_out": [list(pair) for pair in self.left_out],
+        }
+
+    @classmethod
+    def from_data(cls, data: Any) -> TableEncoder:
+        """Return the encoder from what `as_data` gave; anything else is refused with a `CardError`."""
+        try:
+            left = tuple((str(name), str(why)) for name, why in data["left_out"])
+            columns = tuple(column_from_data(column) for column in data["columns"])
+        except CardError:
+            raise
+        except (KeyError, TypeError, ValueError):
+            raise CardError("the model's columns are damaged, or none of this library's") from None
+        names = [column.name for column in columns]
+        if not columns or len(set(names)) < len(names):
+            raise CardError("the model's columns are damaged: there are none, or one is there twice")
+        return cls(columns, left)

@@ -1,0 +1,90 @@
+"""A table's columns in memory, if they fit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from labeldp._arrow import arrow
+from labeldp.errors import DataError
+from labeldp.files import Table
+from labeldp.files.text import DELIMITERS
+
+__all__ = ["as_written", "free_memory", "read_columns", "refuse_too_wide", "side_by_side"]
+
+_COPIES = 4
+"""A fit holds a table about this many times: as it was read, as numbers, and as what the model learns from."""
+
+
+def free_memory() -> int:
+    """Return how many bytes may be used, as far as the system tells."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        pass
+    try:
+        return int(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return 1 << 32
+
+
+def read_columns(table: Any, names: Sequence[str], *, memory: int | None = None) -> Any:
+    """Return some columns of an open table as one Arrow table.
+
+    Parameters
+    ----------
+    table : an open table
+    names : sequence of str
+    memory : int, optional
+        Bytes that a fit may use; by default what is free.
+
+    Raises
+    ------
+    DataError
+        If there are no rows, or too many of them for the memory. It stops reading as soon as that is clear.
+    """
+    most = free_memory() if memory is None else memory
+    pieces, size = [], 0
+    for batch in table.batches(columns=list(names)):
+        pieces.append(batch)
+        size += max(batch.nbytes, 8 * batch.num_rows * batch.num_columns)
+        if size * _COPIES > most:
+            raise DataError(
+                f"the table is too large to learn from in {most / 2**30:.3g} GiB of memory: take fewer columns "
+                "with --features, fewer rows, or a larger machine"
+            )
+    if not sum(piece.num_rows for piece in pieces):
+        raise DataError("the table has no rows")
+    return arrow().core.Table.from_batches(pieces)
+
+
+def as_written(table: Table) -> Table:
+    """Return the same table with the text of its columns as it is in the files, every digit and zero of it."""
+    return Table(table.parts, table.format, as_written=True) if table.format in DELIMITERS else table
+
+
+def side_by_side(kept: Table, table: Table, names: Sequence[str]) -> Iterator[tuple[Any, Any]]:
+    """Yield batches of all columns of one reading of a table, each with the same rows of another's columns."""
+    if kept is table:
+        yield from ((batch, batch) for batch in table.batches())
+        return
+    typed, rest = table.batches(list(names)), None
+    for batch in kept.batches():
+        pieces, wanted = [], batch.num_rows
+        while wanted:
+            rest = next(typed) if rest is None or not rest.num_rows else rest
+            pieces.append(rest.slice(0, wanted))
+            rest, wanted = rest.slice(wanted), wanted - pieces[-1].num_rows
+        yield batch, arrow().core.Table.from_batches(pieces)
+
+
+def refuse_too_wide(rows: int, width: int, *, memory: int | None = None) -> None:
+    """Refuse a table whose columns, as numbers, would not fit into memory."""
+    most = free_memory() if memory is None else memory
+    if 8 * rows * width * _COPIES > most:
+        raise DataError(
+            f"{rows:,} rows of {width:,} numbers each are too many to learn from in {most / 2**30:.3g} GiB of "
+            "memory: take fewer columns with --features, fewer rows, or a larger machine"
+        )

@@ -1,0 +1,1 @@
+"""What people read: numbers, odds, releases and cards in plain words, for summaries, commands and reports."""

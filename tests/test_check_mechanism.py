@@ -1,0 +1,175 @@
+"""`check_mechanism`: what conforms passes, and each broken mechanism fails for its own reason."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+import mechanism_cases
+from helpers import NAMES, mechanisms
+from labeldp.cards import register
+from labeldp.channels import Promise, Proof, TableChannel
+from labeldp.errors import ConformanceError
+from labeldp.mechanisms.base import Mechanism, channel_field
+from labeldp.testing import CHECKS, check_mechanism
+
+SAMPLES = 20_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_mechanism_conforms(name):
+    assert check_mechanism(mechanisms(1.0)[name], samples=SAMPLES) == tuple(CHECKS)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 4.0])
+def test_mechanisms_conform_on_other_bounds_and_budgets(epsilon):
+    for name in mechanism_cases.NAMES:
+        check_mechanism(mechanism_cases.make(name, epsilon), samples=4000)
+
+
+# ---- the README's coin, and coins with one mistake each ---------------------------------------------------------
+
+
+class Coin(Mechanism):
+    """What coins share: no instance of its own, so it needs no register."""
+
+    __slots__ = ()
+
+    def _build(self):
+        truth = 3 << 62
+        counts = [[truth, 2**64 - truth], [2**64 - truth, truth]]
+        return TableChannel.from_counts(0.0, 1.0, [-0.5, 1.5], counts, Promise.of(self.epsilon))
+
+
+def coin(name, **methods):
+    """Return a coin with some of its methods replaced."""
+    fields = {"__annotations__": {"epsilon": float, "channel": TableChannel}, "channel": channel_field()}
+    made = type(f"Coin{name}", (Coin,), {**fields, **methods, "__module__": __name__})
+    made = dataclass(frozen=True, kw_only=True, slots=True)(made)
+    globals()[made.__qualname__] = made
+    return register(f"test-coin-{name}")(made)
+
+
+def test_the_coin_of_the_readme_conforms():
+    check_mechanism(coin("right")(epsilon=1.1), samples=SAMPLES)
+
+
+def tells(self, labels, *, random_state=None):
+    """Randomise nothing."""
+    Mechanism.randomize(self, labels, random_state=random_state)
+    return np.where(np.asarray(labels, dtype=float) > 0.5, 1.5, -0.5)
+
+
+def louder(self, labels, *, random_state=None):
+    """The counts' own draw, and the label in its last bits."""
+    z = Mechanism.randomize(self, labels, random_state=random_state)
+    return np.where(np.asarray(labels) > 0.5, np.nextafter(z, np.inf), z)
+
+
+def own_words(self, labels, *, random_state=None):
+    return Mechanism.randomize(self, labels)
+
+
+def always_seeded(self, labels, *, random_state=None):
+    return Mechanism.randomize(self, labels, random_state=FIXED() if random_state is None else random_state)
+
+
+def FIXED():  # noqa: N802
+    from helpers import seeded
+
+    return seeded(1)
+
+
+def quotes(self, labels, *, random_state=None):
+    try:
+        return Mechanism.randomize(self, labels, random_state=random_state)
+    except ldp.LabelError:
+        raise ldp.LabelError(f"cannot use {labels}") from None
+
+
+def swallows(self, labels, *, random_state=None):
+    cleaned = np.nan_to_num(np.asarray(labels, dtype=float))
+    return Mechanism.randomize(self, cleaned, random_state=random_state)
+
+
+def refuses_outside(self, labels, *, random_state=None):
+    z = Mechanism.randomize(self, labels, random_state=random_state)
+    if np.abs(np.asarray(labels)).max() > 10:
+        raise ldp.LabelError("a label is out of bounds")
+    return z
+
+
+def flattens(self, labels, *, random_state=None):
+    return Mechanism.randomize(self, labels, random_state=random_state).reshape(-1)
+
+
+def writes(self, labels, *, random_state=None):
+    z = Mechanism.randomize(self, labels, random_state=random_state)
+    if isinstance(labels, np.ndarray):
+        labels[...] = 0.0
+    return z
+
+
+def optimistic(self):
+    return Proof(9.0, 0.0)
+
+
+BROKEN = {
+    "releases the label": ({"randomize": tells}, "distribution: .* must draw from the channel"),
+    "proves too little": ({"verify": optimistic}, r"proof: .*Promise\.of"),
+    "hides the label in the last bit": ({"randomize": louder}, "audit: .* cell's index alone"),
+    "wrong mean": ({"mean": lambda self, y: np.zeros(len(y))}, "moments: mean"),
+    "wrong variance": ({"variance": lambda self, y: np.ones(len(y))}, "moments: variance"),
+    "wrong debias": ({"debias": lambda self, z: 2 * z}, "moments: debias.*NotUnbiasedError"),
+    "words of its own": ({"randomize": own_words}, "randomness: the same words"),
+    "a fixed seed": ({"randomize": always_seeded}, "randomness: two releases are the same"),
+    "quotes labels": ({"randomize": quotes}, "bad input: .* contains a label"),
+    "takes NaN": ({"randomize": swallows}, "bad input: NaN must raise LabelError"),
+    "refuses labels outside": ({"randomize": refuses_outside}, "clipping: .* an error tells"),
+    "flattens": ({"randomize": flattens}, "shapes: outputs must have the shape"),
+    "writes to its input": ({"randomize": writes}, "shapes: randomize changed the labels"),
+    "forgets a parameter": ({"parameters": lambda self: {}}, "card: its own card does not load"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_mechanism_fails_for_its_own_reason(name):
+    methods, message = BROKEN[name]
+    with pytest.raises(ConformanceError, match=message):
+        check_mechanism(coin(name.replace(" ", "-"), **methods)(epsilon=1.1), samples=SAMPLES)
+
+
+def test_a_mechanism_that_is_not_registered_is_told_how():
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Unknown(Coin):
+        epsilon: float
+        channel: TableChannel = channel_field()
+
+    with pytest.raises(ConformanceError, match="@register"):
+        check_mechanism(Unknown(epsilon=1.1), samples=10_000)
+
+
+@register("test-coin-thawed")
+@dataclass(slots=True, kw_only=True, eq=False)
+class Thawed(Coin):
+    epsilon: float
+    channel: TableChannel = channel_field()
+    notes: list = field(default_factory=list, init=False)
+
+    def __eq__(self, other):
+        return isinstance(other, Thawed) and other.epsilon == self.epsilon
+
+    __hash__ = None
+
+
+def test_a_mechanism_that_can_be_changed_is_told_how():
+    with pytest.raises(ConformanceError, match=r"frozen: .*frozen=True"):
+        check_mechanism(Thawed(epsilon=1.1), samples=10_000)
+
+
+def test_no_privacy_does_not_conform():
+    with pytest.raises(ConformanceError, match="nothing is protected"):
+        check_mechanism(ldp.NoPrivacy())
+    with pytest.raises(ConformanceError, match="no mechanism"):
+        check_mechanism(lambda y: y)

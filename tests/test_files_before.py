@@ -1,0 +1,267 @@
+"""What cannot work is refused before the charge: no budget is spent on a table that fails."""
+
+import os
+import uuid
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import feather
+
+import labeldp as ldp
+from labeldp.errors import LabelDPError
+from labeldp.files import open_table, privatize_file
+
+ROWS = 300
+LABELS = np.random.default_rng(0).uniform(0, 5, ROWS)
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def release(source, out, **options):
+    return privatize_file(source, out, label="price", bounds=(0, 5), epsilon=1, **options)
+
+
+def refused(source, out, **options):
+    """Return the complaint; nothing is spent, and nothing is left."""
+    before = sorted(os.listdir())
+    ledger = ldp.Ledger()
+    with pytest.raises(LabelDPError) as caught:
+        release(source, out, ledger=ledger, **options)
+    assert ledger.charges == ()
+    assert sorted(os.listdir()) == before
+    return str(caught.value)
+
+
+def column(path, name="c"):
+    table = open_table(path)
+    return [value for batch in table.batches([name]) for value in batch.column(0).to_pylist()]
+
+
+# ---- text ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("far", [False, True])
+def test_text_in_another_code_far_down(place, monkeypatch, out, far):
+    monkeypatch.setattr("labeldp.files.text.BLOCK", 1024)
+    lines = [b"name,price", *(b"a,%.3f" % y for y in LABELS)]
+    lines.insert(len(lines) if far else 1, b"caf\xe9,2.5")
+    (place / "in.csv").write_bytes(b"\n".join(lines) + b"\n")
+    assert "not UTF-8" in refused("in.csv", out)
+
+
+def test_arrow_that_is_damaged_in_another_column(place):
+    data = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(np.array([0, 1], np.int32)), pa.py_buffer(b"\xe9")]
+    )
+    table = pa.table({"c": data, "price": [2.5]})
+    feather.write_feather(table, "in.arrow", compression="uncompressed")
+    assert "damaged" in refused("in.arrow", "out.arrow")
+
+
+# ---- types --------------------------------------------------------------------------------------------------
+
+KINDS = {
+    "string_view": pa.array(["a", None, ""] * 100, pa.string_view()),
+    "binary_view": pa.array([b"a"] * ROWS, pa.binary_view()),
+    "binary": pa.array([b"\xff"] * ROWS),
+    "fixed": pa.array([b"\xff\xfe"] * ROWS, pa.binary(2)),
+    "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([uuid.UUID(int=1).bytes] * ROWS, pa.binary(16))),
+    "dictionary of binary": pa.array([b"\xff"] * ROWS).dictionary_encode(),
+    "dictionary of view": pa.DictionaryArray.from_arrays(
+        pa.array([0] * ROWS, pa.int8()), pa.array(["a"], pa.string_view())
+    ),
+    "interval": pa.array([(1, 2, 3)] * ROWS, pa.month_day_nano_interval()),
+    "half": pa.array(np.ones(ROWS, np.float16)),
+    "large decimal": pa.array([Decimal("1.10")] * ROWS, pa.decimal256(50, 2)),
+    "runs": pa.RunEndEncodedArray.from_arrays(pa.array([ROWS], pa.int32()), pa.array([7])),
+    "list_view": pa.array([[1]] * ROWS, pa.list_view(pa.int64())),
+    "union": pa.UnionArray.from_sparse(pa.array([0] * ROWS, pa.int8()), [pa.array([1] * ROWS)]),
+    "duration": pa.array(range(ROWS), pa.duration("ms")),
+    "time": pa.array(range(ROWS), pa.time64("ns")),
+    "zoned": pa.array(range(ROWS), pa.timestamp("ns", "Europe/Berlin")),
+    "null": pa.nulls(ROWS),
+    "many": pa.array([[1.0, 2.0]] * ROWS, pa.list_(pa.float32(), 2)),
+    "map": pa.array([[("a", 1)]] * ROWS, pa.map_(pa.string(), pa.int64())),
+    "list of words": pa.ListArray.from_arrays(
+        pa.array(range(ROWS + 1), pa.int32()), pa.array(["a", "b", "c"] * 100).dictionary_encode()
+    ),
+}
+
+
+ODD = {"runs", "union", "list_view", "null", "dictionary of view"}
+"""What Arrow itself cannot do everything with."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_type_is_written_or_refused_before_the_charge(kind):
+    feather.write_feather(pa.table({"c": KINDS[kind], "price": LABELS}), "in.arrow", compression="uncompressed")
+    for out in ("out.arrow", "out.parquet", "out.csv", "out.arrows"):
+        for shuffle in (False, True):
+            ledger = ldp.Ledger()
+            written = True
+            try:
+                release("in.arrow", out, ledger=ledger, shuffle=shuffle, force=True)
+            except LabelDPError:
+                written = False
+            assert ledger.total == ldp.Budget(1 if written else 0)
+            assert written or kind in ODD or not out.startswith("out.arrow")
+
+
+@pytest.mark.parametrize("kind", ["binary_view", "binary", "fixed", "uuid", "dictionary of binary"])
+def test_bytes_are_no_text(kind):
+    feather.write_feather(pa.table({"c": KINDS[kind], "price": LABELS}), "in.arrow", compression="uncompressed")
+    assert "CSV cannot hold the column 'c'" in refused("in.arrow", "out.csv")
+
+
+def test_views_of_text_are_text():
+    feather.write_feather(pa.table({"c": KINDS["string_view"], "price": LABELS}), "in.arrow")
+    release("in.arrow", "out.csv")
+    assert column("out.csv") == ["a", "", ""] * 100
+
+
+# ---- dictionaries -------------------------------------------------------------------------------------------
+
+
+def dictionaries(place, make):
+    folder = place / "in"
+    folder.mkdir()
+    for k in range(3):
+        words = [f"{k}, {i}" for i in range(100)]
+        data = pa.DictionaryArray.from_arrays(pa.array([i % 100 for i in range(ROWS)], pa.int8()), words)
+        table = pa.table({"c": make(data), "price": LABELS})
+        feather.write_feather(table, folder / f"{k}.arrow", compression="uncompressed")
+    return folder
+
+
+SHAPES = {
+    "plain": lambda words: words,
+    "struct": lambda words: pa.StructArray.from_arrays([words], ["d"]),
+    "list": lambda words: pa.ListArray.from_arrays(pa.array(range(ROWS + 1), pa.int32()), words),
+}
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("out", ["out.arrow", "out.arrows", "out.parquet"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_each_file_may_have_words_of_its_own(place, shape, out, shuffle):
+    source = dictionaries(place, SHAPES[shape])
+    ledger = ldp.Ledger()
+    release(source, out, shuffle=shuffle, ledger=ledger)
+    assert ledger.total == ldp.Budget(1)
+    before, after = column(source), column(out)
+    if shuffle:
+        before, after = sorted(before, key=str), sorted(after, key=str)
+    assert before == after
+    assert len(set(map(str, after))) == 300
+
+
+def test_one_file_keeps_its_short_indices(place):
+    data = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 150, pa.int8()), ["x", "y"])
+    feather.write_feather(pa.table({"c": data, "price": LABELS}), "in.arrow", compression="uncompressed")
+    release("in.arrow", "out.arrow")
+    assert open_table("out.arrow").schema.field("c").type == data.type
+
+
+def test_the_first_file_may_have_no_words(place):
+    (place / "in").mkdir()
+    kind = pa.dictionary(pa.int32(), pa.string())
+    for i, values in enumerate([[None, None], ["a", None], ["b", "a"]]):
+        table = pa.table({"c": pa.array(values, kind), "price": [1.0, 2.0]})
+        feather.write_feather(table, place / "in" / f"{i}.arrow", compression="uncompressed")
+    for out in ("out.arrow", "out.arrows", "out.parquet"):
+        release("in", out)
+        assert column(out) == [None, None, "a", None, "b", "a"]
+
+
+def test_row_groups_may_have_words_of_their_own(place):
+    words = [f"{i}" for i in range(ROWS)]
+    schema = pa.schema([("c", pa.dictionary(pa.int8(), pa.string())), ("price", pa.float64())])
+    with pq.ParquetWriter("in.parquet", schema) as out:
+        for k in range(3):
+            data = pa.DictionaryArray.from_arrays(pa.array(range(100), pa.int8()), words[100 * k : 100 * k + 100])
+            out.write_table(pa.table([data, LABELS[:100]], schema=schema))
+    for name in ("out.arrow", "out.parquet", "out.csv"):
+        ledger = ldp.Ledger()
+        release("in.parquet", name, ledger=ledger)
+        assert column(name) == (words if name != "out.csv" else list(map(int, words)))
+
+
+# ---- folders ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ["99999999999999999999", "--5", "-", "-0", "007", "٣", "1_0", "+1", "9" * 19])
+def test_odd_names_of_folders_are_text(place, value):
+    folder = place / "in" / f"x={value}"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"c": range(ROWS), "price": LABELS}), folder / "a.parquet")
+    release("in", "out.parquet")
+    assert set(column("out.parquet", "x")) == {value}
+
+
+@pytest.mark.parametrize("value", [0, -5, 2024, 10**18 - 1, 1 - 10**18])
+def test_whole_numbers_are_numbers(place, value):
+    folder = place / "in" / f"x={value}"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"price": LABELS}), folder / "a.parquet")
+    assert set(column("in", "x")) == {value}
+
+
+def parts(place, *kinds, label=False):
+    (place / "in").mkdir()
+    for i, (kind, values) in enumerate(kinds):
+        here = pa.array(values, kind)
+        there = pa.array([1.0, 2.0, 3.0])
+        names = {"c": there, "price": here} if label else {"c": here, "price": there}
+        pq.write_table(pa.table(names), place / "in" / f"{i}.parquet")
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        [(pa.int64(), [1, 2, 2**53 + 1]), (pa.float64(), [1.5, 2.0, 3.0])],
+        [(pa.decimal128(9, 2), [Decimal(1), Decimal(2), Decimal(3)]), (pa.int8(), [1, 2, 3])],
+        [(pa.uint64(), [1, 2, 2**64 - 1]), (pa.int64(), [1, 2, 3])],
+        [(pa.float32(), [1, 2, 3]), (pa.decimal128(9, 2), [Decimal(1), Decimal(2), Decimal(3)])],
+    ],
+)
+def test_labels_may_be_other_numbers_in_other_files(place, kinds):
+    parts(place, *kinds, label=True)
+    assert release("in", "out.parquet").terms.rows == 6
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        [(pa.int64(), [1, 2, 2**53 + 1]), (pa.float64(), [1.5, 2.0, 3.0])],
+        [(pa.int64(), [1, 2, 3]), (pa.string(), ["a", "b", "c"])],
+        [(pa.timestamp("s"), [1, 2, 3]), (pa.timestamp("ns"), [1, 2, 3])],
+        [(pa.uint64(), [1, 2, 2**64 - 1]), (pa.int64(), [1, 2, 3])],
+    ],
+)
+def test_other_columns_must_have_a_type_that_holds_all(place, kinds):
+    parts(place, *kinds)
+    assert "types of the column 'c' differ between files" in refused("in", "out.parquet")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ([(pa.int16(), [1, 2, 3]), (pa.int64(), [1, 2, 3])], pa.int64()),
+        ([(pa.int32(), [1, 2, 3]), (pa.float64(), [1.5, 2, 3])], pa.float64()),
+        ([(pa.uint32(), [1, 2, 3]), (pa.int32(), [1, 2, 3])], pa.int64()),
+        ([(pa.null(), [None] * 3), (pa.string(), ["a", "b", "c"])], pa.string()),
+    ],
+)
+def test_types_that_fit_into_one_are_one(place, kinds, expected):
+    parts(place, *kinds)
+    release("in", "out.parquet")
+    assert open_table("out.parquet").schema.field("c").type == expected
+    assert column("out.parquet") == [*kinds[0][1], *kinds[1][1]]

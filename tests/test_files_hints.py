@@ -1,0 +1,164 @@
+"""What gives labels away in spite of the noise is pointed out to the owner, and hidden by shuffling."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from helpers import FALSE_ALARM, seeded
+from labeldp.files import TableWriter, open_table, privatize_file, shuffle
+from labeldp.files.hints import Watch, jumpiness
+from labeldp.files.shuffle import shuffled
+
+ROWS = 3000
+
+
+def noise(seed, rows=ROWS):
+    return np.random.default_rng(seed).normal(size=rows)
+
+
+PRICE = np.exp(noise(0))
+GIVEAWAYS = {
+    "logarithm": np.log(PRICE),
+    "copy": PRICE,
+    "negative": -PRICE,
+    "nearly": PRICE * (1 + 0.02 * noise(1)),
+    "band": np.array([f"band {b:02d}" for b in np.digitize(PRICE, np.quantile(PRICE, np.linspace(0, 1, 21)))]),
+    "shuffled names of bands": np.array([f"{7919 * b % 99991}" for b in (10 * PRICE).astype(int)]),
+    "as text": np.array([str(price) for price in PRICE]),
+    "struct": pa.array([{"deep": {"price": price}} for price in PRICE.tolist()]),
+    "list": pa.array([[round(price, 2)] for price in PRICE.tolist()]),
+    "with gaps": pa.array(PRICE, mask=np.arange(ROWS) % 50 == 0),
+    "dictionary": pa.array(np.round(PRICE, 1)).dictionary_encode(),
+    "half": pa.array(PRICE.astype(np.float16)),
+}
+HARMLESS = {
+    "noise": noise(2),
+    "good feature": np.log(PRICE) + noise(3),
+    "id": np.arange(ROWS),
+    "category": np.random.default_rng(4).choice(["a", "b", "c"], ROWS),
+    "constant": np.zeros(ROWS),
+    "nothing": pa.nulls(ROWS),
+    "code": np.array([f"{i:08x}" for i in np.random.default_rng(5).integers(0, 2**32, ROWS)]),
+    "yes": np.arange(ROWS) % 2 == 0,
+}
+
+
+def hints_of(columns, labels=PRICE, *, ordered=True, batch=700):
+    watch = Watch(len(labels), "price", seeded(1))
+    table = pa.table({**columns, "price": labels})
+    start = 0
+    for part in table.to_batches(max_chunksize=batch):
+        watch.see(part, labels[start : start + part.num_rows])
+        start += part.num_rows
+    return watch.hints(ordered=ordered)
+
+
+@pytest.mark.parametrize("name", GIVEAWAYS)
+def test_columns_that_nearly_determine_the_label_are_pointed_out(name):
+    (hint,) = hints_of({"other": noise(9), "x": GIVEAWAYS[name]})
+    assert "'x" in hint
+
+
+def test_a_label_that_is_a_function_up_and_down_is_pointed_out():
+    feature = np.random.default_rng(6).uniform(-1, 1, ROWS)
+    assert hints_of({"x": feature}, labels=feature**2)
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_other_columns_are_not(name):
+    assert hints_of({"x": HARMLESS[name]}) == []
+
+
+def test_a_file_sorted_by_its_label_is_pointed_out():
+    for labels in (np.sort(PRICE), -np.sort(PRICE)):
+        (hint,) = hints_of({"x": noise(2)}, labels)
+        assert "order" in hint
+        assert hints_of({"x": noise(2)}, labels, ordered=False) == []
+
+
+def test_few_rows_and_equal_labels_say_nothing():
+    assert hints_of({"x": np.arange(20.0)}, np.arange(20.0)) == []
+    assert hints_of({"x": noise(2)}, np.ones(ROWS)) == []
+
+
+def test_random_orders_are_far_from_the_threshold():
+    """Over n = 50 random ranks the ratio has mean 1 and deviation near 1/√n: 0.1 is six of them away."""
+    rng = np.random.default_rng(7)
+    assert min(jumpiness(rng.permutation(50).astype(float)) for _ in range(20_000)) > 0.2
+
+
+def test_hints_go_nowhere_but_to_the_owner(tmp_path):
+    table = pa.table({"log_price": np.log(PRICE), "price": PRICE})
+    with TableWriter(tmp_path / "in.parquet", table.schema) as out:
+        out.write(table.to_batches()[0])
+    done = privatize_file(
+        tmp_path / "in.parquet", tmp_path / "out.parquet", label="price", bounds=(0, 20), epsilon=1
+    )
+    assert len(done.hints) == 1
+    assert "determines" not in done.card + repr(done)
+    assert b"determines" not in (tmp_path / "out.parquet").read_bytes()
+
+
+# ---- shuffling ----------------------------------------------------------------------------------------
+
+
+def orders(way, runs, rows, monkeypatch):
+    """Return the order that rows end up in, over and over, with several buckets."""
+    monkeypatch.setattr(shuffle, "BUCKET_BYTES", 8 * rows // 3)
+    batches = pa.table({"x": np.arange(rows)}).to_batches(max_chunksize=3)
+    source = seeded(11)
+    return np.array(
+        [
+            np.concatenate(
+                [b.column(0) for b in way(batches, batches[0].schema, rows=rows, folder=None, source=source)]
+            )
+            for _ in range(runs)
+        ]
+    )
+
+
+def evenness(seen):
+    """Return the p-value of the row that is first, of that row's neighbour, and of where row 0 ends up."""
+    rows = seen.shape[1]
+    counts = [
+        np.bincount(seen[:, 0], minlength=rows),
+        np.bincount(np.argmin(seen, axis=1), minlength=rows),
+        np.bincount(seen[:, 0] * rows + seen[:, 1], minlength=rows * rows).reshape(rows, rows)[
+            ~np.eye(rows, dtype=bool)
+        ],
+    ]
+    return min(stats.chisquare(each).pvalue for each in counts)
+
+
+def test_shuffling_is_uniform(monkeypatch):
+    """2,000 orders of 8 rows: finds a probability that is off by half; false alarms 1e-6."""
+    seen = orders(shuffled, 2000, 8, monkeypatch)
+    assert (np.sort(seen, axis=1) == np.arange(8)).all()
+    assert evenness(seen) > FALSE_ALARM / 3
+
+
+def test_shuffling_without_the_second_step_is_caught(monkeypatch):
+    """The twin: rows go to random buckets, and stay in order there."""
+    monkeypatch.setattr(shuffle.np, "argsort", lambda words, kind=None: _sorted(words, kind))
+    assert evenness(orders(shuffled, 2000, 8, monkeypatch)) < FALSE_ALARM / 3
+
+
+def _sorted(words, kind):
+    return np.lexsort((words,)) if kind == "stable" else np.arange(len(words))
+
+
+def test_shuffled_files_hold_the_same_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(shuffle, "BUCKET_BYTES", 20_000)
+    city = pa.array(np.random.default_rng(4).choice(["a", "b"], ROWS)).dictionary_encode()
+    table = pa.table({"id": np.arange(ROWS), "city": city, "price": np.sort(PRICE)})
+    with TableWriter(tmp_path / "in.arrow", table.schema) as out:
+        out.write(table.to_batches()[0])
+    done = privatize_file(
+        tmp_path / "in.arrow", tmp_path / "out.arrow", label="price", bounds=(0, 20), epsilon=1, shuffle=True
+    )
+    after = pa.Table.from_batches(list(open_table(tmp_path / "out.arrow").batches()))
+    assert after["id"].to_pylist() != table["id"].to_pylist()
+    assert after.sort_by("id").drop(["price"]).cast(table.drop(["price"]).schema).equals(table.drop(["price"]))
+    assert '"row_order":"shuffled"' in done.card
+    assert [hint for hint in done.hints if "order in which" in hint] == []

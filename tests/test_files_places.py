@@ -1,0 +1,122 @@
+"""Where things are written: no file has two purposes, nothing goes with a folder, a refusal is free."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import labeldp as ldp
+from labeldp._files import folder_written_whole
+from labeldp.cli import app
+from labeldp.errors import ParameterError
+from labeldp.files import TableWriter, privatize_file
+from labeldp.files.refusals import refuse_same
+
+LABELS = np.random.default_rng(0).uniform(0, 5, 200)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(pa.table({"id": np.arange(200), "price": LABELS}), "in.parquet")
+    return tmp_path
+
+
+def run(*words):
+    asked = ["--label", "price", "--bounds", "0", "5", "--epsilon", "1"]
+    return CliRunner().invoke(app, ["privatize", *words, *asked])
+
+
+def snapshot(place):
+    return {str(path): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+CLASHES = {
+    "ledger is the card": "-o a.parquet --ledger a.parquet.card.json --limit 3",
+    "ledger is the card, by force": "-o a.parquet --ledger a.parquet.card.json --limit 3 --force",
+    "ledger is the card, by another way": "-o a.parquet --ledger fold/../a.parquet.card.json --limit 3",
+    "old ledger is the card": "-o old.parquet --ledger old.parquet.card.json --force",
+    "report is the card": "-o a.parquet --report a.parquet.card.json",
+    "report is the ledger": "-o a.parquet --report b.jsonl --ledger b.jsonl --force",
+    "ledger is the table": "-o a.parquet --ledger a.parquet",
+    "ledger is the source": "-o a.parquet --ledger in.parquet",
+    "report is the source": "-o a.parquet --report in.parquet --force",
+    "card is the source": "-o a.parquet --card in.parquet --force",
+    "ledger in the folder": "-o fold/ --force --ledger fold/budget.jsonl --limit 3",
+    "ledger deep in a new folder": "-o new/ --ledger new/deep/budget.jsonl --limit 3",
+    "card in the folder": "-o fold/ --force --card fold/c.json",
+    "report in the folder": "-o fold/ --force --report fold/r.html",
+    "a link to a folder": "-o sl --force --ledger b.jsonl",
+    "a file as a folder": "-o fil/ --force --ledger b.jsonl",
+    "a folder as the card": "-o a.parquet --card fold --force --ledger b.jsonl",
+    "a folder as the report": "-o a.parquet --report fold --force --ledger b.jsonl",
+    "the folder of the source": "-o ./ --force --ledger b.jsonl",
+}
+
+
+@pytest.mark.parametrize("clash", CLASHES)
+def test_no_place_serves_two_purposes_and_nothing_is_spent(place, clash):
+    assert run("in.parquet", "-o", "fold/").exit_code == 0
+    ldp.Ledger.open("old.parquet.card.json", limit=ldp.Budget(3))
+    (place / "real").mkdir()
+    (place / "sl").symlink_to("real")
+    (place / "fil").touch()
+    before = snapshot(place)
+    done = run("in.parquet", *CLASHES[clash].split())
+    assert done.exit_code in (2, 3), done.output
+    assert "Traceback" not in done.output
+    assert snapshot(place) == before
+
+
+def test_a_name_that_is_too_long_is_refused_before_the_charge(place):
+    ledger = ldp.Ledger()
+    for name in (f"{'a' * 243}.parquet", f"{'a' * 235}.parquet"):
+        with pytest.raises(OSError, match="too long"):
+            privatize_file("in.parquet", name, label="price", bounds=(0, 5), epsilon=1, ledger=ledger)
+    assert ledger.charges == ()
+    assert os.listdir() == ["in.parquet"]
+
+
+def test_a_ledger_that_is_open_already_is_kept_apart_too(place):
+    ledger = ldp.Ledger.open("out.csv.card.json", limit=ldp.Budget(3))
+    with pytest.raises(ParameterError, match="same file"):
+        privatize_file("in.parquet", "out.csv", label="price", bounds=(0, 5), epsilon=1, ledger=ledger, force=True)
+    assert ledger.charges == ()
+
+
+def test_inputs_are_found_behind_globs_folders_and_links(place):
+    (place / "d").mkdir()
+    (place / "d" / "a.csv").touch()
+    (place / "elsewhere.csv").touch()
+    (place / "d" / "b.csv").symlink_to(place / "elsewhere.csv")
+    (place / "hard.csv").hardlink_to(place / "d" / "a.csv")
+    for source in ("d", "d/*.csv", "**/*.csv"):
+        for target in ("d/a.csv", "elsewhere.csv", "hard.csv", "d"):
+            with pytest.raises(ParameterError):
+                refuse_same({"the table": target}, {"the source": source})
+    refuse_same({"the table": "d/c.csv", "the card": None, "the page": "-"}, {"the source": "d/*.csv"})
+    with pytest.raises(ParameterError, match="same file"):
+        refuse_same({"the card": Path("-"), "the ledger": Path("-")}, {})  # only words mean a pipe, paths do not
+
+
+def test_what_appears_in_a_folder_while_another_is_written_is_kept(place):
+    table = pa.table({"a": [1]})
+    with TableWriter("out/", table.schema) as out:
+        out.write(table.to_batches()[0])
+    with pytest.raises(ParameterError, match="other files"), TableWriter("out/", table.schema, force=True) as out:  # noqa: PT012
+        out.write(table.to_batches()[0])
+        Path("out/budget.jsonl").write_text("spent")
+    assert Path("out/budget.jsonl").read_text() == "spent"
+    assert sorted(os.listdir()) == ["in.parquet", "out"]
+
+
+def test_without_that_last_look_it_is_lost(place):
+    """The twin of the test above."""
+    Path("out").mkdir()
+    with folder_written_whole("out", replace=True):
+        Path("out/budget.jsonl").write_text("spent")
+    assert not Path("out/budget.jsonl").exists()

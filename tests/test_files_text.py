@@ -1,0 +1,108 @@
+"""Text files: a column gets another type only if its text comes back, and no line is lost."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import labeldp as ldp
+from labeldp.errors import LabelError
+from labeldp.files import TableWriter, open_table, privatize_file
+
+LABELS = np.random.default_rng(0).uniform(0, 5, 200)
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("labeldp.files.text.BLOCK", 2048)
+    return tmp_path
+
+
+def release(source, out, **options):
+    return privatize_file(source, out, label="price", bounds=(0, 5), epsilon=1, **options)
+
+
+def written(place, values):
+    lines = [f"{values[i % len(values)]},{y:.3f}" for i, y in enumerate(LABELS)]
+    (place / "in.csv").write_text("\n".join(["c,price", *lines]) + "\n")
+
+
+KEPT = {
+    "zeros in front": ["01000", "02000"],
+    "more digits than int64 has": ["12345678901234567890", "1"],
+    "digits that floats do not have": ["0.12345678901234567890", "1"],
+    "a zone": ["2024-01-01T10:00:00+02:00"],
+    "short times": ["10:00"],
+    "numbers in another base": ["0x10", "17"],
+    "two words for true": ["true", "True"],
+    "one odd value far down": ["1"] * 199 + ["007"],
+}
+TYPED = {
+    "whole": (["1", "-20", "0"], pa.int64()),
+    "floats": (["1.5", "2", "-0.25"], pa.float64()),
+    "floats as pandas writes them": (["1.5", "2.0", "-0.25"], pa.float64()),
+    "missing": (["1", "", "NA"], pa.int64()),
+    "booleans": (["true", "false"], pa.bool_()),
+    "booleans as pandas writes them": (["True", "False", ""], pa.bool_()),
+    "days": (["2024-01-01", "2023-12-31"], pa.date32()),
+    "times": (["2024-01-01 10:00:00", "2023-12-31 00:00:01"], pa.timestamp("s")),
+    "times with a T": (["2024-01-01T10:00:00"], pa.timestamp("s")),
+    "a zero at the end": (["1.10", "1.2"], pa.float64()),
+    "two ways": (["1", "1.0"], pa.float64()),
+    "exponents": (["1e-05", "5"], pa.float64()),
+    "all digits of a float": (["0.30000000000000004", "2"], pa.float64()),
+    "whole, then floats": (["1"] * 199 + ["2.5"], pa.float64()),
+    "words": (["a", "b"], pa.string()),
+}
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_text_that_would_change_stays_text(place, case):
+    written(place, KEPT[case])
+    release("in.csv", "out.parquet")
+    got = pq.read_table("out.parquet")["c"]
+    assert got.type == pa.string()
+    assert got.to_pylist() == [KEPT[case][i % len(KEPT[case])] for i in range(200)]
+
+
+@pytest.mark.parametrize("case", TYPED)
+def test_text_that_comes_back_gets_its_type(place, case):
+    values, kind = TYPED[case]
+    written(place, values)
+    release("in.csv", "out.parquet")
+    assert pq.read_schema("out.parquet").field("c").type.id == kind.id
+    assert pq.read_table("out.parquet")["c"].null_count == sum(
+        values[i % len(values)] in ("", "NA") for i in range(200)
+    )
+
+
+def test_learners_still_get_numbers(place):
+    written(place, KEPT["zeros in front"])
+    assert open_table("in.csv").schema.field("c").type == pa.int64()
+
+
+@pytest.mark.parametrize("at", ["start", "middle", "end"])
+def test_blank_lines_of_a_single_column_are_missing_labels(place, at):
+    lines = [f"{y:.2f}" for y in LABELS]
+    lines[{"start": 0, "middle": 100, "end": 199}[at]] = ""
+    (place / "in.csv").write_text("\n".join(["price", *lines]) + "\n")
+    ledger = ldp.Ledger()
+    with pytest.raises(LabelError, match="missing"):
+        release("in.csv", "out.csv", ledger=ledger)
+    assert ledger.charges == ()
+    release("in.csv", "out.csv", missing="drop")
+    assert len((place / "out.csv").read_text().splitlines()) == 200
+
+
+def test_blank_lines_between_several_columns_are_no_rows(place):
+    (place / "in.csv").write_text("c,price\n1,2\n\n3,4\n\n")
+    assert release("in.csv", "out.csv").terms.rows == 2
+
+
+def test_null_and_empty_text_look_the_same_in_all_lines(place):
+    words = pa.array(["", None] * 70_000 + ["a, b", None, ""])
+    with TableWriter("out.csv", pa.schema([("s", pa.string()), ("t", pa.string()), ("n", pa.int64())])) as out:
+        out.write(pa.record_batch({"s": words, "t": words, "n": pa.array([None] * len(words), pa.int64())}))
+    lines = set((place / "out.csv").read_text().splitlines())
+    assert lines == {"s,t,n", ",,", '"a, b","a, b",'}
