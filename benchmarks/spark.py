@@ -117,8 +117,8 @@ TEXT = """# privatize on Spark
 up, time on the clock; in brackets the ratio to reading and writing the same frame in the same round. Target: at
 most {slower} with 16 million rows. {versions}.
 
-"Narrow" is five numbers: an id, three features, the label. "Log" has the 23 columns of Criteo's log and an id, most
-of them text. "Label through Python" does nothing but hand labels and ids to Python and labels back: Spark's own
+"Narrow" is five numbers: an id, three features, the label. "Log" has the 23 columns of Criteo's log, most of them
+text, and an id. "Label through Python" does nothing but hand labels and ids to Python and labels back: Spark's own
 part. "No prior" is `mechanism="two-point"`, which needs none.
 
 """

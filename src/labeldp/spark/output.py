@@ -104,7 +104,7 @@ def refuse_label_in_output(frame: DataFrame, rows: DataFrame, label: int) -> Non
 
 
 def _straight(plan: Any, made_from: Any) -> bool:
-    """Return whether nothing but projections and filters lies between a plan's last step and what it was made from."""
+    """Return whether only projections and filters lie between a plan's last step and what it was made from."""
     step = plan.children().apply(0)
     while not step.equals(made_from):
         if node_name(step) not in ("Project", "Filter"):
