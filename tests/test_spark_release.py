@@ -40,11 +40,11 @@ def frame(spark, kind="integer", partitions=3, labels=LABELS, **more):
     import pyarrow as pa
 
     table = pa.table({"id": ids_of(kind)[: len(labels)], "x": np.arange(len(labels)), "y": labels, **more})
-    return spark.createDataFrame(table).repartition(partitions)
+    return spark.createDataFrame(table).repartition(partitions, "id")
 
 
 def by_id(release, name="y"):
-    table = release.frame.toArrow()
+    table = release.frame.select("*").toArrow()  # a plan of its own: Spark computes it anew
     found = dict(zip(table["id"].to_pylist(), table[name].to_pylist(), strict=True))
     assert len(found) == table.num_rows
     return found
@@ -151,7 +151,11 @@ def test_the_plan_of_the_output_is_checked_for_the_raw_label(spark):
     release = randomize(df, "y", ldp.TwoPoint(bounds=BOUNDS, epsilon=1.0), id="id")
     refuse_label_in_output(release.frame, df, 2)
     joined = release.frame.withColumnRenamed("y", "z").join(df, "id")
-    for carrying in (df, df.withColumn("z", df.y + 1), df.drop("y"), joined, df.union(df), joined.union(joined)):
+    hidden = [
+        output._walled(df.select("id", df.x, df.y.alias("y"))),
+        output._walled(df.select((df.y + 0).alias("x"))),
+    ]
+    for carrying in (df, df.withColumn("z", df.y + 1), joined, df.union(df), joined.union(joined), *hidden):
         with pytest.raises(DataError, match="carry raw labels along"):
             refuse_label_in_output(carrying, df, 2)
 
@@ -180,6 +184,7 @@ def test_without_functions_of_arrow_arrays_all_columns_go_through_mapinarrow(spa
     assert old.frame.columns == new.frame.columns == ["id", "x", "y", "y_debiased"]
     assert by_id(old) == by_id(new)
     assert by_id(old, "y_debiased") == by_id(new, "y_debiased")
+    refused(frame(spark).withColumn("odd", F.expr("make_interval(1)")), DataError, "'odd' is of type interval")
     assert "MapInArrow" in old.frame._jdf.queryExecution().toString()
     assert "Union" not in new.frame._jdf.queryExecution().executedPlan().toString()  # the wall costs nothing
 
@@ -252,7 +257,10 @@ def test_what_cannot_be_asked_is_refused_before_any_row_is_read(spark):
     refused(df.withColumn("y", F.col("y") > 1), ldp.LabelError, "got boolean")
     refused(df.withColumn("s", F.struct("y")).drop("y"), ldp.ParameterError, "inside another column", label="s.y")
     refused(df.withColumn("Y", F.lit(1)).select("id", "y", F.lit(2).alias("y")), DataError, "same name")
-    refused(df.withColumn("odd", F.expr("make_interval(1)")), DataError, "'odd' is of type interval")
+    refused(df, ldp.ParameterError, "'z'", allow_related=["z"])
+    refused(df, ldp.ParameterError, "no unbiased labels", mechanism="rr-on-bins", debiased=True)
+    collated = df.withColumn("id", F.expr("cast(id as string) collate UTF8_LCASE"))
+    refused(collated, ldp.ParameterError, "byte by byte")
     with pytest.raises(ldp.ParameterError, match="no privacy"):
         randomize(df, "y", ldp.NoPrivacy(), id="id")
     with pytest.raises(ldp.ParameterError, match="made already"):
@@ -275,7 +283,7 @@ def test_a_frame_that_spark_may_compute_differently_is_refused(spark, tmp_path):
     refused(spark.createDataFrame(df.rdd), DataError, "an RDD")
     df.write.parquet(str(tmp_path / "p"))
     kept = spark.read.parquet(str(tmp_path / "p"))
-    fine = kept.where("x >= 0").join(df.select("id"), "id").union(kept.where("x < 0")).distinct().orderBy("x")
+    fine = kept.where("x >= 0").join(df.select("id"), "id").union(kept.where("x < 0")).distinct().orderBy("id")
     assert privatize(fine, **ASK).terms.rows == ROWS
 
 
@@ -289,8 +297,14 @@ def test_a_frame_is_kept_on_demand_and_then_the_same_for_every_action(spark):
 
     df = frame(spark).withColumn("y", F.udf(anything, "double").asNondeterministic()())
     refused(df, DataError, "not deterministic")
+    refused(
+        frame(spark).withColumn("y", F.udf(anything, "double")()), DataError, "a function that Spark does not know"
+    )
     release = randomize(df, "y", ldp.Laplace(bounds=BOUNDS, epsilon=1.0), id="id", materialize=True)
     assert by_id(release) == by_id(release)
+    release.close()
+    release.close()
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == 0  # the kept copy of raw labels is gone
     vouched = randomize(df, "y", ldp.Laplace(bounds=BOUNDS, epsilon=1.0), id="id", materialize=False)
     assert by_id(vouched) != by_id(vouched)  # what would happen: the same noise on another label
 

@@ -61,7 +61,7 @@ def label_column(df: DataFrame, label: object) -> str:
     field = _field(df, label, "label")
     if not isinstance(field.dataType, T.NumericType):
         kind = field.dataType.simpleString().split("<")[0].split("(")[0]
-        raise LabelError(f"labels must be real numbers, got {kind}: convert the column to numbers first")
+        raise LabelError(f"labels must be real numbers, got {kind}: convert the column first, with try_cast")
     return str(field.name)
 
 
@@ -96,6 +96,8 @@ class RowColumns:
             raise ParameterError(
                 f"ids must be whole numbers, text or binary, got {field.dataType.simpleString()}: convert them"
             )
+        if isinstance(field.dataType, T.StringType) and field.dataType.collation != "UTF8_BINARY":
+            raise ParameterError("ids of text must be compared byte by byte: cast them to a plain string")
         if field.name == name:
             raise ParameterError("the label cannot be its own id")
         return cls(tuple(df.columns), name, str(field.name))
@@ -119,11 +121,13 @@ class RowColumns:
     def released(self, df: DataFrame, extra: str | None) -> Any:
         """Return the schema of the output: the label a double, and nothing left of what was said of it.
 
-        Refuses columns that cannot pass through Python.
+        Before Spark 4.1 all columns pass through Python, and those that cannot are refused.
         """
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415
         from pyspark.sql import types as T  # noqa: N812, PLC0415
 
-        _refuse_odd_types(df)
+        if not hasattr(F, "arrow_udf"):
+            _refuse_odd_types(df)
         fields = [T.StructField(f.name, T.DoubleType()) if f.name == self.label else f for f in df.schema]
         if extra is not None:
             _refuse_repeated([*self.names, extra])

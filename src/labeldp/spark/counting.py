@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from labeldp.errors import DataError, LabelError
 from labeldp.spark.columns import column
-from labeldp.spark.executor import counter
+from labeldp.spark.executor import MISSING, counter
+from labeldp.spark.failures import no_labels_told
 from labeldp.spark.vectors import added, joined
 from labeldp.stream import Counted
 
@@ -46,14 +47,10 @@ def checked_rows(df: DataFrame, label: str, id: str | None = None, features: Seq
             found = found | _missing(feature)
         lacks["features"] = found
     counts = [F.count_if(condition).alias(what) for what, condition in lacks.items()]
-    told = df.agg(F.count(F.lit(1)).alias("rows"), *counts).collect()[0].asDict()
+    with no_labels_told():
+        told = df.agg(F.count(F.lit(1)).alias("rows"), *counts).collect()[0].asDict()
     rows = int(told.pop("rows"))
-    if rows == 0:
-        raise LabelError("there are no labels: give at least one")
-    if told["label"]:
-        raise LabelError(
-            f"{told['label']} of {rows} labels are missing, NaN or infinite: drop those rows or fill them first"
-        )
+    _refuse_missing_labels(rows, int(told["label"]))
     if told.get("id"):
         raise DataError(f"{told['id']} of {rows} rows have no id: their noise follows from it")
     if told.get("features"):
@@ -64,13 +61,41 @@ def checked_rows(df: DataFrame, label: str, id: str | None = None, features: Seq
     return rows
 
 
-def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int) -> Counted:
-    """Return exact counts of labels, of which none is missing, and as many as there are rows."""
+def _refuse_missing_labels(rows: int, missing: int) -> None:
+    if rows == 0:
+        raise LabelError("there are no labels: give at least one")
+    if missing:
+        raise LabelError(
+            f"{missing} of {rows} labels are missing, NaN or infinite: drop those rows or fill them first"
+        )
+
+
+def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int | None = None) -> Counted:
+    """Return exact counts of labels, of which none may be missing, in one pass.
+
+    Parameters
+    ----------
+    df : DataFrame
+    label : str
+    bounds : (lo, hi)
+    rows : int, optional
+        How many there were before.
+
+    Raises
+    ------
+    LabelError
+        If labels are missing or not finite, or there are none.
+    DataError
+        If there are more or fewer rows than before.
+    """
     vectors, _ = added(df.select(column(label).cast("double")), counter(bounds))
-    fine = joined(vectors)
-    if int(fine.sum()) != rows:
+    missing = int(vectors.pop(MISSING, [0])[0])
+    fine = joined(vectors) if vectors else Counted.none().fine
+    found = int(fine.sum()) + missing
+    _refuse_missing_labels(found, missing)
+    if rows is not None and found != rows:
         raise DataError("there are more or fewer labels now than before: the table changed while it was read")
-    return Counted(rows, fine)
+    return Counted(found, fine)
 
 
 def refuse_repeated_ids(df: DataFrame, id: str) -> None:
@@ -78,7 +103,9 @@ def refuse_repeated_ids(df: DataFrame, id: str) -> None:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     groups = df.select(column(id).alias("id")).groupBy("id").agg(F.count(F.lit(1)).alias("n"))
-    if groups.where(F.col("n") > 1).limit(1).count():
+    with no_labels_told():
+        shared = groups.where(F.col("n") > 1).limit(1).count()
+    if shared:
         raise DataError(
             "some rows share an id, and would share their noise, which shows how their labels differ: give each "
             "row an id of its own"

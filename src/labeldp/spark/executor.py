@@ -23,21 +23,28 @@ from labeldp.stream import Counted
 if TYPE_CHECKING:
     from labeldp.spark.secret import Sealed
 
-__all__ = ["Release", "counter", "floats", "ids_of", "releaser", "reporter", "whole_rows"]
+__all__ = ["MISSING", "Release", "counter", "floats", "ids_of", "releaser", "reporter", "whole_rows"]
 
 Release = Callable[[Iterator[tuple[Any, Any]]], Iterator[Any]]
 """From Arrow arrays (labels, ids) to an array of private labels, or of structs with unbiased ones beside them."""
 
 
+MISSING = 1 << 20
+"""The key of a vector with the number of labels that are missing, NaN or infinite."""
+
+
 def counter(bounds: tuple[float, float]) -> Work:
-    """Return what counts labels, the only column."""
+    """Return what counts labels, the only column, and how many are missing."""
 
     def count_labels(batches: Batches) -> Batches:
-        total = Counted.none()
+        total, missing = Counted.none(), 0
         for batch in batches:
-            total += Counted.of(floats(batch.column(0)), bounds)
-        if total.rows:
-            yield batch_of(chunks(total.fine))
+            labels = floats(batch.column(0))
+            there = np.isfinite(labels)
+            found = Counted.of(labels if there.all() else labels[there], bounds)
+            total, missing = total + found, missing + labels.size - found.rows
+        if total.rows or missing:
+            yield batch_of(chunks(total.fine) | {MISSING: np.array([missing])})
 
     return count_labels
 

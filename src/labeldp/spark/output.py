@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from labeldp.errors import DataError
 from labeldp.spark.columns import RowColumns
 from labeldp.spark.executor import Release, whole_rows
-from labeldp.spark.repeatable import analyzed, attribute_ids, node_name
+from labeldp.spark.plans import Lineage, analyzed, attribute_ids, node_name
 from labeldp.spark.secret import is_connect
 
 if TYPE_CHECKING:
@@ -97,17 +97,11 @@ def refuse_label_in_output(frame: DataFrame, rows: DataFrame, label: int) -> Non
         closed = type(step).__name__ in ("MapPartitions", "SetOperation")
     else:
         plan, made_from = analyzed(frame), analyzed(rows)
-        closed = node_name(plan) in ("MapInArrow", "Union") and _straight(plan, made_from)
-        closed = closed and attribute_ids(made_from)[label] not in attribute_ids(plan)
+        name = node_name(plan)
+        lineage = Lineage(start=made_from, released_by="PythonUDF" if name == "Union" else "MapInArrow")
+        lineage.walk(plan)
+        raw = attribute_ids(made_from)[label]
+        carried = any(raw in lineage.origin(one) for one in attribute_ids(plan))
+        closed = name in ("MapInArrow", "Union") and not carried
     if not closed:
         raise DataError("the plan of the release would carry raw labels along; nothing may be released")
-
-
-def _straight(plan: Any, made_from: Any) -> bool:
-    """Return whether only projections and filters lie between a plan's last step and what it was made from."""
-    step = plan.children().apply(0)
-    while not step.equals(made_from):
-        if node_name(step) not in ("Project", "Filter"):
-            return False
-        step = step.children().apply(0)
-    return True

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp.spark.failures import no_labels_told
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -76,7 +78,9 @@ def added(frame: DataFrame, work: Work, kind: str = "int64") -> tuple[dict[int, 
     kind : {"int64", "float64"}
         The vectors' numbers.
     """
-    table = frame.mapInArrow(work, _SCHEMA).repartition("key").mapInArrow(_adder(kind), _SCHEMA).toArrow()
+    sums_of = frame.mapInArrow(work, _SCHEMA).repartition("key").mapInArrow(_adder(kind), _SCHEMA)
+    with no_labels_told():
+        table = sums_of.toArrow()
     parts = list(_pairs(table))
     sums = {key: np.frombuffer(data, dtype=kind) for key, data in parts if key != SAMPLED}
     return sums, [part for part in parts if part[0] == SAMPLED]
