@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from pyspark.errors import AnalysisException  # noqa: E402
 from pyspark.sql import functions as F  # noqa: E402, N812
+from pyspark.sql.connect.logging import logger  # noqa: E402
 
 import labeldp as ldp  # noqa: E402
 from conftest import spark_builder  # noqa: E402
@@ -53,6 +54,16 @@ def main():
     random = df.withColumn("y", F.rand() * 5)
     kept = randomize(random, "y", mechanism, id="id")  # is computed once, and kept
     runs.append(kept.frame.orderBy("id").toArrow() == kept.frame.orderBy("id").toArrow())
+
+    logger.disabled, level = False, logger.level
+    logger.setLevel("DEBUG")  # then the client would write the secret into its log
+    try:
+        randomize(df, "y", mechanism, id="id")
+        runs.append(False)
+    except ldp.ParameterError as error:
+        runs.append("SPARK_CONNECT_LOG_LEVEL" in str(error))
+    logger.disabled = True
+    logger.setLevel(level)
 
     ledger = ldp.Ledger()
     refused = 0

@@ -151,10 +151,7 @@ def test_the_plan_of_the_output_is_checked_for_the_raw_label(spark):
     release = randomize(df, "y", ldp.TwoPoint(bounds=BOUNDS, epsilon=1.0), id="id")
     refuse_label_in_output(release.frame, df, 2)
     joined = release.frame.withColumnRenamed("y", "z").join(df, "id")
-    hidden = [
-        output._walled(df.select("id", df.x, df.y.alias("y"))),
-        output._walled(df.select((df.y + 0).alias("x"))),
-    ]
+    hidden = [output._walled(df.select("id", one)) for one in (df.y.alias("y"), (df.y + 0).alias("x"))]
     for carrying in (df, df.withColumn("z", df.y + 1), joined, df.union(df), joined.union(joined), *hidden):
         with pytest.raises(DataError, match="carry raw labels along"):
             refuse_label_in_output(carrying, df, 2)
@@ -297,9 +294,8 @@ def test_a_frame_is_kept_on_demand_and_then_the_same_for_every_action(spark):
 
     df = frame(spark).withColumn("y", F.udf(anything, "double").asNondeterministic()())
     refused(df, DataError, "not deterministic")
-    refused(
-        frame(spark).withColumn("y", F.udf(anything, "double")()), DataError, "a function that Spark does not know"
-    )
+    unknown = frame(spark).withColumn("y", F.udf(anything, "double")())
+    refused(unknown, DataError, "a function that Spark does not know")
     release = randomize(df, "y", ldp.Laplace(bounds=BOUNDS, epsilon=1.0), id="id", materialize=True)
     assert by_id(release) == by_id(release)
     release.close()

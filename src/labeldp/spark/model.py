@@ -60,9 +60,9 @@ def fit_model(
     """Return a fitted `ModelReleaseRegressor`, learnt where the rows are.
 
     The driver gets the features of at most 400,000 rows, which are public; of labels it gets sums, to which it
-    adds the noise, and private labels. Rows are read once to be checked, once to sum what mean and prior need, once
-    for the sample, and once for each of three rounds; or, with so few rows that all are in the sample and sums tell
-    more, for each of two stages of sums.
+    adds the noise, and private labels. Rows are read once to be checked, once to sum what mean and prior need,
+    once for the sample, and once for each of three rounds; or, with so few rows that all are in the sample and
+    sums tell more, for each of two stages of sums.
 
     Parameters
     ----------
