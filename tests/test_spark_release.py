@@ -11,11 +11,14 @@ import pytest
 import labeldp as ldp
 import labeldp.spark.release as room
 from helpers import seeded
+from labeldp.any_card import read_any_card
 from labeldp.errors import DataError
 from labeldp.row_words import ReleaseKey, RowWords, card_checksum
 from labeldp.spark import estimate_prior, output, privatize, randomize
 from labeldp.spark.output import refuse_label_in_output
 from labeldp.stream import Counted, Order, settle
+from labeldp.verification import verify_card
+from labeldp.words.card import left_and_stayed
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
@@ -104,6 +107,18 @@ def test_a_release_is_paid_for_and_has_a_card_and_nothing_of_the_label(spark):
     with pytest.raises(ldp.BudgetError):
         privatize(df, ledger=ledger, **ASK)
     assert ledger.total == ldp.Budget(epsilon=1.0)
+
+
+def test_what_was_written_can_be_verified_against_its_card(spark, tmp_path):
+    with privatize(frame(spark), **ASK) as release:
+        release.frame.write.parquet(str(tmp_path / "private"))
+    checks = {check.name: check.holds for check in verify_card(release.card, file=tmp_path / "private").checks}
+    assert (checks["file"], checks["rows"]) == (None, True)
+    frame(spark, labels=LABELS[:50]).write.parquet(str(tmp_path / "other"))
+    checks = {check.name: check.holds for check in verify_card(release.card, file=tmp_path / "other").checks}
+    assert checks["rows"] is False
+    _, stayed = left_and_stayed(read_any_card(release.card))
+    assert "from each row's id" in stayed[1]
 
 
 def test_two_releases_share_no_noise_and_a_broken_one_does(spark, monkeypatch):
@@ -255,11 +270,15 @@ def test_what_cannot_be_asked_is_refused_before_any_row_is_read(spark):
     refused(df.withColumn("s", F.struct("y")).drop("y"), ldp.ParameterError, "inside another column", label="s.y")
     refused(df.withColumn("Y", F.lit(1)).select("id", "y", F.lit(2).alias("y")), DataError, "same name")
     refused(df, ldp.ParameterError, "'z'", allow_related=["z"])
+    refused(df, ldp.ParameterError, "is 'y' meant", label="Y")
+    refused(df.toPandas(), ldp.ParameterError, "DataFrame of Spark, got pandas")
     refused(df, ldp.ParameterError, "no unbiased labels", mechanism="rr-on-bins", debiased=True)
     collated = df.withColumn("id", F.expr("cast(id as string) collate UTF8_LCASE"))
     refused(collated, ldp.ParameterError, "byte by byte")
     with pytest.raises(ldp.ParameterError, match="no privacy"):
         randomize(df, "y", ldp.NoPrivacy(), id="id")
+    with pytest.raises(ldp.ParameterError, match="the text of its card"):
+        randomize(df, "y", "card.json", id="id")
     with pytest.raises(ldp.ParameterError, match="made already"):
         randomize(df, "y", 3.0, id="id")
 
@@ -276,7 +295,7 @@ def test_a_frame_that_spark_may_compute_differently_is_refused(spark, tmp_path):
     refused(df.dropDuplicates(["x"]), DataError, "Deduplicate")
     refused(df.sample(0.5, 1), DataError, "Sample")
     refused(df.groupBy("id").agg(F.sum("y").alias("y")), DataError, "Aggregate")
-    refused(df.mapInArrow(lambda batches: batches, df.schema), DataError, again)
+    refused(df.mapInArrow(lambda batches: batches, df.schema), DataError, again, allow_related=["id", "x"])
     refused(spark.createDataFrame(df.rdd), DataError, "an RDD")
     df.write.parquet(str(tmp_path / "p"))
     kept = spark.read.parquet(str(tmp_path / "p"))

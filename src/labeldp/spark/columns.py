@@ -44,7 +44,7 @@ def _field(df: DataFrame, name: object, what: str) -> Any:
             f"{what}={name!r} is inside another column, which would carry it along: make it a column of its own, "
             "and take it out of the other"
         )
-    near = get_close_matches(name, names, n=1)
+    near = [one for one in names if one.lower() == name.lower()] or get_close_matches(name, names, n=1)
     raise ParameterError(f"there is no column {name!r}" + (f"; is {near[0]!r} meant?" if near else ""))
 
 
@@ -57,6 +57,8 @@ def label_column(df: DataFrame, label: object) -> str:
     """Return the label's name, if it is a column of numbers."""
     from pyspark.sql import types as T  # noqa: N812, PLC0415
 
+    if not type(df).__module__.startswith("pyspark.sql."):
+        raise ParameterError(f"df must be a DataFrame of Spark, got {type(df).__module__}.{type(df).__name__}")
     _refuse_repeated(df.columns)
     field = _field(df, label, "label")
     if not isinstance(field.dataType, T.NumericType):

@@ -90,8 +90,9 @@ class Lineage:
 
     def walk(self, plan: Any) -> None:
         """Take in a plan, from its sources on."""
-        if self.start is not None and plan.equals(self.start):
-            self.known |= {one: frozenset([one]) for one in attribute_ids(plan)}
+        if self.start is not None and plan.sameResult(self.start):  # ids of columns may be new in a second copy
+            pairs = zip(attribute_ids(plan), attribute_ids(self.start), strict=True)
+            self.known |= {one: frozenset([source]) for one, source in pairs}
             return
         for child in (*listed(plan.subqueries()), *listed(plan.children())):
             self.walk(child)

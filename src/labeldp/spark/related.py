@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,12 @@ def refuse_related(df: DataFrame, label: str, id: str, allowed: Sequence[str]) -
         if name not in df.columns:
             raise ParameterError(f"allow_related names a column that is not there: {name!r}")
     if is_connect(df):
+        warnings.warn(
+            "plans behind Spark Connect cannot be asked: whether another column, or the order of rows, gives the "
+            "label away is for you to judge",
+            UserWarning,
+            stacklevel=4,
+        )
         return
     plan = analyzed(df)
     lineage = Lineage()

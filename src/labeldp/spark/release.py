@@ -268,6 +268,8 @@ def randomize(
     id, debiased, ledger, rows_per_person, check_ids, materialize, allow_related, random_state
         As for `privatize`.
     """
+    if isinstance(mechanism, str) and not mechanism.lstrip().startswith("{"):
+        raise ParameterError("mechanism must be a mechanism, or the text of its card, not a name or a path")
     made = load_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
     if not isinstance(made, Mechanism):
         raise ParameterError("mechanism must be a mechanism that is made already, or its card")
