@@ -206,9 +206,7 @@ def _sha256(path: Path) -> str | None:
 def _cluster_files(card: ReadCard, path: Path | None) -> Iterator[Check]:
     """Say what can be said of files that a cluster wrote after the card: they are of as many rows, or not."""
     if path is None:
-        yield Check(
-            "file", None, "made before a cluster wrote the table: give its path to count its rows"
-        )
+        yield Check("file", None, "made before a cluster wrote the table: give its path to count its rows")
         return
     yield Check("file", None, "the card was made before a cluster wrote the table, without a checksum")
     yield _rows(card, {}, path)
