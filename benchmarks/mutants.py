@@ -23,14 +23,14 @@ from benchmarks.report import Sheet
 
 ROOT = Path(__file__).parent.parent
 ROOMS = {
-    "channels/noise.py": ["test_noise.py"],
+    "channels/noise.py": ["test_coins.py"],
     "channels/alias.py": ["test_proof.py", "test_channels.py"],
-    "channels/proof.py": ["test_proof.py"],
+    "channels/proof.py": ["test_proof.py", "test_concentrated.py"],
     "channels/table.py": ["test_proof.py", "test_channels.py", "test_tampering.py"],
     "channels/window.py": ["test_proof.py", "test_channels.py", "test_tampering.py"],
     "channels/shift.py": ["test_proof.py", "test_channels.py", "test_tampering.py"],
-    "channels/concentrated.py": ["test_noise.py", "test_proof.py"],
-    "channels/domain.py": ["test_channels.py", "test_proof.py"],
+    "channels/concentrated.py": ["test_concentrated.py"],
+    "channels/domain.py": ["test_domain.py", "test_channels.py"],
     "randomness.py": ["test_randomness.py"],
     "cards.py": ["test_cards.py", "test_forged_cards.py"],
     "curator.py": ["test_priors.py", "test_stream.py"],
