@@ -206,6 +206,39 @@ def test_a_table_is_only_built_from_counts_that_sum_to_all_words(counts):
         alias.build(counts)
 
 
+@pytest.mark.parametrize(("outputs", "columns"), [(2, 2), (3, 4), (4, 4), (5, 8), (8, 8), (1 << 17, 1 << 17)])
+def test_a_table_has_as_few_columns_as_a_power_of_two_can(outputs, columns):
+    counts = [WORDS // outputs] * outputs
+    counts[0] += WORDS - sum(counts)
+    table = alias.build(counts)
+    assert table.shape == (columns,)
+    assert claimed(table)[:outputs] == counts
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        np.zeros((1, 4), dtype=np.uint64),
+        np.zeros((4, 1), dtype=np.uint64),
+        np.zeros(1, dtype=np.uint64),
+        np.zeros(0, dtype=np.uint64),
+        np.zeros(3, dtype=np.uint64),
+        np.zeros(4, dtype=np.int64),
+        np.zeros(4, dtype=np.uint32),
+        np.zeros(4),
+    ],
+    ids=lambda row: f"{row.shape} {row.dtype}",
+)
+def test_what_is_no_packed_row_is_not_counted(row):
+    with pytest.raises(ldp.PrivacyProofError, match="packed row"):
+        alias.recount(row)
+
+
+def test_a_column_that_is_its_own_alias_keeps_its_words_whatever_its_threshold_says():
+    assert claimed(np.array([0, 1], dtype=np.uint64)) == [WORDS // 2] * 2
+    assert claimed(np.array([6, 41], dtype=np.uint64)) == [WORDS // 2] * 2
+
+
 def test_a_threshold_moved_by_one_changes_the_recount_by_one_word():
     """The twin of the tests above: they would notice a single word."""
     table = alias.build([WORDS // 3, WORDS // 3, WORDS - 2 * (WORDS // 3)])
