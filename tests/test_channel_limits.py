@@ -124,15 +124,15 @@ def test_one_row_reveals_nothing_unless_labels_outside_have_another():
 HALF = WORDS // 2
 
 
-def table(*rows, values=None, promise=ANY, high=1.0):
+def table(*rows, values=None, low=0.0, high=1.0):
     values = np.arange(len(rows[0])) if values is None else values
-    return TableChannel.from_counts(0.0, high, values, rows, promise)
+    return TableChannel.from_counts(low, high, values, rows, ANY)
 
 
 def test_tables_that_say_too_little_are_refused():
     with refused("two rows"):
         table([HALF, HALF])
-    with refused("two rows"):
+    with refused("does not exist"):
         table([HALF, HALF], [HALF, HALF], values=np.empty(0))
     with refused("sum to 2"):
         table([WORDS], [WORDS])  # one output: its 2^64 words are no 64-bit number
@@ -156,15 +156,17 @@ def test_a_tables_values_may_be_integers_in_any_order():
     assert channel.cumulative(1.0, points).tolist() == [0.0, 0.25, 0.25, 1.0]
 
 
-@pytest.mark.parametrize(("high", "reach"), [(1.0, 2.0), (4.0, 8.0), (2.0**-40, 1.0)])
+@pytest.mark.parametrize(("low", "high", "reach"), [(0.0, 1.0, 2.0), (-1.0, 3.0, 8.0), (0.0, 2.0**-40, 1.0)])
 @pytest.mark.parametrize("row", [0, 1])
 @pytest.mark.parametrize(("part", "unbiased"), [(0.9, True), (-0.9, True), (1.1, False), (-1.1, False)])
-def test_a_table_is_unbiased_if_its_rows_average_to_their_labels_within_a_trace(high, reach, row, part, unbiased):
+def test_a_table_is_unbiased_if_its_rows_average_to_their_labels_within_a_trace(
+    low, high, reach, row, part, unbiased
+):
     """A billionth of the width, and four roundings of the largest output."""
-    means = [Fraction(0), Fraction(high)]
-    means[row] += Fraction(part * (1e-9 * high + 4 * float(np.spacing(reach))))
+    means = [Fraction(low), Fraction(high)]
+    means[row] += Fraction(part * (1e-9 * (high - low) + 4 * float(np.spacing(reach))))
     upper = [round((1 + mean / Fraction(reach)) / 2 * WORDS) for mean in means]
-    channel = table(*([WORDS - n, n] for n in upper), values=[-reach, reach], high=high)
+    channel = table(*([WORDS - n, n] for n in upper), values=[-reach, reach], low=low, high=high)
     if unbiased:
         assert channel.slope() == 1.0
     else:
