@@ -22,13 +22,14 @@ from rich.console import Console
 from benchmarks.report import Sheet
 
 ROOT = Path(__file__).parent.parent
+CHANNELS = ["test_channels.py", "test_channel_limits.py", "test_domain.py", "test_proof.py", "test_tampering.py"]
 ROOMS = {
     "channels/noise.py": ["test_coins.py"],
     "channels/alias.py": ["test_proof.py", "test_channels.py"],
     "channels/proof.py": ["test_proof.py", "test_concentrated.py"],
-    "channels/table.py": ["test_proof.py", "test_channels.py", "test_tampering.py"],
-    "channels/window.py": ["test_proof.py", "test_channels.py", "test_tampering.py"],
-    "channels/shift.py": ["test_proof.py", "test_channels.py", "test_tampering.py"],
+    "channels/table.py": CHANNELS,
+    "channels/window.py": CHANNELS,
+    "channels/shift.py": CHANNELS,
     "channels/concentrated.py": ["test_concentrated.py"],
     "channels/domain.py": ["test_domain.py", "test_channels.py"],
     "randomness.py": ["test_randomness.py"],
