@@ -29,7 +29,7 @@ ROOMS = {
     "channels/proof.py": ["test_proof.py", "test_concentrated.py"],
     "channels/table.py": CHANNELS,
     "channels/window.py": CHANNELS,
-    "channels/shift.py": CHANNELS,
+    "channels/shift.py": [*CHANNELS, "test_delta_channels.py"],
     "channels/concentrated.py": ["test_concentrated.py"],
     "channels/domain.py": ["test_domain.py", "test_channels.py"],
     "randomness.py": ["test_randomness.py"],

@@ -185,7 +185,7 @@ class ShiftChannel:
             beyond = np.concatenate([np.cumsum(flipped[::-1])[::-1], [0.0]])
             weighted = np.concatenate([np.cumsum((flipped * noise)[::-1])[::-1], [0.0]])
             squared = np.concatenate([np.cumsum((flipped * noise**2)[::-1])[::-1], [0.0]])
-            at = np.clip(side * edge + self.reach, 0, 2 * self.reach + 1)
+            at = np.minimum(side * edge + self.reach, 2 * self.reach + 1)
             first -= side * (weighted[at] - side * edge * beyond[at])
             second -= squared[at] - edge.astype(float) ** 2 * beyond[at]
         return first, second - first**2
