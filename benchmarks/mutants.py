@@ -24,7 +24,7 @@ from benchmarks.report import Sheet
 ROOT = Path(__file__).parent.parent
 CHANNELS = ["test_channels.py", "test_channel_limits.py", "test_domain.py", "test_proof.py", "test_tampering.py"]
 ROOMS = {
-    "channels/noise.py": ["test_coins.py"],
+    "channels/noise.py": ["test_coins.py", "test_noise_budget.py"],
     "channels/alias.py": ["test_proof.py", "test_channels.py"],
     "channels/proof.py": ["test_proof.py", "test_concentrated.py"],
     "channels/table.py": CHANNELS,
