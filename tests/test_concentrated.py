@@ -37,6 +37,14 @@ def test_delta_is_bounded_from_above_and_closely(rho, epsilon, alpha):
     assert true < delta_upper(rho, epsilon, alpha) < true * (1 + Fraction(1, 1 << 39))
 
 
+@pytest.mark.parametrize("rho", ["7/10", "1", "2"])
+def test_a_bound_around_one_or_above_is_as_close(rho):
+    """Exponents of 0.01, 0.6 and 2.6."""
+    rho, epsilon, alpha = Fraction(rho), Fraction(0), Fraction(2)
+    true = exact(rho, epsilon, alpha)
+    assert true < delta_upper(rho, epsilon, alpha) < true * (1 + Fraction(1, 1 << 39))
+
+
 @pytest.mark.parametrize("alpha", ["101/100", "11/10", "3/2"])
 def test_delta_is_bounded_from_above_where_the_series_is_slow(alpha):
     alpha = Fraction(alpha)
