@@ -42,9 +42,7 @@ def build(counts: Sequence[int]) -> NDArray[np.uint64]:
     small = [i for i, n in enumerate(left) if n < capacity]
     large = [i for i, n in enumerate(left) if n > capacity]
     for column in small:  # grows while we walk: a large column ends up small
-        if not large:
-            break
-        donor = large[-1]
+        donor = large[-1]  # there is one: columns not yet filled hold as much as they can, together
         alias[column] = donor
         left[donor] -= capacity - left[column]
         if left[donor] <= capacity:
@@ -67,11 +65,10 @@ def recount(row: NDArray[np.uint64]) -> NDArray[np.uint64]:
     if row.ndim != 1 or row.size < 2 or row.size != 1 << bits or row.dtype != np.uint64:
         raise PrivacyProofError("a packed row has 2, 4, 8 … 64-bit entries")
     capacity = np.uint64(WORDS >> bits)
-    column = np.arange(row.size, dtype=np.uint64)
     alias = row & np.uint64(row.size - 1)
-    kept = np.where(alias == column, np.uint64(0), row >> np.uint64(bits))
+    kept = row >> np.uint64(bits)
     counts = kept.copy()
-    np.add.at(counts, alias.astype(np.int64), capacity - kept)
+    np.add.at(counts, alias.astype(np.int64), capacity - kept)  # all of it, where a column is its own alias
     return counts
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from labeldp._checks import as_fraction
 from labeldp.errors import PrivacyProofError
 
-__all__ = ["WORDS", "Promise", "Proof", "epsilon_of", "exp_lower", "exp_upper", "prove_pure"]
+__all__ = ["WORDS", "Promise", "Proof", "epsilon_of", "exp_lower", "exp_upper", "float_above", "prove_pure"]
 
 WORDS = 1 << 64
 """The number of equally likely random words; the counts of every row sum to it."""
@@ -102,13 +102,24 @@ def epsilon_of(ratio: Fraction) -> float:
     """
     if ratio <= 1:
         return 0.0
-    excess = ratio - 1
-    guess = math.log1p(float(excess)) if excess < 1 else math.log(ratio)
+    guess = math.log1p(float(ratio - 1))
     for _ in range(4):
         guess = math.nextafter(guess, 0.0)
     while exp_lower(Fraction(guess)) < ratio:
         guess = math.nextafter(guess, math.inf)
     return guess
+
+
+def float_above(value: Fraction) -> float:
+    """Return the smallest float that is at least ``value``.
+
+    Examples
+    --------
+    >>> Fraction(float_above(Fraction(1, 3))) > Fraction(1, 3) > Fraction(1 / 3)
+    True
+    """
+    number = float(value)
+    return number if Fraction(number) >= value else math.nextafter(number, math.inf)
 
 
 def prove_pure(ratio: Fraction, promise: Promise, checked: str) -> Proof:
@@ -118,4 +129,4 @@ def prove_pure(ratio: Fraction, promise: Promise, checked: str) -> Proof:
             f"the counts reach a ratio of e^{epsilon_of(ratio):.9g}, above the promised "
             f"epsilon={float(promise.epsilon)}: this channel must not be used"
         )
-    return Proof(min(epsilon_of(ratio), float(promise.epsilon)), 0.0, ratio, checked)
+    return Proof(epsilon_of(ratio), 0.0, ratio, checked)

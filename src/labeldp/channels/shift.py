@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from labeldp.channels import alias
 from labeldp.channels.domain import CHUNK, Domain, frozen_copy, pieces
-from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, prove_pure
+from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, float_above, prove_pure
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
 
@@ -142,12 +142,9 @@ class ShiftChannel:
                 f"delta is {float(worst):.6g} at epsilon={float(self.promise.epsilon)}, above the "
                 f"promised {float(self.promise.delta)}: this channel must not be used"
             )
-        delta = float(worst)
-        while Fraction(delta) < worst:
-            delta = float(np.nextafter(delta, 1.0))
         return Proof(
-            float(self.promise.epsilon),
-            min(delta, float(self.promise.delta)),
+            float_above(self.promise.epsilon),
+            float_above(worst),
             None,
             f"exact delta at this epsilon for all {self.steps} shifts, both ways, before clamping",
         )
@@ -188,7 +185,7 @@ class ShiftChannel:
             beyond = np.concatenate([np.cumsum(flipped[::-1])[::-1], [0.0]])
             weighted = np.concatenate([np.cumsum((flipped * noise)[::-1])[::-1], [0.0]])
             squared = np.concatenate([np.cumsum((flipped * noise**2)[::-1])[::-1], [0.0]])
-            at = np.clip(side * edge + self.reach, 0, 2 * self.reach + 1)
+            at = np.minimum(side * edge + self.reach, 2 * self.reach + 1)
             first -= side * (weighted[at] - side * edge * beyond[at])
             second -= squared[at] - edge.astype(float) ** 2 * beyond[at]
         return first, second - first**2
