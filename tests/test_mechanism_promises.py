@@ -1,6 +1,7 @@
 """A mechanism promises all that its channel spends, and several cards are loaded as they were written."""
 
 import dataclasses
+import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
+from helpers import seeded
+from labeldp import cards
 from labeldp.channels.identity import IdentityChannel
 from labeldp.mechanisms import base
 from labeldp.mechanisms.base import Mechanism, channel_field, fingerprint, load_all
@@ -105,6 +108,72 @@ def test_a_fingerprint_tells_every_field_and_the_kind_and_shape_of_arrays():
     assert fingerprint(swapped) == fingerprint(channel)
 
 
+def forged(text, **changed):
+    """Return a card that says something else, with the right checksum for it."""
+    content = {**json.loads(text), **changed}
+    content.pop("checksum")
+    return cards.dump({key: value for key, value in content.items() if key not in ("schema", "version")})
+
+
+def test_a_card_is_held_to_its_counts_and_its_proof_and_tells_which():
+    text = card(1.0)
+    content = json.loads(text)
+    assert forged(text) == text
+    lies = {
+        "other entries": {"more": 1},
+        "not those of its mechanism": {"parameters": {**content["parameters"], "more": 1}},
+        "cannot be rebuilt": {"parameters": {**content["parameters"], "bounds": [0.0, 9.0]}},
+        "another proof": {"proof": {**content["proof"], "epsilon": 0.5}},
+        "between 0.001": {"parameters": {**content["parameters"], "epsilon": 1e-9}},
+    }
+    for reason, lie in lies.items():
+        with pytest.raises(ldp.LabelDPError, match=reason):
+            ldp.load_mechanism(forged(text, **lie))
+    bare = json.loads(text)
+    del bare["proof"]
+    with pytest.raises(ldp.CardError, match="other entries"):
+        ldp.load_mechanism(forged(json.dumps(bare)))
+
+
+def test_no_privacy_is_a_card_of_infinite_epsilon_and_delta_zero():
+    text = ldp.NoPrivacy().to_json()
+    assert json.loads(text)["proof"] == {"epsilon": "infinite", "delta": 0.0}
+    with pytest.raises(ldp.CardError, match="no privacy at all"):
+        ldp.load_mechanism(text)
+    assert ldp.load_mechanism(text, allow_no_privacy=True) == ldp.NoPrivacy()
+
+
+# ---- labels as they come ------------------------------------------------------------------------------
+
+
+def test_every_label_is_randomised_in_its_place():
+    mechanism = ldp.RROnBins(edges=[0, 1, 2, 3], outputs=[0, 1, 2], epsilon=20.0)
+    labels = np.array([[0.5, 2.5, 1.5], [1.5, 0.5, 2.5]])
+    assert (mechanism.randomize(labels, random_state=seeded(1)) == labels - 0.5).all()
+    assert mechanism.randomize(labels.astype("f4")).dtype == np.float64
+    assert mechanism.mean(labels) == pytest.approx(labels - 0.5, abs=1e-6)
+    assert mechanism.bias(labels) == pytest.approx(np.full((2, 3), -0.5), abs=1e-6)
+    assert mechanism.variance(labels) == pytest.approx(np.zeros((2, 3)), abs=1e-6)
+
+
+def test_words_of_rows_are_asked_for_as_many_rows_as_there_are_labels():
+    class Rows:
+        def for_labels(self, rows):
+            self.asked = rows
+            return seeded(1)
+
+    source = Rows()
+    make("two-point", 1.0).randomize([[1.0, 2.0, 3.0]], random_state=source)
+    assert source.asked == 3
+
+
+@pytest.mark.parametrize("method", ["randomize", "mean", "variance", "bias"])
+def test_a_label_that_overflows_does_not_warn(method):
+    """A warning that depends on labels would tell; here every warning is an error."""
+    with np.errstate(all="warn"):
+        getattr(make("laplace", 1.0), method)([1.7e308, -1.7e308, 5e-324])
+
+
 # ---- one label at a time ------------------------------------------------------------------------------
 
 
@@ -121,3 +190,38 @@ def test_the_price_of_privacy_is_the_variance_of_the_unbiased_label():
     assert mechanism.unbiased_variance([[1.0], [3.0]]) == pytest.approx(
         mechanism.variance([[1.0], [3.0]]) * slope**2
     )
+
+
+# ---- parameters ---------------------------------------------------------------------------------------
+
+
+HALF = 2**63
+SAME = {
+    "rp": (ldp.RPWithPrior, {"interval": (0, 2), "zeta": 1, "epsilon": 1}),
+    "laplace": (ldp.Laplace, {"bounds": (0, 2), "epsilon": 1}),
+    "staircase": (ldp.Staircase, {"bounds": (0, 2), "epsilon": 1}),
+    "gaussian": (ldp.Gaussian, {"bounds": (0, 2), "epsilon": 1, "delta": 0.125, "sigma": 4}),
+    "two-point": (ldp.TwoPoint, {"bounds": (0, 2), "epsilon": 1}),
+    "rr-on-bins": (ldp.RROnBins, {"edges": (0, 1, 2), "outputs": (0, 3), "epsilon": 1}),
+    "unbiased": (
+        ldp.Unbiased,
+        {"bounds": (0, 2), "outputs": (0, 2), "counts": ((HALF, HALF), (HALF, HALF)), "epsilon": 1},
+    ),
+}
+
+
+def other_types(value):
+    """Return a parameter as NumPy has it."""
+    if isinstance(value, tuple) and isinstance(value[0], tuple):
+        return [np.array(row, dtype=np.uint64) for row in value]
+    return np.array(value, dtype=np.float32) if isinstance(value, tuple) else np.float32(value)
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_a_parameter_is_the_same_in_any_type(name):
+    kind, parameters = SAME[name]
+    one, other = kind(**parameters), kind(**{key: other_types(value) for key, value in parameters.items()})
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one.to_json() == other.to_json()
+    assert repr(one) == repr(other)

@@ -86,7 +86,7 @@ class Gaussian(Mechanism):
         """
         epsilon, delta = as_epsilon(epsilon), as_delta(delta, smallest=SMALLEST_DELTA)
         variance = analytic_sigma(epsilon, delta) ** 2
-        bounds, _ = best_interval(prior, lambda q: np.full_like(q, variance), rows)
+        bounds, _ = best_interval(prior, lambda _: variance, rows)
         return cls(bounds=bounds, epsilon=epsilon, delta=delta)
 
     def _build(self) -> ShiftChannel:
