@@ -48,7 +48,7 @@ ROOMS = {
     "mechanisms/partition.py": ["test_rr_on_bins.py"],
     "mechanisms/rp_with_prior.py": [*MECHANISMS, "test_design_formulas.py"],
     "mechanisms/laplace.py": [*MECHANISMS, "test_design_formulas.py", "test_additive.py"],
-    "mechanisms/gaussian.py": [*MECHANISMS, "test_design_formulas.py"],
+    "mechanisms/gaussian.py": [*MECHANISMS, "test_design_formulas.py", "test_gaussian_sigma.py"],
     "mechanisms/staircase.py": [*MECHANISMS, "test_design_formulas.py"],
     "mechanisms/two_point.py": [*MECHANISMS, "test_design_formulas.py"],
     "mechanisms/rr_on_bins.py": [*MECHANISMS, "test_rr_on_bins.py"],

@@ -79,7 +79,7 @@ class Staircase(Mechanism):
         return periodic_channel(*self.bounds, self.epsilon, period)
 
 
-def optimal_tread(epsilon: float, minimise: str) -> float:
+def optimal_tread(epsilon: float, minimise: Literal["absolute", "squared"]) -> float:
     """Return γ, the part of a label range before the first step down.
 
     Examples
