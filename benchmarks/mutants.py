@@ -52,7 +52,12 @@ ROOMS = {
     "mechanisms/staircase.py": [*MECHANISMS, "test_design_formulas.py"],
     "mechanisms/two_point.py": [*MECHANISMS, "test_design_formulas.py"],
     "mechanisms/rr_on_bins.py": [*MECHANISMS, "test_rr_on_bins.py"],
-    "mechanisms/unbiased.py": [*MECHANISMS, "test_unbiased.py"],
+    "mechanisms/unbiased.py": [
+        *MECHANISMS,
+        "test_unbiased_parts.py",
+        "test_unbiased.py",
+        "test_design_formulas.py",
+    ],
     "mechanisms/additive.py": MECHANISMS,
     "estimators/sums.py": ["test_model_regressor.py"],
     "estimators/designs.py": ["test_label_regressor.py"],

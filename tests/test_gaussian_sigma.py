@@ -31,7 +31,7 @@ def grid_sigma(epsilon, delta):
     [(0.5, 0.3, 2e-5), (4.0, 1e-3, 2e-5), (16.0, 1e-6, 1e-4), (18.0, 1e-6, 4e-4), (20.0, 3e-6, 9e-4)],
 )
 def test_the_least_sigma_is_that_of_a_slightly_smaller_delta(epsilon, delta, slack):
-    """The counts of the last three do not prove a smaller slack; (20, 3e-6) is the hardest that is proven at all."""
+    """The counts of the last three do not prove a smaller slack."""
     mechanism = ldp.Gaussian(bounds=(-1, 2), epsilon=epsilon, delta=delta)
     assert mechanism.channel.steps == STEPS
     assert mechanism.sigma / 3 == pytest.approx(grid_sigma(epsilon, delta * (1 - slack)), rel=1e-8)
