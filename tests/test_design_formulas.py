@@ -93,6 +93,35 @@ def test_interval_and_window_of_a_design_go_together(rows, epsilon):
     assert (made.epsilon, made.outside) == (epsilon, "uniform")
 
 
+def test_with_a_window_of_its_own_the_interval_is_the_papers():
+    made = ldp.RPWithPrior.design(PRIOR, 1.7, zeta=0.5, outside="uniform")
+    assert made.interval == ldp.optimal_interval(PRIOR, epsilon=1.7, zeta=0.5)
+    assert (made.zeta, made.epsilon, made.outside) == (0.5, 1.7, "uniform")
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0, 4.0, 20.0])
+def test_a_window_and_its_way_are_fine_enough_or_refused(epsilon):
+    """To 1/4096 of what ε tells: so many cells, and for small ε as many more."""
+    accepted = set()
+    for exponent in range(-16, 17):
+        try:
+            channel = ldp.RPWithPrior(interval=(0, 1), zeta=10.0**exponent, epsilon=epsilon).channel
+        except ldp.ParameterError as error:
+            assert f"too {'small' if exponent < 0 else 'large'}" in str(error)  # noqa: PT017
+            continue
+        accepted.add(exponent)
+        assert channel.window * min(1.0, math.expm1(epsilon)) >= 4096
+        assert channel.cells - channel.window >= 4096
+        assert 2 * 10.0**exponent == pytest.approx(channel.window / (channel.cells - channel.window), rel=1e-3)
+    assert accepted >= set(range(-5, 7))
+
+
+@pytest.mark.parametrize(("width", "zeta", "reason"), [(1e-130, 1e308, "large"), (1e130, 1e-300, "small")])
+def test_a_window_beyond_all_floats_is_refused_for_what_it_is(width, zeta, reason):
+    with pytest.raises(ldp.ParameterError, match=f"too {reason}"):
+        ldp.RPWithPrior(interval=(0, width), zeta=zeta, epsilon=1.0)
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 5.0])
 def test_treads_and_variances_of_stairs_are_the_textbooks(epsilon):
     for minimise in ("absolute", "squared"):
