@@ -65,6 +65,11 @@ def test_a_channel_without_any_promise_is_only_for_an_infinite_epsilon():
         Own(epsilon=20.0, given=IdentityChannel())
 
 
+def test_a_channel_is_neither_given_nor_shown_nor_compared():
+    field = channel_field()
+    assert (field.init, field.repr, field.compare) == (False, False, False)
+
+
 # ---- several cards ------------------------------------------------------------------------------------
 
 
@@ -167,21 +172,42 @@ def test_words_of_rows_are_asked_for_as_many_rows_as_there_are_labels():
     assert source.asked == 3
 
 
-@pytest.mark.parametrize("method", ["randomize", "mean", "variance", "bias"])
-def test_a_label_that_overflows_does_not_warn(method):
-    """A warning that depends on labels would tell; here every warning is an error."""
-    with np.errstate(all="warn"):
-        getattr(make("laplace", 1.0), method)([1.7e308, -1.7e308, 5e-324])
+class Overflowing(IdentityChannel):
+    """A channel whose arithmetic overflows for labels far outside."""
+
+    def sample(self, labels, source, out):
+        np.multiply(labels, 1e10, out=out)
+
+    def mean(self, labels):
+        return labels * 1e10
+
+    variance = mean
+
+
+@pytest.mark.parametrize("method", ["randomize", "mean", "variance"])
+def test_whatever_a_channel_computes_no_warning_tells_a_label(method):
+    with np.errstate(all="raise"):
+        getattr(Own(epsilon=math.inf, given=Overflowing()), method)([1.7e308, 5e-324])
+        with pytest.raises(FloatingPointError):
+            Overflowing().mean(np.array([1.7e308]))
 
 
 # ---- one label at a time ------------------------------------------------------------------------------
 
 
-def test_a_density_is_of_one_label():
-    mechanism = make("laplace", 1.0)
-    assert (mechanism.density([2.0], [0, 1]) == mechanism.density(2.0, [0, 1])).all()
+def test_a_density_is_of_one_label_and_a_probability_over_a_width():
+    mechanism, edges = make("laplace", 1.0), np.array([0.0, 1.0, 3.0, 7.0])
+    share = np.diff(mechanism.channel.cumulative(2.0, edges))
+    assert mechanism.density([2.0], edges) == pytest.approx(share / [1, 2, 4])
+    assert (mechanism.density(2.0, edges[:2]) == mechanism.density([2.0], edges)[:1]).all()
     with pytest.raises(ldp.ParameterError, match="one label"):
-        mechanism.density([1.0, 2.0], [0, 1])
+        mechanism.density([1.0, 2.0], edges)
+
+
+@pytest.mark.parametrize("edges", [[0], [], [1, 0], [0, 0], [0, 1, 1], 5, [[0, 1]], ["a", "b"]])
+def test_edges_that_are_none_are_refused(edges):
+    with pytest.raises(ldp.ParameterError, match=r"^edges must"):
+        make("laplace", 1.0).density(1.0, edges)
 
 
 def test_the_price_of_privacy_is_the_variance_of_the_unbiased_label():

@@ -156,7 +156,7 @@ class Mechanism(ABC):
         one = as_labels(label).reshape(-1)
         if one.size != 1:
             raise ParameterError("density is of one label at a time")
-        if points.ndim != 1 or points.size < 2 or not (np.diff(points) > 0).all():
+        if points.size < 2 or not (np.diff(points) > 0).all():
             raise ParameterError("edges must be at least two increasing numbers")
         return np.diff(self.channel.cumulative(float(one[0]), points)) / np.diff(points)
 
