@@ -116,6 +116,13 @@ def test_a_window_and_its_way_are_fine_enough_or_refused(epsilon):
     assert accepted >= set(range(-5, 7))
 
 
+def test_a_window_of_half_as_many_cells_as_it_takes_is_refused():
+    """At ε = 4 and ζ = 1e-12 a window has some 4,400 cells."""
+    assert ldp.RPWithPrior(interval=(0, 1), zeta=1e-12, epsilon=4.0).channel.window < 2 * 4096
+    with pytest.raises(ldp.ParameterError, match="too small"):
+        ldp.RPWithPrior(interval=(0, 1), zeta=6e-13, epsilon=4.0)
+
+
 @pytest.mark.parametrize(("width", "zeta", "reason"), [(1e-130, 1e308, "large"), (1e130, 1e-300, "small")])
 def test_a_window_beyond_all_floats_is_refused_for_what_it_is(width, zeta, reason):
     with pytest.raises(ldp.ParameterError, match=f"too {reason}"):
