@@ -39,11 +39,11 @@ def test_the_least_sigma_is_that_of_a_slightly_smaller_delta(epsilon, delta, sla
 
 def test_a_sigma_is_tried_from_a_hundredth_of_a_label_range_on_and_up_to_6500():
     with pytest.raises(ldp.PrivacyProofError, match="delta"):
-        ldp.Gaussian(bounds=(0, 2), epsilon=20.0, delta=0.5, sigma=0.02)
-    assert ldp.Gaussian(bounds=(0, 2), epsilon=1.0, delta=0.5, sigma=13000).sigma == 13000
+        ldp.Gaussian(bounds=(1, 3), epsilon=20.0, delta=0.5, sigma=0.02)
+    assert ldp.Gaussian(bounds=(1, 3), epsilon=1.0, delta=0.5, sigma=13000).sigma == 13000
     for sigma in (0.0199999, 13000.1):
         with pytest.raises(ldp.ParameterError, match=r"\bsigma\b"):
-            ldp.Gaussian(bounds=(0, 2), epsilon=20.0, delta=0.5, sigma=sigma)
+            ldp.Gaussian(bounds=(1, 3), epsilon=20.0, delta=0.5, sigma=sigma)
 
 
 @pytest.mark.parametrize("sigma", [0.5, 3.0, 700.0])
