@@ -23,6 +23,7 @@ from benchmarks.report import Sheet
 
 ROOT = Path(__file__).parent.parent
 CHANNELS = ["test_channels.py", "test_channel_limits.py", "test_domain.py", "test_proof.py", "test_tampering.py"]
+MECHANISMS = ["test_kept_cards.py", "test_mechanism_promises.py", "test_parameters.py"]
 ROOMS = {
     "channels/noise.py": ["test_coins.py", "test_noise_budget.py"],
     "channels/alias.py": ["test_proof.py", "test_channels.py"],
@@ -43,15 +44,22 @@ ROOMS = {
     "stream.py": ["test_stream.py", "test_release_promises.py"],
     "terms.py": ["test_release_promises.py", "test_cli_cards.py", "test_stream.py"],
     "any_card.py": ["test_cli_cards.py", "test_fuzz.py"],
-    "mechanisms/base.py": ["test_cards.py", "test_forged_cards.py", "test_inputs.py"],
-    "mechanisms/rp_with_prior.py": ["test_guarantee.py", "test_design.py", "test_parameters.py"],
-    "mechanisms/laplace.py": ["test_guarantee.py", "test_parameters.py"],
-    "mechanisms/gaussian.py": ["test_guarantee.py", "test_parameters.py"],
-    "mechanisms/staircase.py": ["test_guarantee.py", "test_parameters.py"],
-    "mechanisms/two_point.py": ["test_guarantee.py", "test_parameters.py"],
-    "mechanisms/rr_on_bins.py": ["test_guarantee.py", "test_rr_on_bins.py", "test_parameters.py"],
-    "mechanisms/unbiased.py": ["test_guarantee.py", "test_unbiased.py", "test_parameters.py"],
-    "mechanisms/additive.py": ["test_guarantee.py", "test_parameters.py"],
+    "mechanisms/base.py": ["test_kept_cards.py", "test_mechanism_promises.py"],
+    "mechanisms/clipping.py": ["test_clipping.py", "test_design_formulas.py"],
+    "mechanisms/partition.py": ["test_rr_on_bins.py"],
+    "mechanisms/rp_with_prior.py": [*MECHANISMS, "test_design_formulas.py"],
+    "mechanisms/laplace.py": [*MECHANISMS, "test_design_formulas.py", "test_additive.py"],
+    "mechanisms/gaussian.py": [*MECHANISMS, "test_design_formulas.py", "test_gaussian_sigma.py"],
+    "mechanisms/staircase.py": [*MECHANISMS, "test_design_formulas.py"],
+    "mechanisms/two_point.py": [*MECHANISMS, "test_design_formulas.py"],
+    "mechanisms/rr_on_bins.py": [*MECHANISMS, "test_rr_on_bins.py"],
+    "mechanisms/unbiased.py": [
+        *MECHANISMS,
+        "test_unbiased_parts.py",
+        "test_unbiased.py",
+        "test_design_formulas.py",
+    ],
+    "mechanisms/additive.py": MECHANISMS,
     "estimators/sums.py": ["test_model_regressor.py"],
     "estimators/designs.py": ["test_label_regressor.py"],
     "estimators/rounds.py": ["test_label_regressor.py"],
