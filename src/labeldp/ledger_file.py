@@ -168,7 +168,7 @@ def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], byte
     whole = _checked(tail, hashes[-1])
     if whole is not None:  # only its line's end was lost: it counts
         return [*records, whole], [*hashes, _hash(whole, hashes[-1])], tail
-    if tail and _checked(tail[:-1], hashes[-1]) is not None:
+    if _parse(tail) is not None or _checked(tail[:-1], hashes[-1]) is not None:
         raise LedgerError(f"the end of the ledger {path} was changed: it is not used, and not repaired")
     return records, hashes, tail
 
