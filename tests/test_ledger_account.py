@@ -2,6 +2,7 @@
 
 import os
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 
@@ -57,6 +58,29 @@ def test_a_group_pays_for_each_of_its_rows():
     assert group_budget(Budget(10**9, 0.5), 10**6) == Budget(10**15, 1)  # e^(10^15) is never written out
 
 
+def test_a_groups_delta_is_that_of_the_formula_rounded_up():
+    for k, epsilon, delta in ((2, 0.5, 1e-6), (3, 0.5, 1e-6), (5, 1.25, 1e-9), (40, 0.1, 1e-5), (3, 3.0, 0.1)):
+        with localcontext(prec=60):
+            exact = min(
+                Fraction(1), k * Fraction((Decimal(repr(epsilon)) * (k - 1)).exp()) * Fraction(repr(delta))
+            )
+        price = group_budget(Budget(epsilon, delta), k)
+        assert price.exact_epsilon == k * Fraction(repr(epsilon))
+        assert exact * (1 - Fraction(1, 10**50)) <= price.exact_delta <= exact * (1 + Fraction(1, 10**25))
+
+
+@pytest.mark.parametrize("people", [0, -1, 1.0, 2.5, True, "2", None])
+def test_a_group_is_a_whole_number_of_rows(people):
+    with pytest.raises(ParameterError, match="rows_per_person must be a whole number"):
+        group_budget(Budget(0.5), people)
+
+
+def test_an_amount_that_is_none_is_named():
+    for name, wrong in product(("epsilon", "delta"), ("1", -INFINITE)):
+        with pytest.raises(ParameterError, match=f"^{name} must be"):
+            Budget(**{"epsilon": 1, "delta": 0, name: wrong})
+
+
 def test_a_new_charge_says_what_when_and_for_how_many_rows():
     before = datetime.now(UTC) - timedelta(seconds=1)
     charge = new_charge("labels", Budget(0.5), mechanism="sha256:0123", rows_per_person=np.int64(3))
@@ -95,6 +119,8 @@ def test_a_ledger_keeps_what_it_is_told_and_where():
     ledger = Ledger(limit=Budget(3, 0.1))
     first = ledger.charge("labels", epsilon=0.5, delta=0.01, mechanism="sha256:0123")
     assert first == Charge("labels", Budget(0.5, 0.01), first.when, "sha256:0123", 1)
+    group = Ledger().charge("labels", epsilon=0.5, rows_per_person=3)
+    assert group == Charge("labels", Budget(1.5), group.when, None, 3)
     assert ledger.charge_all([new_charge("more", Budget(0.1))] * 2) == range(1, 3)
     ledger.describe(0, "sha256:4567")
     ledger.describe(2, "sha256:89ab")
