@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from labeldp import Budget, Ledger, LedgerError, ParameterError, ledger_file
+from labeldp import Budget, BudgetError, Ledger, LedgerError, ParameterError, ledger_file
 from labeldp.ledger import Charge
 from labeldp.ledger_file import FileLedger
 
@@ -112,6 +112,25 @@ def test_what_is_chained_and_no_charge_is_refused(path, case):
         with pytest.raises(LedgerError, match="no charge"):
             use()
     assert path.read_bytes() == before
+
+
+def test_an_amount_that_no_float_holds_is_kept_exactly_and_shown_as_infinite(path):
+    huge = Fraction(10**400)
+    ledger = Ledger.open(path, limit=Budget(3 * huge))
+    ledger.charge("labels", epsilon=huge)
+    again = Ledger.open(path)
+    assert (again.total, again.remaining) == (Budget(huge), Budget(2 * huge))
+    assert again.total.epsilon == float("inf")
+    with pytest.raises(BudgetError, match="ε = inf"):
+        again.charge("more", epsilon=2 * huge + 1)
+
+
+def test_another_ledger_in_its_place_is_noticed_though_it_has_as_many_records(path):
+    ledger = Ledger.open(put(path, HEADER, {"charges": [ENTRY]}))
+    put(path, {**HEADER, "id": "1" * 32}, {"charges": [ENTRY]})
+    for use in (lambda: ledger.total, lambda: ledger.charge("more", epsilon=0.1)):
+        with pytest.raises(LedgerError, match="another was put in its place"):
+            use()
 
 
 WHOLE = written(HEADER, {"charges": [ENTRY]})

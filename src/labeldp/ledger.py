@@ -58,8 +58,11 @@ class Budget:
 
     @property
     def epsilon(self) -> float:
-        """ε as a float, for people."""
-        return math.inf if self.exact_epsilon is None else float(self.exact_epsilon)
+        """ε as a float, for people; infinite where no float is as large."""
+        try:
+            return math.inf if self.exact_epsilon is None else float(self.exact_epsilon)
+        except OverflowError:
+            return math.inf
 
     @property
     def delta(self) -> float:
@@ -164,11 +167,16 @@ class Charge:
         ParameterError
             If it is none.
         """
-        what, when, mechanism, people = (data[key] for key in ("what", "when", "mechanism", "rows_per_person"))
+        budget = Budget(data["epsilon"], data["delta"])
+        return cls.checked(data["what"], budget, data["when"], data["mechanism"], data["rows_per_person"])
+
+    @classmethod
+    def checked(cls, what: Any, budget: Budget, when: Any, mechanism: Any, rows_per_person: Any) -> Charge:
+        """Return the charge that was read from somewhere, or refuse it."""
         texts = isinstance(what, str) and isinstance(when, str) and isinstance(mechanism, str | None)
-        if not texts or type(people) is not int or not 1 <= people < 1 << 63:
+        if not texts or type(rows_per_person) is not int or not 1 <= rows_per_person < 1 << 63:
             raise ParameterError("this is no charge")
-        return cls(what, Budget(data["epsilon"], data["delta"]), when, mechanism, people)
+        return cls(what, budget, when, mechanism, rows_per_person)
 
 
 def new_charge(what: str, budget: Budget, *, mechanism: str | None = None, rows_per_person: int = 1) -> Charge:
