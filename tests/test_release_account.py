@@ -142,15 +142,15 @@ def warned(labels):
         warnings.simplefilter("always")
         warn_if_seen(labels, stacklevel=2)
     assert all(one.category is ldp.RepeatedReleaseWarning for one in caught)
-    return [one.filename for one in caught]
+    return len(caught)
 
 
 def test_the_same_labels_are_noticed_and_their_equals_are_not(seen):
     labels = np.ones(5)
-    assert warned(labels) == []
-    assert warned(labels) == warned(labels) == [__file__]
-    assert warned(labels.copy()) == []
-    assert warned([1.0]) == warned([1.0]) == []  # a list cannot be remembered without being kept
+    assert [warned(labels) for _ in range(3)] == [0, 1, 1]
+    assert warned(labels.copy()) == 0
+    listed = [1.0]
+    assert [warned(listed) for _ in range(2)] == [0, 0]  # a list cannot be remembered without being kept
 
 
 def test_labels_that_are_gone_are_forgotten_and_never_taken_for_others(seen):
@@ -164,10 +164,10 @@ def test_labels_that_are_gone_are_forgotten_and_never_taken_for_others(seen):
     assert stale() is None
     new = np.ones(5)
     seen[id(new)] = stale  # memory is used again: the same place, and other labels
-    assert warned(new) == []
+    assert warned(new) == 0
     assert set(seen) == {id(others), id(new)}
     assert seen[id(new)]() is new
-    assert warned(new) == [__file__]
+    assert warned(new) == 1
 
 
 def test_the_warning_points_at_whoever_releases_again(seen):
