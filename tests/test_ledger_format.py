@@ -1,5 +1,6 @@
 """A ledger's file, byte by byte: what is written, what is read, and what is refused though its hashes fit."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -215,3 +216,30 @@ def test_a_ledger_that_is_only_read_is_opened_for_reading_and_its_torn_end_left(
     assert path.read_bytes() == torn
     Ledger.open(path)
     assert path.read_bytes() == written(HEADER, {"charges": [ENTRY]})
+
+
+def test_who_writes_is_alone_and_who_reads_lets_others_read(path, monkeypatch):
+    def free(how):
+        with path.open("rb") as other:
+            try:
+                fcntl.flock(other, how | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            return True
+
+    def watch(name, original, seen):
+        patch = lambda *a: (seen.append((free(fcntl.LOCK_SH), free(fcntl.LOCK_EX))), original(*a))[1]  # noqa: E731
+        monkeypatch.setattr(*name, patch)
+
+    ledger = Ledger.open(path, limit=Budget(3))
+    reads, writes = [], []
+    watch((ledger_file, "_read"), ledger_file._read, reads)
+    watch((os, "fsync"), os.fsync, writes)
+    assert ledger.total == Budget(0)
+    assert (reads, writes) == ([(True, False)], [])
+    ledger.charge("labels", epsilon=1)
+    ledger.describe(0, "sha256:0123")
+    Ledger.open(path)
+    assert reads == [(True, False), *[(False, False)] * 3]
+    assert writes == [(False, False)] * 2
+    assert free(fcntl.LOCK_EX)

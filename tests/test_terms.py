@@ -171,6 +171,14 @@ def test_a_mechanism_named_often_is_proven_once():
     assert proven == [1]
 
 
+def test_a_mechanism_that_many_columns_share_is_built_and_hashed_once(monkeypatch):
+    hashed = []
+    monkeypatch.setattr("labeldp.terms.fingerprint", lambda channel: (hashed.append(1), fingerprint(channel))[1])
+    many = terms(*[charge("labels", Budget(1), STRONG)] * 50, mechanisms=(STRONG,) * 50)
+    assert len(read_release_card(many.to_card())["mechanisms"]) == 50
+    assert hashed == [1]
+
+
 @pytest.mark.parametrize(
     ("epsilon", "delta", "good"),
     [(1.0, 0.0, True), (1 + 1e-12, 0.0, True), (1 + 1e-11, 0.0, False), (0.5, 1e-300, False), (2.0, 0.0, False)],

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from labeldp import cards
 from labeldp.errors import CardError, LabelDPError
@@ -20,6 +20,7 @@ __all__ = ["Terms", "guarantee", "read_release_card", "refuse_contradictions"]
 SCHEMA = "labeldp.release"
 ROUNDING = 1 + 1e-12
 """Cards carry floats: what is charged may be rounded down by less than this."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +116,9 @@ def read_release_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> d
     paying = _for_labels(_agreed_charges(content))
     if len(paying) != len(mechanisms):
         raise CardError("the card contradicts itself: each of its mechanisms needs a charge of its own")
-    pairs = list(zip(mechanisms, paying, strict=True))
-    _refuse_underpaid(pairs)
-    if any(charge.mechanism != fingerprint(mechanism.channel) for mechanism, charge in pairs):
+    _refuse_underpaid(mechanisms, paying)
+    shown = _each_once(mechanisms, lambda mechanism: fingerprint(mechanism.channel))
+    if shown != [charge.mechanism for charge in paying]:
         raise CardError("the card contradicts itself: it charges for another mechanism than it shows")
     return {**content, "mechanisms": mechanisms}
 
@@ -135,7 +136,7 @@ def refuse_contradictions(content: dict[str, Any], mechanisms: Sequence[Mechanis
     paying = _for_labels(charges)
     if len(paying) != 1:
         raise CardError("the card contradicts itself: its mechanisms need one charge for labels")
-    _refuse_underpaid([(mechanism, paying[0]) for mechanism in mechanisms])
+    _refuse_underpaid(mechanisms, paying * len(mechanisms))
     return charges
 
 
@@ -158,12 +159,16 @@ def _for_labels(charges: Sequence[Charge]) -> list[Charge]:
     return [charge for charge in charges if charge.what.startswith("labels")]
 
 
-def _refuse_underpaid(pairs: Sequence[tuple[Mechanism, Charge]]) -> None:
-    """Refuse a mechanism that is proven to cost more than the charge beside it."""
-    distinct = {id(mechanism): mechanism for mechanism, _ in pairs}  # a card may name one a thousand times
-    proofs = {name: mechanism.verify() for name, mechanism in distinct.items()}
-    for mechanism, charge in pairs:
-        proof = proofs[id(mechanism)]
+def _refuse_underpaid(mechanisms: Sequence[Mechanism], charges: Sequence[Charge]) -> None:
+    """Refuse a mechanism that is proven to cost more than its charge."""
+    proofs = _each_once(mechanisms, lambda mechanism: mechanism.verify())
+    for proof, charge in zip(proofs, charges, strict=True):
         price, paid = group_budget(Budget(proof.epsilon, proof.delta), charge.rows_per_person), charge.budget
         if price.epsilon > paid.epsilon * ROUNDING or price.delta > paid.delta * ROUNDING:
             raise CardError("the card contradicts itself: its mechanisms cost more than it charges")
+
+
+def _each_once(mechanisms: Sequence[Mechanism], ask: Callable[[Mechanism], T]) -> list[T]:
+    """Return an answer for each mechanism, asking each but once: a card may name one ten thousand times."""
+    answers = {id(mechanism): ask(mechanism) for mechanism in {id(m): m for m in mechanisms}.values()}
+    return [answers[id(mechanism)] for mechanism in mechanisms]
