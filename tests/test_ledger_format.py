@@ -243,3 +243,17 @@ def test_who_writes_is_alone_and_who_reads_lets_others_read(path, monkeypatch):
     assert reads == [(True, False), *[(False, False)] * 3]
     assert writes == [(False, False)] * 2
     assert free(fcntl.LOCK_EX)
+
+
+def test_no_file_is_left_open(path):
+    def count():
+        return len(os.listdir("/proc/self/fd"))
+
+    before = count()
+    ledger = Ledger.open(path, limit=Budget(3))
+    ledger.charge("labels", epsilon=1)
+    ledger.describe(0, "sha256:0123")
+    assert ledger.total == Budget(1)
+    with pytest.raises(BudgetError):
+        ledger.charge("labels", epsilon=3)
+    assert count() == before
