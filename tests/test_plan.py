@@ -121,6 +121,7 @@ REFUSED = {
     "a small delta": {"mechanism": "gaussian", "delta": SMALLEST_DELTA * 0.99},
     "a small delta for each": {"mechanism": "gaussian", "delta": SMALLEST_DELTA * 2.99, "bounds": THREE},
     "text for a delta": {"delta": "0"},
+    "one mechanism for two columns": {"mechanism": MADE, "bounds": THREE[:2], "epsilon": 2.0},
     "one mechanism for three columns": {"mechanism": MADE, "bounds": THREE, "epsilon": 3.0},
     "a mechanism for more": {"mechanism": MADE, "epsilon": 1.5},
     "a mechanism for less": {"mechanism": MADE, "epsilon": 0.5},
@@ -143,8 +144,17 @@ def test_the_smallest_parts_there_are_are_taken():
 def test_a_part_that_is_too_small_is_named_with_its_columns():
     with pytest.raises(ldp.ParameterError, match=r"for the prior is 0\.0009: "):
         plan(epsilon_prior=0.0009)
-    with pytest.raises(ldp.ParameterError, match=r"for the labels of each of 3 columns is 0\.000967: "):
-        plan(bounds=THREE, epsilon=0.0029, mechanism="laplace")
+    with pytest.raises(ldp.ParameterError, match=r"for the labels of each of 2 columns is 0\.00095: "):
+        plan(bounds=THREE[:2], epsilon=0.0019, mechanism="laplace")
+
+
+@pytest.mark.parametrize("name", ["epsilon", "epsilon_prior", "zeta", "delta"])
+def test_what_is_no_number_is_named(name):
+    for wrong in ("1", float("nan")):
+        with pytest.raises(ldp.ParameterError, match=f"^{name} must be a number"):
+            plan(**{name: wrong})
+    with pytest.raises(ldp.ParameterError, match=r"^epsilon_prior must lie in \[0, epsilon\)"):
+        plan(epsilon_prior=1.0)
 
 
 # ---- what follows from it ---------------------------------------------------------------------------
