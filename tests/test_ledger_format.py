@@ -75,6 +75,7 @@ NO_LEDGERS = {
     "half a limit": [{**HEADER, "limit": ["3"]}],
     "a limit below nothing": [{**HEADER, "limit": ["-3", "0"]}],
     "a limit that is a number": [{**HEADER, "limit": [3, 0]}],
+    "a limit over nothing": [{**HEADER, "limit": ["3/0", "0"]}],
 }
 NO_CHARGES = {
     "nothing": {},
@@ -84,6 +85,7 @@ NO_CHARGES = {
     "a field too many": {"charges": [{**ENTRY, "more": 1}]},
     "a field too few": {"charges": [{key: value for key, value in ENTRY.items() if key != "when"}]},
     "an amount below nothing": {"charges": [{**ENTRY, "budget": ["-1/3", "0"]}]},
+    "an amount over nothing": {"charges": [{**ENTRY, "budget": ["1/0", "0"]}]},
     "more than all delta": {"charges": [{**ENTRY, "budget": ["1", "3/2"]}]},
     "another header": HEADER,
     "no people": {"charges": [{**ENTRY, "rows_per_person": 0}]},
