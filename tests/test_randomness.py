@@ -43,6 +43,23 @@ def test_fill_writes_the_whole_buffer_and_nothing_beside_it(make, size):
     assert np.count_nonzero(whole) == size  # a word is zero once in 2^64
 
 
+@pytest.mark.parametrize("size", [1, 3, CHUNK, CHUNK + 1])
+@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
+def test_every_byte_of_a_buffer_is_written(make, size):
+    """A byte that is written 16 times stays zero with a chance of 2^-128."""
+    source, written = make(), np.zeros(size, dtype=np.uint64)
+    for _ in range(16):
+        written |= draw(source, size)
+    assert written.view(np.uint8).all()
+
+
+@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
+def test_a_buffer_of_several_rows_is_filled_whole(make):
+    words = np.zeros((3, CHUNK + 5), dtype=np.uint64)
+    make().fill(words)
+    assert np.count_nonzero(words) == words.size
+
+
 def test_successive_words_differ():
     source = SecureWords()
     words = np.concatenate([draw(source, n) for n in (1, 5, 100, 40_000)])
@@ -125,6 +142,18 @@ def test_a_key_serves_no_more_than_its_bytes_and_words_go_on(monkeypatch):
     assert all(np.count_nonzero(part) == part.size for part in words)
     assert len(set(keys)) == len(keys) > 10
     assert max(sum(n for key, n in written if key == k) for k in range(1, len(keys) + 1)) <= 1 << 8
+
+
+def test_a_key_serves_all_of_its_bytes(monkeypatch):
+    keys, make = [], randomness._keystream
+    monkeypatch.setattr(randomness, "REKEY_BYTES", 1 << 8)
+    monkeypatch.setattr(randomness, "_keystream", lambda *key: keys.append(key) or make(*key))
+    source = SecureWords()
+    for _ in range(2):
+        draw(source, 16)  # half of what a key serves
+    assert len(keys) == 1
+    draw(source, 1)
+    assert len(keys) == 2
 
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
