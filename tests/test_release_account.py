@@ -74,7 +74,8 @@ def test_one_column_is_released_in_its_shape(shape):
         out, mechanisms, priors, _ = by_hand(LABELS.T[:1], BOUNDS[:1], seeded(4), {"mechanism": "rp"})
         np.testing.assert_array_equal(made.labels, out[0].reshape(shape))
         assert (made.mechanism, made.prior) == (mechanisms[0], priors[0])
-        assert [charge.what for charge in made.charges] == ["labels", "prior (curator)"]
+        assert [(c.what, c.rows_per_person) for c in made.charges] == [("labels", 1), ("prior (curator)", 1)]
+        assert made.cost == ldp.Budget(4.0)
 
 
 @pytest.mark.parametrize(
@@ -168,6 +169,16 @@ def test_labels_that_are_gone_are_forgotten_and_never_taken_for_others(seen):
     assert set(seen) == {id(others), id(new)}
     assert seen[id(new)]() is new
     assert warned(new) == 1
+
+
+def test_a_second_release_warns_and_one_with_a_ledger_does_not(seen):
+    labels, how = LABELS[:, 0].copy(), {"epsilon": 1.0, "bounds": (0, 5), "mechanism": "two-point"}
+    ldp.privatize(labels, ledger=ldp.Ledger(), **how)
+    assert seen == {}
+    ldp.privatize(labels, **how)
+    assert [other() is labels for other in seen.values()] == [True]
+    with pytest.warns(ldp.RepeatedReleaseWarning, match="released before"):
+        ldp.privatize(labels, **how)
 
 
 def test_the_warning_points_at_whoever_releases_again(seen):
