@@ -89,6 +89,14 @@ def test_labels_that_nobody_may_see_are_not_counted_without_reports():
     )
 
 
+def test_a_design_that_fails_before_any_label_is_needed_costs_nothing():
+    ledger = ldp.Ledger()
+    order = Order(epsilon=1.0, bounds=BOUNDS, zeta=1e-300, prior=PRIOR)
+    with pytest.raises(ldp.ParameterError, match="zeta"):
+        LabelStream(lambda: [LABELS], order, ledger=ledger)
+    assert ledger.charges == ()
+
+
 def test_counts_are_those_of_a_plain_loop():
     assert (Counted.none().rows, Counted.none().fine.tolist()) == (0, [0] * FINE)
     assert Counted.none().fine.dtype == np.int64

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ import labeldp as ldp
 from labeldp.ledger import Budget, Charge
 from labeldp.mechanisms.base import fingerprint
 from labeldp.terms import Terms, guarantee, read_release_card, refuse_contradictions
+from labeldp.words.release import describe_release
 
 WHEN = "2026-01-01T00:00:00+00:00"
 WEAK, STRONG = (ldp.TwoPoint(bounds=(0, 5), epsilon=epsilon) for epsilon in (2.0, 1.0))
@@ -80,7 +82,12 @@ def test_the_guarantee_says_who_is_covered_and_by_how_much():
         "changes the probability of anything released by at most a factor e^3, up to 1e-05; features, the number "
         "and order of rows, and bounds are public"
     )
-    assert "NOT PRIVATE" in said(charge("labels", Budget(1)), secure=False)
+    assert said(charge("labels", Budget(1)), secure=False) == "NOT PRIVATE: the noise can be repeated from a seed"
+
+
+def test_the_summary_is_of_these_terms():
+    assert ONE.summary() == describe_release(ONE)
+    assert "70 labels released for epsilon = 1.5 in all; nobody saw the true ones." in ONE.summary()
 
 
 def test_a_card_that_agrees_with_itself_is_read():
@@ -190,6 +197,16 @@ def test_the_one_charge_for_rows_pays_for_each_mechanism_up_to_rounding(epsilon,
         return
     with pytest.raises(ldp.CardError, match="cost more"):
         refuse_contradictions(json.loads(CARD), [STRONG, mechanism])
+
+
+@pytest.mark.parametrize(
+    ("delta", "good"), [(0.01, True), (0.01 * (1 + 1e-13), True), (0.01 * (1 + 1e-11), False)]
+)
+def test_the_charge_pays_for_delta_up_to_rounding(delta, good):
+    mechanism = SimpleNamespace(verify=lambda: SimpleNamespace(epsilon=1.0, delta=delta))
+    content = json.loads(terms(charge("labels", Budget(1, 0.01))).to_card())
+    with nullcontext() if good else pytest.raises(ldp.CardError, match="cost more"):
+        refuse_contradictions(content, [mechanism])
 
 
 @pytest.mark.parametrize("count", [0, 2])
