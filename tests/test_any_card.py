@@ -139,21 +139,24 @@ def test_charges_give_the_guarantee_that_is_stated(schema):
 WRONG = [
     ("labeldp.release", {"bounds": []}, "each mechanism needs bounds"),
     ("labeldp.release", {"bounds": [[0, 5]] * 2}, "each mechanism needs bounds"),
-    ("labeldp.release", {"bounds": [[5, 5]]}, "each mechanism needs bounds"),
-    ("labeldp.release", {"bounds": [[5, 0]]}, "each mechanism needs bounds"),
+    ("labeldp.release", {"bounds": [[5, 5]]}, "cannot be used: bounds must satisfy lo < hi"),
+    ("labeldp.release", {"bounds": [[5, 0]]}, "cannot be used: bounds must satisfy lo < hi"),
     ("labeldp.release", {"priors": []}, "each mechanism needs bounds"),
     ("labeldp.release", {"priors": [None] * 2}, "each mechanism needs bounds"),
     ("labeldp.release", {"bounds": [[0, 5]] * 2, "priors": [None] * 2}, "each mechanism needs bounds"),
-    ("labeldp.release", {"bounds": [[0, 5, 6]]}, "lacks what"),
-    ("labeldp.release", {"bounds": [["0", None]]}, "lacks what"),
-    ("labeldp.release", {"bounds": [[0, 10**400]]}, "lacks what"),
+    ("labeldp.release", {"bounds": [[0, 5, 6]]}, "cannot be used"),
+    ("labeldp.release", {"bounds": [["0", None]]}, "cannot be used"),
+    ("labeldp.release", {"bounds": [[0, 10**400]]}, "cannot be used"),
     ("labeldp.release", {"priors": [[1, 2]]}, "lacks what"),
     ("labeldp.release", {"priors": [{"nodes": [0, 1], "masses": [-1]}]}, "cannot be used"),
     ("labeldp.row-release", {"knowledge": {"low": "x", "high": 5}}, "lacks what"),
     ("labeldp.row-release", {"knowledge": [0, 5]}, "lacks what"),
     ("labeldp.row-release", {"mechanisms": MECHANISM.to_json()}, "not a list"),
-    ("labeldp.model", {"bounds": [0, 5, 6]}, "lacks what"),
-    ("labeldp.model", {"bounds": ["low", 5]}, "lacks what"),
+    ("labeldp.model", {"bounds": [0, 5, 6]}, "cannot be used"),
+    ("labeldp.release", {"bounds": [["0", "5"]]}, "cannot be used"),
+    ("labeldp.model", {"bounds": ["0", "5"]}, "cannot be used"),
+    ("labeldp.model", {"bounds": [5, 5]}, "cannot be used"),
+    ("labeldp.model", {"bounds": 5}, "cannot be used"),
     ("labeldp.model", {"charges": [{"what": 3}]}, "lacks what"),
     ("labeldp.model", {"charges": [{**LABELS.as_data(), "epsilon": -1}]}, "cannot be used"),
 ]
@@ -170,11 +173,14 @@ def test_a_prior_lies_inside_its_bounds_up_to_rounding():
         return card("labeldp.release", priors=[{"nodes": [low, 1, high], "masses": [0.5, 0.5]}])
 
     assert read_any_card(card("labeldp.release", priors=[None])).priors == (None,)
-    for low, high in ((0, 5), (0.5, 4.5), (-4e-9, 5), (0, 5 + 4e-9)):
+    for low, high in ((0, 5), (0.5, 4.5), (-4e-9, 5), (0, 5 + 4e-9), (-1e-9 * 5, 5), (0, 5 + 1e-9 * 5)):
         assert read_any_card(with_prior(low, high)).priors[0].bounds == (low, high)
     for low, high in ((-6e-9, 5), (0, 5 + 6e-9), (-1, 5), (0, 6)):
         with pytest.raises(ldp.CardError, match="prior lies outside"):
             read_any_card(with_prior(low, high))
+    far = {"nodes": [4 - 5e-9, 4.5, 5], "masses": [0.5, 0.5]}  # rounding is of the width, not of the place
+    with pytest.raises(ldp.CardError, match="prior lies outside"):
+        read_any_card(card("labeldp.release", bounds=[[4, 5]], priors=[far]))
 
 
 def test_a_card_of_more_mechanisms_than_allowed_is_refused():
