@@ -131,7 +131,8 @@ class Copy:
         original = f"{mutant.rpartition('_')[0]}_orig"
         found = {node.name: node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)}
         before, after = (
-            source.splitlines()[found[one].lineno : found[one].end_lineno] for one in (original, mutant)
+            [line.replace(one, "") for line in source.splitlines()[found[one].lineno - 1 : found[one].end_lineno]]
+            for one in (original, mutant)
         )
         lines = difflib.unified_diff(before, after, n=0, lineterm="")
         change = [line for line in lines if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")]
