@@ -11,6 +11,7 @@ from labeldp.any_card import read_any_card, schema_of
 from labeldp.ledger import Budget, Charge
 from labeldp.mechanisms.base import fingerprint
 from labeldp.terms import Terms, guarantee
+from labeldp.verification import verify_card
 
 MECHANISM = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
 OTHER = ldp.TwoPoint(bounds=(0, 4), epsilon=1.0)
@@ -211,3 +212,12 @@ def test_what_names_no_kind_of_card_is_none(text):
     for read in (schema_of, read_any_card):
         with pytest.raises(ldp.CardError):
             read(text)
+
+
+def test_a_card_that_names_a_mechanism_often_is_verified_with_few_proofs(monkeypatch):
+    proven, verify = [], ldp.TwoPoint.verify
+    monkeypatch.setattr(ldp.TwoPoint, "verify", lambda self: (proven.append(1), verify(self))[1])
+    many = ldp.privatize([[1.0] * 100] * 3, epsilon=10.0, bounds=[(0, 5)] * 100, mechanism="two-point").to_card()
+    proven.clear()
+    assert verify_card(many).holds
+    assert len(proven) < 5
