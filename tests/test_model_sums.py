@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +20,7 @@ from model_cases import small_table
 BOUNDS = (1.0, 6.0)
 ROWS = 300
 TABLE = small_table(ROWS)
-LABELS = 3.5 + TABLE.X[:, 0] + np.random.default_rng(1).normal(size=ROWS)
+LABELS = 3.5 + 3 * TABLE.X[:, 0] + np.random.default_rng(1).normal(size=ROWS)
 LABELS[:3] = [-1e300, 1e300, 5e-324]
 MEAN_EXPLAINED = (0.0006 + 0.0025 + 0.01 + 0.04) / 4
 
@@ -132,7 +133,7 @@ def test_the_first_stage_is_designed_for_its_own_part_of_the_budget(epsilon, spe
 @pytest.mark.parametrize("gaussian", [True, False])
 def test_delta_is_kept_for_gaussian_noise_and_given_up_for_any_other(gaussian, monkeypatch):
     kind = DiscreteGaussian(Fraction(9)) if gaussian else LatticeNorm(Fraction(9))
-    monkeypatch.setattr(room.Design, "noise", lambda self, epsilon, delta=0: kind)
+    monkeypatch.setattr(room.Design, "noise", lambda self, epsilon, delta=0: kind if delta else None)
     for epsilon in (Fraction(1, 10), Fraction(1)):
         plan = SumPlan.make(TABLE, BOUNDS, epsilon, Fraction(1, 1000))
         budget = plan.budget
@@ -241,6 +242,15 @@ def test_the_second_stage_is_designed_by_what_the_first_one_told(monkeypatch):
     width = 2 * _reach(float(plan.budget.fine)) * 5
     budget = plan.budget
     assert how == {"rest": model.rest, "width": width, "epsilon": budget.fine, "delta": budget.fine_delta}
+
+
+def test_each_stage_gets_noise_for_its_own_part_of_epsilon_and_delta(monkeypatch):
+    asked, original = [], room.Design.noise
+    plan = SumPlan.make(TABLE, BOUNDS, Fraction(2), Fraction(0))
+    plan = replace(plan, budget=SumBudget.plan(Fraction(2), ROWS, Fraction(1, 10)))
+    monkeypatch.setattr(room.Design, "noise", lambda self, *how: asked.append(how) or original(self, *how))
+    fit_sums(plan, lambda stage: stage.sums(LABELS), seeded(6))
+    assert asked[-1] == (plan.budget.fine, Fraction(1, 20))
 
 
 def test_the_prior_after_the_first_stage_is_the_average_of_what_is_likely():
