@@ -51,6 +51,31 @@ def test_the_split_is_the_one_of_least_risk_and_sums_to_epsilon(epsilon, rows):
     assert LabelBudget.plan(exact, rows, SPECTRUM, "local") == LabelBudget(Fraction(0), Fraction(0), exact)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "rows", "best"),
+    [
+        (0.5, 160_000, 0.02),
+        (0.5, 16_000, 0.03),
+        (1.0, 3000, 0.05),
+        (1.0, 1000, 0.08),
+        (1.0, 300, 0.12),
+        (2.0, 60, 0.2),
+        (3.0, 30, 0.3),
+        (4.0, 20, 0.4),
+        (0.002, 5, 0.5),
+        (0.003, 5, 0.6),
+        (0.005, 5, 0.7),
+        (0.01, 3, 0.8),
+        (0.02, 5, 0.9),
+        (0.1, 1, 0.97),
+    ],
+)
+def test_the_fewer_rows_the_more_goes_to_the_mean(epsilon, rows, best):
+    assert split(epsilon, rows)[0] == best
+    budget = LabelBudget.plan(Fraction(repr(epsilon)), rows, SPECTRUM, "curator")
+    assert float(budget.mean) == pytest.approx(best * epsilon, rel=1e-3)
+
+
 def test_a_prior_is_counted_from_800_rows_times_its_epsilon_on():
     assert LabelBudget.plan(Fraction(1), 15_999, SPECTRUM, "curator").prior == 0
     assert LabelBudget.plan(Fraction(1), 16_000, SPECTRUM, "curator").prior == Fraction(1, 20)
@@ -106,6 +131,11 @@ def test_sums_are_exact_and_add_up_from_parts():
     parts = LabelSums.of(LABELS[:3], BOUNDS) + LabelSums.of(LABELS[3:], BOUNDS)
     assert (parts.rows, parts.total, parts.counts.tolist()) == (10, sums.total, counts)
     assert repr(sums) == "<10 labels, summed>", "no sum is shown before it has its noise"
+
+
+def test_no_label_however_far_out_warns():
+    sums = LabelSums.of(np.array([-1e308, 1e308, 0.25]), (0.0, 0.5))
+    assert (sums.total, sums.counts[0], sums.counts[-1]) == (GRID + GRID // 2, 1, 1)
 
 
 class Fixed:
