@@ -118,6 +118,13 @@ def test_every_row_is_drawn_once_in_one_round(fractions, count):
     assert rows.all_here
 
 
+def test_sums_are_over_all_labels():
+    labels = np.linspace(1, 6, 60)
+    rows = RowsHere(small_table(60), labels, BOUNDS, None)
+    assert rows.add_up(SimpleNamespace(sums=lambda given: given is labels))
+    assert rows.sums().total == LabelSums.of(labels, BOUNDS).total
+
+
 def test_a_round_draws_the_labels_of_its_rows_around_what_is_predicted():
     table, labels, halfway = small_table(60), np.linspace(1, 6, 60), Halfway()
     source = object()
