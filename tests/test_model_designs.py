@@ -251,14 +251,55 @@ def test_any_number_of_rows_has_a_design(rows):
     assert made.sums(np.zeros(rows), 5.0).tolist() == [0] * made.count
 
 
-def test_more_directions_are_tried_where_delta_is_given(monkeypatch):
-    table, tried = small_table(400), []
+@pytest.fixture
+def tried(monkeypatch):
+    """Return the list of what is tried: ("groups", size) and ("directions", count)."""
+    seen = []
+    monkeypatch.setattr(room, "_groups", lambda *how: seen.append(("groups", how[2])) or _groups(*how))
+    monkeypatch.setattr(room, "_directions", lambda *how: seen.append(("directions", how[2])) or _directions(*how))
+    return seen
+
+
+ASK = {"prior": PRIOR, "rest": 0.05, "known": None, "width": 5.0}
+
+
+@pytest.mark.parametrize(
+    ("rows", "epsilon", "sizes"),
+    [
+        (400, "20", [2, 4]),
+        (400, "0.75", [8, 16, 32]),
+        (400, "1.098", [4, 8, 16]),
+        (400, "0.1", [16, 32]),
+        (256, "0.1", [16, 32]),
+        (255, "0.1", [8, 16]),
+        (3, "0.5", [2]),
+        (1, "20", [2]),
+    ],
+)
+def test_the_search_begins_at_twelve_over_epsilon_with_half_and_twice_as_many(rows, epsilon, sizes, tried):
+    table = small_table(rows)
+    choose_design(table, PublicGeometry.of(table, PRIOR), epsilon=Fraction(epsilon), **ASK)
+    assert tried[: len(sizes)] == [("groups", size) for size in sizes]
+    later = [size for kind, size in tried[len(sizes) :] if kind == "groups"]
+    assert all(size < sizes[0] or size > sizes[-1] for size in later), "none is made twice"
+    assert all(size >= 2 and rows / size >= 8 for size in later)
+
+
+@pytest.mark.parametrize(("rows", "few"), [(1198, True), (1200, False)])
+def test_directions_are_tried_where_groups_are_fewer_than_600(rows, few, tried):
+    table = small_table(rows)
     geometry = PublicGeometry.of(table, PRIOR)
-    wide = PublicGeometry(geometry.places, np.random.default_rng(6).normal(size=(400, 40)), geometry.gram)
-    monkeypatch.setattr(room, "_directions", lambda *how: tried.append(how[2]) or _directions(*how))
-    ask = {"prior": PRIOR, "rest": 0.05, "known": None, "width": 5.0, "epsilon": Fraction(1)}
-    choose_design(table, wide, **ask)
-    assert tried == [0, 1, 2, 3, 4, 6, 8, 12, 16]
-    tried.clear()
-    choose_design(table, wide, delta=Fraction(1, 1000), **ask)
-    assert tried == [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32]
+    made = choose_design(table, geometry, epsilon=Fraction(20), **{**ASK, "rest": 50.0})
+    assert (("groups", 2) in tried, made.count) == (True, rows // 2)
+    assert (("directions", 0) in tried) == few
+
+
+def test_more_directions_are_tried_where_delta_is_given(tried):
+    table = small_table(400)
+    geometry = PublicGeometry.of(table, PRIOR)
+    wide = PublicGeometry(geometry.places, np.random.default_rng(6).normal(size=(400, 32)), geometry.gram)
+    few = [0, 1, 2, 3, 4, 6, 8, 12, 16]
+    for delta, counts in ((Fraction(0), few), (Fraction(1, 1000), [*few, 24, 32])):
+        tried.clear()
+        choose_design(table, wide, epsilon=Fraction(1), delta=delta, **ASK)
+        assert [count for kind, count in tried if kind == "directions"] == counts
