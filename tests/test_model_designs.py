@@ -210,6 +210,32 @@ def test_columns_that_say_nothing_have_no_direction():
     assert PublicGeometry.of(table, PRIOR).whitened.shape == (ROWS, 0)
 
 
+class Many:
+    """Stands in for `PublicFeatures`: fifteen features of any columns."""
+
+    block = np.repeat([0, 1, 2, 3], [4, 4, 4, 2])
+
+    def transform(self, X):
+        return np.cos(np.outer(X[:, 0], np.arange(15.0))[:, ::-1]).astype(np.float32)
+
+    def standardised(self, X):
+        return X
+
+
+def test_rows_are_placed_by_twelve_directions_and_columns_that_hardly_vary_have_none():
+    X = np.random.default_rng(7).normal(size=(ROWS, 3)) * [1e-5, 1e-8, 1e-11]
+    geometry = PublicGeometry.of(tables.FeatureTable(Many(), X), np.full(15, 0.1))
+    assert geometry.places.shape == (ROWS, 12)
+    assert geometry.whitened.shape == (ROWS, 2)
+
+
+def test_of_very_many_rows_every_second_one_or_so_is_looked_at(monkeypatch):
+    monkeypatch.setattr(tables, "PIECE", 5000)
+    table = small_table(40_000)
+    some = table._kept[::2].astype(float)
+    np.testing.assert_allclose(PublicGeometry.of(table, PRIOR).gram, some.T @ some / 20_000, rtol=1e-3, atol=1e-4)
+
+
 # ---- the choice ---------------------------------------------------------------------------------------
 
 
