@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from fractions import Fraction
 
 import numpy as np
@@ -104,15 +105,17 @@ def test_predictions_are_the_models_clipped_to_the_bounds_of_the_fit():
     np.testing.assert_allclose(model.predict(far), np.clip(plain, 0, 5), rtol=1e-5, atol=1e-5)
 
 
-def test_every_step_is_told():
-    told = []
+def test_every_step_is_told(monkeypatch):
+    asked, told = [], []
 
-    def fit(epsilon):
-        model, source = ModelReleaseRegressor(epsilon=epsilon, bounds=BOUNDS), seeded(4)
-        table = room.FeatureTable(room.PublicFeatures.fit(X), X)
-        told.clear()
-        model._learn(room.RowsHere(table, Y, BOUNDS, source), source, told.append)
-        return list(told)
+    @contextmanager
+    def steps(total, *, shown):
+        asked.append((total, shown))
+        yield told.append
 
-    assert fit(1.0) == ["rough sums", "sums of residuals", "model"]
-    assert fit(8.0) == ["round 1 of 3", "round 2 of 3", "round 3 of 3", "model"]
+    monkeypatch.setattr(room, "steps", steps)
+    for epsilon, shown in ((1.0, False), (8.0, True)):
+        ModelReleaseRegressor(epsilon=epsilon, bounds=BOUNDS, verbose=shown).fit(X, Y)
+    assert asked == [(5, False), (5, True)]
+    assert told[:4] == ["public features", "rough sums", "sums of residuals", "model"]
+    assert told[4:] == ["public features", "round 1 of 3", "round 2 of 3", "round 3 of 3", "model"]
