@@ -122,6 +122,7 @@ def test_features_and_public_values_are_averaged_with_the_weights_of_labels(desi
             part = total / (design.sizes[k] if design.weights is None else UNIT * ROWS)
             assert averages[k] == pytest.approx(part, rel=1e-9, abs=1e-12)
             assert design.features[k, column] == pytest.approx(part, rel=1e-5, abs=1e-6)
+    assert design.features.dtype == np.float32, "half the memory"
     assert design.share == pytest.approx(design.count / ROWS if design.weights is None else 1 / ROWS)
 
 
@@ -193,6 +194,7 @@ def test_geometry_is_that_of_the_table():
     weighted = features[:, :-1] * np.sqrt(PRIOR[:-1])
     # All five directions are kept here: distances between rows are those of the weighted features.
     np.testing.assert_allclose(geometry.places @ geometry.places.T, weighted @ weighted.T, rtol=1e-3, atol=1e-3)
+    assert geometry.gram.dtype == np.float32
     energy = (geometry.places**2).sum(axis=0)
     assert (np.diff(energy) < 0).all(), "the leading direction first"
     white = geometry.whitened

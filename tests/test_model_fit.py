@@ -114,8 +114,8 @@ def test_every_step_is_told(monkeypatch):
         yield told.append
 
     monkeypatch.setattr(room, "steps", steps)
-    for epsilon, shown in ((1.0, False), (8.0, True)):
-        ModelReleaseRegressor(epsilon=epsilon, bounds=BOUNDS, verbose=shown).fit(X, Y)
+    ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(X, Y)
+    ModelReleaseRegressor(epsilon=8.0, bounds=BOUNDS, verbose=True).fit(X, Y)
     assert asked == [(5, False), (5, True)]
     assert told[:4] == ["public features", "rough sums", "sums of residuals", "model"]
     assert told[4:] == ["public features", "round 1 of 3", "round 2 of 3", "round 3 of 3", "model"]
