@@ -43,6 +43,7 @@ def below(point):
         ([0, 2.1e300], [1]),
         ([-2.1e300, 0], [1]),
         ([-1.1e300, 1.1e300], [1]),
+        ([0, 1, 2.1e300], [1, 1]),
         ([0, 1, 2], [1, -1e-300]),
         ([0, 1, 2], [0, 0]),
         ([0, np.nan], [1]),
@@ -70,7 +71,9 @@ def test_masses_sum_to_one_whatever_their_unit():
 
 def test_masses_that_sum_to_one_already_are_kept_to_the_bit():
     given = [0.25, 0.75 + 1e-13]
-    assert ldp.Histogram([0, 1, 2], given).masses.tolist() == given
+    prior = ldp.Histogram([0, 1, 2], given)
+    assert prior.masses.tolist() == given
+    assert prior.cumulative(2) == 1
 
 
 def test_it_cannot_be_changed_and_does_not_hold_what_it_was_given():
@@ -106,6 +109,7 @@ def test_a_public_sample_is_counted_and_clipped():
     sample = [[-3.0, 0.0], [0.49, 0.5], [2.0, 9.0]]
     prior = ldp.Histogram.from_sample(sample, (0, 2), bins=4)
     assert prior == ldp.Histogram([0, 0.5, 1, 1.5, 2], [3, 1, 0, 2])
+    assert ldp.Histogram.from_sample([0.6], (0, 2), bins=4) == ldp.Histogram([0, 0.5, 1, 1.5, 2], [0, 1, 0, 0])
     assert ldp.Histogram.from_sample(sample, (0, 2)).nodes.tolist() == np.linspace(0, 2, 65).tolist()
     for bad in ([], [np.nan, 1.0]):
         with pytest.raises(ldp.ParameterError, match="sample"):
@@ -146,7 +150,11 @@ def test_moments_are_those_of_a_density_that_is_flat_in_each_bin():
 
 
 @pytest.mark.parametrize(
-    ("low", "high"), [(-1, 3), (0.5, 3), (0, 5), (0.75, 9), (-9, 6.5), (1.0, 1.5), (-1, 7), (-2, 8), (6.9, 7.5)]
+    ("low", "high"),
+    [
+        *[(-1, 3), (0.5, 3), (0, 5), (0.75, 9), (-9, 6.5), (1.0, 1.5)],
+        *[(-1, 7), (-2, 8), (6.9, 7.5), (0, 9), (-9, 0.25), (-0.5, 0.25)],
+    ],
 )
 def test_clipping_moves_what_lies_outside_to_the_ends(low, high):
     clipped = PRIOR.restricted(low, high)
