@@ -80,7 +80,7 @@ def test_a_single_report_is_in_the_middle_of_a_bin_as_wide_as_the_bounds(sigma):
 
 
 def test_bins_that_would_be_too_many_are_refused(monkeypatch):
-    monkeypatch.setattr(ldp.Laplace, "randomize", lambda self, labels, random_state: np.array([0.0, 1.0, 4.0]))
+    monkeypatch.setattr(ldp.Laplace, "randomize", lambda self, labels, random_state: np.array([1.0, 2.0, 5.0]))
     monkeypatch.setattr(priors, "_MOST_BINS", 4)
     how = {"epsilon": 1.0, "bounds": (0, 5), "trust": "local", "method": "laplace"}
     assert estimate_prior([1, 2, 3], sigma=1.0, **how).masses.size == 5
