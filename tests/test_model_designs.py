@@ -319,6 +319,7 @@ def test_directions_are_tried_where_groups_are_fewer_than_600(rows, few, tried):
     geometry = PublicGeometry.of(table, PRIOR)
     made = choose_design(table, geometry, epsilon=Fraction(20), **{**ASK, "rest": 50.0})
     assert (("groups", 2) in tried, made.count) == (True, rows // 2)
+    assert [size for kind, size in tried if kind == "groups"] == [2, 4], "the search ends where it is best"
     assert (("directions", 0) in tried) == few
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import labeldp as ldp
 from helpers import seeded
 from labeldp import priors
+from labeldp.curator import FINE, adaptive_histogram, bins_for, count, equal_histogram
 from labeldp.priors import Reports, _smoothed_em, estimate_prior
 
 
@@ -69,6 +72,21 @@ def test_the_prior_explains_reports_by_labels_anywhere_in_each_bin():
             likelihood[:, place] += [(below[i + 1] - below[i]) / 16 for i in range(32)]
     expected = by_loops(likelihood.tolist(), (counts / 400).tolist())
     np.testing.assert_allclose(reports.histogram(counts).masses, expected, rtol=1e-6)
+
+
+def test_each_method_makes_its_prior_from_the_words_it_was_given():
+    labels, bounds, epsilon = np.random.default_rng(4).uniform(-1, 6, 300), (0.0, 5.0), Fraction("0.7")
+    reports = Reports(0.7, bounds, 300)
+    drawn = reports.mechanism.randomize(labels, random_state=seeded(5))
+    expected = {
+        "adaptive": adaptive_histogram(count(labels, bounds, FINE), epsilon, bounds, seeded(5)),
+        "counts": equal_histogram(count(labels, bounds, bins_for(300, 0.7)), epsilon, bounds, seeded(5)),
+        "square-wave": reports.histogram(reports.count(drawn)),
+    }
+    for method, prior in expected.items():
+        trust = "local" if method == "square-wave" else "curator"
+        how = {"epsilon": 0.7, "bounds": bounds, "trust": trust, "random_state": seeded(5)}
+        assert estimate_prior(labels, method=method, **how) == prior
 
 
 @pytest.mark.parametrize("sigma", [None, 0.7])
