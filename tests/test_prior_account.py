@@ -106,6 +106,13 @@ def test_bins_that_would_be_too_many_are_refused(monkeypatch):
         estimate_prior([1, 2, 3], sigma=0.999, **how)
 
 
+def test_algorithm_3_has_its_nodes_below_zero_too(monkeypatch):
+    monkeypatch.setattr(ldp.Laplace, "randomize", lambda self, labels, random_state: np.array([-5.0, -2.0, -1.0]))
+    prior = estimate_prior([1, 2, 3], sigma=1.0, epsilon=1.0, bounds=(0, 5), trust="local", method="laplace")
+    assert prior.nodes == pytest.approx([-5, -14 / 3, -11 / 3, -8 / 3, -5 / 3, -1])
+    assert prior.masses == pytest.approx([1 / 3, 0, 0, 1 / 3, 1 / 3])
+
+
 def test_a_prior_says_what_it_was_charged_for_and_counts_every_row_of_a_person():
     for trust in ("curator", "local"):
         ledger = ldp.Ledger()
