@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from labeldp.channels import alias
 from labeldp.channels.domain import CHUNK, Domain, frozen_copy, pieces
-from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, prove_pure
+from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, prove_pure, require_promise
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
 
@@ -106,6 +106,7 @@ class ShiftChannel:
         counts = self.counts()
         if sum(counts.tolist()) != WORDS:
             raise PrivacyProofError("the noise's counts do not sum to 2^64")
+        require_promise(self.promise)
         if self.promise.delta == 0:
             ratio = self._worst_ratio(counts)
             rows, outputs = self.steps + 1, self.steps + 2 * self.margin + 1
