@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
+from coin_cases import Coin, coin
 from labeldp.channels import TableChannel
 from labeldp.errors import ConformanceError
 from labeldp.testing import CHECKS, check_mechanism
-from test_check_mechanism import SAMPLES, Coin, coin
+
+SAMPLES = 20_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ import pytest
 
 import labeldp as ldp
 import mechanism_cases
+from coin_cases import Coin, coin
 from helpers import NAMES, mechanisms
 from labeldp.cards import register
-from labeldp.channels import Promise, Proof, TableChannel
+from labeldp.channels import Proof, TableChannel
 from labeldp.errors import ConformanceError
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.testing import CHECKS, check_mechanism
@@ -29,26 +30,6 @@ def test_mechanisms_conform_on_other_bounds_and_budgets(epsilon):
 
 
 # ---- the README's coin, and coins with one mistake each ---------------------------------------------------------
-
-
-class Coin(Mechanism):
-    """What coins share: no instance of its own, so it needs no register."""
-
-    __slots__ = ()
-
-    def _build(self):
-        truth = 3 << 62
-        counts = [[truth, 2**64 - truth], [2**64 - truth, truth]]
-        return TableChannel.from_counts(0.0, 1.0, [-0.5, 1.5], counts, Promise.of(self.epsilon))
-
-
-def coin(name, **methods):
-    """Return a coin with some of its methods replaced."""
-    fields = {"__annotations__": {"epsilon": float, "channel": TableChannel}, "channel": channel_field()}
-    made = type(f"Coin{name}", (Coin,), {**fields, **methods, "__module__": __name__})
-    made = dataclass(frozen=True, kw_only=True, slots=True)(made)
-    globals()[made.__qualname__] = made
-    return register(f"test-coin-{name}")(made)
 
 
 def test_the_coin_of_the_readme_conforms():

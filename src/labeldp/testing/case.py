@@ -74,7 +74,7 @@ class Case:
         anywhere = np.random.default_rng(1).random(PLACES // 2)
         odd = [math.nextafter(self.low, math.inf), math.nextafter(self.high, -math.inf), 5e-324, -0.0]
         spread = self.low + self.width * np.concatenate([np.linspace(0, 1, PLACES // 2), anywhere])
-        return np.clip(np.concatenate([spread, odd]), self.low, self.high)
+        return np.asarray(np.clip(np.concatenate([spread, odd]), self.low, self.high))
 
     @property
     def outside(self) -> dict[float, Array]:
