@@ -96,14 +96,13 @@ class Secrets:
 
     def add_row(self, name, numbers, length=4):
         """Keep all pieces of this length."""
-        pieces = (
-            _windows(np.asarray(numbers, dtype=np.float64).reshape(-1), length) if len(numbers) >= length else []
-        )
+        numbers = _rounded(np.asarray(numbers, dtype=np.float64).reshape(-1))
+        pieces = _windows(numbers, length) if len(numbers) >= length else []
         self.rows[length] |= {tuple(piece): name for piece in np.asarray(pieces).tolist()}
 
     def rows_in(self, numbers):
         """Return the names of rows of which a piece is among the numbers."""
-        found = set()
+        found, numbers = set(), _rounded(numbers[np.isfinite(numbers)])
         for length, pieces in self.rows.items():
             if numbers.size >= length and pieces:
                 known = np.isin(numbers, np.array(list(pieces)))
@@ -172,6 +171,12 @@ def secrets_inside(root, secrets):
             found |= {names[order[k]] for k in place[hit]}
         found |= secrets.rows_in(part)
     return found
+
+
+def _rounded(numbers):
+    """Return numbers to 36 bits, so that another order of additions makes no difference."""
+    mantissa, exponent = np.frexp(numbers)
+    return np.ldexp(np.rint(np.ldexp(mantissa, 36)), exponent - 36)
 
 
 def _windows(numbers, length):
