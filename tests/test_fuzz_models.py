@@ -1,6 +1,5 @@
 """A saved model, or a cached log, of any content: used, or refused by an error of this package."""
 
-import contextlib
 import json
 import shutil
 
@@ -85,13 +84,13 @@ def test_a_model_with_bytes_changed_is_refused(folder, changed, name, data):
     assert used(changed) <= (now == whole or name == "card.json")
 
 
-@tries(150)
+@tries(100)
 @given(data=st.data())
 def test_columns_with_any_value_replaced_and_the_hash_forged_are_used_or_refused(folder, changed, data):
     restored(folder, changed)
     content = json.loads((folder / "columns.json").read_text())
     for _ in range(data.draw(st.integers(1, 2))):
-        content = put(content, data.draw(st.sampled_from(places(content))), data.draw(values))
+        content = put(content, data.draw(st.sampled_from(places(content) or [("more",)])), data.draw(values))
     (changed / "columns.json").write_text(json.dumps(content))
     sealed(changed)
     used(changed)
@@ -100,7 +99,7 @@ def test_columns_with_any_value_replaced_and_the_hash_forged_are_used_or_refused
 odd_numbers = st.sampled_from([0.0, -1.0, 1e308, -1e308, 1e-320, 0.5, 2.0**31, 2.0**63, np.nan, np.inf, 7.0])
 
 
-def bent(array, data):
+def bent(array, data):  # noqa: PLR0911
     """Return an array with a number, its shape, its type or all of it changed."""
     how = data.draw(st.sampled_from(["number", "shape", "type", "longer", "shorter", "empty", "all"]))
     array = np.array(array)
@@ -122,7 +121,7 @@ def bent(array, data):
     return array
 
 
-@tries(150)
+@tries(100)
 @given(data=st.data())
 def test_numbers_with_anything_changed_and_the_hash_forged_are_used_or_refused(folder, changed, data):
     restored(folder, changed)
@@ -176,7 +175,10 @@ def survives(path):
         assert found.X.shape == (len(found.y), len(found.columns))
         assert found.ids.shape == (len(found.y), len(found.categories))
         assert len(found.sizes) == len(found.categories)
-        assert all((0 <= column).all() and (column < size).all() for column, size in zip(found.ids.T, found.sizes))
+        assert all(
+            (column >= 0).all() and (column < size).all()
+            for column, size in zip(found.ids.T, found.sizes, strict=True)
+        )
     return found
 
 
@@ -194,13 +196,13 @@ def test_a_cached_table_of_any_bytes_is_read_or_made_again(cached, data):
     survives(other)
 
 
-@tries(150)
+@tries(100)
 @given(data=st.data())
 def test_a_cached_table_with_other_facts_or_columns_is_read_or_made_again(cached, data):
     table = parquet.read_table(cached)
     meta = json.loads(table.schema.metadata[b"labeldp"])
     for _ in range(data.draw(st.integers(1, 2))):
-        meta = put(meta, data.draw(st.sampled_from(places(meta))), data.draw(values))
+        meta = put(meta, data.draw(st.sampled_from(places(meta) or [("more",)])), data.draw(values))
     if data.draw(st.booleans()):
         k = data.draw(st.integers(0, table.num_columns - 1))
         odd = data.draw(

@@ -63,7 +63,7 @@ def read_cached(path: Path) -> Dataset | None:
         table = parquet.read_table(path)
         found = _dataset(table, json.loads(table.schema.metadata[_META]))
         _refuse_misfit(found)
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, OverflowError, RecursionError):
+    except (OSError, pa.ArrowException, LookupError, TypeError, ValueError, OverflowError, RecursionError):
         return None  # not there, or damaged: it is made again
     return found
 
