@@ -1,8 +1,8 @@
 """Reconstruction from reports: no page, and nothing that a command says, has the digits of a label or statistic.
 
 Numbers are looked for as people read them, rounded to three places or more. Noise keeps what is released away from
-the statistic that it stands for, so a number that agrees with one to all the digits that it shows does so by chance,
-and chance does so rarely: how often at most, at the false-alarm rate, is computed from the digits that are shown.
+the statistic that it stands for. A number may still agree with one by chance, to all the digits that it shows; how
+often at most, at the false-alarm rate, is computed from those digits.
 """
 
 import re
@@ -129,3 +129,13 @@ def test_a_report_that_showed_rounded_labels_or_statistics_would_be_found(name, 
     assert seen(f"{told[name]} labels: {some}") == ["labels"]
     summary = " ".join(f"{number:.{places}f}" for number in statistics(Y))
     assert "statistics" in seen(f"{told[name]} {summary}")
+
+
+def test_a_comparison_shows_statistics_of_labels_and_is_not_made_unless_they_are_public(tmp_path):
+    source, page = tmp_path / "in.csv", tmp_path / "page.html"
+    np.savetxt(source, np.column_stack([X, Y]), delimiter=",", header="a,b,y", comments="", fmt="%.17g")
+    order = ["compare", str(source), "--label", "y", "--bounds", "0", "5", "--report", str(page)]
+    done = CliRunner().invoke(app, order)
+    assert done.exit_code != 0
+    assert seen(done.output) == []
+    assert not page.exists()
