@@ -86,8 +86,9 @@ def hostile_card():
         np.linspace(1, 4, 50), epsilon=0.5, bounds=BOUNDS, mechanism="gaussian", delta=1e-5, ledger=ldp.Ledger()
     )
     content = json.loads(release.to_card())
+    sigma = release.mechanism.sigma
     many = [
-        ldp.Gaussian(bounds=BOUNDS, epsilon=0.5, delta=1e-5 * (1 + k / 1000)).to_json()
+        ldp.Gaussian(bounds=BOUNDS, epsilon=0.5, delta=1e-5, sigma=sigma * (1 + k / 1000)).to_json()
         for k in range(MOST_MECHANISMS)
     ]
     return forged({**content, "mechanisms": many})
