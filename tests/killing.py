@@ -186,8 +186,8 @@ def start_workers():
     return Workers(command, stdin=PIPE, stdout=PIPE, env=environment)
 
 
-LEFT = (".part", ".old")
-"""How the names of drafts end, and of what is being replaced."""
+LEFT = (".part", ".old", ".card.json")
+"""How the names of drafts end, of what is being replaced, and of cards, which come before their tables."""
 
 
 def check(folder, finished, seen):
@@ -196,7 +196,7 @@ def check(folder, finished, seen):
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)  # no lock was left behind, in the kernel …
     ledger = ldp.Ledger.open(folder / "ledger")
     outputs = [each for ending in ("npz", "csv", "model") for each in folder.glob(f"*.{ending}")]
-    known = {"ledger", "in.tsv", *(path.name for path in outputs), *(f"{path.name}.card.json" for path in outputs)}
+    known = {"ledger", "in.tsv", *(path.name for path in outputs)}
     strange = {each.name for each in folder.iterdir() if not each.name.endswith(LEFT)} - known
     assert not strange, f"left behind: {strange}"  # … or as a file
     for path in set(outputs) - seen:
