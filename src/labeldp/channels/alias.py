@@ -59,16 +59,19 @@ def bits_of(table: NDArray[np.uint64]) -> int:
     return int(table.shape[-1]).bit_length() - 1
 
 
-def recount(row: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return how many of the 2^64 words `draw` maps to each column, from the table itself."""
-    bits = bits_of(row)
-    if row.ndim != 1 or row.size < 2 or row.size != 1 << bits or row.dtype != np.uint64:
+def recount(table: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return how many of the 2^64 words `draw` maps to each column, from the table itself: a row, or all."""
+    width = table.shape[-1] if table.ndim in (1, 2) else 0
+    bits = bits_of(table) if width else 0
+    if width < 2 or width != 1 << bits or table.dtype != np.uint64:
         raise PrivacyProofError("a packed row has 2, 4, 8 … 64-bit entries")
     capacity = np.uint64(WORDS >> bits)
-    alias = row & np.uint64(row.size - 1)
-    kept = row >> np.uint64(bits)
+    alias = table & np.uint64(width - 1)
+    kept = table >> np.uint64(bits)
     counts = kept.copy()
-    np.add.at(counts, alias.astype(np.int64), capacity - kept)  # all of it, where a column is its own alias
+    place = alias.astype(np.int64).reshape(-1, width) + np.arange(0, table.size, width)[:, None]
+    rest = (capacity - kept).reshape(-1)  # with what is kept all of it, where a column is its own alias
+    np.add.at(counts.reshape(-1), place.reshape(-1), rest)
     return counts
 
 

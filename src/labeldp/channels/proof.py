@@ -12,9 +12,19 @@ from fractions import Fraction
 from functools import lru_cache
 
 from labeldp._checks import as_fraction
-from labeldp.errors import PrivacyProofError
+from labeldp.errors import ParameterError, PrivacyProofError
 
-__all__ = ["WORDS", "Promise", "Proof", "epsilon_of", "exp_lower", "exp_upper", "float_above", "prove_pure"]
+__all__ = [
+    "WORDS",
+    "Promise",
+    "Proof",
+    "epsilon_of",
+    "exp_lower",
+    "exp_upper",
+    "float_above",
+    "prove_pure",
+    "require_promise",
+]
 
 WORDS = 1 << 64
 """The number of equally likely random words; the counts of every row sum to it."""
@@ -122,8 +132,15 @@ def float_above(value: Fraction) -> float:
     return number if Fraction(number) >= value else math.nextafter(number, math.inf)
 
 
+def require_promise(promise: object) -> None:
+    """Refuse to prove nothing: without an ε to hold counts to, any counts would do."""
+    if not isinstance(promise, Promise):
+        raise ParameterError("a channel must be held to a promise: pass Promise.of(epsilon)")
+
+
 def prove_pure(ratio: Fraction, promise: Promise, checked: str) -> Proof:
     """Compare the worst ratio of counts with the promise, exactly."""
+    require_promise(promise)
     if ratio > exp_lower(promise.epsilon):
         raise PrivacyProofError(
             f"the counts reach a ratio of e^{epsilon_of(ratio):.9g}, above the promised "

@@ -73,7 +73,7 @@ class TableChannel:
 
     def counts(self) -> NDArray[np.uint64]:
         """Return rows × outputs: the word counts, read back from the tables that `sample` uses."""
-        rows = np.array([alias.recount(row) for row in self.table])
+        rows = alias.recount(self.table)
         if rows[:, self.values.size :].any():
             raise PrivacyProofError("words lead to an output that does not exist")
         return rows[:, : self.values.size]
@@ -86,8 +86,8 @@ class TableChannel:
         PrivacyProofError
             If the counts break the promise.
         """
-        if len(self.table) < 2:
-            raise PrivacyProofError("a table channel needs two rows")
+        if self.table.ndim != 2 or len(self.table) < 2 or self.values.size < 1:
+            raise PrivacyProofError("a table channel needs two rows and an output")
         counts = self.counts()
         if any(sum(row) != WORDS for row in counts.tolist()):
             raise PrivacyProofError("a row's counts do not sum to 2^64")
