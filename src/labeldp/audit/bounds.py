@@ -93,8 +93,8 @@ def showable(
 ) -> NDArray[np.float64]:
     """Return the smallest ε' that an event of probability ``q`` under y' would have shown.
 
-    The event has probability e^ε' q + δ under y. At the returned ε' the bound of `loss_at_least` is above ``epsilon``
-    with probability 0.8. Infinite if no probability under y is large enough.
+    The event has probability e^ε' q + δ under y. At the returned ε' the bound of `loss_at_least` is above
+    ``epsilon`` with probability 0.8. Infinite if no probability under y is large enough.
 
     Examples
     --------
@@ -116,9 +116,9 @@ def showable(
 def best_case(trials: int, epsilon: float, delta: float, level: float) -> tuple[float, float]:
     """Return the smallest ε' that any one event would have shown, and that event's probability under y'.
 
-    The best case: most randomisers have no such event. Over 100 probabilities, from a tenth of one in ``trials`` to
-    1/(1 + e^ε), the largest of which ε' can be all there is: beyond it the event's complement is told apart by more
-    than ε'.
+    The best case: most randomisers have no such event. Over 100 probabilities, from a tenth of one in ``trials``
+    to 1/(1 + e^ε), the largest of which ε' can be all there is: beyond it the event's complement is told apart by
+    more than ε'.
 
     Examples
     --------

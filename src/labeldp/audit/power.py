@@ -1,8 +1,8 @@
-"""What an audit of one mechanism could have shown, from exact counts: the same mechanism, with more ε than it claims.
+"""What an audit of a mechanism could have shown, from exact counts: the same mechanism, with more ε than it claims.
 
 The mechanism is built for growing ε', its outputs' exact probabilities are read off its channel, and the audit is
-played with them: events are ranked and cut on drawn counts, as in an audit, and the chance that the event convicts
-is computed.
+played with them: events are ranked and cut on drawn counts, as in an audit, and the chance that the event
+convicts is computed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Played:
         return self.held + high * excess
 
     def conviction(self, epsilon: float) -> float | None:
-        """Return the probability that the mechanism, built for this ε, is convicted through its best pair of labels.
+        """Return the probability that the mechanism, built for this ε, is convicted through its best labels.
 
         A lower bound: other pairs, and other lenses, may convict where this one does not.
         """
@@ -132,12 +132,13 @@ class Played:
 def sharper(mechanism: Mechanism, epsilon: float) -> Channel | None:
     """Return the channel of the same mechanism for a larger ε, or None if there is no saying what that is.
 
-    The parameters with another ``epsilon``, and what is derived from it anew, if that is what then is proven. A table
-    that was designed keeps its counts whatever ε is claimed: its odds are raised to the power that gives ε.
+    The parameters with another ``epsilon``, and what is derived from it anew, if that is what then is proven. A
+    table that was designed keeps its counts whatever ε is claimed: its odds are raised to the power that gives ε.
     """
     promise = mechanism.channel.promise
     try:
-        derived = {field.name: None for field in dataclasses.fields(mechanism) if field.init and field.default is None}  # type: ignore[arg-type]
+        fields = dataclasses.fields(mechanism)  # type: ignore[arg-type]
+        derived = {field.name: None for field in fields if field.init and field.default is None}
         made: Mechanism = dataclasses.replace(mechanism, epsilon=epsilon, **derived)  # type: ignore[type-var]
         proof = made.verify()
         if promise and 0.999 * epsilon <= proof.epsilon <= epsilon and proof.delta >= 0.99 * float(promise.delta):

@@ -51,8 +51,8 @@ class Audit:
     delta : float
         The δ that was allowed for.
     best_case : float or None
-        What ε must at least be, to be convicted with probability 0.8 through one event: that of the best probability
-        under either label, if the randomiser has it. Most have not. None if nothing was claimed.
+        What ε must at least be, to be convicted with probability 0.8 through one event: that of the best
+        probability, if the randomiser has it. Most have not. None if nothing was claimed.
     confidence : float
     samples : int
         Outputs drawn for each label or data set; half of them to choose events, half to test.
@@ -98,9 +98,9 @@ class Audit:
     def showable(self) -> float | None:
         """The smallest violation of this mechanism that this many samples could have shown.
 
-        Built for this ε, and otherwise the same, the mechanism would have been convicted with probability 0.8: worked
-        out when it is first asked for, from its exact counts. Infinite if nothing could have shown. None for
-        functions and pipelines, whose probabilities nobody knows: then there is only the best case.
+        Built for this ε, and otherwise the same, the mechanism would have been convicted with probability 0.8:
+        worked out when it is first asked for, from its exact counts. Infinite if nothing could have shown. None
+        for functions and pipelines, whose probabilities nobody knows: then there is only the best case.
         """
         return None if self.played is None else self.played.showable
 
@@ -140,10 +140,11 @@ class Audit:
         return "\n".join(lines)
 
     def _could_have(self) -> str:
-        if self.showable is not None:
+        least = self.showable
+        if least is not None:
             return (
-                f"this mechanism, built for epsilon {self.showable:.4g}, would be convicted with probability {POWER:g}"
-                if math.isfinite(self.showable)
+                f"this mechanism, built for epsilon {least:.4g}, would be convicted with probability {POWER:g}"
+                if math.isfinite(least)
                 else "no violation of this mechanism could have shown: take more samples, or other labels"
             )
         if self.best_case is None or math.isinf(self.best_case):

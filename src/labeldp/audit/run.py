@@ -90,8 +90,8 @@ def audit(
         proof = randomizer.verify()
         epsilon = randomizer.epsilon if epsilon is None else epsilon
         delta = proof.delta if delta is None else delta
-        # A proof says nothing of a smaller δ than its own, nor where it proves nothing.
-        proven = proof.epsilon if as_number(delta, "delta") >= proof.delta and math.isfinite(proof.epsilon) else None
+        if math.isfinite(proof.epsilon) and as_number(delta, "delta") >= proof.delta:
+            proven = proof.epsilon  # a proof says nothing of a smaller δ than its own
         function: Any = Release(randomizer, resolve_source(random_state))
     elif callable(randomizer):
         function = randomizer

@@ -36,7 +36,7 @@ def audit_card(
         typer.Option(
             min=0.5,
             max=1 - 1e-12,
-            help="Probability that no claim is refuted which is true. An acquittal has none: see “could have shown”.",
+            help="Probability that no claim is refuted which is true. It says nothing of acquittals.",
         ),
     ] = 0.999999,
 ) -> None:
@@ -98,8 +98,8 @@ def _table(read: ReadCard, found: list[tuple[str, Audit]], card: Path, confidenc
     events = sum(len(one.tested) for _, one in found)
     table.caption = (
         f"{found[0][1].samples:,} samples of each label; {events} events, by which a true claim is refuted with "
-        f"probability {1 - confidence:.2g} at most; could have shown: the same mechanism, built for this ε, would be "
-        f"convicted with probability {POWER:g}"
+        f"probability {1 - confidence:.2g} at most; could have shown: the same mechanism, built for this ε, would "
+        f"be convicted with probability {POWER:g}"
     )
     table.caption_justify = "left"
     return table
