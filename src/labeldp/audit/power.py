@@ -1,4 +1,4 @@
-"""What an audit of a mechanism could have shown, from exact counts: the same mechanism, with more ε than it claims.
+"""What an audit of a mechanism could have shown, from exact counts: the same mechanism, built for a larger ε.
 
 The mechanism is built for growing ε', its outputs' exact probabilities are read off its channel, and the audit is
 played with them: events are ranked and cut on drawn counts, as in an audit, and the chance that the event

@@ -117,5 +117,5 @@ def _refuse_if_rounded(values: Any) -> None:
     array = np.asarray(values)
     if array.dtype.kind in "iu" and ((array > _WHOLE) | (array < -_WHOLE)).any():
         raise ParameterError(
-            "outputs are whole numbers above 2^53, and floats cannot tell all of them apart: return them in two parts"
+            "outputs are whole numbers above 2^53, and floats cannot tell them apart: return them in two parts"
         )
