@@ -1,9 +1,9 @@
 """`privatize` as a function of its data set: the ledger's total bounds what an audit of the whole pipeline finds.
 
 The neighbours differ in one label at its worst: at the other end of the bounds, and alone there, so that the prior
-hangs on it. Two rows make a release cheap. The search for the best interval, which sees only what is private already,
-is cut short. Each pipeline has a twin that spends several times the ε, and must be convicted. Regressors are audited
-in `test_audit_regressors.py`, and all of it at length in `benchmarks/audit.py`.
+hangs on it. Two rows make a release cheap. The search for the best interval, which sees only what is private
+already, is cut short. Each pipeline has a twin that spends several times the ε, and must be convicted. Regressors
+are audited in `test_audit_regressors.py`, and all of it at length in `benchmarks/audit_pipelines.py`.
 """
 
 from functools import partial

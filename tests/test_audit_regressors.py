@@ -1,11 +1,11 @@
 """Both regressors as functions of their data set: the ledger's total bounds what an audit of a whole fit finds.
 
-The neighbours differ in one label at its worst: at the other end of the bounds, in the only row whose feature is not
-that of the others, so that sums, mean and prediction hang on it. Three rows and one feature make a fit cheap. What no
-label enters is worked out once, and searches that see only what is private already are cut short (`quick`); every
-step from the labels to the noise is the library's own. `benchmarks/audit.py` audits fits as they are.
+The neighbours differ in one label at its worst: at the other end of the bounds, in the only row whose feature is
+not that of the others, so that sums, mean and prediction hang on it. Three rows and one feature make a fit cheap.
+What no label enters is worked out once, and searches that see only what is private already are cut short (`quick`);
+every step from the labels to the noise is the library's own. `benchmarks/audit_pipelines.py` audits fits as they are.
 
-Every audit has two twins that it must convict: the same fit for several times the ε, and one that uses something raw.
+Every audit has two twins that it must convict: the same fit for several times the ε, and one with something raw.
 """
 
 from dataclasses import replace
@@ -64,7 +64,7 @@ def by_labels(y, ledger, source, epsilon=CLAIM, mechanism="two-point"):
 
 
 def by_model(y, ledger, source, epsilon=CLAIM):
-    """What a model tells: its prediction for the worst row, what it holds for unexplained, and how loud noise was."""
+    """What a model tells: its prediction for the worst row, what it calls unexplained, and how loud noise was."""
     model = ldp.ModelReleaseRegressor(epsilon=epsilon, bounds=BOUNDS, ledger=ledger, random_state=source)
     predicted = model.fit(X, y).predict(X[:1])
     return [*predicted, model._model.rest, *noise_in(model.mechanism_)]

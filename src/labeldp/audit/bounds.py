@@ -116,7 +116,7 @@ def showable(
 def best_case(trials: int, epsilon: float, delta: float, level: float) -> tuple[float, float]:
     """Return the smallest ε' that any one event would have shown, and that event's probability under y'.
 
-    The best case: most randomisers have no such event. Over 100 probabilities, from a tenth of one in ``trials``
+    The best case: most randomisers have no such event. Over 120 probabilities, from a tenth of one in ``trials``
     to 1/(1 + e^ε), the largest of which ε' can be all there is: beyond it the event's complement is told apart by
     more than ε'.
 
@@ -128,7 +128,8 @@ def best_case(trials: int, epsilon: float, delta: float, level: float) -> tuple[
     """
     if math.isinf(epsilon):
         return math.inf, 1.0
-    places = np.geomspace(0.1 / trials, 1 / (1 + math.exp(epsilon)), 100)
+    most = 1 / (1 + math.exp(epsilon))
+    places = np.unique(np.concatenate([np.geomspace(0.1 / trials, most, 60), np.linspace(most / 2, most, 60)]))
     least = showable(places, trials, epsilon, delta, level)
     with np.errstate(over="ignore", invalid="ignore"):
         odds = np.exp(least)
