@@ -70,8 +70,8 @@ def test_the_power_of_an_event_is_what_counts_drawn_at_random_have_and_no_more()
 def test_a_mechanism_built_for_what_could_have_shown_is_convicted(name):
     """Thirty audits at what was stated, and thirty half as far above the claim, seeds fixed.
 
-    Fewer than the quantiles of 0.8, or more than those of 0.5, happen once in a million. The best case over all events
-    convicts Laplace rarely and Gaussian never: that is the twin.
+    Fewer than the quantiles of 0.8, or more than those of 0.5, happen once in a million. The best case over all
+    events convicts Laplace rarely and Gaussian never: that is the twin.
     """
     mechanism, samples, audits = mechanisms(1.0)[name], 8000, 30
     stated = ldp.audit(mechanism, samples=samples, random_state=seeded(0))
