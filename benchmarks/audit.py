@@ -156,9 +156,10 @@ ABOUT = """# Audits at length
 
 `python -m benchmarks.audit` writes this page. [docs/audit.md](../docs/audit.md) says how to read it. "could have
 shown" is for this mechanism: built for that ε, it would be convicted with probability 0.8. A pipeline's
-probabilities are not known: its "best case" is the ε that would be convicted with probability 0.8 if it had an event
-of the best probability, and what is broken below shows what it convicts in fact. All acquittals of ours together,
-and all of pipelines, raise a false alarm with probability 10⁻⁶ at most; each verdict on another library does so.
+probabilities are not known: its "best case" is the ε that would be convicted with probability 0.8 if it had an
+event of the best probability, and what is broken below shows what is convicted in fact. All acquittals of ours
+together, and all of pipelines, raise a false alarm with probability 10⁻⁶ at most; each verdict on another library
+does so.
 
 """
 

@@ -3,8 +3,8 @@
 The neighbours differ in one label at its worst: at the other end of the bounds, in the only row whose feature is
 not that of the others, so that sums, mean and prediction hang on it. Three rows and one feature make a fit cheap.
 What no label enters is worked out once, and searches that see only what is private already are cut short, by
-`quick`; every step from the labels to the noise is the library's own. `benchmarks/audit_pipelines.py` audits fits as
-they are.
+`quick`; every step from the labels to the noise is the library's own. `benchmarks/audit_pipelines.py` audits fits
+as they are.
 
 Every audit has two twins that it must convict: the same fit for several times the ε, and one with something raw.
 """
