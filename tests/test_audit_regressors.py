@@ -174,20 +174,16 @@ def raw_sums(monkeypatch):
     monkeypatch.setattr(Design, "noisy", raw)
 
 
-@cache
-def designed(counts, epsilon):
-    return ldp.Unbiased.design(ldp.Histogram(np.linspace(0, 1, 26), counts), epsilon, size=4)
-
-
 def with_own_mechanism(y, ledger, source):
-    """A user's mechanism for a prior of raw labels, through the public argument."""
-    counts = tuple(np.histogram(y, bins=25, range=BOUNDS)[0].tolist())
-    return by_labels(y, ledger, source, mechanism=lambda prior, epsilon: designed(counts, epsilon))
+    """A user's mechanism, through the public argument: its window is as wide as raw labels are spread."""
+    wide = 0.2 + float(np.std(y)) / (BOUNDS[1] - BOUNDS[0])
+    made = lambda prior, epsilon: ldp.RPWithPrior(interval=(0, 1), zeta=wide, epsilon=epsilon)  # noqa: E731
+    return by_labels(y, ledger, source, mechanism=made)
 
 
 RAW = {
     "LabelReleaseRegressor, prior of raw labels": (by_labels, one_stage, raw_prior),
-    "LabelReleaseRegressor, mechanism for a prior of raw labels": (with_own_mechanism, one_stage, one_stage),
+    "LabelReleaseRegressor, mechanism designed for raw labels": (with_own_mechanism, one_stage, one_stage),
     "LabelReleaseRegressor, raw mean": (by_labels, one_stage, raw_mean),
     "ModelReleaseRegressor, raw sums": (by_model, one_stage, raw_sums),
     "ModelReleaseRegressor, two stages of raw sums": (by_model, two_stages, raw_sums),
