@@ -218,7 +218,7 @@ def test_a_table_has_as_few_columns_as_a_power_of_two_can(outputs, columns):
 @pytest.mark.parametrize(
     "row",
     [
-        np.zeros((1, 4), dtype=np.uint64),
+        np.zeros((1, 1, 4), dtype=np.uint64),
         np.zeros((4, 1), dtype=np.uint64),
         np.zeros(1, dtype=np.uint64),
         np.zeros(0, dtype=np.uint64),

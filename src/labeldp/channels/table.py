@@ -86,8 +86,8 @@ class TableChannel:
         PrivacyProofError
             If the counts break the promise.
         """
-        if self.table.ndim != 2 or len(self.table) < 2 or self.values.size < 1:
-            raise PrivacyProofError("a table channel needs two rows and an output")
+        if self.table.ndim != 2 or len(self.table) < 2:
+            raise PrivacyProofError("a table channel needs two rows")
         counts = self.counts()
         if any(sum(row) != WORDS for row in counts.tolist()):
             raise PrivacyProofError("a row's counts do not sum to 2^64")
