@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 import labeldp as ldp
-from labeldp.mechanisms.partition import optimal_partition
+from labeldp.mechanisms.partition import _BINS, optimal_partition
 
 LOSSES = ("squared", "absolute")
 TRAP = np.array([11.0, 17, 23, 26, 27]), np.array([0.85124, 0.08087, 0.00851, 0.00404, 0.05533]) / 0.99999
@@ -64,6 +64,25 @@ def test_partition_is_as_good_as_brute_force_over_all_partitions(seed, loss):
         true = loss_of(values, masses, found.starts, found.outputs, epsilon, loss)
         assert true <= best * (1 + 1e-7) + 1e-13
         assert found.loss == pytest.approx(true, rel=1e-6, abs=1e-13)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_bin_costs_what_its_best_output_loses(loss):
+    """Of all bins, good ones or not: the output may lie before or after its bin."""
+    rng = np.random.default_rng(8)
+    for _ in range(60):
+        values, masses = random_instance(rng)
+        gain = float(rng.choice([0.01, 0.5, 1.0, 5.0]))
+        costs, outputs = _BINS[loss](values, masses, gain)
+        for i, j in itertools.combinations(range(values.size + 1), 2):
+            weight = masses.copy()
+            weight[i:j] *= 1 + gain
+            tries = np.append(values, weight @ values / weight.sum())
+            errors = np.abs(tries[:, None] - values[None, :]) ** (2 if loss == "squared" else 1)
+            least = (errors @ weight).min()
+            assert costs[i, j] == pytest.approx(least, rel=1e-9, abs=1e-9)
+            ours = np.abs(outputs[i, j] - values) ** (2 if loss == "squared" else 1)
+            assert ours @ weight == pytest.approx(least, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -245,13 +264,10 @@ def test_edges_that_make_no_bins_are_refused_for_what_they_are(edges, outputs, r
         ldp.RROnBins(edges=edges, outputs=outputs, epsilon=1.0)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_of_equally_good_partitions_the_one_with_fewest_bins_is_taken(loss):
-    """Where the median of every bin is the same label, bins gain nothing; one label needs one bin."""
+def test_of_equally_good_partitions_the_one_with_fewest_bins_is_taken():
+    """Where the median of every bin is the same label, bins gain nothing."""
     values, masses = np.array([0.0, 1.0, 2.0]), np.array([0.1, 0.8, 0.1])
-    if loss == "absolute":
-        assert optimal_partition(values, masses, 0.1, loss).starts.tolist() == [0]
-    assert optimal_partition(values[:1], np.ones(1), 4.0, loss).starts.tolist() == [0]
+    assert optimal_partition(values, masses, 0.1, "absolute").starts.tolist() == [0]
 
 
 def test_own_bins_output_comes_with_odds_e_to_the_epsilon():
