@@ -62,6 +62,12 @@ def right_keep(bins=8):
     return math.exp(EPSILON) / (math.exp(EPSILON) + bins - 1)
 
 
+def coin(p, q, seed):
+    """A coin that says 1 with probability p for label 1, and q for label 0."""
+    rng = np.random.default_rng(seed)
+    return lambda y: (rng.random(y.size) < np.where(y > 0.5, p, q)).astype(float)
+
+
 # ---- bits that tell too much ------------------------------------------------------------------------------
 
 

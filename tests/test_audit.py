@@ -1,16 +1,19 @@
 """The audit: it convicts what is broken, acquits what is not, and says what it could have seen."""
 
 import math
+from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import broken
 import labeldp as ldp
-from helpers import FALSE_ALARM, NAMES, mechanisms, most_successes, seeded
+from helpers import NAMES, mechanisms, most_successes, seeded
 from labeldp.audit import bounds, standard_lenses
 from labeldp.audit.lenses import Size
+from labeldp.channels import Promise, TableChannel
+from labeldp.mechanisms.base import Mechanism, channel_field
 
 SAMPLES = 100_000
 ENDS = (0.0, 1.0)
@@ -88,13 +91,14 @@ def test_every_mechanism_is_acquitted_over_twenty_seeds(name):
     sure = 1 - 1e-9
     found = [ldp.audit(mechanism, samples=16_000, confidence=sure, random_state=seeded(k)) for k in SEEDS]
     least, most = min(a.epsilon for a in found), max(a.epsilon for a in found)
-    seen = max(a.showable for a in found)
+    seen = found[0].showable
     print(f"{name}: proven {found[0].proven:.4f}, found {least:.3f} to {most:.3f}, could have shown {seen:.3f}")
     assert not any(a.convicted for a in found)
-    assert all(a.epsilon <= a.proven for a in found)
-    # An audit that sees nothing acquits too: it must come close to what is proven, and see what is close above.
-    assert least > (0.02 if name == "gaussian" else 0.7)
-    assert seen < 1.25
+    # An audit that sees nothing acquits too: each must have been able to see what is not far above. How far is
+    # what exact counts say, and `test_audit_power.py` holds them to it. A Gaussian's ε is all in outputs that are
+    # as rare as δ, which few samples show.
+    assert seen < (5.0 if name == "gaussian" else 1.5)
+    assert most > 0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -102,7 +106,6 @@ def test_every_mechanism_is_acquitted_over_twenty_seeds(name):
 def test_mechanisms_are_acquitted_at_other_budgets(name, epsilon):
     found = ldp.audit(mechanisms(epsilon)[name], samples=40_000, random_state=seeded(30))
     assert not found.convicted
-    assert found.epsilon <= found.proven
 
 
 def test_labels_outside_the_bounds_and_next_to_zero_are_acquitted():
@@ -132,70 +135,57 @@ def test_the_bound_is_as_often_wrong_as_stated_and_no_more():
     assert again > most_successes(100, 0.1)
 
 
-# ---- what it could have seen -------------------------------------------------------------------------------
+# ---- claims and proofs --------------------------------------------------------------------------------------
 
 
-def test_clopper_and_pearson_as_scipy_has_them():
-    for hits, trials in ((0, 50), (1, 50), (20, 50), (49, 50), (50, 50)):
-        exact = stats.binomtest(hits, trials).proportion_ci(0.98, method="exact")
-        assert math.isclose(float(bounds.share_at_least(hits, trials, 0.01)), exact.low, rel_tol=1e-9)
-        assert math.isclose(float(bounds.share_at_most(hits, trials, 0.01)), exact.high, rel_tol=1e-9)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed(Mechanism):
+    """A table of one's own, which claims whatever it is told; ``tells`` replaces what is drawn from its counts."""
+
+    epsilon: float
+    tells: float | None = None
+    channel: TableChannel = channel_field()
+
+    def _build(self):
+        most = round(0.55 * 2**64)
+        counts = [[most, 2**64 - most], [2**64 - most, most]]
+        return TableChannel.from_counts(0.0, 1.0, [0.0, 1.0], counts, Promise.of(self.epsilon))
+
+    def randomize(self, labels, *, random_state=None):
+        if self.tells is None:
+            return Mechanism.randomize(self, labels, random_state=random_state)
+        rng = np.random.default_rng(11)
+        return np.where(rng.random(labels.shape) < self.tells, labels > 0.5, labels <= 0.5).astype(float)
 
 
-def answers(p, q, seed):
-    """A coin that says 1 with probability p for label 1, and q for label 0."""
-    rng = np.random.default_rng(seed)
-    return lambda y: (rng.random(y.size) < np.where(y > 0.5, p, q)).astype(float)
+def test_a_bound_above_the_proof_convicts_even_below_the_claim():
+    """The counts are proven to keep 0.2007, and 2 is claimed; what is drawn keeps 1.73."""
+    found = ldp.audit(Fixed(epsilon=2.0, tells=0.85), samples=SAMPLES)
+    assert found.proven < 0.21
+    assert 1.5 < found.epsilon < found.claimed
+    assert found.convicted
+    assert found.refuted == "proof"
+    assert "not drawn from the counts" in found.summary()
+    found = ldp.audit(Fixed(epsilon=1.0, tells=0.85), samples=SAMPLES)
+    assert found.refuted == "claim and proof"
+    found = ldp.audit(Fixed(epsilon=2.0), samples=SAMPLES, random_state=seeded(1))
+    assert not found.convicted
+    assert found.refuted == "nothing"
+    assert found.proven < found.showable < 0.4  # a table that ignores ε, sharpened: held to its proof
 
 
-@pytest.mark.parametrize(("q", "delta"), [(None, 0.0), (0.2, 0.0), (0.05, 0.0), (0.2, 0.02)])
-def test_a_violation_that_could_have_shown_does_show_and_one_half_as_far_rarely_does(q, delta):
-    """100 audits each. At `showable` 80 % or more convict: fewer than 58 of 100 happens once in a million."""
-    claim, samples = 1.0, 8000
-    level = 1e-6 / 2  # two directions, one lens
-    if q is None:
-        least, q = bounds.smallest_showable(samples // 2, claim, delta, level)
-    else:
-        least = bounds.showable(q, samples // 2, claim, delta, level)
-
-    def convictions(epsilon):
-        return sum(
-            ldp.audit(
-                answers(math.exp(epsilon) * q + delta, q, seed),
-                labels=ENDS,
-                epsilon=claim,
-                delta=delta,
-                samples=samples,
-                lenses=[Size()],
-            ).convicted
-            for seed in range(100)
-        )
-
-    assert claim < least < 2.0
-    assert convictions(least) >= stats.binom.ppf(FALSE_ALARM, 100, bounds.POWER)
-    assert convictions((claim + least) / 2) < 50
-    assert convictions(claim) == 0
+def test_a_proof_is_not_held_against_a_smaller_delta_than_its_own():
+    gaussian = mechanisms(1.0)["gaussian"]
+    assert ldp.audit(gaussian, samples=1000, delta=0.0, epsilon=50.0, random_state=seeded(1)).proven is None
+    assert ldp.audit(gaussian, samples=1000, random_state=seeded(1)).proven == 1.0
+    assert ldp.audit(gaussian, samples=1000, delta=0.01, random_state=seeded(1)).proven == 1.0
 
 
-def test_an_acquittal_states_the_smallest_violation_that_could_have_shown():
-    found = ldp.audit(answers(0.5, 0.2, 1), labels=ENDS, epsilon=1.0, samples=8000)
-    level = (1 - found.confidence) / len(found.tested)
-    assert found.showable == bounds.smallest_showable(4000, 1.0, 0.0, level)[0]
-    for event in found.tested:
-        assert event.showable == bounds.showable(max(event.others, 1) / 4000, 4000, 1.0, 0.0, level)
-    assert f"an epsilon of {found.showable:.4g} could have shown" in found.summary()
-
-
-def test_more_samples_show_more():
-    seen = [ldp.audit(mechanisms(1.0)["rp"], samples=n, random_state=seeded(1)) for n in (2000, 20_000, 200_000)]
-    assert seen[0].showable > seen[1].showable > seen[2].showable > 1.0
-    assert seen[0].epsilon < seen[1].epsilon < seen[2].epsilon <= seen[2].proven
-
-
-def test_too_few_samples_say_that_nothing_could_have_shown():
-    found = ldp.audit(answers(0.9, 0.9, 1), labels=ENDS, epsilon=9.0, samples=100)
-    assert math.isinf(found.showable)
-    assert "no violation could have shown" in found.summary()
+def test_no_privacy_claims_nothing():
+    found = ldp.audit(ldp.NoPrivacy(), labels=ENDS, samples=1000)
+    assert found.verdict == "nothing claimed"
+    assert found.claimed is found.proven is found.showable is found.best_case is None
+    assert ldp.audit(lambda y: y, labels=ENDS, samples=1000, epsilon=math.inf).verdict == "nothing claimed"
 
 
 # ---- the parts ---------------------------------------------------------------------------------------------
@@ -207,7 +197,7 @@ def test_events_that_were_tried_are_all_counted():
 
 
 def test_delta_is_allowed_for():
-    reveal = answers(0.05, 0.0, 2)
+    reveal = broken.coin(0.05, 0.0, 2)
     assert ldp.audit(reveal, labels=ENDS, epsilon=1.0, samples=20_000).convicted
     assert not ldp.audit(reveal, labels=ENDS, epsilon=1.0, delta=0.06, samples=20_000).convicted
     assert ldp.audit(reveal, labels=ENDS, epsilon=1.0, delta=0.02, samples=20_000).convicted
@@ -218,7 +208,7 @@ def test_a_function_without_a_claim_is_measured_and_not_judged():
     assert found.epsilon > 3
     assert not found.convicted
     assert found.verdict == "nothing claimed"
-    assert found.showable is found.claimed is found.proven is None
+    assert found.showable is found.best_case is found.claimed is found.proven is None
 
 
 def test_outputs_that_are_not_finite_are_outputs_too():
@@ -254,8 +244,39 @@ def test_an_audit_that_cannot_be_done_says_why(change, message):
 
 
 def test_functions_that_return_something_else_are_refused():
-    for wrong in (lambda y: y[:-1], lambda y: np.stack([y, y]), lambda y: np.array(["a"] * y.size)):
-        with pytest.raises(ldp.ParameterError):
+    for wrong in (lambda y: y[:-1], lambda y: np.stack([y, y])):
+        with pytest.raises(ldp.ParameterError, match="one output for each"):
             ldp.audit(wrong, labels=ENDS, samples=1000)
     with pytest.raises(ldp.ParameterError, match="takes a Mechanism"):
         ldp.audit(3, labels=ENDS)
+
+
+LOSSY = {
+    "complex": lambda y: 1.0 + 1j * y,
+    "extended": lambda y: y.astype(np.longdouble),
+    "text": lambda y: np.where(y > 0.5, "1.0", "1.00"),
+    "Decimal": lambda y: [Decimal("0.1") + (Decimal("1e-30") if label > 0.5 else 0) for label in y],
+    "whole numbers": lambda y: (1 << 60) + (y > 0.5).astype(np.int64),
+    "unsigned": lambda y: np.uint64(1 << 63) + (y > 0.5).astype(np.uint64),
+    "whole numbers among floats": lambda y: [0.5, *((1 << 60) + int(label) for label in y[1:])],
+    "masked": lambda y: np.ma.array(np.zeros(y.size), mask=y > 0.5),
+    "ragged": lambda y: [[0.0], *([0.0, 1.0] for _ in y[1:])],
+}
+
+
+@pytest.mark.parametrize("kind", LOSSY)
+def test_outputs_that_a_float_cannot_carry_are_refused(kind):
+    """Each of these tells the label, and says nothing any more once it is a float."""
+    with pytest.raises(ldp.ParameterError, match=r"^outputs"):
+        ldp.audit(LOSSY[kind], labels=ENDS, epsilon=1.0, samples=1000)
+    with pytest.raises(ldp.ParameterError, match=r"^outputs"):
+        ldp.audit_pipeline(LOSSY[kind], neighbours=(np.zeros(3), np.r_[0, 1.0, 0]), epsilon=1.0, samples=100)
+
+
+@pytest.mark.parametrize("kind", [bool, np.int8, np.int64, np.uint64, np.float16, np.float32, ">f8"])
+def test_outputs_that_a_float_can_carry_are_taken(kind):
+    assert ldp.audit(lambda y: (y > 0.5).astype(kind), labels=ENDS, epsilon=1.0, samples=1000).convicted
+    rng = np.random.default_rng(3)
+    honest = lambda y: rng.integers(0, 2, y.size).astype(kind)  # noqa: E731
+    assert not ldp.audit(honest, labels=ENDS, epsilon=1.0, samples=1000).convicted
+    assert ldp.audit(lambda y: list(y > 0.5), labels=ENDS, epsilon=1.0, samples=1000).convicted

@@ -38,7 +38,8 @@ def test_the_card_of_a_release_is_audited_and_says_what_it_leaves_out(tmp_path):
     assert shown.exit_code == 0, shown.output
     assert "a card of a release" in shown.output
     assert "prior" in shown.output.split("Not sampled")[1]
-    assert "0.99999999" in shown.output
+    assert "1e-08" in shown.output
+    assert "probability 0.8" in shown.output
 
 
 def test_the_card_of_a_row_release_is_audited_once_for_each_different_mechanism(tmp_path):
@@ -69,7 +70,18 @@ class Leak(Mechanism):
 def test_a_mechanism_that_samples_something_else_than_its_counts_ends_with_code_4(tmp_path):
     shown = run(Leak(epsilon=1.0).to_json(), tmp_path=tmp_path)
     assert shown.exit_code == 4
-    assert "CONVICTED" in shown.output
+    assert "CONVICTED, claim and proof" in shown.output
+
+
+def test_the_confidence_is_said_as_what_it_is(tmp_path):
+    card = mechanisms(1.0)["two-point"].to_json()
+    shown = run(card, "--confidence", "0.999999999999", tmp_path=tmp_path)
+    assert shown.exit_code == 0, shown.output
+    assert "1e-12" in shown.output
+    assert run(card, "--confidence", "0.999999999999999", tmp_path=tmp_path).exit_code == 2
+    told = CliRunner().invoke(app, ["audit", "--help"], env=WIDE).output
+    assert "no claim is refuted which is true" in told
+    assert "all verdicts are right" not in told
 
 
 @pytest.mark.parametrize(("card", "code"), [("{}", 4), ("no card", 4)])

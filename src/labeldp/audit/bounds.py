@@ -11,10 +11,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["POWER", "loss_at_least", "share_at_least", "share_at_most", "showable", "smallest_showable"]
+__all__ = ["POWER", "best_case", "loss_at_least", "power", "share_at_least", "share_at_most", "showable"]
 
 POWER = 0.8
 """A violation counts as one that could have been shown if it is convicted with at least this probability."""
+
+_BLOCKS = 64
+_UNLIKELY = 1e-4
 
 
 def share_at_least(hits: NDArray[np.int64] | int, trials: int, level: float) -> NDArray[np.float64]:
@@ -60,33 +63,74 @@ def loss_at_least(
         return np.where(least > most, np.log(np.maximum(least, most) / most), 0.0)
 
 
-def showable(q: float, trials: int, epsilon: float, delta: float, level: float) -> float:
-    """Return the smallest ε' above a claimed ε that an event of probability ``q`` would have shown.
+def power(
+    p: NDArray[np.float64] | float,
+    q: NDArray[np.float64] | float,
+    trials: int,
+    epsilon: float,
+    delta: float,
+    level: float,
+) -> NDArray[np.float64]:
+    """Return the probability that `loss_at_least` is above ε, for an event of probability p, and q under y'.
 
-    The event has probability q under y', and e^ε' q + δ under y. From the returned ε' on, the bound of
-    `loss_at_least` is above ε with probability 0.8 or more: each of the two counts is on the right side of a
-    quantile with probability √0.8. Infinite if no probability under y is large enough.
-    """
-    return float(_showable(np.array([q]), trials, epsilon, delta, level)[0])
-
-
-@lru_cache(maxsize=256)
-def smallest_showable(trials: int, epsilon: float, delta: float, level: float) -> tuple[float, float]:
-    """Return the smallest ε' that any event would have shown, and that event's probability under y'.
-
-    Over 400 probabilities, from a tenth of one in ``trials`` to 1/(1 + e^ε), the largest of which ε' can be all
-    there is: beyond it the event's complement is told apart by more than ε'.
+    Summed over both binomial counts. Counts under y' are taken in blocks, each as if it were its largest, so it is
+    a little less than the exact probability, and never more.
 
     Examples
     --------
-    >>> least, q = smallest_showable(100_000, 1.0, 0.0, 1e-8)
+    >>> float(power(0.9, 0.1, 1000, 1.0, 0.0, 1e-6)) > 0.999
+    True
+    >>> float(power(0.73, 0.27, 1000, 1.0, 0.0, 1e-6)) < 1e-6       # ln(0.73 / 0.27) < 1
+    True
+    """
+    p, q = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
+    weight, needed = _thresholds(q, trials, epsilon, delta, level)
+    return _reached(p, trials, weight, needed)
+
+
+def showable(
+    q: NDArray[np.float64] | float, trials: int, epsilon: float, delta: float, level: float
+) -> NDArray[np.float64]:
+    """Return the smallest ε' that an event of probability ``q`` under y' would have shown.
+
+    The event has probability e^ε' q + δ under y. At the returned ε' the bound of `loss_at_least` is above
+    ``epsilon`` with probability 0.8. Infinite if no probability under y is large enough.
+
+    Examples
+    --------
+    >>> 1.0 < float(showable(0.25, 50_000, 1.0, 0.0, 1e-8)) < 1.1
+    True
+    """
+    q = np.asarray(q, dtype=np.float64)
+    weight, needed = _thresholds(q, trials, epsilon, delta, level)
+    low, high = q.copy(), np.ones(q.shape)
+    for _ in range(40):
+        middle = (low + high) / 2
+        enough = _reached(middle, trials, weight, needed) >= POWER
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    shown = (_reached(np.ones(q.shape), trials, weight, needed) >= POWER) & (high > delta)
+    return np.where(shown, np.log(np.where(shown, high - delta, 1.0) / q), math.inf)
+
+
+@lru_cache(maxsize=256)
+def best_case(trials: int, epsilon: float, delta: float, level: float) -> tuple[float, float]:
+    """Return the smallest ε' that any one event would have shown, and that event's probability under y'.
+
+    The best case: most randomisers have no such event. Over 120 probabilities, from a tenth of one in ``trials``
+    to 1/(1 + e^ε), the largest of which ε' can be all there is: beyond it the event's complement is told apart by
+    more than ε'.
+
+    Examples
+    --------
+    >>> least, q = best_case(100_000, 1.0, 0.0, 1e-8)
     >>> 1.0 < least < 1.1, 0.2 < q < 0.27
     (True, True)
     """
     if math.isinf(epsilon):
         return math.inf, 1.0
-    places = np.geomspace(0.1 / trials, 1 / (1 + math.exp(epsilon)), 400)
-    least = _showable(places, trials, epsilon, delta, level)
+    most = 1 / (1 + math.exp(epsilon))
+    places = np.unique(np.concatenate([np.geomspace(0.1 / trials, most, 60), np.linspace(most / 2, most, 60)]))
+    least = showable(places, trials, epsilon, delta, level)
     with np.errstate(over="ignore", invalid="ignore"):
         odds = np.exp(least)
         whole = 1 - places <= odds * (1 - odds * places - delta) + delta
@@ -95,18 +139,31 @@ def smallest_showable(trials: int, epsilon: float, delta: float, level: float) -
     return float(least[best]), float(places[best])
 
 
-def _showable(
+def _thresholds(
     q: NDArray[np.float64], trials: int, epsilon: float, delta: float, level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how likely each block of counts under y' is, and how many hits under y convict beside it.
+
+    Both have one more axis, of blocks. More hits than trials are needed where nothing convicts.
+    """
+    from scipy import stats  # noqa: PLC0415
+
+    q = q[..., None]
+    least, most = stats.binom.ppf(_UNLIKELY, trials, q) - 1, stats.binom.isf(_UNLIKELY, trials, q)
+    ends = np.floor(least + (most - least) * np.linspace(0, 1, _BLOCKS + 1))
+    weight = np.diff(stats.binom.cdf(ends, trials, q), axis=-1)
+    beyond = math.exp(epsilon) * share_at_most(ends[..., 1:].astype(np.int64), trials, level / 2) + delta
+    possible = beyond < 1
+    hits = stats.binom.isf(level / 2, trials, np.where(possible, beyond, 0.5)) + 1
+    hits = np.minimum(hits, trials)
+    enough = possible & (share_at_least(hits.astype(np.int64), trials, level / 2) > beyond)
+    return weight, np.where(enough, hits, trials + 1)
+
+
+def _reached(
+    p: NDArray[np.float64], trials: int, weight: NDArray[np.float64], needed: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     from scipy import stats  # noqa: PLC0415
 
-    if math.isinf(epsilon):
-        return np.full(q.shape, math.inf)
-    tail = (1 - math.sqrt(POWER)) * 0.999  # a little less, for the quantiles' own rounding
-    worst = stats.binom.isf(tail, trials, q)
-    needed = np.minimum(math.exp(epsilon) * share_at_most(worst, trials, level / 2) + delta, 1.0)
-    hits = np.minimum(stats.binom.isf(level / 2, trials, needed) + 1, trials)
-    p = stats.beta.isf(tail, hits, trials - hits + 1)
-    shown = (share_at_least(hits, trials, level / 2) > needed) & (p > delta)
-    loss = np.log(np.where(shown, p - delta, 1.0) / q)
-    return np.where(shown, np.maximum(loss, epsilon), math.inf)
+    chance: NDArray[np.float64] = (weight * stats.binom.sf(needed - 1, trials, p[..., None])).sum(axis=-1)
+    return chance

@@ -60,15 +60,19 @@ class Size:
     bins: int = 256
     name: str = "size"
 
-    def fit(self, outputs: list[NDArray[Any]]) -> Code:
-        """Return the number of the bin, by quantiles of all first outputs; with few outputs, few bins."""
+    def edges(self, outputs: list[NDArray[Any]]) -> NDArray[np.float64]:
+        """Return where bins begin, by quantiles of all first outputs; with few outputs, few bins."""
         pooled = np.concatenate(outputs).astype(np.float64)
         pooled = np.sort(pooled[np.isfinite(pooled)])
         count = int(np.clip(len(pooled) // 24, 4, self.bins))
         places = np.linspace(0, max(len(pooled) - 1, 0), count + 1).astype(np.int64)[1:-1]
         edges = np.unique(pooled[places]) if len(pooled) else np.empty(0)
         # Values that many outputs share get a bin of their own, whichever side of it the others are on.
-        edges = np.unique(np.concatenate([edges, np.nextafter(edges, np.inf)]))
+        return np.unique(np.concatenate([edges, np.nextafter(edges, np.inf)]))
+
+    def fit(self, outputs: list[NDArray[Any]]) -> Code:
+        """Return the number of the bin."""
+        edges = self.edges(outputs)
         return lambda z: np.searchsorted(edges, z.astype(np.float64), side="right").astype(np.uint64)
 
 

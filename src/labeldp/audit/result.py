@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from labeldp.audit.bounds import POWER
+from labeldp.audit.power import Played
 
 __all__ = ["Audit", "Tested"]
 
@@ -24,9 +25,6 @@ class Tested:
         How often it happened under each.
     epsilon : float
         What ε must at least be because of it; 0 if it shows nothing.
-    showable : float
-        The smallest ε above the claim that it would have shown with probability 0.8 or more, at the probability
-        that it had under the second label; infinite if none, or if nothing was claimed.
     """
 
     pair: tuple[str, str]
@@ -34,7 +32,6 @@ class Tested:
     hits: int
     others: int
     epsilon: float
-    showable: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,49 +44,85 @@ class Audit:
         With probability ``confidence`` the true ε is at least this. An honest randomiser is convicted with
         probability 1 − ``confidence`` at most, all events together.
     claimed : float or None
-        The ε it was held to.
+        The ε it was held to. None if nothing was claimed, or ε = ∞, which is no claim.
     proven : float or None
-        An upper bound from an exact proof, where there is one.
+        An upper bound from an exact proof, where there is one for ``delta``. A randomiser whose bound is above it
+        does not draw from the counts that were proven, whatever it claims.
     delta : float
         The δ that was allowed for.
-    showable : float or None
-        The smallest violation that this many samples could have shown: a randomiser whose true ε is this, in an
-        event of the best probability q under one label and e^showable · q + δ under the other, is convicted with
-        probability 0.8 or more when that event is tested. A smaller violation is convicted less often, whatever
-        its event. ``worst.showable`` is the same for the worst event at its own probability. None if nothing was
-        claimed.
+    best_case : float or None
+        What ε must at least be, to be convicted with probability 0.8 through one event: that of the best
+        probability, if the randomiser has it. Most have not. None if nothing was claimed.
     confidence : float
     samples : int
         Outputs drawn for each label or data set; half of them to choose events, half to test.
     tested : tuple of Tested
         All events that were tested, the worst first; the confidence is split among them.
+    played : Played or None
+        The audit of a mechanism, to be played with more ε; `showable` does.
     """
 
     epsilon: float
     claimed: float | None
     proven: float | None
     delta: float
-    showable: float | None
+    best_case: float | None
     confidence: float
     samples: int
     tested: tuple[Tested, ...] = field(repr=False)
+    played: Played | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def held(self) -> float | None:
+        """The ε that convicts if the bound is above it: the claim, or the proof where that is less."""
+        if self.claimed is None:
+            return None
+        return self.claimed if self.proven is None else min(self.claimed, self.proven)
 
     @property
     def convicted(self) -> bool:
-        """Whether the claim is refuted: the bound is above it."""
-        return self.claimed is not None and self.epsilon > self.claimed
+        """Whether the claim or the proof is refuted: the bound is above it."""
+        return self.held is not None and self.epsilon > self.held
+
+    @property
+    def refuted(self) -> str:
+        """What is refuted: "claim", "proof", "claim and proof", or "nothing"."""
+        above = [
+            name
+            for name, limit in (("claim", self.claimed), ("proof", self.proven))
+            if self.claimed is not None and limit is not None and self.epsilon > limit
+        ]
+        return " and ".join(above) or "nothing"
+
+    @property
+    def showable(self) -> float | None:
+        """The smallest violation of this mechanism that this many samples could have shown.
+
+        Built for this ε, and otherwise the same, the mechanism would have been convicted with probability 0.8:
+        worked out when it is first asked for, from its exact counts. Infinite if nothing could have shown. None
+        for functions and pipelines, whose probabilities nobody knows: then there is only the best case.
+        """
+        return None if self.played is None else self.played.showable
 
     @property
     def worst(self) -> Tested:
         """The event with the largest bound."""
         return self.tested[0]
 
+    @property
+    def verdict(self) -> str:
+        """The verdict in a word or two."""
+        if self.claimed is None:
+            return "nothing claimed"
+        return "CONVICTED" if self.convicted else "acquitted"
+
     def summary(self) -> str:
         """Return the verdict and what it rests on, for people."""
         at = f" (delta {self.delta:.3g})" if self.delta else ""
         worst = self.worst
         lines = [
-            f"{self.verdict}: epsilon is at least {self.epsilon:.4g}{at}, at confidence {self.confidence:.9g}",
+            f"{self.verdict}: epsilon is at least {self.epsilon:.4g}{at}; "
+            f"that is wrong with probability {1 - self.confidence:.2g} at most",
             f"  {self.samples:,} samples each; {len(self.tested)} events, tested on the half that did not choose",
             f"  worst: {worst.lens}, {worst.pair[0]} against {worst.pair[1]}: {worst.hits:,} and {worst.others:,} "
             f"of {self.samples - self.samples // 2:,}",
@@ -98,18 +131,25 @@ class Audit:
             lines.append(f"  claimed {self.claimed:.6g}")
         if self.proven is not None:
             lines.append(f"  proven {self.proven:.6g} at most")
-        if self.showable is not None and not self.convicted:
-            lines.append(
-                f"  an epsilon of {self.showable:.4g} could have shown with probability {POWER:g}; "
-                f"in the worst event, one of {worst.showable:.4g}"
-                if math.isfinite(self.showable)
-                else "  no violation could have shown: take more samples"
-            )
+        if self.convicted:
+            lines.append(f"  refuted: the {self.refuted}")
+            if self.refuted == "proof":
+                lines.append("  the claim may hold, but outputs are not drawn from the counts that were proven")
+        elif self.claimed is not None:
+            lines.append(f"  {self._could_have()}")
         return "\n".join(lines)
 
-    @property
-    def verdict(self) -> str:
-        """The verdict in a word or two."""
-        if self.claimed is None:
-            return "nothing claimed"
-        return "CONVICTED" if self.convicted else "acquitted"
+    def _could_have(self) -> str:
+        least = self.showable
+        if least is not None:
+            return (
+                f"this mechanism, built for epsilon {least:.4g}, would be convicted with probability {POWER:g}"
+                if math.isfinite(least)
+                else "no violation of this mechanism could have shown: take more samples, or other labels"
+            )
+        if self.best_case is None or math.isinf(self.best_case):
+            return "no violation could have shown: take more samples"
+        return (
+            f"at best an epsilon of {self.best_case:.4g} could have shown with probability {POWER:g}: "
+            "if there is an event of the best probability"
+        )

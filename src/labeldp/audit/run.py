@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp._checks import as_labels, as_number
-from labeldp.audit.bounds import loss_at_least, showable, smallest_showable
+from labeldp.audit.bounds import best_case, loss_at_least
 from labeldp.audit.events import Watched, watch
-from labeldp.audit.lenses import Lens, Together, standard_lenses
+from labeldp.audit.lenses import Lens, Size, Together, standard_lenses
+from labeldp.audit.power import Played
 from labeldp.audit.result import Audit, Tested
 from labeldp.audit.samplers import Labels, Pipeline, Release, Sampler
 from labeldp.errors import ParameterError
@@ -58,9 +59,10 @@ def audit(
     samples : int
         Outputs for each label.
     confidence : float
-        The bound is right with this probability.
+        The bound is right with this probability: an honest randomiser is convicted with what is left, at most.
     epsilon, delta : float, optional
-        The claim. By default a mechanism's own; a function without one is measured and not judged.
+        The claim. By default a mechanism's own; a function without one is measured and not judged. A mechanism
+        is held to its proof too.
     lenses : sequence of Lens, optional
         What to look at; `standard_lenses` by default.
     random_state : None, int or source of words
@@ -86,8 +88,10 @@ def audit(
     proven = None
     if isinstance(randomizer, Mechanism):
         proof = randomizer.verify()
-        proven, epsilon = proof.epsilon, randomizer.epsilon if epsilon is None else epsilon
+        epsilon = randomizer.epsilon if epsilon is None else epsilon
         delta = proof.delta if delta is None else delta
+        if math.isfinite(proof.epsilon) and as_number(delta, "delta") >= proof.delta:
+            proven = proof.epsilon  # a proof says nothing of a smaller δ than its own
         function: Any = Release(randomizer, resolve_source(random_state))
     elif callable(randomizer):
         function = randomizer
@@ -100,7 +104,13 @@ def audit(
         raise ParameterError("an audit needs at least two different labels")
     plan = _Plan.make(samples, confidence, epsilon, delta, least=100)
     sampler = Labels(function, tuple(chosen.tolist()))
-    return _run(sampler, plan, lenses, proven, progress)
+    used = standard_lenses() if lenses is None else tuple(lenses)
+    found = _run(sampler, plan, used, proven, progress)
+    if not isinstance(randomizer, Mechanism) or found.held is None or Size() not in used:
+        return found
+    level = (1 - found.confidence) / len(found.tested)
+    played = Played(randomizer, sampler.labels, plan.parts(), found.held, found.delta, level)
+    return replace(found, played=played)
 
 
 def audit_pipeline(
@@ -152,7 +162,8 @@ def audit_pipeline(
     if np.count_nonzero(rows) != 1:
         raise ParameterError("neighbours must differ in the label of exactly one row")
     plan = _Plan.make(samples, confidence, epsilon, delta, least=20)
-    return _run(Pipeline(function, (first, second), executor), plan, lenses, None, progress)
+    used = standard_lenses() if lenses is None else tuple(lenses)
+    return _run(Pipeline(function, (first, second), executor), plan, used, None, progress)
 
 
 def label_range(mechanism: Mechanism) -> tuple[float, float]:
@@ -192,6 +203,8 @@ class _Plan:
         claim = None if epsilon is None else as_number(epsilon, "epsilon")
         if claim is not None and not claim >= 0:
             raise ParameterError(f"epsilon must not be negative, got {claim}")
+        if claim == math.inf:
+            claim = None
         slack = 0.0 if delta is None else as_number(delta, "delta")
         if not 0 <= slack < 1:
             raise ParameterError(f"delta must be at least 0 and below 1, got {slack}")
@@ -204,10 +217,13 @@ class _Plan:
 
 
 def _run(
-    sampler: Sampler, plan: _Plan, lenses: Sequence[Lens] | None, proven: float | None, progress: Progress | None
+    sampler: Sampler,
+    plan: _Plan,
+    used: tuple[Lens, ...],
+    proven: float | None,
+    progress: Progress | None,
 ) -> Audit:
     tick = progress or (lambda _: None)
-    used = standard_lenses() if lenses is None else tuple(lenses)
     if not used:
         raise ParameterError("an audit needs a lens to look through")
     ranking, cutting, testing = plan.parts()
@@ -230,18 +246,16 @@ def _run(
             event = seen.event(case, other, cuts, cutting, plan.delta, level)
             hits, others = int(tests[case][event].sum()), int(tests[other][event].sum())
             bound = float(loss_at_least(hits, others, testing, plan.delta, level))
-            could = math.inf
-            if plan.epsilon is not None:
-                could = showable(max(others, 1) / testing, testing, plan.epsilon, plan.delta, level)
             pair = (sampler.names[case], sampler.names[other])
-            tested.append(Tested(pair, seen.name, hits, others, bound, could))
-    tested.sort(key=lambda event: (-event.epsilon, event.showable))
+            tested.append(Tested(pair, seen.name, hits, others, bound))
+    tested.sort(key=lambda event: (-event.epsilon, event.others - event.hits))
+    held = plan.epsilon if plan.epsilon is None or proven is None else min(plan.epsilon, proven)
     return Audit(
         epsilon=tested[0].epsilon,
         claimed=plan.epsilon,
         proven=proven,
         delta=plan.delta,
-        showable=None if plan.epsilon is None else smallest_showable(testing, plan.epsilon, plan.delta, level)[0],
+        best_case=None if held is None else best_case(testing, held, plan.delta, level)[0],
         confidence=plan.confidence,
         samples=plan.samples,
         tested=tuple(tested),

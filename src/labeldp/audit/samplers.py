@@ -85,11 +85,37 @@ class Pipeline:
         return np.stack(rows)
 
 
+_WHOLE = 1 << 53
+"""Whole numbers up to this one have a float of their own each."""
+
+
 def _as_floats(values: ArrayLike) -> NDArray[Any]:
-    array = np.asarray(values)
-    if array.dtype in (np.float32, np.float64):
-        return array
+    """Return outputs as floats that differ wherever the outputs do, or refuse: a conversion could hide a leak."""
     try:
-        return array.astype(np.float64)
+        array = np.asarray(values)
     except (TypeError, ValueError):
-        raise ParameterError("outputs must be numbers: encode anything else as one") from None
+        raise ParameterError("outputs must be a number, or an array or list of numbers") from None
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+        raise ParameterError(
+            f"outputs must be truth values, whole numbers or floats of at most 64 bits, not {array.dtype}: a "
+            "conversion could hide what they tell; encode them as such numbers"
+        )
+    _refuse_if_rounded(values)
+    if array.dtype.kind != "f":
+        return array.astype(np.float64)
+    return array.astype(np.float64 if array.dtype.itemsize == 8 else np.float32, copy=False)
+
+
+def _refuse_if_rounded(values: Any) -> None:
+    """Refuse what becomes a float and loses something: large whole numbers, alone or among floats, and masks."""
+    if isinstance(values, list | tuple):
+        for value in values:
+            _refuse_if_rounded(value)
+        return
+    if isinstance(values, np.ma.MaskedArray):
+        raise ParameterError("outputs must not be masked: return the mask as numbers of its own")
+    array = np.asarray(values)
+    if array.dtype.kind in "iu" and ((array > _WHOLE) | (array < -_WHOLE)).any():
+        raise ParameterError(
+            "outputs are whole numbers above 2^53, and floats cannot tell them apart: return them in two parts"
+        )

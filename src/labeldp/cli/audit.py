@@ -14,6 +14,7 @@ from rich.table import Table
 
 from labeldp.any_card import ReadCard, read_any_card
 from labeldp.audit import Audit
+from labeldp.audit.bounds import POWER
 from labeldp.audit.run import audit, default_labels
 from labeldp.cli.card_file import read_card_file
 from labeldp.cli.shell import EXIT, explained, news
@@ -31,7 +32,12 @@ def audit_card(
     ],
     samples: Annotated[int, typer.Option(min=100, help="Outputs to draw for each of four labels.")] = 1_000_000,
     confidence: Annotated[
-        float, typer.Option(min=0.5, max=1 - 1e-15, help="Probability that all verdicts are right.")
+        float,
+        typer.Option(
+            min=0.5,
+            max=1 - 1e-12,
+            help="Probability that no claim is refuted which is true. It says nothing of acquittals.",
+        ),
     ] = 0.999999,
 ) -> None:
     """Measure from samples whether the mechanisms of a card keep what it claims.
@@ -68,6 +74,9 @@ def _audited(read: ReadCard, samples: int, confidence: float) -> list[tuple[str,
             task = bar.add_task(f"Sampling {mechanism.name} …", total=samples * default_labels(mechanism).size)
             one = audit(mechanism, samples=samples, confidence=sure, progress=partial(bar.advance, task))
             found.append((mechanism.name, one))
+            if not one.convicted:
+                bar.update(task, description=f"Working out what could have shown for {mechanism.name} …")
+                one.showable  # noqa: B018 (worked out here, while the bar says so, and kept)
     return found
 
 
@@ -82,17 +91,25 @@ def _table(read: ReadCard, found: list[tuple[str, Audit]], card: Path, confidenc
             claim,
             f"{one.proven:.6g}",
             f"{one.epsilon:.4g}",
-            f"{one.showable:.4g}" if one.showable is not None and math.isfinite(one.showable) else "nothing",
-            one.verdict,
+            "" if one.convicted else _could_have_shown(one),
+            f"{one.verdict}, {one.refuted}" if one.convicted else one.verdict,
             style="red" if one.convicted else "green",
         )
     events = sum(len(one.tested) for _, one in found)
     table.caption = (
-        f"{found[0][1].samples:,} samples of each label; {events} events, right together with probability "
-        f"{confidence:.9g}; could have shown: the smallest ε that is convicted with probability 0.8"
+        f"{found[0][1].samples:,} samples of each label; {events} events, by which a true claim is refuted with "
+        f"probability {1 - confidence:.2g} at most; could have shown: the same mechanism, built for this ε, would "
+        f"be convicted with probability {POWER:g}"
     )
     table.caption_justify = "left"
     return table
+
+
+def _could_have_shown(one: Audit) -> str:
+    least = one.best_case if one.showable is None else one.showable
+    if least is None or math.isinf(least):
+        return "nothing"
+    return f"{least:.4g}" if one.showable is not None else f"at best {least:.4g}"
 
 
 def _limits(read: ReadCard, console: Console) -> None:
