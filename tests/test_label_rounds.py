@@ -85,6 +85,23 @@ def test_the_interval_of_least_risk_is_found(epsilon, rows, signal, seed):
     assert found.unit_prior.nodes.tolist() == np.linspace(0, 1, 65).tolist()
 
 
+@pytest.mark.parametrize("unit", [1e-14, 1e14])
+def test_the_interval_is_the_same_in_any_unit(unit):
+    rng = np.random.default_rng(3)
+    values, masses = np.sort(rng.normal(size=40)), rng.dirichlet(np.ones(40))
+    one = design_interval(values, masses, Situation(SPECTRUM, 0.4, 0.2, 500, 1.0))
+    other = design_interval(values * unit, masses, Situation(SPECTRUM, 0.4 * unit**2, 0.2 * unit**2, 500, 1.0))
+    assert (other.low / unit, other.high / unit) == pytest.approx((one.low, one.high))
+
+
+def test_labels_that_are_mostly_the_lowest_have_an_interval():
+    masses = np.full(41, 0.0025)
+    masses[0] = 0.9
+    found = design_interval(np.linspace(1, 6, 41), masses, Situation(SPECTRUM, 0.4, 0.2, 500, 1.0))
+    assert found.low == 1.0
+    assert found.high > 1.0
+
+
 def test_labels_in_one_place_still_have_an_interval():
     values = np.linspace(1, 6, 64)
     masses = np.full(64, 1e-9)
