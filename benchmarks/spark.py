@@ -1,29 +1,31 @@
 """`labeldp.spark.privatize` and write, beside Spark reading and writing the same frame, on two local cores."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
 
 import numpy as np
+import pyarrow as pa
 import pyspark
 import typer
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from rich.console import Console
-from rich.table import Table
 
 import labeldp as ldp
+from benchmarks.report import Sheet
+from labeldp.datasets import make_criteo_like
+from labeldp.datasets.criteo_format import COLUMNS
 from labeldp.spark import privatize
 
-BOUNDS = (0.0, 5.0)
+BOUNDS = {"narrow": (0.0, 5.0), "log": (0.0, 400.0)}
+MILLION = 1_000_000
 SLOWER = 1.5
 """At most so many times the time of reading and writing."""
 
@@ -41,12 +43,27 @@ def session(folder: Path) -> Any:
     return spark
 
 
-def made(spark: Any, rows: int, path: str, ids: str) -> None:
-    """Write a table of five columns, in files of a million rows."""
-    name = F.col("id") if ids == "integer" else F.concat(F.lit("user-"), F.sha1(F.col("id").cast("string")))
-    columns = [name.alias("id"), *(F.randn(k).alias(f"x{k}") for k in range(3))]
-    frame = spark.range(0, rows, 1, max(2, rows // 1_000_000)).select(*columns, (F.rand(9) * 5).alias("y"))
-    frame.write.parquet(path)
+def narrow(spark: Any, rows: int, path: str) -> None:
+    """Write a table of five numbers, in files of a million rows."""
+    columns = [F.col("id"), *(F.randn(k).alias(f"x{k}") for k in range(3)), (F.rand(9) * 5).alias("y")]
+    spark.range(0, rows, 1, max(2, rows // MILLION)).select(*columns).write.parquet(path)
+
+
+def log(spark: Any, rows: int, path: str) -> None:
+    """Write a log of Criteo's format, 23 columns of which most are text, and an id, in files of a million rows."""
+    once = Path(path).with_name("once")
+    if not once.exists():
+        twin = make_criteo_like(MILLION, seed=1, path=once.with_name("twin.tsv"))
+        lines = spark.read.csv(str(twin), sep="\t", inferSchema=True).toDF(*COLUMNS).coalesce(1)
+        amount = F.greatest(F.col("SalesAmountInEuro").cast("double"), F.lit(0.0)).alias("y")
+        columns = (F.monotonically_increasing_id().alias("id"), "*", amount)
+        lines.select(*columns).drop("SalesAmountInEuro").write.parquet(str(once))
+    for start in range(0, rows, MILLION):
+        part = spark.read.parquet(str(once)).coalesce(1)
+        part.withColumn("id", F.col("id") + start).write.mode("append").parquet(path)
+
+
+TABLES: dict[str, Callable[[Any, int, str], None]] = {"narrow": narrow, "log": log}
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -55,74 +72,87 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def measured(spark: Any, source: str, target: str, rounds: int) -> tuple[float, float, float, float]:
-    """Return medians of: read and write; counting and design; release and write; the ratio of all to the first."""
-    plain, ready, wrote, ratio = [], [], [], []
+def same(labels: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
+    """Do nothing: what it costs to hand labels to Python and back."""
+    for label, _ in labels:
+        yield label
 
-    def write(frame: Any) -> None:
-        frame.write.mode("overwrite").parquet(target)
 
-    for turn in range(rounds + 1):
-        a = seconds(lambda: write(spark.read.parquet(source)))
-        started = time.perf_counter()
-        with privatize(
-            spark.read.parquet(source),
-            label="y",
-            id="id",
-            epsilon=1.0,
-            bounds=BOUNDS,
-            check_ids=False,
-            ledger=ldp.Ledger(),
-        ) as release:
-            b = time.perf_counter() - started
-            c = seconds(lambda frame=release.frame: write(frame))
-        if turn:  # the first warms up
-            for kept, value in zip((plain, ready, wrote, ratio), (a, b, c, (b + c) / a), strict=True):
-                kept.append(value)
-    return median(plain), median(ready), median(wrote), median(ratio)
+def write(frame: Any, target: str) -> None:
+    frame.write.mode("overwrite").parquet(target)
+
+
+def released(frame: Any, target: str, bounds: tuple[float, float], **how: Any) -> None:
+    ask = {"label": "y", "id": "id", "epsilon": 1.0, "bounds": bounds, "check_ids": False}
+    with privatize(frame, **ask, **how, ledger=ldp.Ledger()) as release:
+        write(release.frame, target)
+
+
+CASES: dict[str, Callable[[Any, str, tuple[float, float]], None]] = {
+    "read and write": lambda frame, target, _: write(frame, target),
+    "label through Python": lambda frame, target, _: write(
+        frame.where("id is not null").withColumn("y", F.arrow_udf(same, "double")("y", "id")), target
+    ),
+    "privatize, no prior": lambda frame, target, bounds: released(frame, target, bounds, mechanism="two-point"),
+    "privatize": released,
+}
+
+
+def measured(spark: Any, table: str, source: str, target: str, rounds: int) -> dict[str, tuple[float, float]]:
+    """Return, for each case, the median of seconds, and of the ratio to reading and writing in the same round."""
+    taken: dict[str, list[float]] = {name: [] for name in CASES}
+    for _ in range(rounds):
+        for name, case in CASES.items():
+            taken[name].append(seconds(lambda case=case: case(spark.read.parquet(source), target, BOUNDS[table])))
+    plain = taken["read and write"]
+    return {
+        name: (median(each), median(a / b for a, b in zip(each, plain, strict=True)))
+        for name, each in taken.items()
+    }
+
+
+TEXT = """# privatize on Spark
+
+`python -m benchmarks.spark`: Parquet, `local[2]`, ids vouched for, medians of {rounds} rounds after one to warm
+up, time on the clock; in brackets the ratio to reading and writing the same frame in the same round. Target: at
+most {slower} with 16 million rows. {versions}.
+
+"Narrow" is five numbers: an id, three features, the label. "Log" has the 23 columns of Criteo's log, most of them
+text, and an id. "Label through Python" does nothing but hand labels and ids to Python and labels back: Spark's own
+part. "No prior" is `mechanism="two-point"`, which needs none.
+
+"""
 
 
 def main(
     sizes: Annotated[str, typer.Option(help="Numbers of rows.")] = "1000000,4000000,16000000",
+    tables: Annotated[str, typer.Option(help="Of narrow and log.")] = "narrow,log",
     rounds: int = 3,
-    ids: str = "integer",
     write: bool = True,
 ) -> None:
-    """Time both in turns; write benchmarks/spark.md."""
-    header = (
-        "rows",
-        "read and write, s",
-        "count and design, s",
-        "release and write, s",
-        "ratio",
-        "µs a row and core",
-    )
-    lines, table = [], Table(*header, title=f"privatize on Spark, local[2] (target: ratio ≤ {SLOWER})")
+    """Time all cases in turns; write benchmarks/spark.md."""
+    versions = f"PySpark {pyspark.__version__}, NumPy {np.__version__}, labeldp {ldp.__version__}"
+    sheet = Sheet("privatize on Spark, seconds (ratio)", ["table", "rows", *CASES, "µs a row and core"])
     with tempfile.TemporaryDirectory() as folder:
         spark = session(Path(folder) / "local")
-        for rows in (int(size) for size in sizes.split(",")):
+        for table in tables.split(","):
             source, target = f"{folder}/in", f"{folder}/out"
-            made(spark, rows, source, ids)
-            plain, ready, wrote, ratio = measured(spark, source, target, rounds)
-            each = (ready + wrote) / rows * 2e6
-            cells = (f"{rows:,}", f"{plain:.1f}", f"{ready:.1f}", f"{wrote:.1f}", f"{ratio:.2f}", f"{each:.2f}")
-            table.add_row(*cells)
-            lines.append(f"| {' | '.join(cells)} |")
-            for path in (source, target):
-                shutil.rmtree(path)
+            for turn, rows in enumerate(int(size) for size in sizes.split(",")):
+                TABLES[table](spark, rows, source)
+                if turn == 0:
+                    measured(spark, table, source, target, 1)  # to warm up
+                found = measured(spark, table, source, target, rounds)
+                cells = [f"{took:.1f} ({ratio:.2f})" for took, ratio in found.values()]
+                more = found["privatize"][0] - found["read and write"][0]
+                sheet.rows.append([table, f"{rows:,}", *cells, f"{more / rows * 2e6:.2f} more"])
+                print(" | ".join(sheet.rows[-1]), flush=True)
+                for path in (source, target):
+                    shutil.rmtree(path)
         spark.stop()
-    Console().print(table)
+    Console().print(sheet.rich())
     if write:
-        versions = f"PySpark {pyspark.__version__}, NumPy {np.__version__}, labeldp {ldp.__version__}"
-        text = f"""# privatize on Spark
-
-`python -m benchmarks.spark`: Parquet of five columns ({ids} ids, three features, the label), `local[2]`, ids
-vouched for, medians of {rounds} rounds after one to warm up, time on the clock. {versions}. Target: at most
-{SLOWER} times reading and writing the same frame.
-
-"""
-        text += f"| {' | '.join(header)} |\n|{'---|' * len(header)}\n" + "\n".join(lines) + "\n"
-        (Path(__file__).parent / "spark.md").write_text(text)
+        text = TEXT.format(rounds=rounds, slower=SLOWER, versions=versions)
+        (Path(__file__).parent / "spark.md").write_text(text + sheet.markdown() + "\n")
 
 
 if __name__ == "__main__":

@@ -104,6 +104,32 @@ def _cases():
         window_rows(*d, range(3)),
         lambda p: WindowChannel(0.0, 4.0, 4, 2, *d[1:], p, BINS[0].copy(), BINS[1].copy()),
     )
+    f = (4, 1 << 61, 3 << 61)
+    yield (
+        "window, lopsided",
+        [1, 3, 5],
+        [0, 2, 4, 6],
+        window_rows(*f, range(3)),
+        lambda p: WindowChannel(1.0, 5.0, 4, 2, *f[1:], p),
+    )
+    g = (3, (1 << 62) - 1, (1 << 62) + 3)
+    yield (
+        "window, listed, below zero",
+        [-1.5, -0.3, 1],
+        [0.25, 1.5, 7],
+        window_rows(*g, range(3)),
+        lambda p: WindowChannel(
+            -2.0, 2.0, 3, 1, *g[1:], p, BINS[0].copy(), BINS[1] - 2.0, np.array([0.25, 1.5, 7.0])
+        ),
+    )
+    far = [f[1] + n for n in spread(WORDS // 2, 4, 1 << 61)]
+    yield (
+        "window, lopsided, spread outside",
+        [1, 3, 5, 0, 6],
+        [0, 2, 4, 6],
+        [*window_rows(*f, range(3)), far, far],
+        lambda p: WindowChannel(1.0, 5.0, 4, 2, *f[1:], p, spread_outside=True),
+    )
     rows = [*window_rows(*a, range(4)), outside, outside]
     yield (
         "window, spread outside",

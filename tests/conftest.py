@@ -82,7 +82,7 @@ def spark_program(name, folder):
     command = [sys.executable, str(Path(__file__).with_name(name)), str(folder)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
     found = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
-    assert found, done.stderr[-3000:]
+    assert found, done.stdout[-3000:] + done.stderr[-3000:]
     return json.loads(found[0].removeprefix("ANSWER "))
 
 

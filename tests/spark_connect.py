@@ -14,7 +14,9 @@ warnings.simplefilter("ignore")
 FOLDER = Path(sys.argv[1])
 sys.path.insert(0, str(Path(__file__).parent))
 
+from pyspark.errors import AnalysisException  # noqa: E402
 from pyspark.sql import functions as F  # noqa: E402, N812
+from pyspark.sql.connect.logging import logger  # noqa: E402
 
 import labeldp as ldp  # noqa: E402
 from conftest import spark_builder  # noqa: E402
@@ -42,10 +44,26 @@ def main():
         table = release.frame.toArrow()
         runs.append(dict(zip(table["id"].to_pylist(), table["y"].to_pylist(), strict=True)) == expected)
     release.close()
+    reached = 0
+    for reach in (release.frame.where(df["y"] > 3), release.frame.orderBy(df["y"])):
+        try:
+            reached += reach.count()
+        except AnalysisException:  # there is no such column
+            continue
 
     random = df.withColumn("y", F.rand() * 5)
     kept = randomize(random, "y", mechanism, id="id")  # is computed once, and kept
     runs.append(kept.frame.orderBy("id").toArrow() == kept.frame.orderBy("id").toArrow())
+
+    logger.disabled, level = False, logger.level
+    logger.setLevel("DEBUG")  # then the client would write the secret into its log
+    try:
+        randomize(df, "y", mechanism, id="id")
+        runs.append(False)
+    except ldp.ParameterError as error:
+        runs.append("SPARK_CONNECT_LOG_LEVEL" in str(error))
+    logger.disabled = True
+    logger.setLevel(level)
 
     ledger = ldp.Ledger()
     refused = 0
@@ -62,6 +80,7 @@ def main():
     answer = {
         "connect": type(df).__module__,
         "releases": runs,
+        "reached": reached,
         "columns": release.frame.columns,
         "refused": [refused, ledger.total.epsilon],
         "prior": prior == ldp.estimate_prior(y, epsilon=1.0, bounds=BOUNDS, method="adaptive", random_state=3),

@@ -11,6 +11,7 @@ import os
 import socket
 import subprocess
 import sys
+import traceback
 import urllib.request
 import warnings
 from pathlib import Path
@@ -30,7 +31,15 @@ from conftest import spark_builder  # noqa: E402
 from labeldp.row_words import ReleaseKey, card_checksum  # noqa: E402
 
 SEED = 7
-real = room.releaser
+real, really_sealed = room.releaser, room.seal
+halves = []
+
+
+def watched(df, secret):
+    """Seal a secret, and remember its halves."""
+    sealed = really_sealed(df, secret)
+    halves.extend([secret, sealed.pad, sealed.other.value])
+    return sealed
 
 
 def troubled(*arguments, **options):
@@ -38,7 +47,7 @@ def troubled(*arguments, **options):
     work = real(*arguments, **options)
     folder = str(FOLDER)
 
-    def run(batches):
+    def run(arrays):
         import os
         import time
 
@@ -46,8 +55,8 @@ def troubled(*arguments, **options):
 
         task = TaskContext.get()
         mode = open(f"{folder}/mode").read()  # noqa: SIM115
-        for batch in work(batches):
-            yield batch
+        for private in work(arrays):
+            yield private
             with open(f"{folder}/{mode}.log", "a") as log:
                 log.write(f"{task.partitionId()} {task.attemptNumber()}\n")
             if task.partitionId() == 1 and task.attemptNumber() == 0 and mode == "kill":
@@ -100,15 +109,12 @@ def plan(frame):
     return frame._jdf.queryExecution().toString().encode()
 
 
-def seen(secret, texts):
+def seen(secrets, texts):
     """Return the names of texts in which a secret stands, in whatever spelling."""
-    raw = [
-        secret,
-        secret.hex().encode(),
-        base64.b64encode(secret),
-        str(list(secret)).encode(),
-        repr(secret).encode(),
-    ]
+    raw = []
+    for secret in secrets:
+        raw += [secret, secret.hex().encode(), base64.b64encode(secret)]
+        raw += [str(list(secret)).encode(), repr(secret).encode()]
     return sorted(name for name, text in texts.items() if any(way in text for way in raw))
 
 
@@ -153,12 +159,13 @@ def main(master):
         "spark.speculation.quantile": "0.5",
         "spark.ui.enabled": "true",
         "spark.ui.port": "0",
+        "spark.log.level": "INFO",
     }
     (FOLDER / "events").mkdir()
     spark = spark_builder(FOLDER, master).config(map=settings).getOrCreate()
     df = spark.range(0, 8000, 1, 4).select("id", ((F.col("id") * 37) % 1000 / 250.0).alias("y"))
     mechanism = ldp.TwoPoint(bounds=(0, 4), epsilon=1.0)
-    room.releaser = troubled
+    room.releaser, room.seal = troubled, watched
     release = room.randomize(df, "y", mechanism, id="id", allow_related=["id"], random_state=SEED)
     quiet = action(release.frame, "quiet")
     killed = action(release.frame, "kill")
@@ -173,6 +180,7 @@ def main(master):
     texts["plan"] = plan(release.frame)
     texts["output"] = quiet
     texts["logs"] = files("work", "std*")
+    texts["driver"] = (FOLDER / "driver.log").read_bytes()
     texts["events"] = files("events", "*")
     leaky = df.withColumn("key", F.lit(secret.hex()))
     leaky.collect()
@@ -181,9 +189,16 @@ def main(master):
     texts["twin events"] = files("events", "*")
     answer["pages"] = sum(b"HTTP Error" not in text for name, text in texts.items() if name.startswith("page"))
     answer["searched"] = {name: len(text) for name, text in texts.items()}
-    answer["seen"] = seen(secret, texts)
+    answer["seen"] = seen([secret, *halves], texts)
+    answer["halves"] = len(halves)
     print("ANSWER " + json.dumps(answer))
 
 
 if __name__ == "__main__":
-    on_a_cluster()
+    with open(FOLDER / "driver.log", "wb") as log:
+        os.dup2(log.fileno(), 2)  # what the driver says, Spark's own log too
+    try:
+        on_a_cluster()
+    except BaseException:
+        traceback.print_exc(file=sys.stdout)
+        raise

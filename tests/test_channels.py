@@ -42,7 +42,7 @@ def test_the_proven_ratio_is_the_largest_over_all_pairs_of_rows_and_outputs(name
 @EVERY
 def test_labels_outside_the_interval_are_treated_as_its_ends(name):
     channel, _, values, rows = CASES[name]
-    if name == "window, spread outside":
+    if name.endswith("spread outside"):
         pytest.skip("this channel treats them otherwise, see below")
     for far in (1e-9, 1.0, 1e9, 1e300, np.finfo(float).max / 2):
         assert measure(channel, channel.low - far) == dict(zip(values, rows[0], strict=True))
@@ -56,6 +56,18 @@ def test_spreading_starts_right_outside_the_interval():
         assert measure(channel, label) == dict(zip(values, rows[-1], strict=True))
     assert measure(channel, low) == dict(zip(values, rows[0], strict=True))
     assert measure(channel, high) == dict(zip(values, rows[labels.index(high)], strict=True))
+
+
+@EVERY
+def test_debiased_outputs_average_to_the_label_or_the_channel_says_that_they_cannot(name):
+    channel, labels, values, rows = CASES[name]
+    outputs = np.array(values, dtype=np.float64)
+    if not name.startswith("window") or name.endswith(("listed", "below zero", "cut", "outside")):
+        with pytest.raises(ldp.NotUnbiasedError):
+            channel.debias(outputs)
+        return
+    means = [moments(channel.debias(outputs), row)[0] for row in rows]
+    np.testing.assert_allclose([float(mean) for mean in means], labels, rtol=1e-13, atol=1e-13)
 
 
 # ---- moments and probabilities --------------------------------------------------------------------

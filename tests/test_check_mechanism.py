@@ -7,9 +7,10 @@ import pytest
 
 import labeldp as ldp
 import mechanism_cases
+from coin_cases import Coin, coin
 from helpers import NAMES, mechanisms
 from labeldp.cards import register
-from labeldp.channels import Promise, Proof, TableChannel
+from labeldp.channels import Proof, TableChannel
 from labeldp.errors import ConformanceError
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.testing import CHECKS, check_mechanism
@@ -29,26 +30,6 @@ def test_mechanisms_conform_on_other_bounds_and_budgets(epsilon):
 
 
 # ---- the README's coin, and coins with one mistake each ---------------------------------------------------------
-
-
-class Coin(Mechanism):
-    """What coins share: no instance of its own, so it needs no register."""
-
-    __slots__ = ()
-
-    def _build(self):
-        truth = 3 << 62
-        counts = [[truth, 2**64 - truth], [2**64 - truth, truth]]
-        return TableChannel.from_counts(0.0, 1.0, [-0.5, 1.5], counts, Promise.of(self.epsilon))
-
-
-def coin(name, **methods):
-    """Return a coin with some of its methods replaced."""
-    fields = {"__annotations__": {"epsilon": float, "channel": TableChannel}, "channel": channel_field()}
-    made = type(f"Coin{name}", (Coin,), {**fields, **methods, "__module__": __name__})
-    made = dataclass(frozen=True, kw_only=True, slots=True)(made)
-    globals()[made.__qualname__] = made
-    return register(f"test-coin-{name}")(made)
 
 
 def test_the_coin_of_the_readme_conforms():
@@ -111,14 +92,70 @@ def writes(self, labels, *, random_state=None):
     return z
 
 
+def only_where(holds, give):
+    """Return a randomize that is right but for some labels, which it treats otherwise."""
+
+    def randomize(self, labels, *, random_state=None):
+        z = Mechanism.randomize(self, labels, random_state=random_state)
+        return np.asarray(np.where(holds(labels), give(np.asarray(labels, dtype=float), z), z))
+
+    return randomize
+
+
+def raw(y, z):
+    return y
+
+
+def inner(labels):
+    y = np.asarray(labels, dtype=float)
+    return (y > 0.6) & (y < 0.95)
+
+
 def optimistic(self):
     return Proof(9.0, 0.0)
 
 
 BROKEN = {
     "releases the label": ({"randomize": tells}, "distribution: .* must draw from the channel"),
+    "tells labels of some places": ({"randomize": only_where(inner, raw)}, "distribution: .* must draw from"),
+    "hides labels of some places": (
+        {"randomize": only_where(inner, lambda y, z: np.nextafter(z, 9))},
+        "same words: for an array randomize gives other bits",
+    ),
+    "tells a label that comes alone": (
+        {"randomize": only_where(lambda y: np.size(y) == 1, raw)},
+        "distribution: .* for a number",
+    ),
+    "tells a single number now and then": (
+        {"randomize": only_where(lambda y: np.ndim(y) == 0 and 0.2 < y < 0.21, raw)},
+        "same words: for a number",
+    ),
+    "tells a list of one label now and then": (
+        {"randomize": only_where(lambda y: np.shape(y) == (1,) and 0.2 < y[0] < 0.21, raw)},
+        "same words: for a list of one label",
+    ),
+    "tells float32": (
+        {"randomize": only_where(lambda y: np.size(y) > 1 and np.asarray(y).dtype == np.float32, raw)},
+        "same words: for float32",
+    ),
+    "tells whole numbers": (
+        {"randomize": only_where(lambda y: np.asarray(y).dtype.kind == "i", raw)},
+        "same words: for whole numbers",
+    ),
+    "tells labels far outside": (
+        {"randomize": only_where(lambda y: np.asarray(y, dtype=float) > 4, lambda y, z: 1.5)},
+        "clipping: .* differently far outside",
+    ),
+    "tells labels outside": (
+        {"randomize": only_where(lambda y: np.asarray(y, dtype=float) > 2.5, lambda y, z: np.nextafter(z, 9))},
+        "clipping: .* differently far outside",
+    ),
+    "tells all labels above": (
+        {"randomize": only_where(lambda y: np.asarray(y, dtype=float) > 1, lambda y, z: np.nextafter(z, 9))},
+        "clipping: .* other outputs than channel.sample",
+    ),
     "proves too little": ({"verify": optimistic}, r"proof: .*Promise\.of"),
-    "hides the label in the last bit": ({"randomize": louder}, "audit: .* cell's index alone"),
+    "hides the label in the last bit": ({"randomize": louder}, "same words: .* cell's index alone"),
     "wrong mean": ({"mean": lambda self, y: np.zeros(len(y))}, "moments: mean"),
     "wrong variance": ({"variance": lambda self, y: np.ones(len(y))}, "moments: variance"),
     "wrong debias": ({"debias": lambda self, z: 2 * z}, "moments: debias.*NotUnbiasedError"),

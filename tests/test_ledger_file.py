@@ -1,83 +1,24 @@
-"""The ledger in a file: shared by processes that race and die, and never a charge less than was spent."""
+"""The ledger in a file: whole, locked and flushed, and refused wherever it is not what was written."""
 
 import contextlib
 import copy
 import dataclasses
 import fcntl
-import json
 import os
 import pickle
 import random
 import resource
-import signal
-import sys
 import tempfile
-import time
-from collections import Counter
 from datetime import datetime
 from fractions import Fraction
-from itertools import takewhile
-from subprocess import PIPE, Popen
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
-from sklearn.dummy import DummyRegressor
-from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import cross_val_score
 
 from labeldp import Budget, BudgetError, Ledger, LedgerError, ParameterError
 from labeldp.ledger import new_charge
 
 INFINITE, THIRD, LIMIT = float("inf"), Fraction(1, 3), Budget(10, 1e-3)
-SPENDER = """
-import contextlib, json, os, sys, time
-from labeldp import Budget, BudgetError, Ledger
-
-def spend(path, limit, epsilon, times, at):
-    os.write(1, b"%d\\n" % os.getpid())
-    ledger = Ledger.open(path, limit=Budget(limit))
-    time.sleep(max(0, at - time.time()))
-    with contextlib.suppress(BudgetError):
-        for _ in range(times):
-            ledger.charge("labels", epsilon=epsilon)
-            os.write(1, b"+")
-
-for line in sys.stdin:
-    processes, *order = json.loads(line)
-    for _ in range(processes):
-        if not os.fork():
-            spend(*order)
-            os._exit(0)
-    for _ in range(processes):
-        os.wait()
-    os.write(1, b"\\nend\\n")
-"""
-
-
-class Spender(Popen):
-    """Starts processes that charge, and say + after each charge; by forks, because importing is slow."""
-
-    def start(self, processes, path, *, limit=1000, epsilon=0.01, times=10**9):
-        order = [processes, str(path), limit, epsilon, times, time.time() + 0.03 * (processes > 1)]
-        self.stdin.write(json.dumps(order).encode() + b"\n")
-        self.stdin.flush()
-
-    def acknowledged(self):
-        return sum(line.count(b"+") for line in takewhile(b"end\n".__ne__, self.stdout))
-
-    def killed_after(self, seconds, path):
-        self.start(1, path)
-        process = int(self.stdout.readline())
-        time.sleep(seconds)
-        os.kill(process, signal.SIGKILL)
-        return self.acknowledged()
-
-
-@pytest.fixture(scope="module")
-def spender():
-    with Spender([sys.executable, "-c", SPENDER], stdin=PIPE, stdout=PIPE) as running:
-        yield running
 
 
 @pytest.fixture
@@ -138,30 +79,6 @@ def test_a_clock_set_back_changes_neither_order_nor_sum(ledger, path, monkeypatc
     ledger.charge("after", epsilon=0.5)
     *_, last, after = Ledger.open(path).charges
     assert (last.what, after.what, ledger.total) == ("last", "after", Budget(1.5, 1e-6))
-
-
-def test_of_two_processes_that_race_for_the_last_budget_exactly_one_wins(spender, tmp_path):
-    for path in (tmp_path / str(attempt) for attempt in range(12)):
-        spender.start(2, path, limit=1, epsilon=0.6, times=1)
-        assert spender.acknowledged() == 1
-        assert Ledger.open(path).total == Budget(0.6)
-
-
-def test_sixteen_processes_with_25_charges_each_sum_exactly(spender, path):
-    spender.start(16, path, limit=4, times=25)
-    assert spender.acknowledged() == 400
-    assert (Ledger.open(path).total, Ledger.open(path).remaining) == (Budget(4), Budget(0))
-
-
-@pytest.mark.parametrize(("files", "longest"), [(1, 0.04), (40, 0.006)], ids=["one file", "new files"])
-def test_kill_9_at_any_moment_may_over_count_and_never_under_counts(spender, tmp_path, files, longest):
-    moments, made, kills = random.Random(9), Counter(), Counter()
-    while kills.total() < 40 or (files == 1 and made.total() < 40):
-        path = tmp_path / str(kills.total() % files)
-        kills[path] += 1
-        made[path] += spender.killed_after(moments.uniform(0, longest), path)
-        counted = len(Ledger.open(path, limit=Budget(1000)).charges)
-        assert made[path] <= counted <= made[path] + kills[path]
 
 
 def test_a_charge_is_on_the_disk_and_the_lock_is_off_when_it_returns(ledger, path, monkeypatch):
@@ -288,20 +205,3 @@ def test_a_full_disk_leaves_nothing_half_written_and_the_next_charge_works(ledge
     assert path.read_bytes() == before
     ledger.charge("more", epsilon=1)
     assert (Ledger.open(path).total, Ledger.open(new).total) == (Budget(2, 1e-6), Budget(0))
-
-
-def test_a_cross_validation_in_two_processes_stops_at_the_limit(path):
-    class Spends(DummyRegressor):
-        def __init__(self, ledger=None):
-            super().__init__()
-            self.ledger = ledger
-
-        def fit(self, X, y):
-            self.ledger.charge("fit", epsilon=0.1)
-            return super().fit(X, y)
-
-    ledger = Ledger.open(path, limit=Budget(0.5))
-    with pytest.warns(FitFailedWarning, match=r"(?s)3 fits failed out of a total of 8.*BudgetError"):
-        scores = cross_val_score(Spends(ledger), np.ones((32, 1)), np.arange(32.0), cv=8, n_jobs=2)
-    assert np.isfinite(scores).sum() == len(ledger.charges) == 5
-    assert ledger.total == Budget(0.5)

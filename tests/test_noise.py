@@ -4,7 +4,6 @@ Tests of fit have a false-alarm rate of 1e-9 each (`ALPHA`), below 1e-6 for all 
 """
 
 import math
-from collections import Counter
 from fractions import Fraction
 from functools import cache
 
@@ -13,7 +12,6 @@ import opendp.prelude as dp
 import pytest
 from scipy import stats
 
-import labeldp as ldp
 from helpers import seeded
 from labeldp.channels.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm, _Coins
 from mechanism_cases import ALPHA
@@ -179,52 +177,7 @@ def test_opendp_draws_integers_from_the_same_distribution(noise):
     assert two_sample(noise, less, peer) < ALPHA
 
 
-# ---- the coins ------------------------------------------------------------------------------------------
-
-
-class Undecided(Exception):  # noqa: N818 (no error: the coin was tossed as often as it may be)
-    pass
-
-
-class Scripted(_Coins):
-    """Coins whose uniform integers are told; `bounds` collects what was asked for."""
-
-    def __init__(self, script):
-        self.script, self.bounds = list(script), []
-
-    def below(self, bound):
-        if len(self.bounds) == len(self.script):
-            raise Undecided(bound)
-        self.bounds.append(bound)
-        return self.script[len(self.bounds) - 1]
-
-
-def outcomes(coin, depth):
-    """Return the exact probability of each outcome, over every run of at most ``depth`` integers."""
-    total = Counter()
-    runs = [()]
-    while runs:
-        script = runs.pop()
-        coins = Scripted(script)
-        try:
-            total[coin(coins)] += Fraction(1, math.prod(coins.bounds))
-        except Undecided as asked:
-            if len(script) == depth:
-                total["undecided"] += Fraction(1, math.prod(coins.bounds))
-            else:
-                runs += [(*script, value) for value in range(asked.args[0])]
-    return total
-
-
-@pytest.mark.parametrize(("top", "bottom", "depth"), [(0, 1, 3), (1, 1, 7), (1, 2, 6), (2, 3, 5), (1, 5, 5)])
-def test_coin_shows_heads_with_probability_e_to_minus_a_fraction_exactly(top, bottom, depth):
-    """All runs of the coin are walked through: what they leave open is the exponential series' rest."""
-    exact = outcomes(lambda coins: coins.exp_minus(top, bottom), depth)
-    rate = Fraction(top, bottom)
-    decided = depth if depth % 2 else depth - 1
-    assert exact[True] == sum((-rate) ** k / math.factorial(k) for k in range(decided + 1))
-    assert exact["undecided"] == rate**depth / math.factorial(depth)
-    assert exact[True] + exact[False] + exact["undecided"] == 1
+# ---- the coins, tossed often; exactly in test_coins.py --------------------------------------------------
 
 
 def test_coin_with_a_rate_above_one_multiplies():
@@ -257,32 +210,8 @@ def test_uniform_integers_stay_below_and_are_uniform(bound):
 # ---- what it costs ----------------------------------------------------------------------------------
 
 
-def test_epsilon_and_rho_are_exact_fractions():
-    noise = DiscreteLaplace.calibrated(sensitivity=2, epsilon=Fraction(17, 1000))
-    assert noise.scale == Fraction(2000, 17)
-    assert noise.epsilon(2) == Fraction(17, 1000)
-    assert noise.epsilon(6) == Fraction(51, 1000)
-    assert DiscreteGaussian(Fraction(10, 3)).rho(Fraction(2)) == Fraction(3, 10)
-
-
 @pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(2)])
 def test_shifting_by_the_sensitivity_changes_no_probability_by_more_than_e_to_epsilon(epsilon):
     noise = DiscreteLaplace.calibrated(sensitivity=2, epsilon=epsilon)
     share = np.diff(laplace_cdf(noise.scale, np.arange(-30, 1)))
     assert np.abs(np.log(share[2:] / share[:-2])).max() == pytest.approx(float(epsilon), rel=1e-6)
-
-
-@pytest.mark.parametrize("bad", [Fraction(0), Fraction(-1, 2), 0.5, 1, True, math.nan, math.inf, "1", None])
-def test_a_scale_that_is_no_positive_fraction_is_refused(bad):
-    with pytest.raises(ldp.ParameterError, match="positive Fraction"):
-        DiscreteLaplace(bad)
-    with pytest.raises(ldp.ParameterError, match="positive Fraction"):
-        DiscreteGaussian(bad)
-    with pytest.raises(ldp.ParameterError, match="positive Fraction"):
-        DiscreteLaplace.calibrated(sensitivity=2, epsilon=bad)
-
-
-def test_no_draws_are_an_empty_array():
-    for noise in (DiscreteLaplace(Fraction(2)), DiscreteGaussian(Fraction(2))):
-        assert noise.sample(0, seeded(9)).size == 0
-        assert noise.sample(5, seeded(9)).dtype == np.int64

@@ -206,7 +206,7 @@ def test_square_waves_half_width_is_that_of_its_paper(epsilon):
         context.prec = 50
         x = Decimal(epsilon)
         b = (x * x.exp() - x.exp() + 1) / (2 * x.exp() * (x.exp() - 1 - x))
-    assert square_wave(epsilon, (2.0, 6.0)).zeta == pytest.approx(4 * float(b), rel=1e-4)
+    assert square_wave(epsilon, (2.0, 6.0)).zeta == pytest.approx(4 * float(b), rel=1e-9)
 
 
 def test_expectation_maximisation_recovers_a_known_distribution():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import labeldp as ldp
 from helpers import WORDS
 from labeldp.channels import alias
-from labeldp.channels.proof import Promise, epsilon_of, exp_lower, prove_pure
+from labeldp.channels.proof import Promise, Proof, epsilon_of, exp_lower, exp_upper, float_above, prove_pure
 from labeldp.channels.shift import _hockey_stick, _sliding
 
 PRECISE = Context(prec=120, Emin=-(10**6), Emax=10**6)
@@ -38,6 +38,13 @@ def test_exp_lower_is_below_the_exponential_and_within_two_to_the_minus_100(x):
     assert true * (1 - Fraction(1, 1 << 100)) <= exp_lower(x) <= true * (1 + Fraction(1, 10**110))
 
 
+@given(st.fractions(0, 20))
+@example(Fraction(0))
+def test_exp_upper_is_above_the_exponential_and_within_two_to_the_minus_89(x):
+    true = exp(x)
+    assert true < exp_upper(x) < true * (1 + Fraction(1, 1 << 89))
+
+
 def test_exp_lower_refuses_negative_numbers():
     with pytest.raises(ValueError, match="x >= 0"):
         exp_lower(Fraction(-1, 10**9))
@@ -58,8 +65,41 @@ def test_epsilon_of_is_the_smallest_float_that_covers_the_ratio(ratio):
     assert epsilon == 0 or exp(Fraction(math.nextafter(epsilon, 0))) < ratio * (1 + Fraction(1, 1 << 99))
 
 
+@pytest.mark.parametrize("epsilon", [0.001, 0.3, 1.0, 20.0])
+def test_a_ratio_of_exactly_the_bound_of_an_epsilon_costs_that_epsilon(epsilon):
+    assert epsilon_of(exp_lower(Fraction(epsilon))) == epsilon
+
+
 def test_equal_counts_prove_that_nothing_is_revealed():
     assert prove_pure(Fraction(1), Promise(Fraction(1)), "").epsilon == 0.0
+    assert epsilon_of(Fraction(1, 2)) == 0.0
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(2, 3), Fraction(3, 10), Fraction(1)])
+def test_a_promise_that_is_used_up_is_kept_and_its_float_does_not_claim_less(epsilon):
+    """Of 1/3 and 2/3 one float lies below, the other above."""
+    bound = exp_lower(epsilon)
+    proof = prove_pure(bound, Promise(epsilon), "all of it")
+    assert proof == Proof(epsilon_of(bound), 0.0, bound, "all of it")
+    assert exp(Fraction(proof.epsilon)) >= bound
+    with pytest.raises(ldp.PrivacyProofError, match="must not be used"):
+        prove_pure(bound + Fraction(1, 1 << 192), Promise(epsilon), "")
+
+
+@given(st.fractions(0, 100))
+@example(Fraction(0))
+@example(Fraction(1, 10**320))
+def test_float_above_is_the_next_float_that_is_not_below(value):
+    number = float_above(value)
+    assert Fraction(number) >= value
+    assert number == 0 or Fraction(math.nextafter(number, 0)) < value
+
+
+def test_a_promise_is_the_smaller_of_the_decimal_and_the_binary_number():
+    assert Promise.of(0.5) == Promise(Fraction(1, 2), Fraction(0))
+    assert Promise.of(0.3) == Promise(Fraction(0.3)) != Promise(Fraction(3, 10))
+    assert Promise.of(0.1, 0.1) == Promise(Fraction(1, 10), Fraction(1, 10))
+    assert Promise.of(1.0, 0.3).delta == Fraction(0.3)
 
 
 @given(RATIOS, st.fractions(Fraction(1, 1000), 20))
@@ -164,6 +204,39 @@ def test_draw_reads_the_row_that_it_is_told(counts, word):
 def test_a_table_is_only_built_from_counts_that_sum_to_all_words(counts):
     with pytest.raises(ldp.PrivacyProofError):
         alias.build(counts)
+
+
+@pytest.mark.parametrize(("outputs", "columns"), [(2, 2), (3, 4), (4, 4), (5, 8), (8, 8), (1 << 17, 1 << 17)])
+def test_a_table_has_as_few_columns_as_a_power_of_two_can(outputs, columns):
+    counts = [WORDS // outputs] * outputs
+    counts[0] += WORDS - sum(counts)
+    table = alias.build(counts)
+    assert table.shape == (columns,)
+    assert claimed(table)[:outputs] == counts
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        np.zeros((1, 4), dtype=np.uint64),
+        np.zeros((4, 1), dtype=np.uint64),
+        np.zeros(1, dtype=np.uint64),
+        np.zeros(0, dtype=np.uint64),
+        np.zeros(3, dtype=np.uint64),
+        np.zeros(4, dtype=np.int64),
+        np.zeros(4, dtype=np.uint32),
+        np.zeros(4),
+    ],
+    ids=lambda row: f"{row.shape} {row.dtype}",
+)
+def test_what_is_no_packed_row_is_not_counted(row):
+    with pytest.raises(ldp.PrivacyProofError, match="packed row"):
+        alias.recount(row)
+
+
+def test_a_column_that_is_its_own_alias_keeps_its_words_whatever_its_threshold_says():
+    assert claimed(np.array([0, 1], dtype=np.uint64)) == [WORDS // 2] * 2
+    assert claimed(np.array([6, 41], dtype=np.uint64)) == [WORDS // 2] * 2
 
 
 def test_a_threshold_moved_by_one_changes_the_recount_by_one_word():

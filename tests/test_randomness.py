@@ -2,11 +2,9 @@
 
 import copy
 import hashlib
-import multiprocessing
 import os
 import pickle
 import threading
-import warnings
 
 import numpy as np
 import pytest
@@ -45,6 +43,23 @@ def test_fill_writes_the_whole_buffer_and_nothing_beside_it(make, size):
     assert np.count_nonzero(whole) == size  # a word is zero once in 2^64
 
 
+@pytest.mark.parametrize("size", [1, 3, CHUNK, CHUNK + 1])
+@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
+def test_every_byte_of_a_buffer_is_written(make, size):
+    """A byte that is written 16 times stays zero with a chance of 2^-128."""
+    source, written = make(), np.zeros(size, dtype=np.uint64)
+    for _ in range(16):
+        written |= draw(source, size)
+    assert written.view(np.uint8).all()
+
+
+@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
+def test_a_buffer_of_several_rows_is_filled_whole(make):
+    words = np.zeros((3, CHUNK + 5), dtype=np.uint64)
+    make().fill(words)
+    assert np.count_nonzero(words) == words.size
+
+
 def test_successive_words_differ():
     source = SecureWords()
     words = np.concatenate([draw(source, n) for n in (1, 5, 100, 40_000)])
@@ -65,98 +80,12 @@ def test_a_buffer_with_gaps_is_filled_or_refused_but_never_left_as_it_was(make):
         assert np.count_nonzero(buffer) == buffer.size
 
 
-# ---- processes ------------------------------------------------------------------------------------
-
-
-def _child(pipe, source):
-    pipe.send(draw(source if source is not None else default_source()))
-    pipe.close()
-
-
-def in_child(method, source):
-    """Return the words that a child process draws from ``source`` (None: its default)."""
-    context = multiprocessing.get_context(method)
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(theirs, source))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 on: forking with threads
-        child.start()
-    try:
-        assert ours.poll(PATIENCE), "the child is stuck"
-        words = ours.recv()
-        child.join(PATIENCE)
-        assert child.exitcode == 0
-    finally:
-        if child.is_alive():
-            child.kill()
-            child.join()
-    return words
-
-
 def assert_no_common_word(*parts):
     words = np.concatenate(parts)
     assert np.unique(words).size == words.size
 
 
-@pytest.mark.parametrize("shared", [True, False], ids=["own source", "default source"])
-def test_a_forked_child_never_repeats_its_parents_words(shared):
-    source = SecureWords() if shared else default_source()
-    before = draw(source)
-    children = [in_child("fork", source if shared else None) for _ in range(3)]
-    assert_no_common_word(before, draw(source), *children)
-
-
-def test_a_forked_copy_of_a_seeded_source_does_repeat_words():
-    """The twin of the test before: it would catch a source that survives a fork."""
-    source = seeded(1)
-    draw(source)
-    assert np.array_equal(in_child("fork", source), draw(source))
-
-
-def test_a_spawned_child_never_repeats_its_parents_words():
-    assert_no_common_word(draw(default_source()), in_child("spawn", None), draw(default_source()))
-
-
-def test_a_fork_while_another_thread_holds_the_lock_does_not_deadlock():
-    source = SecureWords()
-    before = draw(source)
-    held, release = threading.Event(), threading.Event()
-
-    def hold():
-        with source._lock:
-            held.set()
-            release.wait(PATIENCE)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    assert held.wait(PATIENCE)
-    try:
-        words = in_child("fork", source)
-    finally:
-        release.set()
-        thread.join()
-    assert_no_common_word(before, words, draw(source))
-
-
-def test_forks_of_a_process_whose_threads_draw_words_share_no_word():
-    source, stop, drawn = SecureWords(), threading.Event(), []
-
-    def work():
-        while not stop.is_set():
-            drawn.append(draw(source, 1 << 14)[::32])  # of 64 words in a row, two are kept
-
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    try:
-        children = [in_child("fork", source) for _ in range(8)]
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    words, counts = np.unique(np.concatenate(children), return_counts=True)
-    assert counts.max() == 1
-    assert not np.isin(words, np.concatenate(drawn)).any()
+# ---- forks, threads, keys, copies ------------------------------------------------------------------
 
 
 def test_a_fork_that_python_does_not_see_still_changes_the_words(monkeypatch):
@@ -167,7 +96,13 @@ def test_a_fork_that_python_does_not_see_still_changes_the_words(monkeypatch):
     assert source._stream is not stream
 
 
-# ---- threads, keys, copies ------------------------------------------------------------------------
+def test_after_a_fork_every_source_drops_its_key_and_its_lock():
+    sources = [SecureWords(), SecureWords(), default_source()]
+    before = [draw(source) for source in sources]
+    with sources[0]._lock:  # held by a thread that the child does not have
+        randomness._forget_all()
+        assert all(source._stream is None for source in sources)
+        assert_no_common_word(*before, *(draw(source) for source in sources))
 
 
 def test_threads_that_share_a_source_never_get_the_same_word():
@@ -207,6 +142,18 @@ def test_a_key_serves_no_more_than_its_bytes_and_words_go_on(monkeypatch):
     assert all(np.count_nonzero(part) == part.size for part in words)
     assert len(set(keys)) == len(keys) > 10
     assert max(sum(n for key, n in written if key == k) for k in range(1, len(keys) + 1)) <= 1 << 8
+
+
+def test_a_key_serves_all_of_its_bytes(monkeypatch):
+    keys, make = [], randomness._keystream
+    monkeypatch.setattr(randomness, "REKEY_BYTES", 1 << 8)
+    monkeypatch.setattr(randomness, "_keystream", lambda *key: keys.append(key) or make(*key))
+    source = SecureWords()
+    for _ in range(2):
+        draw(source, 16)  # half of what a key serves
+    assert len(keys) == 1
+    draw(source, 1)
+    assert len(keys) == 2
 
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
@@ -269,6 +216,19 @@ def test_random_state_may_be_a_source():
 def test_random_state_of_any_other_kind_is_refused(state):
     with pytest.raises(ldp.ParameterError, match="random_state must be None"):
         resolve_source(state)
+
+
+class OfRows:
+    """Words that belong to rows."""
+
+    def for_labels(self, rows):
+        return ("for", rows)
+
+
+def test_words_of_rows_serve_as_many_labels_as_are_told_and_nothing_else():
+    assert [resolve_source(OfRows(), rows) for rows in (0, 1, 7)] == [("for", 0), ("for", 1), ("for", 7)]
+    with pytest.raises(ldp.ParameterError, match="words of rows serve"):
+        resolve_source(OfRows())
 
 
 # ---- statistics -----------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """private_risk and private_score: the true error, from private labels only, and never worse than they say."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from sklearn.dummy import DummyRegressor
@@ -237,26 +235,3 @@ def test_bad_input_to_a_score_costs_nothing():
     with pytest.raises(ldp.ParameterError):
         ldp.private_score(good, X, Y, epsilon=1.0, bounds=BOUNDS, ledger=3.0)
     assert not ledger.charges
-
-
-def test_concentrated_privacy_is_bounded_from_above_by_fractions():
-    from labeldp.channels.concentrated import delta_upper, rho_for
-
-    for epsilon in (Fraction(1, 20), Fraction(1), Fraction(8)):
-        for delta in (Fraction(1, 10**4), Fraction(1, 10**9)):
-            rho = rho_for(epsilon, delta)
-            sigma = float(1 / (2 * rho)) ** 0.5
-            from scipy.stats import norm
-
-            exact = norm.cdf(0.5 / sigma - float(epsilon) * sigma) - np.exp(float(epsilon)) * norm.cdf(
-                -0.5 / sigma - float(epsilon) * sigma
-            )
-            assert exact <= float(delta), "the continuous Gaussian keeps it, so the bound is one"
-            assert exact > 0.001 * float(delta), "and it is not absurdly loose"
-    assert delta_upper(Fraction(1, 100), Fraction(1), Fraction(50)) < delta_upper(
-        Fraction(1, 50), Fraction(1), Fraction(50)
-    )
-    with pytest.raises(ldp.ParameterError):
-        rho_for(Fraction(1), Fraction(0))
-    with pytest.raises(ldp.ParameterError):
-        delta_upper(Fraction(1), Fraction(1), Fraction(1))

@@ -227,6 +227,33 @@ def test_labels_at_random_edges_fall_into_the_right_bin(kind):
         assert own_bin(mechanism, labels).tolist() == expected.tolist(), edges
 
 
+def test_edges_may_be_as_close_as_a_millionth_of_the_range_and_no_closer():
+    """Of 2^20 look-up pieces, 1.5 lie between the two inner edges, or 0.7."""
+    close = [0, 0.5, 0.5 + 1.5 / 2**20, 1]
+    mechanism = ldp.RROnBins(edges=close, outputs=range(3), epsilon=20)
+    assert own_bin(mechanism, np.array([0.5, close[2], np.nextafter(close[2], 0), 0.4])).tolist() == [1, 2, 1, 0]
+    with pytest.raises(ldp.ParameterError, match="closer than a millionth"):
+        ldp.RROnBins(edges=[0, 0.5, 0.5 + 0.7 / 2**20, 1], outputs=range(3), epsilon=20)
+
+
+@pytest.mark.parametrize(
+    ("edges", "outputs", "reason"),
+    [([0, 1, 1, 3], [1, 2, 3], "increase"), ([0], [], "0 outputs need 1 edges"), ([0, 1, 2], [1], "need 2 edges")],
+)
+def test_edges_that_make_no_bins_are_refused_for_what_they_are(edges, outputs, reason):
+    with pytest.raises(ldp.ParameterError, match=reason):
+        ldp.RROnBins(edges=edges, outputs=outputs, epsilon=1.0)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_of_equally_good_partitions_the_one_with_fewest_bins_is_taken(loss):
+    """Where the median of every bin is the same label, bins gain nothing; one label needs one bin."""
+    values, masses = np.array([0.0, 1.0, 2.0]), np.array([0.1, 0.8, 0.1])
+    if loss == "absolute":
+        assert optimal_partition(values, masses, 0.1, loss).starts.tolist() == [0]
+    assert optimal_partition(values[:1], np.ones(1), 4.0, loss).starts.tolist() == [0]
+
+
 def test_own_bins_output_comes_with_odds_e_to_the_epsilon():
     mechanism = ldp.RROnBins(edges=[0, 1, 2, 5], outputs=[10, 20, 30], epsilon=1.0)
     share = mechanism.density(1.5, [5, 15, 25, 35]) * 10

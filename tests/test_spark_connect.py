@@ -14,7 +14,8 @@ def test_through_spark_connect_releases_priors_and_models_are_those_of_one_machi
         pytest.importorskip(part, reason="Spark Connect's parts are not installed: pip install 'labeldp[spark]'")
     answer = spark_program("spark_connect.py", tmp_path)
     assert answer["connect"].startswith("pyspark.sql.connect.")
-    assert answer["releases"] == [True, True, True]
+    assert answer["releases"] == [True, True, True, True]
+    assert answer["reached"] == 0  # nothing that is done to the output reaches back to the raw label
     assert answer["columns"] == ["id", "x", "y"]
     assert answer["refused"] == [2, 0.0]
     assert answer["prior"]

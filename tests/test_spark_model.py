@@ -32,7 +32,7 @@ def frame(spark, X, y, ids, partitions=3):
     import pyarrow as pa
 
     columns = {"a": X[:, 0], "y": y, "id": ids, "b": X[:, 1], "unused": ["text"] * len(y)}
-    return spark.createDataFrame(pa.table(columns)).repartition(partitions)
+    return spark.createDataFrame(pa.table(columns)).repartition(partitions, "id")
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])

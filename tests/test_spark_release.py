@@ -11,11 +11,14 @@ import pytest
 import labeldp as ldp
 import labeldp.spark.release as room
 from helpers import seeded
+from labeldp.any_card import read_any_card
 from labeldp.errors import DataError
 from labeldp.row_words import ReleaseKey, RowWords, card_checksum
-from labeldp.spark import estimate_prior, privatize, randomize
-from labeldp.spark.repeatable import refuse_label_in_output
+from labeldp.spark import estimate_prior, output, privatize, randomize
+from labeldp.spark.output import refuse_label_in_output
 from labeldp.stream import Counted, Order, settle
+from labeldp.verification import verify_card
+from labeldp.words.card import left_and_stayed
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
@@ -40,11 +43,11 @@ def frame(spark, kind="integer", partitions=3, labels=LABELS, **more):
     import pyarrow as pa
 
     table = pa.table({"id": ids_of(kind)[: len(labels)], "x": np.arange(len(labels)), "y": labels, **more})
-    return spark.createDataFrame(table).repartition(partitions)
+    return spark.createDataFrame(table).repartition(partitions, "id")
 
 
 def by_id(release, name="y"):
-    table = release.frame.toArrow()
+    table = release.frame.select("*").toArrow()  # a plan of its own: Spark computes it anew
     found = dict(zip(table["id"].to_pylist(), table[name].to_pylist(), strict=True))
     assert len(found) == table.num_rows
     return found
@@ -106,6 +109,18 @@ def test_a_release_is_paid_for_and_has_a_card_and_nothing_of_the_label(spark):
     assert ledger.total == ldp.Budget(epsilon=1.0)
 
 
+def test_what_was_written_can_be_verified_against_its_card(spark, tmp_path):
+    with privatize(frame(spark), **ASK) as release:
+        release.frame.write.parquet(str(tmp_path / "private"))
+    checks = {check.name: check.holds for check in verify_card(release.card, file=tmp_path / "private").checks}
+    assert (checks["file"], checks["rows"]) == (None, True)
+    frame(spark, labels=LABELS[:50]).write.parquet(str(tmp_path / "other"))
+    checks = {check.name: check.holds for check in verify_card(release.card, file=tmp_path / "other").checks}
+    assert checks["rows"] is False
+    _, stayed = left_and_stayed(read_any_card(release.card))
+    assert "from each row's id" in stayed[1]
+
+
 def test_two_releases_share_no_noise_and_a_broken_one_does(spark, monkeypatch):
     mechanism = ldp.Laplace(bounds=BOUNDS, epsilon=1.0)
     df = frame(spark, partitions=1)
@@ -121,16 +136,14 @@ def test_two_releases_share_no_noise_and_a_broken_one_does(spark, monkeypatch):
 
 
 def test_fresh_noise_for_each_action_would_be_noticed(spark, monkeypatch):
-    def fresh(card, sealed, label, id, *, names, debiased):
-        def run(batches):
+    def fresh(card, sealed, *, debiased):
+        def run(arrays):
             import pyarrow as pa
 
             from labeldp.mechanisms.base import load_mechanism
 
-            for batch in batches:
-                columns = batch.columns
-                columns[label] = pa.array(load_mechanism(card).randomize(columns[label].to_numpy()))
-                yield pa.RecordBatch.from_arrays(columns, names=names)
+            for labels, _ in arrays:
+                yield pa.array(load_mechanism(card).randomize(labels.to_numpy()))
 
         return run
 
@@ -151,13 +164,41 @@ def test_a_closed_release_cannot_be_computed_any_more(spark):
 def test_the_plan_of_the_output_is_checked_for_the_raw_label(spark):
     df = frame(spark)
     release = randomize(df, "y", ldp.TwoPoint(bounds=BOUNDS, epsilon=1.0), id="id")
-    refuse_label_in_output(release.frame, "y")
+    refuse_label_in_output(release.frame, df, 2)
     joined = release.frame.withColumnRenamed("y", "z").join(df, "id")
-    for carrying in (df, df.withColumn("z", df.y + 1), joined):
-        with pytest.raises(DataError, match="carry the raw 'y' along"):
-            refuse_label_in_output(carrying, "y")
-    with pytest.raises(Exception, match="_metadata"):
-        release.frame.select("_metadata.file_name").collect()
+    hidden = [output._walled(df.select("id", one)) for one in (df.y.alias("y"), (df.y + 0).alias("x"))]
+    for carrying in (df, df.withColumn("z", df.y + 1), joined, df.union(df), joined.union(joined), *hidden):
+        with pytest.raises(DataError, match="carry raw labels along"):
+            refuse_label_in_output(carrying, df, 2)
+
+
+def test_nothing_that_is_done_to_the_output_can_reach_back_to_the_raw_label(spark, monkeypatch, tmp_path):
+    frame(spark).write.parquet(str(tmp_path / "p"))
+    df = spark.read.parquet(str(tmp_path / "p"))
+    mechanism = ldp.TwoPoint(bounds=BOUNDS, epsilon=1.0)
+    reaching = [lambda f: f.where(df["y"] > 3), lambda f: f.orderBy(df["y"]), lambda f: f.select(df["y"])]
+    for reach in (*reaching, lambda f: f.select("_metadata.file_name")):
+        with pytest.raises(Exception, match=r"(?i)missing|resolve"):
+            reach(randomize(df, "y", mechanism, id="id").frame).collect()
+    # The twin, without its wall, filters private rows by their raw labels.
+    monkeypatch.setattr(output, "_walled", lambda made: made)
+    monkeypatch.setattr(output, "refuse_label_in_output", lambda *_: None)
+    assert 0 < reaching[0](randomize(df, "y", mechanism, id="id").frame).count() < ROWS
+
+
+def test_without_functions_of_arrow_arrays_all_columns_go_through_mapinarrow(spark, monkeypatch):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    mechanism = ldp.TwoPoint(bounds=BOUNDS, epsilon=1.0)
+    new = randomize(frame(spark), "y", mechanism, id="id", debiased=True, random_state=2)
+    monkeypatch.delattr(F, "arrow_udf", raising=False)  # as in Spark 4.0
+    old = randomize(frame(spark), "y", mechanism, id="id", debiased=True, random_state=2)
+    assert old.frame.columns == new.frame.columns == ["id", "x", "y", "y_debiased"]
+    assert by_id(old) == by_id(new)
+    assert by_id(old, "y_debiased") == by_id(new, "y_debiased")
+    refused(frame(spark).withColumn("odd", F.expr("make_interval(1)")), DataError, "'odd' is of type interval")
+    assert "MapInArrow" in old.frame._jdf.queryExecution().toString()
+    assert "Union" not in new.frame._jdf.queryExecution().executedPlan().toString()  # the wall costs nothing
 
 
 @pytest.mark.parametrize("partitions", [1, 7, 1000])
@@ -228,9 +269,16 @@ def test_what_cannot_be_asked_is_refused_before_any_row_is_read(spark):
     refused(df.withColumn("y", F.col("y") > 1), ldp.LabelError, "got boolean")
     refused(df.withColumn("s", F.struct("y")).drop("y"), ldp.ParameterError, "inside another column", label="s.y")
     refused(df.withColumn("Y", F.lit(1)).select("id", "y", F.lit(2).alias("y")), DataError, "same name")
-    refused(df.withColumn("odd", F.expr("make_interval(1)")), DataError, "'odd' is of type interval")
+    refused(df, ldp.ParameterError, "'z'", allow_related=["z"])
+    refused(df, ldp.ParameterError, "is 'y' meant", label="Y")
+    refused({"y": [1.0]}, ldp.ParameterError, "DataFrame of Spark, got builtins.dict")
+    refused(df, ldp.ParameterError, "no unbiased labels", mechanism="rr-on-bins", debiased=True)
+    collated = df.withColumn("id", F.expr("cast(id as string) collate UTF8_LCASE"))
+    refused(collated, ldp.ParameterError, "byte by byte")
     with pytest.raises(ldp.ParameterError, match="no privacy"):
         randomize(df, "y", ldp.NoPrivacy(), id="id")
+    with pytest.raises(ldp.ParameterError, match="the text of its card"):
+        randomize(df, "y", "card.json", id="id")
     with pytest.raises(ldp.ParameterError, match="made already"):
         randomize(df, "y", 3.0, id="id")
 
@@ -247,11 +295,12 @@ def test_a_frame_that_spark_may_compute_differently_is_refused(spark, tmp_path):
     refused(df.dropDuplicates(["x"]), DataError, "Deduplicate")
     refused(df.sample(0.5, 1), DataError, "Sample")
     refused(df.groupBy("id").agg(F.sum("y").alias("y")), DataError, "Aggregate")
-    refused(df.mapInArrow(lambda batches: batches, df.schema), DataError, again)
+    mapped = spark.range(9).selectExpr("id", "1e0 * id y").mapInArrow(lambda batches: batches, "id long, y double")
+    refused(mapped, DataError, again, allow_related=["id"])
     refused(spark.createDataFrame(df.rdd), DataError, "an RDD")
     df.write.parquet(str(tmp_path / "p"))
     kept = spark.read.parquet(str(tmp_path / "p"))
-    fine = kept.where("x >= 0").join(df.select("id"), "id").union(kept.where("x < 0")).distinct().orderBy("x")
+    fine = kept.where("x >= 0").join(df.select("id"), "id").union(kept.where("x < 0")).distinct().orderBy("id")
     assert privatize(fine, **ASK).terms.rows == ROWS
 
 
@@ -265,8 +314,13 @@ def test_a_frame_is_kept_on_demand_and_then_the_same_for_every_action(spark):
 
     df = frame(spark).withColumn("y", F.udf(anything, "double").asNondeterministic()())
     refused(df, DataError, "not deterministic")
+    unknown = frame(spark).withColumn("y", F.udf(anything, "double")())
+    refused(unknown, DataError, "a function that Spark does not know")
     release = randomize(df, "y", ldp.Laplace(bounds=BOUNDS, epsilon=1.0), id="id", materialize=True)
     assert by_id(release) == by_id(release)
+    release.close()
+    release.close()
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == 0  # the kept copy of raw labels is gone
     vouched = randomize(df, "y", ldp.Laplace(bounds=BOUNDS, epsilon=1.0), id="id", materialize=False)
     assert by_id(vouched) != by_id(vouched)  # what would happen: the same noise on another label
 

@@ -23,7 +23,8 @@ def test_killed_workers_copies_of_slow_tasks_and_repeated_actions_give_the_same_
 
 
 def test_the_secret_is_in_no_plan_log_page_or_output(answer):
-    assert all(answer["searched"][name] > 1000 for name in ("plan", "output", "logs", "events"))
+    assert all(answer["searched"][name] > 1000 for name in ("plan", "output", "logs", "driver", "events"))
+    assert answer["halves"] == 3  # the secret, and both halves in which it travels
     assert answer["pages"] >= 8
     # The twin, a plan with the secret in a column, shows that it would be found: in its plan and in the event log.
     assert answer["seen"] == ["twin events", "twin plan"]

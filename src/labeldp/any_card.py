@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from labeldp import cards
+from labeldp._checks import as_bounds
 from labeldp.errors import CardError, LabelDPError, PrivacyProofError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, total_of
@@ -134,8 +133,8 @@ def _release(text: str, most: int) -> ReadCard:
     content = read_release_card(text, most_mechanisms=most)
     _facts(content)
     priors = tuple(None if p is None else Histogram(p["nodes"], p["masses"]) for p in content["priors"])
-    bounds = tuple((float(low), float(high)) for low, high in content["bounds"])
-    if not len(bounds) == len(priors) == len(content["mechanisms"]) or any(low >= high for low, high in bounds):
+    bounds = tuple(as_bounds(pair) for pair in content["bounds"])
+    if not len(bounds) == len(priors) == len(content["mechanisms"]):
         raise CardError("the card contradicts itself: each mechanism needs bounds, and a prior or none")
     if not all(_inside(prior, pair) for prior, pair in zip(priors, bounds, strict=True)):
         raise CardError("the card contradicts itself: a prior lies outside its bounds")
@@ -167,8 +166,7 @@ def _model(text: str, _most: int) -> ReadCard:
     said = SimpleNamespace(secure=content["words"] == "secure", charges=charges, cost=total_of(charges))
     if not charges or content["guarantee"] != guarantee(said):
         raise CardError("the card contradicts itself: its charges do not give the guarantee it states")
-    low, high = np.asarray(content["bounds"], dtype=float)
-    return ReadCard("model", content, (), charges, (), ((float(low), float(high)),))
+    return ReadCard("model", content, (), charges, (), (as_bounds(content["bounds"]),))
 
 
 _READERS: dict[str, Callable[[str, int], ReadCard]] = {

@@ -39,7 +39,7 @@ class Histogram:
 
     def __init__(self, nodes: ArrayLike, masses: ArrayLike) -> None:
         edges, weights = as_numbers(nodes, "nodes"), as_numbers(masses, "masses")
-        if edges.ndim != 1 or weights.ndim != 1 or edges.size != weights.size + 1 or not weights.size:
+        if edges.size != weights.size + 1 or not weights.size:
             raise ParameterError(
                 "a histogram of k bins needs k masses and k + 1 nodes, got "
                 f"{weights.size} masses and {edges.size} nodes"
@@ -154,8 +154,9 @@ class Histogram:
             raise ParameterError(
                 f"the prior lies on {self.bounds}, outside the bounds ({low}, {high}): one of them is wrong"
             )
+        low, high = max(low, self.bounds[0]), min(high, self.bounds[1])
         inner = self.nodes[(self.nodes > low) & (self.nodes < high)]
-        nodes = np.concatenate([[max(low, self.nodes[0])], inner, [min(high, self.nodes[-1])]])
+        nodes = np.concatenate([[low], inner, [high]])
         total = self.cumulative(nodes)
         total[0], total[-1] = 0.0, 1.0
         return Histogram(nodes, np.diff(total))

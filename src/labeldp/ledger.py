@@ -48,7 +48,7 @@ class Budget:
     exact_delta: Fraction
 
     def __init__(self, epsilon: float | Fraction, delta: float | Fraction = 0) -> None:
-        unlimited = isinstance(epsilon, float) and epsilon == float("inf")
+        unlimited = isinstance(epsilon, float) and epsilon == math.inf
         exact = None if unlimited else _exact(epsilon, "epsilon")
         spent = _exact(delta, "delta")
         if (exact is not None and exact < 0) or not 0 <= spent <= 1:
@@ -58,8 +58,11 @@ class Budget:
 
     @property
     def epsilon(self) -> float:
-        """ε as a float, for people."""
-        return float("inf") if self.exact_epsilon is None else float(self.exact_epsilon)
+        """ε as a float, for people; infinite where no float is as large."""
+        try:
+            return math.inf if self.exact_epsilon is None else float(self.exact_epsilon)
+        except OverflowError:
+            return math.inf
 
     @property
     def delta(self) -> float:
@@ -69,7 +72,7 @@ class Budget:
     def __add__(self, other: Budget) -> Budget:
         delta = min(Fraction(1), self.exact_delta + other.exact_delta)
         if self.exact_epsilon is None or other.exact_epsilon is None:
-            return Budget(float("inf"), delta)
+            return Budget(math.inf, delta)
         return Budget(self.exact_epsilon + other.exact_epsilon, delta)
 
     def __le__(self, other: Budget) -> bool:
@@ -82,7 +85,7 @@ class Budget:
         """Return what is left of this after ``other``, at least nothing."""
         delta = max(Fraction(0), self.exact_delta - other.exact_delta)
         if self.exact_epsilon is None:
-            return Budget(float("inf"), delta)
+            return Budget(math.inf, delta)
         if other.exact_epsilon is None:
             return Budget(0, delta)
         return Budget(max(Fraction(0), self.exact_epsilon - other.exact_epsilon), delta)
@@ -164,16 +167,16 @@ class Charge:
         ParameterError
             If it is none.
         """
-        people, mechanism = data["rows_per_person"], data["mechanism"]
-        texts = (data["what"], data["when"], "" if mechanism is None else mechanism)
-        if (
-            not all(isinstance(text, str) for text in texts)
-            or type(people) is not int
-            or not 1 <= people < 1 << 63
-        ):
-            raise ParameterError("this is no charge")
         budget = Budget(data["epsilon"], data["delta"])
-        return cls(data["what"], budget, data["when"], data["mechanism"], data["rows_per_person"])
+        return cls.checked(data["what"], budget, data["when"], data["mechanism"], data["rows_per_person"])
+
+    @classmethod
+    def checked(cls, what: Any, budget: Budget, when: Any, mechanism: Any, rows_per_person: Any) -> Charge:
+        """Return the charge that was read from somewhere, or refuse it."""
+        texts = isinstance(what, str) and isinstance(when, str) and isinstance(mechanism, str | None)
+        if not texts or type(rows_per_person) is not int or not 1 <= rows_per_person < 1 << 63:
+            raise ParameterError("this is no charge")
+        return cls(what, budget, when, mechanism, rows_per_person)
 
 
 def new_charge(what: str, budget: Budget, *, mechanism: str | None = None, rows_per_person: int = 1) -> Charge:

@@ -13,6 +13,7 @@ import dataclasses
 import fcntl
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
@@ -39,14 +40,12 @@ class FileLedger(Ledger):
     def __init__(self, path: str, limit: Budget | None = None, *, create: bool = True) -> None:
         super().__init__(limit)
         self._path = os.path.abspath(path)
-        self._id: str | None = None
         self._seen = (0, "")  # how many records were there when last looked at, and the last one's hash
         if create and not os.path.lexists(self._path):
             _create(self._path, limit)
-        with self._locked(os.O_RDWR if create else os.O_RDONLY) as (_, records, _last):
-            with _well_formed(self._path):
-                on_file = _limit(records[0])
-            self._id = records[0]["id"]
+        flags = os.O_RDWR if create else os.O_RDONLY
+        with self._locked(flags) as (_, records, _last), _well_formed(self._path):
+            on_file = _limit(records[0])
         if limit is not None and limit != on_file:
             raise LedgerError(
                 f"the ledger {self._path} has the limit {on_file}, not {limit}: open it without limit, or "
@@ -97,11 +96,12 @@ class FileLedger(Ledger):
                 if os.fstat(handle).st_nlink == 0:
                     raise LedgerError(f"the ledger {self._path} was removed")
                 records, hashes, tail = _read(handle, self._path)
-                if self._id not in (None, records[0].get("id")):
-                    raise LedgerError(f"another ledger was put in the place of {self._path}")
                 count, old = self._seen
                 if len(hashes) < count or (count and hashes[count - 1] != old):
-                    raise LedgerError(f"records were taken out of the ledger {self._path}: it is not used")
+                    raise LedgerError(
+                        f"records were taken out of the ledger {self._path}, or another was put in its place: it "
+                        "is not used"
+                    )
                 if flags & os.O_RDWR:
                     _mend_tail(handle, tail)
                 self._seen = (len(hashes), hashes[-1])
@@ -168,7 +168,7 @@ def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], byte
     whole = _checked(tail, hashes[-1])
     if whole is not None:  # only its line's end was lost: it counts
         return [*records, whole], [*hashes, _hash(whole, hashes[-1])], tail
-    if tail and _checked(tail[:-1], hashes[-1]) is not None:
+    if _parse(tail) is not None or _checked(tail[:-1], hashes[-1]) is not None:
         raise LedgerError(f"the end of the ledger {path} was changed: it is not used, and not repaired")
     return records, hashes, tail
 
@@ -232,7 +232,7 @@ def _plain(budget: Budget | None) -> list[str | None] | None:
 
 def _budget(data: Any) -> Budget:
     epsilon, delta = data
-    return Budget(float("inf") if epsilon is None else _fraction(epsilon), _fraction(delta))
+    return Budget(math.inf if epsilon is None else _fraction(epsilon), _fraction(delta))
 
 
 def _fraction(text: str) -> Fraction:
@@ -282,6 +282,4 @@ def _charges(records: list[dict[str, Any]], path: str) -> list[Charge]:
 
 
 def _charge(entry: dict[str, Any]) -> Charge:
-    charge = Charge(**{**entry, "budget": _budget(entry["budget"])})
-    Charge.from_data({**charge.as_data(), "epsilon": 0, "delta": 0})  # refuses what is none
-    return charge
+    return Charge.checked(**{**entry, "budget": _budget(entry["budget"])})

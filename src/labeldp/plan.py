@@ -76,9 +76,9 @@ class Plan:
             part = Fraction(0)
         else:
             part = prior_budget(rows, total, trust)
-        for what, each in (("prior", part), ("labels", total - part)):
-            if each or what == "labels":
-                _check_part(each, what, columns)
+        if part:
+            _check_part(part, "prior", columns)
+        _check_part(total - part, "labels", columns)
         return cls(
             rows=rows,
             bounds=bounds,

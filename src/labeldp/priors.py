@@ -180,9 +180,8 @@ def square_wave(epsilon: float, bounds: tuple[float, float]) -> RPWithPrior:
     """
     low, high = bounds
     e = math.exp(epsilon)
-    # (εe^ε − e^ε + 1) / (2e^ε(e^ε − 1 − ε)); the differences cancel for small ε, their series does not.
-    top = epsilon * e - math.expm1(epsilon) if epsilon > 0.01 else epsilon**2 * (1 / 2 + epsilon / 3)
-    rest = math.expm1(epsilon) - epsilon if epsilon > 0.01 else epsilon**2 * (1 / 2 + epsilon / 6)
+    top = epsilon * e - math.expm1(epsilon)  # b = (εe^ε − e^ε + 1) / (2e^ε(e^ε − 1 − ε))
+    rest = math.expm1(epsilon) - epsilon
     return RPWithPrior(interval=bounds, zeta=top / (2 * e * rest) * (high - low), epsilon=epsilon)
 
 
@@ -240,10 +239,9 @@ def _smoothed_em(likelihood: NDArray[np.float64], observed: NDArray[np.float64])
     masses = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
     for _ in range(_ROUNDS):
         expected = likelihood @ masses
-        ratio = np.divide(observed, expected, out=np.zeros_like(observed), where=expected > 0)
-        step = masses * (likelihood.T @ ratio)
+        step = masses * (likelihood.T @ (observed / np.maximum(expected, 1e-300)))
         padded = np.concatenate([step[:1], step, step[-1:]])
-        step = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
+        step = padded[:-2] + 2 * padded[1:-1] + padded[2:]
         step /= step.sum()
         if np.abs(step - masses).sum() < 1e-7:
             break

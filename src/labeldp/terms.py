@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from labeldp import cards
 from labeldp.errors import CardError, LabelDPError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, total_of
+from labeldp.ledger import Budget, Charge, group_budget, total_of
 from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, fingerprint, load_all
 from labeldp.words.release import describe_release
 
 __all__ = ["Terms", "guarantee", "read_release_card", "refuse_contradictions"]
 
 SCHEMA = "labeldp.release"
+ROUNDING = 1 + 1e-12
+"""Cards carry floats: what is charged may be rounded down by less than this."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +113,18 @@ def read_release_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> d
     """
     content = cards.parse(text, SCHEMA)
     mechanisms = load_all(content.get("mechanisms"), most_mechanisms)
-    charges = refuse_contradictions(content, mechanisms)
-    for mechanism, charge in zip(mechanisms, charges, strict=False):
-        if charge.mechanism != fingerprint(mechanism.channel):
-            raise CardError("the card contradicts itself: it charges for another mechanism than it shows")
+    paying = _for_labels(_agreed_charges(content))
+    if len(paying) != len(mechanisms):
+        raise CardError("the card contradicts itself: each of its mechanisms needs a charge of its own")
+    _refuse_underpaid(mechanisms, paying)
+    shown = _each_once(mechanisms, lambda mechanism: fingerprint(mechanism.channel))
+    if shown != [charge.mechanism for charge in paying]:
+        raise CardError("the card contradicts itself: it charges for another mechanism than it shows")
     return {**content, "mechanisms": mechanisms}
 
 
 def refuse_contradictions(content: dict[str, Any], mechanisms: Sequence[Mechanism]) -> list[Charge]:
-    """Return a card's charges, if they pay for its mechanisms and give the guarantee that it states.
+    """Return the charges of a card whose labels share one charge, if that pays for each of its mechanisms.
 
     Raises
     ------
@@ -126,6 +132,16 @@ def refuse_contradictions(content: dict[str, Any], mechanisms: Sequence[Mechanis
         If the card says two things at once. A checksum is no signature: whoever writes a card can make one that
         agrees with itself and is false.
     """
+    charges = _agreed_charges(content)
+    paying = _for_labels(charges)
+    if len(paying) != 1:
+        raise CardError("the card contradicts itself: its mechanisms need one charge for labels")
+    _refuse_underpaid(mechanisms, paying * len(mechanisms))
+    return charges
+
+
+def _agreed_charges(content: dict[str, Any]) -> list[Charge]:
+    """Return a card's charges, if they give the cost and the guarantee that it states."""
     try:
         charges = [Charge.from_data(charge) for charge in content["charges"]]
         stated, words, cost = content["guarantee"], content["words"], content["cost"]
@@ -134,9 +150,25 @@ def refuse_contradictions(content: dict[str, Any], mechanisms: Sequence[Mechanis
         fits = all(math.isclose(cost[name], getattr(total, name), rel_tol=1e-9) for name in ("epsilon", "delta"))
     except (KeyError, TypeError, OverflowError, LabelDPError):
         raise CardError("the card lacks what a card of a release has") from None
-    paid = max((c.budget.epsilon / c.rows_per_person for c in charges if c.what.startswith("labels")), default=0.0)
     if not fits or not charges or stated != guarantee(said):
         raise CardError("the card contradicts itself: its charges do not give the cost and guarantee it states")
-    if any(mechanism.verify().epsilon > paid * (1 + 1e-12) for mechanism in mechanisms):
-        raise CardError("the card contradicts itself: its mechanisms cost more than it charges")
     return charges
+
+
+def _for_labels(charges: Sequence[Charge]) -> list[Charge]:
+    return [charge for charge in charges if charge.what.startswith("labels")]
+
+
+def _refuse_underpaid(mechanisms: Sequence[Mechanism], charges: Sequence[Charge]) -> None:
+    """Refuse a mechanism that is proven to cost more than its charge."""
+    proofs = _each_once(mechanisms, lambda mechanism: mechanism.verify())
+    for proof, charge in zip(proofs, charges, strict=True):
+        price, paid = group_budget(Budget(proof.epsilon, proof.delta), charge.rows_per_person), charge.budget
+        if price.epsilon > paid.epsilon * ROUNDING or price.delta > paid.delta * ROUNDING:
+            raise CardError("the card contradicts itself: its mechanisms cost more than it charges")
+
+
+def _each_once(mechanisms: Sequence[Mechanism], ask: Callable[[Mechanism], T]) -> list[T]:
+    """Return an answer for each mechanism, asking each but once: a card may name one ten thousand times."""
+    answers = {id(mechanism): ask(mechanism) for mechanism in {id(m): m for m in mechanisms}.values()}
+    return [answers[id(mechanism)] for mechanism in mechanisms]

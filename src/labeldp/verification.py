@@ -13,6 +13,7 @@ from typing import Any
 from labeldp import cards
 from labeldp.any_card import ReadCard, read_any_card, schema_of
 from labeldp.errors import LabelDPError, MissingExtraError
+from labeldp.words.card import proof_of
 from labeldp.words.numbers import times
 
 __all__ = ["BEYOND", "Check", "Verification", "verify_card"]
@@ -106,7 +107,7 @@ def _proofs(card: ReadCard) -> Iterator[Check]:
         yield Check("proof", None, "a model's card carries no counts: its noise was proven when it was fitted")
     for k, mechanism in enumerate(card.mechanisms):
         name = "proof" if len(card.mechanisms) == 1 else f"proof {k + 1}"
-        proof = mechanism.verify()
+        proof = proof_of(mechanism)
         if math.isinf(proof.epsilon):
             yield Check(name, None, "there is nothing to prove")
             continue
@@ -122,7 +123,7 @@ def _proofs(card: ReadCard) -> Iterator[Check]:
 def _privacy(card: ReadCard) -> Check:
     if not card.secure:
         return Check("privacy", False, "NOT PRIVATE: the card itself says that the noise came from a seed")
-    if any(math.isinf(mechanism.verify().epsilon) for mechanism in card.mechanisms):
+    if any(math.isinf(proof_of(mechanism).epsilon) for mechanism in card.mechanisms):
         return Check("privacy", False, "NOT PRIVATE: labels are released as they are")
     if card.kind == "mechanism":
         return Check("privacy", True, "nothing is released yet")
@@ -141,6 +142,9 @@ def _files(
         yield _arrays(card, path)
         return
     entry, hashes = _named(card)
+    if not hashes and card.kind == "release" and "release" in card.content:
+        yield from _cluster_files(card, path)
+        return
     if not hashes:
         if path is not None:
             yield Check("file", False, "the card speaks of no file, so nothing ties this one to it")
@@ -198,6 +202,15 @@ def _sha256(path: Path) -> str | None:
         return None
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _cluster_files(card: ReadCard, path: Path | None) -> Iterator[Check]:
+    """Say what can be said of files that a cluster wrote after the card: they are of as many rows, or not."""
+    if path is None:
+        yield Check("file", None, "made before a cluster wrote the table: give its path to count its rows")
+        return
+    yield Check("file", None, "the card was made before a cluster wrote the table, without a checksum")
+    yield _rows(card, {}, path)
 
 
 def _rows(card: ReadCard, entry: dict[str, Any], path: Path) -> Check:

@@ -42,9 +42,7 @@ def build(counts: Sequence[int]) -> NDArray[np.uint64]:
     small = [i for i, n in enumerate(left) if n < capacity]
     large = [i for i, n in enumerate(left) if n > capacity]
     for column in small:  # grows while we walk: a large column ends up small
-        if not large:
-            break
-        donor = large[-1]
+        donor = large[-1]  # there is one: columns not yet filled hold as much as they can, together
         alias[column] = donor
         left[donor] -= capacity - left[column]
         if left[donor] <= capacity:
@@ -61,17 +59,19 @@ def bits_of(table: NDArray[np.uint64]) -> int:
     return int(table.shape[-1]).bit_length() - 1
 
 
-def recount(row: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return how many of the 2^64 words `draw` maps to each column, from the table itself."""
-    bits = bits_of(row)
-    if row.ndim != 1 or row.size < 2 or row.size != 1 << bits or row.dtype != np.uint64:
+def recount(table: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return how many of the 2^64 words `draw` maps to each column, from the table itself: a row, or all."""
+    width = table.shape[-1] if table.ndim in (1, 2) else 0
+    bits = bits_of(table) if width else 0
+    if width < 2 or width != 1 << bits or table.dtype != np.uint64:
         raise PrivacyProofError("a packed row has 2, 4, 8 … 64-bit entries")
     capacity = np.uint64(WORDS >> bits)
-    column = np.arange(row.size, dtype=np.uint64)
-    alias = row & np.uint64(row.size - 1)
-    kept = np.where(alias == column, np.uint64(0), row >> np.uint64(bits))
+    alias = table & np.uint64(width - 1)
+    kept = table >> np.uint64(bits)
     counts = kept.copy()
-    np.add.at(counts, alias.astype(np.int64), capacity - kept)
+    place = alias.astype(np.int64).reshape(-1, width) + np.arange(0, table.size, width)[:, None]
+    rest = (capacity - kept).reshape(-1)  # with what is kept all of it, where a column is its own alias
+    np.add.at(counts.reshape(-1), place.reshape(-1), rest)
     return counts
 
 

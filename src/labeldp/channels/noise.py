@@ -78,14 +78,14 @@ class _Coins:
         γ may be irrational: it is bracketed, more and more closely, until every comparison is decided.
         """
         whole = _root_bounds(square, 16 + scale.denominator.bit_length())[0] / scale - less
-        steps = max(0, int(whole))  # e^(−steps) first, then what is left of γ, between 0 and 2
+        steps = int(whole)  # e^(−steps) first, then what is left of γ, between 0 and 2
         for _ in range(steps):
             if not self._exp_minus_up_to_one(1, 1):
                 return False
 
         def bracket(bits: int) -> tuple[Fraction, Fraction]:
-            low, high = ((root / scale - less - steps) / 2 for root in _root_bounds(square, bits))
-            return max(low, Fraction(0)), max(high, Fraction(0))
+            low, high = _root_bounds(square, bits)
+            return (low / scale - less - steps) / 2, (high / scale - less - steps) / 2
 
         # e^(−γ) as two coins of e^(−γ/2), with γ/2 below 1.
         return all(self._exp_minus_bracketed(bracket) for _ in range(2))

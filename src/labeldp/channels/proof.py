@@ -12,9 +12,19 @@ from fractions import Fraction
 from functools import lru_cache
 
 from labeldp._checks import as_fraction
-from labeldp.errors import PrivacyProofError
+from labeldp.errors import ParameterError, PrivacyProofError
 
-__all__ = ["WORDS", "Promise", "Proof", "epsilon_of", "exp_lower", "exp_upper", "prove_pure"]
+__all__ = [
+    "WORDS",
+    "Promise",
+    "Proof",
+    "epsilon_of",
+    "exp_lower",
+    "exp_upper",
+    "float_above",
+    "prove_pure",
+    "require_promise",
+]
 
 WORDS = 1 << 64
 """The number of equally likely random words; the counts of every row sum to it."""
@@ -102,8 +112,7 @@ def epsilon_of(ratio: Fraction) -> float:
     """
     if ratio <= 1:
         return 0.0
-    excess = ratio - 1
-    guess = math.log1p(float(excess)) if excess < 1 else math.log(ratio)
+    guess = math.log1p(float(ratio - 1))
     for _ in range(4):
         guess = math.nextafter(guess, 0.0)
     while exp_lower(Fraction(guess)) < ratio:
@@ -111,11 +120,30 @@ def epsilon_of(ratio: Fraction) -> float:
     return guess
 
 
+def float_above(value: Fraction) -> float:
+    """Return the smallest float that is at least ``value``.
+
+    Examples
+    --------
+    >>> Fraction(float_above(Fraction(1, 3))) > Fraction(1, 3) > Fraction(1 / 3)
+    True
+    """
+    number = float(value)
+    return number if Fraction(number) >= value else math.nextafter(number, math.inf)
+
+
+def require_promise(promise: object) -> None:
+    """Refuse to prove nothing: without an ε to hold counts to, any counts would do."""
+    if not isinstance(promise, Promise):
+        raise ParameterError("a channel must be held to a promise: pass Promise.of(epsilon)")
+
+
 def prove_pure(ratio: Fraction, promise: Promise, checked: str) -> Proof:
     """Compare the worst ratio of counts with the promise, exactly."""
+    require_promise(promise)
     if ratio > exp_lower(promise.epsilon):
         raise PrivacyProofError(
             f"the counts reach a ratio of e^{epsilon_of(ratio):.9g}, above the promised "
             f"epsilon={float(promise.epsilon)}: this channel must not be used"
         )
-    return Proof(min(epsilon_of(ratio), float(promise.epsilon)), 0.0, ratio, checked)
+    return Proof(epsilon_of(ratio), 0.0, ratio, checked)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from labeldp.channels import alias
 from labeldp.channels.domain import CHUNK, Domain, frozen_copy, pieces
-from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, prove_pure
+from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, float_above, prove_pure, require_promise
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
 
@@ -106,6 +106,7 @@ class ShiftChannel:
         counts = self.counts()
         if sum(counts.tolist()) != WORDS:
             raise PrivacyProofError("the noise's counts do not sum to 2^64")
+        require_promise(self.promise)
         if self.promise.delta == 0:
             ratio = self._worst_ratio(counts)
             rows, outputs = self.steps + 1, self.steps + 2 * self.margin + 1
@@ -134,20 +135,20 @@ class ShiftChannel:
 
     def _prove_delta(self, counts: NDArray[np.uint64]) -> Proof:
         bound = exp_lower(self.promise.epsilon)
-        shifts = range(1, self.steps + 1)
         ways = [counts] if np.array_equal(counts, counts[::-1]) else [counts, counts[::-1]]
-        worst = max(_hockey_stick(way, shift, bound) for way in ways for shift in shifts)
+        worst = Fraction(0)
+        for way in ways:
+            for shift in range(self.steps, 0, -1):  # the widest is mostly the worst, and most others are below it
+                if _hockey_stick_below(way, shift, bound) >= worst:
+                    worst = max(worst, _hockey_stick(way, shift, bound))
         if worst > self.promise.delta:
             raise PrivacyProofError(
                 f"delta is {float(worst):.6g} at epsilon={float(self.promise.epsilon)}, above the "
                 f"promised {float(self.promise.delta)}: this channel must not be used"
             )
-        delta = float(worst)
-        while Fraction(delta) < worst:
-            delta = float(np.nextafter(delta, 1.0))
         return Proof(
-            float(self.promise.epsilon),
-            min(delta, float(self.promise.delta)),
+            float_above(self.promise.epsilon),
+            float_above(worst),
             None,
             f"exact delta at this epsilon for all {self.steps} shifts, both ways, before clamping",
         )
@@ -188,7 +189,7 @@ class ShiftChannel:
             beyond = np.concatenate([np.cumsum(flipped[::-1])[::-1], [0.0]])
             weighted = np.concatenate([np.cumsum((flipped * noise)[::-1])[::-1], [0.0]])
             squared = np.concatenate([np.cumsum((flipped * noise**2)[::-1])[::-1], [0.0]])
-            at = np.clip(side * edge + self.reach, 0, 2 * self.reach + 1)
+            at = np.minimum(side * edge + self.reach, 2 * self.reach + 1)
             first -= side * (weighted[at] - side * edge * beyond[at])
             second -= squared[at] - edge.astype(float) ** 2 * beyond[at]
         return first, second - first**2
@@ -253,6 +254,18 @@ def _sliding(extreme: np.ufunc, values: NDArray[np.uint64], width: int) -> NDArr
     return result
 
 
+def _hockey_stick_below(counts: NDArray[np.uint64], shift: int, bound: Fraction) -> Fraction:
+    """Return a number that `_hockey_stick` is not above, from floats and the most that they can be wrong.
+
+    A term's two parts are wrong by less than 2^-51 of themselves, and the parts of all terms sum to 2^64 and to
+    bound · 2^64. Adding n terms that are not negative is wrong by less than n · 2^-52 of their sum.
+    """
+    floats = counts.astype(np.float64)
+    gaps = floats[shift:] - floats[:-shift] * float(bound)
+    total = Fraction(float(floats[:shift].sum() + np.maximum(gaps, 0.0, out=gaps).sum()))
+    return (total * (1 + Fraction(counts.size + 4, 1 << 52)) + (1 + bound) * (1 << 13)) / WORDS
+
+
 def _hockey_stick(counts: NDArray[np.uint64], shift: int, bound: Fraction) -> Fraction:
     """Return Σ max(0, P(o) − bound·P(o − shift)), exactly, over all outputs o.
 
@@ -264,8 +277,9 @@ def _hockey_stick(counts: NDArray[np.uint64], shift: int, bound: Fraction) -> Fr
     one, other = here.astype(np.float64), there.astype(np.float64) * float(bound)
     gap = one - other
     positive = gap > 0
-    for i in np.flatnonzero(np.abs(gap) <= (one + other) * 2.0**-45).tolist():
-        positive[i] = int(here[i]) * bound.denominator > bound.numerator * int(there[i])
+    top, bottom = bound.numerator, bound.denominator
+    for i in np.flatnonzero(np.abs(gap) < (one + other) * 2.0**-45).tolist():  # not where both are zero
+        positive[i] = int(here[i]) * bottom > top * int(there[i])
     return (_exact_sum(here[positive]) - bound * _exact_sum(there[positive])) / WORDS
 
 

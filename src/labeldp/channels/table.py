@@ -73,7 +73,7 @@ class TableChannel:
 
     def counts(self) -> NDArray[np.uint64]:
         """Return rows × outputs: the word counts, read back from the tables that `sample` uses."""
-        rows = np.array([alias.recount(row) for row in self.table])
+        rows = alias.recount(self.table)
         if rows[:, self.values.size :].any():
             raise PrivacyProofError("words lead to an output that does not exist")
         return rows[:, : self.values.size]
@@ -86,17 +86,17 @@ class TableChannel:
         PrivacyProofError
             If the counts break the promise.
         """
-        if len(self.table) < 2 or self.values.size < 1:
+        if self.table.ndim != 2 or len(self.table) < 2 or self.values.size < 1:
             raise PrivacyProofError("a table channel needs two rows and an output")
         counts = self.counts()
         if any(sum(row) != WORDS for row in counts.tolist()):
             raise PrivacyProofError("a row's counts do not sum to 2^64")
         worst = Fraction(1)
         for most, least in zip(counts.max(axis=0).tolist(), counts.min(axis=0).tolist(), strict=True):
-            if least == 0 and most > 0:
-                raise PrivacyProofError("an output is possible under one label and not under another")
-            if most > 0:
+            if least:
                 worst = max(worst, Fraction(most, least))
+            elif most:
+                raise PrivacyProofError("an output is possible under one label and not under another")
         rows, outputs = counts.shape
         return prove_pure(worst, self.promise, f"{rows} rows, {outputs} outputs: every pair of counts")
 

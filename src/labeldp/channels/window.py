@@ -112,7 +112,7 @@ class WindowChannel:
             raise PrivacyProofError("extra and the number of starts are too large for 64-bit words")
         if self.window > self.cells or (self.bins is None and self.window == self.cells):
             raise PrivacyProofError("the window leaves no room to move in the range of outputs")
-        if not 0 < self._spare < WORDS:
+        if self._spare <= 0:
             raise PrivacyProofError("the background takes all words: nothing is left for the window")
         if (self._spare - 1) // self.extra >= self.window:
             raise PrivacyProofError("the window's words do not fit into the window's cells")
@@ -125,9 +125,7 @@ class WindowChannel:
             raise PrivacyProofError("bins and cuts go together")
         if self.values is not None and (self.values.size != self.cells or self.window != 1):
             raise PrivacyProofError("listed values need one value a cell and windows of one cell")
-        most = self.background + min(self.extra, self._spare)
-        if self.spread_outside:
-            most = max(most, self.background + min(self._spread(), self._spare))
+        most = self.background + min(self.extra, self._spare)  # spread over all cells, each gets less
         one_row = self._starts == 0 and not self.spread_outside
         ratio = Fraction(1) if one_row else Fraction(most, self.background)
         return prove_pure(
@@ -233,7 +231,7 @@ class WindowChannel:
 
     def slope(self) -> float:
         """Return dE[z|y]/dy inside the interval, or raise if the mean is no line through the labels."""
-        if self.values is not None:
+        if self.bins is not None or self.values is not None:
             raise NotUnbiasedError(
                 "many labels share one output here, so no function of the output is an unbiased label; "
                 "use mean() and bias(), or a mechanism such as RPWithPrior"

@@ -6,6 +6,7 @@ import hashlib
 import json
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -60,20 +61,38 @@ def read_cached(path: Path) -> Dataset | None:
     pa, _, _, parquet = arrow()
     try:
         table = parquet.read_table(path)
-        meta = json.loads(table.schema.metadata[_META])
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
+        found = _dataset(table, json.loads(table.schema.metadata[_META]))
+        _refuse_misfit(found)
+    except (OSError, pa.ArrowException, LookupError, TypeError, ValueError, OverflowError, RecursionError):
         return None  # not there, or damaged: it is made again
+    return found
+
+
+def _dataset(table: Any, meta: dict[str, Any]) -> Dataset:
     ids = np.empty((table.num_rows, len(meta["categories"])), dtype=np.int32)
     for k, name in enumerate(meta["categories"]):
-        ids[:, k] = table.column(name).to_numpy()
+        ids[:, k] = table.column(name).cast("int32").to_numpy()
     return Dataset(
         "criteo",
-        np.column_stack([table.column(name).to_numpy() for name in meta["columns"]]),
-        np.array(table.column("y")),
-        (meta["bounds"][0], meta["bounds"][1]),
+        np.column_stack([table.column(name).cast("double").to_numpy() for name in meta["columns"]]),
+        np.array(table.column("y").cast("double")),
+        (float(meta["bounds"][0]), float(meta["bounds"][1])),
         tuple(meta["columns"]),
         ids,
         tuple(meta["categories"]),
         tuple(meta["sizes"]),
         tuple(meta["notes"]),
     )
+
+
+def _refuse_misfit(found: Dataset) -> None:
+    """Raise where parts do not go together: whatever wrote the file, it was not this module."""
+    low, high = found.bounds
+    sizes = np.array(found.sizes, dtype=np.int64)
+    words = (*found.columns, *found.categories, *found.notes)
+    if found.ids is None or sizes.shape != (found.ids.shape[1],) or not all(isinstance(w, str) for w in words):
+        raise ValueError
+    if not (np.isfinite([low, high]).all() and low < high and np.isfinite(found.y).all()):
+        raise ValueError
+    if (found.ids < 0).any() or (found.ids >= sizes).any():
+        raise ValueError

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labeldp import cards
 from labeldp._checks import as_fraction, as_labels, as_numbers
-from labeldp.channels import Channel, Proof
+from labeldp.channels import Channel, Promise, Proof
 from labeldp.errors import CardError, LabelDPError, ParameterError, PrivacyProofError
 from labeldp.randomness import RowSource, WordSource, resolve_source
 
@@ -43,9 +43,16 @@ class Mechanism(ABC):
 
     def __post_init__(self) -> None:
         channel = self._build()
-        if channel.promise is not None and channel.promise.epsilon > as_fraction(self.epsilon):
+        if not self._covers(channel.promise):
             raise PrivacyProofError("the channel promises less privacy than the mechanism")
         object.__setattr__(self, "channel", channel)
+
+    def _covers(self, promise: Promise | None) -> bool:
+        """Whether ε and δ of this mechanism, which a ledger is charged with, are all that its channel spends."""
+        if promise is None:
+            return math.isinf(self.epsilon)
+        delta = as_fraction(getattr(self, "delta", 0.0))
+        return promise.epsilon <= as_fraction(self.epsilon) and promise.delta <= delta
 
     def _set(self, **fields: object) -> None:
         """Store checked parameters of a frozen instance, from within ``_build``."""
@@ -149,7 +156,7 @@ class Mechanism(ABC):
         one = as_labels(label).reshape(-1)
         if one.size != 1:
             raise ParameterError("density is of one label at a time")
-        if points.ndim != 1 or points.size < 2 or not (np.diff(points) > 0).all():
+        if points.size < 2 or not (np.diff(points) > 0).all():
             raise ParameterError("edges must be at least two increasing numbers")
         return np.diff(self.channel.cumulative(float(one[0]), points)) / np.diff(points)
 

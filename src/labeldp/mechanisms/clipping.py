@@ -88,7 +88,7 @@ class ClippedPrior:
 
 
 def best_interval(
-    prior: Histogram, noise: Callable[[Array], Array], rows: int | None
+    prior: Histogram, noise: Callable[[Array], Array | float], rows: int | None
 ) -> tuple[tuple[float, float], float]:
     """Return the interval of least J, and its q.
 

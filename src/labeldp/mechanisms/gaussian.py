@@ -86,7 +86,7 @@ class Gaussian(Mechanism):
         """
         epsilon, delta = as_epsilon(epsilon), as_delta(delta, smallest=SMALLEST_DELTA)
         variance = analytic_sigma(epsilon, delta) ** 2
-        bounds, _ = best_interval(prior, lambda q: np.full_like(q, variance), rows)
+        bounds, _ = best_interval(prior, lambda _: variance, rows)
         return cls(bounds=bounds, epsilon=epsilon, delta=delta)
 
     def _build(self) -> ShiftChannel:
@@ -174,8 +174,8 @@ def _weights(sigma: Fraction) -> list[int]:
 def _calibrate(epsilon: float, delta: float) -> float:
     """Return the least σ, in label ranges, for which noise on the grid keeps (ε, δ)."""
     rough = analytic_sigma(epsilon, delta)
-    steps = _steps(rough * 1.01)
-    reach = math.ceil(TAIL * rough * 1.02 * steps)
+    steps = _steps(rough)
+    reach = math.ceil(TAIL * rough * steps)
     noise = np.arange(-reach, reach + steps + 1, dtype=np.float64)
 
     def excess(sigma: float) -> float:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
-import numpy as np
-
 from labeldp._checks import as_bounds, as_epsilon
 from labeldp.cards import register
 from labeldp.channels import ShiftChannel
@@ -61,7 +59,7 @@ class Laplace(Mechanism):
             How many labels a learner will see; by default the error of a single label counts.
         """
         epsilon = as_epsilon(epsilon)
-        bounds, _ = best_interval(prior, lambda q: np.full_like(q, 2 / epsilon**2), rows)
+        bounds, _ = best_interval(prior, lambda _: 2 / epsilon**2, rows)
         return cls(bounds=bounds, epsilon=epsilon)
 
     def _build(self) -> ShiftChannel:

@@ -130,7 +130,7 @@ def window_noise(epsilon: float, q: NDArray[np.float64]) -> tuple[NDArray[np.flo
     """Return the least variance of the unbiased label on an interval of width 1, and the ζ that gives it.
 
     With ζ = r, ρ = 2r(1 − e^(−ε))/(2r + e^(−ε)) and L = 1 + 2r it is
-    [ρr²/3 + (1 − ρ)L²/12]/ρ² + q(1 − ρ)/ρ, where q = E[(p − m)²].
+    [ρr²/3 + (1 − ρ)L²/12]/ρ² + q(1 − ρ)/ρ, where q = E[(p − m)²] ≤ 1/4.
     """
     r = np.geomspace(0.01, 30.0, 600) * math.exp(-epsilon / 2)
     rho = 2 * r * -math.expm1(-epsilon) / (2 * r + math.exp(-epsilon))
@@ -138,7 +138,7 @@ def window_noise(epsilon: float, q: NDArray[np.float64]) -> tuple[NDArray[np.flo
     slope = (1 - rho) / rho
     grid = np.linspace(0.0, 0.25, 129)
     at = np.argmin(level[None, :] + slope[None, :] * grid[:, None], axis=1)
-    nearest = at[np.clip(np.rint(q * 512).astype(np.int64), 0, 128)]
+    nearest = at[np.rint(q * 512).astype(np.int64)]
     return level[nearest] + slope[nearest] * q, r[nearest]
 
 
@@ -150,9 +150,10 @@ def _counts(width: float, zeta: float, promise: Promise) -> tuple[int, int, int,
     m(c + g(1 + width/2ζ)) = 2^64. The number of cells follows, and extra is what is left for each.
     """
     gain = exp_lower(promise.epsilon) - 1
-    ratio = Fraction(2 * (zeta / width)) if 0 < zeta / width < math.inf else Fraction(0)
-    if not Fraction(1, 1 << 60) < ratio < 1 << 60:
-        raise _no_window(width, zeta, promise, small=ratio < 1)
+    part = zeta / width
+    if not 2.0**-60 < part < 2.0**60:
+        raise _no_window(width, zeta, promise, small=part < 1)
+    ratio = Fraction(2 * part)
     share, rest = ratio / (1 + ratio), 1 / (1 + ratio)  # the window's part of the range, and its way
     least_bits = max(1, math.ceil(14 - math.log2(gain)))
     # 2^32 cells, or more where the window or its way across the range would be only a few cells.
@@ -170,7 +171,7 @@ def _counts(width: float, zeta: float, promise: Promise) -> tuple[int, int, int,
         cells = window + round(window / ratio)
         cells += max(0, -((window * most + cells * background - WORDS) >> bits))
     if min(gain, Fraction(1)) * window < FEWEST or cells - window < FEWEST:
-        raise _no_window(width, zeta, promise, small=ratio < 1)
+        raise _no_window(width, zeta, promise, small=part < 1)
     return cells, window, background, -(-(WORDS - cells * background) // window)
 
 

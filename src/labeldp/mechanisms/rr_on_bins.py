@@ -126,4 +126,4 @@ def _pieces(edges: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.f
     piece = pieces(size)
     cuts = np.full(size, np.inf)
     cuts[piece] = edges[1:-1]
-    return np.searchsorted(piece, np.arange(size), side="left").astype(np.int64), cuts
+    return np.searchsorted(piece, np.arange(size)).astype(np.int64), cuts

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Self
 
-import numpy as np
-
 from labeldp._checks import as_bounds, as_choice, as_epsilon
 from labeldp.cards import register
 from labeldp.channels import ShiftChannel
@@ -64,7 +62,7 @@ class Staircase(Mechanism):
         """
         epsilon = as_epsilon(epsilon)
         variance = staircase_variance(epsilon, optimal_tread(epsilon, "squared"))
-        bounds, _ = best_interval(prior, lambda q: np.full_like(q, variance), rows)
+        bounds, _ = best_interval(prior, lambda _: variance, rows)
         return cls(bounds=bounds, epsilon=epsilon, minimise="squared")
 
     def _build(self) -> ShiftChannel:
@@ -81,7 +79,7 @@ class Staircase(Mechanism):
         return periodic_channel(*self.bounds, self.epsilon, period)
 
 
-def optimal_tread(epsilon: float, minimise: str) -> float:
+def optimal_tread(epsilon: float, minimise: Literal["absolute", "squared"]) -> float:
     """Return γ, the part of a label range before the first step down.
 
     Examples

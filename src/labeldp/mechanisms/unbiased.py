@@ -156,7 +156,6 @@ def _row_masses(prior: Histogram, low: float, high: float, size: int) -> NDArray
     """
     fine = np.linspace(low, high, 16 * (size - 1) + 1)
     total = prior.cumulative(fine)
-    total[0], total[-1] = 0.0, 1.0  # labels outside are clipped
     mass = np.diff(total)
     place = (fine[:-1] + np.diff(fine) / 2 - low) / (high - low) * (size - 1)
     row = np.minimum(place.astype(np.int64), size - 2)
@@ -164,6 +163,8 @@ def _row_masses(prior: Histogram, low: float, high: float, size: int) -> NDArray
     masses = np.zeros(size)
     np.add.at(masses, row, mass * (1 - up))
     np.add.at(masses, row + 1, mass * up)
+    masses[0] += total[0]  # labels outside are clipped
+    masses[-1] += 1 - total[-1]
     return masses
 
 

@@ -58,11 +58,14 @@ class SavedModel:
     def predict_numbers(self, X: Array) -> Array:
         """Return predictions for rows that are numbers already."""
         result = np.empty(len(X))
-        for start in range(0, len(X), PIECE):  # a row becomes hundreds of features: not all rows at once
-            piece = X[start : start + PIECE]
-            result[start : start + PIECE] = self._blend.predict(
-                FeatureTable(self._public, piece), np.arange(len(piece))
-            )
+        with np.errstate(
+            all="ignore"
+        ):  # numbers from other hands may overflow; what comes out is checked on loading
+            for start in range(0, len(X), PIECE):  # a row becomes hundreds of features: not all rows at once
+                piece = X[start : start + PIECE]
+                result[start : start + PIECE] = self._blend.predict(
+                    FeatureTable(self._public, piece), np.arange(len(piece))
+                )
         return result
 
 
@@ -92,7 +95,9 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
         columns = json.loads(_text(folder / COLUMNS, MOST))
         arrays = _read_arrays(folder / MODEL)
         encoder = TableEncoder.from_data(columns)
-        saved = SavedModel(card, str(card.content["label"]), encoder, _public(arrays), _blend(arrays))
+        with np.errstate(all="ignore"):
+            public, blend = _public(arrays), _blend(arrays)
+        saved = SavedModel(card, str(card.content["label"]), encoder, public, blend)
         _try(saved)
     except LabelDPError:
         raise

@@ -44,7 +44,7 @@ def _field(df: DataFrame, name: object, what: str) -> Any:
             f"{what}={name!r} is inside another column, which would carry it along: make it a column of its own, "
             "and take it out of the other"
         )
-    near = get_close_matches(name, names, n=1)
+    near = [one for one in names if one.lower() == name.lower()] or get_close_matches(name, names, n=1)
     raise ParameterError(f"there is no column {name!r}" + (f"; is {near[0]!r} meant?" if near else ""))
 
 
@@ -57,11 +57,13 @@ def label_column(df: DataFrame, label: object) -> str:
     """Return the label's name, if it is a column of numbers."""
     from pyspark.sql import types as T  # noqa: N812, PLC0415
 
+    if not type(df).__module__.startswith("pyspark.sql."):
+        raise ParameterError(f"df must be a DataFrame of Spark, got {type(df).__module__}.{type(df).__name__}")
     _refuse_repeated(df.columns)
     field = _field(df, label, "label")
     if not isinstance(field.dataType, T.NumericType):
         kind = field.dataType.simpleString().split("<")[0].split("(")[0]
-        raise LabelError(f"labels must be real numbers, got {kind}: convert the column to numbers first")
+        raise LabelError(f"labels must be real numbers, got {kind}: convert the column first, with try_cast")
     return str(field.name)
 
 
@@ -96,6 +98,8 @@ class RowColumns:
             raise ParameterError(
                 f"ids must be whole numbers, text or binary, got {field.dataType.simpleString()}: convert them"
             )
+        if isinstance(field.dataType, T.StringType) and field.dataType.collation != "UTF8_BINARY":
+            raise ParameterError("ids of text must be compared byte by byte: cast them to a plain string")
         if field.name == name:
             raise ParameterError("the label cannot be its own id")
         return cls(tuple(df.columns), name, str(field.name))
@@ -119,11 +123,13 @@ class RowColumns:
     def released(self, df: DataFrame, extra: str | None) -> Any:
         """Return the schema of the output: the label a double, and nothing left of what was said of it.
 
-        Refuses columns that cannot pass through Python.
+        Before Spark 4.1 all columns pass through Python, and those that cannot are refused.
         """
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415
         from pyspark.sql import types as T  # noqa: N812, PLC0415
 
-        _refuse_odd_types(df)
+        if not hasattr(F, "arrow_udf"):
+            _refuse_odd_types(df)
         fields = [T.StructField(f.name, T.DoubleType()) if f.name == self.label else f for f in df.schema]
         if extra is not None:
             _refuse_repeated([*self.names, extra])

@@ -1,78 +1,101 @@
-"""The pass before a release: labels counted, rows and ids checked. Nothing is charged yet."""
+"""The passes before a release: rows and ids checked, labels counted. Nothing is charged yet."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from labeldp.curator import FINE
 from labeldp.errors import DataError, LabelError
 from labeldp.spark.columns import column
-from labeldp.spark.executor import COUNTS, MISSING_FEATURE, MISSING_ID, MISSING_LABEL, ROWS, Work, counter
+from labeldp.spark.executor import MISSING, counter
+from labeldp.spark.failures import no_labels_told
+from labeldp.spark.vectors import added, joined
 from labeldp.stream import Counted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
-__all__ = ["count_rows", "dense", "refuse_missing", "refuse_repeated_ids", "summed"]
-
-Counts = NDArray[np.int64]
+__all__ = ["checked_rows", "count_labels", "refuse_repeated_ids"]
 
 
-def summed(df: DataFrame, work: Work) -> dict[int, int]:
-    """Return {cell: count}, added up over all partitions in one aggregation."""
+def _missing(name: str) -> Column:
+    """Return whether a number is missing, NaN or infinite."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
-    parts = df.mapInArrow(work, COUNTS)
-    table = parts.groupBy("cell").agg(F.sum("n").alias("n")).toArrow()
-    return dict(zip(table["cell"].to_pylist(), table["n"].to_pylist(), strict=True))
+    value = column(name).cast("double")
+    return value.isNull() | F.isnan(value) | (F.abs(value) == float("inf"))
 
 
-def dense(counts: dict[int, int], size: int) -> Counts:
-    """Return the counts of cells 0 … size − 1."""
-    result = np.zeros(size, dtype=np.int64)
-    for cell, n in counts.items():
-        if cell >= 0:
-            result[cell] = n
-    return result
-
-
-def count_rows(df: DataFrame, label: str, id: str | None, bounds: tuple[float, float]) -> Counted:
-    """Return the exact counts of labels, if all labels and ids are there.
+def checked_rows(df: DataFrame, label: str, id: str | None = None, features: Sequence[str] = ()) -> int:
+    """Return the number of rows, if all labels, ids and features are there; Spark counts them without Python.
 
     Raises
     ------
     LabelError
         If labels are missing or not finite, or there are none.
     DataError
-        If ids are missing.
+        If ids or features are missing.
     """
-    chosen = [column(label).cast("double")]
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    lacks = {"label": _missing(label)}
     if id is not None:
-        chosen.append(column(id).isNull())
-    found = summed(df.select(*chosen), counter(bounds))
-    return Counted(refuse_missing(found), dense(found, FINE))
-
-
-def refuse_missing(found: dict[int, int]) -> int:
-    """Return the number of rows, if all labels, ids and features are there."""
-    rows, bad = found.get(ROWS, 0), found.get(MISSING_LABEL, 0)
-    if rows == 0:
-        raise LabelError("there are no labels: give at least one")
-    if bad:
-        raise LabelError(
-            f"{bad} of {rows} labels are missing, NaN or infinite: drop those rows or fill them first"
-        )
-    if found.get(MISSING_ID, 0):
-        raise DataError(f"{found[MISSING_ID]} of {rows} rows have no id: their noise follows from it")
-    if found.get(MISSING_FEATURE, 0):
+        lacks["id"] = column(id).isNull()
+    if features:
+        found = _missing(features[0])
+        for feature in features[1:]:
+            found = found | _missing(feature)
+        lacks["features"] = found
+    counts = [F.count_if(condition).alias(what) for what, condition in lacks.items()]
+    with no_labels_told():
+        told = df.agg(F.count(F.lit(1)).alias("rows"), *counts).collect()[0].asDict()
+    rows = int(told.pop("rows"))
+    _refuse_missing_labels(rows, int(told["label"]))
+    if told.get("id"):
+        raise DataError(f"{told['id']} of {rows} rows have no id: their noise follows from it")
+    if told.get("features"):
         raise DataError(
-            f"{found[MISSING_FEATURE]} of {rows} rows have features that are missing, NaN or infinite: drop those "
-            "rows or fill them first"
+            f"{told['features']} of {rows} rows have features that are missing, NaN or infinite: drop those rows "
+            "or fill them first"
         )
     return rows
+
+
+def _refuse_missing_labels(rows: int, missing: int) -> None:
+    if rows == 0:
+        raise LabelError("there are no labels: give at least one")
+    if missing:
+        raise LabelError(
+            f"{missing} of {rows} labels are missing, NaN or infinite: drop those rows or fill them first"
+        )
+
+
+def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int | None = None) -> Counted:
+    """Return exact counts of labels, of which none may be missing, in one pass.
+
+    Parameters
+    ----------
+    df : DataFrame
+    label : str
+    bounds : (lo, hi)
+    rows : int, optional
+        How many there were before.
+
+    Raises
+    ------
+    LabelError
+        If labels are missing or not finite, or there are none.
+    DataError
+        If there are more or fewer rows than before.
+    """
+    vectors, _ = added(df.select(column(label).cast("double")), counter(bounds))
+    missing = int(vectors.pop(MISSING, [0])[0])
+    fine = joined(vectors) if vectors else Counted.none().fine
+    found = int(fine.sum()) + missing
+    _refuse_missing_labels(found, missing)
+    if rows is not None and found != rows:
+        raise DataError("there are more or fewer labels now than before: the table changed while it was read")
+    return Counted(found, fine)
 
 
 def refuse_repeated_ids(df: DataFrame, id: str) -> None:
@@ -80,7 +103,9 @@ def refuse_repeated_ids(df: DataFrame, id: str) -> None:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     groups = df.select(column(id).alias("id")).groupBy("id").agg(F.count(F.lit(1)).alias("n"))
-    if groups.where(F.col("n") > 1).limit(1).count():
+    with no_labels_told():
+        shared = groups.where(F.col("n") > 1).limit(1).count()
+    if shared:
         raise DataError(
             "some rows share an id, and would share their noise, which shows how their labels differ: give each "
             "row an id of its own"

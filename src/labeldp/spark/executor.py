@@ -1,4 +1,4 @@
-"""What runs on the executors: Arrow batches in, counts or private labels out.
+"""What runs on the executors: Arrow arrays in, counts or private labels out.
 
 Functions here see labels. What they raise is shown on the driver and in logs, and never contains one.
 """
@@ -17,49 +17,34 @@ from labeldp.mechanisms.base import Mechanism, load_mechanism
 from labeldp.priors import Reports
 from labeldp.row_ids import IntegerIds, TextIds
 from labeldp.row_words import RowWords
+from labeldp.spark.vectors import Batches, Work, batch_of, chunks
 from labeldp.stream import Counted
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from labeldp.spark.secret import Sealed
 
-__all__ = [
-    "COUNTS",
-    "MISSING_FEATURE",
-    "MISSING_ID",
-    "MISSING_LABEL",
-    "ROWS",
-    "counter",
-    "floats",
-    "ids_of",
-    "releaser",
-    "reporter",
-    "sparse",
-]
+__all__ = ["MISSING", "Release", "counter", "floats", "ids_of", "releaser", "reporter", "whole_rows"]
 
-Batches = Iterator["pa.RecordBatch"]
-Work = Callable[[Batches], Batches]
+Release = Callable[[Iterator[tuple[Any, Any]]], Iterator[Any]]
+"""From Arrow arrays (labels, ids) to an array of private labels, or of structs with unbiased ones beside them."""
 
-COUNTS = "cell int, n bigint"
-"""The schema of counts: sparse, so that partitions of any number and size add up in one aggregation."""
 
-ROWS, MISSING_LABEL, MISSING_ID, MISSING_FEATURE = -1, -2, -3, -4
-"""Cells that count something else than labels."""
+MISSING = 1 << 20
+"""The key of a vector with the number of labels that are missing, NaN or infinite."""
 
 
 def counter(bounds: tuple[float, float]) -> Work:
-    """Return what counts labels (first column) and missing ids (second column, if there is one)."""
+    """Return what counts labels, the only column, and how many are missing."""
 
     def count_labels(batches: Batches) -> Batches:
-        total, missing, no_id = Counted.none(), 0, 0
+        total, missing = Counted.none(), 0
         for batch in batches:
             labels = floats(batch.column(0))
-            finite = np.isfinite(labels)
-            missing += labels.size - int(np.count_nonzero(finite))
-            total += Counted.of(labels[finite], bounds)
-            no_id += batch.column(1).true_count if batch.num_columns > 1 else 0
-        yield sparse(total.fine, {ROWS: total.rows + missing, MISSING_LABEL: missing, MISSING_ID: no_id})
+            there = np.isfinite(labels)
+            found = Counted.of(labels if there.all() else labels[there], bounds)
+            total, missing = total + found, missing + labels.size - found.rows
+        if total.rows or missing:
+            yield batch_of(chunks(total.fine) | {MISSING: np.array([missing])})
 
     return count_labels
 
@@ -69,36 +54,54 @@ def reporter(asked: Reports, sealed: Sealed) -> Work:
 
     def count_reports(batches: Batches) -> Batches:
         mechanism, secret = asked.mechanism, sealed.open()
-        counts: Any = 0
+        counts: Any = None
         for batch in batches:
             if batch.num_rows:
-                counts = counts + asked.count(_randomized(mechanism, secret, batch.column(0), batch.column(1)))
-        yield sparse(np.atleast_1d(np.asarray(counts, dtype=np.int64)), {})
+                some = asked.count(_randomized(mechanism, secret, batch.column(0), batch.column(1)))
+                counts = some if counts is None else counts + some
+        if counts is not None:
+            yield batch_of(chunks(counts))
 
     return count_reports
 
 
-def releaser(card: str, sealed: Sealed, label: int, id: int, *, names: Sequence[str], debiased: bool) -> Work:
-    """Return what puts private labels in the place of labels, and unbiased ones last if they are wanted.
+def releaser(card: str, sealed: Sealed, *, debiased: bool) -> Release:
+    """Return what makes private labels."""
+
+    def release(arrays: Iterator[tuple[Any, Any]]) -> Iterator[Any]:
+        import pyarrow as pa  # noqa: PLC0415
+
+        mechanism, secret = _mechanism(card), sealed.open()
+        for labels, ids in arrays:
+            private = _randomized(mechanism, secret, labels, ids) if len(labels) else np.empty(0)
+            if not debiased:
+                yield pa.array(private)
+                continue
+            unbiased = mechanism.debias(private) if private.size else private
+            yield pa.StructArray.from_arrays([pa.array(private), pa.array(unbiased)], ["private", "debiased"])
+
+    return release
+
+
+def whole_rows(release: Release, label: int, id: int, names: Sequence[str]) -> Work:
+    """Return what puts private labels in the place of labels, for rows of any columns.
 
     ``label`` and ``id`` are places of columns; ``names`` are those of the output.
     """
 
-    def release(batches: Batches) -> Batches:
+    def release_rows(batches: Batches) -> Batches:
         import pyarrow as pa  # noqa: PLC0415
 
-        mechanism, secret = _mechanism(card), sealed.open()
         for batch in batches:
-            private = np.empty(0)
-            if batch.num_rows:
-                private = _randomized(mechanism, secret, batch.column(label), batch.column(id))
             columns = batch.columns
-            columns[label] = pa.array(private)
-            if debiased:
-                columns.append(pa.array(mechanism.debias(private) if private.size else private))
+            (private,) = release(iter([(columns[label], columns[id])]))
+            if pa.types.is_struct(private.type):
+                private, unbiased = private.flatten()
+                columns.append(unbiased)
+            columns[label] = private
             yield pa.RecordBatch.from_arrays(columns, names=names)
 
-    return release
+    return release_rows
 
 
 @lru_cache(maxsize=8)
@@ -131,13 +134,3 @@ def ids_of(values: Any) -> IntegerIds | TextIds:
     found: NDArray[Any] = np.frombuffer(places, dtype=np.int64 if wide else np.int32)
     offsets = found[values.offset : values.offset + len(values) + 1].astype(np.int64)
     return TextIds(offsets, np.frombuffer(data or b"", dtype=np.uint8), "text" if text else "binary")
-
-
-def sparse(counts: NDArray[np.int64], also: dict[int, int]) -> pa.RecordBatch:
-    """Return counts of cells that are not empty, and others by their cells."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    cells = np.flatnonzero(counts)
-    numbers = np.concatenate([np.array(list(also.values()), dtype=np.int64), counts[cells]])
-    places = np.concatenate([np.array(list(also), dtype=np.int64), cells]).astype(np.int32)
-    return pa.RecordBatch.from_arrays([pa.array(places), pa.array(numbers)], names=["cell", "n"])

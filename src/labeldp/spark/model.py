@@ -24,24 +24,14 @@ from labeldp.ledger import Budget, Ledger, group_budget
 from labeldp.randomness import resolve_source
 from labeldp.release import warn_if_seen
 from labeldp.row_words import ReleaseKey, card_checksum
+from labeldp.spark.asked import as_ledger, as_seed, release_key
 from labeldp.spark.columns import RowColumns, column, feature_columns, need_spark
-from labeldp.spark.counting import dense, refuse_missing, refuse_repeated_ids, summed
-from labeldp.spark.executor import Work
-from labeldp.spark.passes import (
-    SAMPLED,
-    TOTAL,
-    VECTORS,
-    Gathered,
-    adder,
-    drawer,
-    sampler,
-    stage_adder,
-    surveyor,
-)
-from labeldp.spark.prior import as_ledger
-from labeldp.spark.release import as_seed, release_key
-from labeldp.spark.repeatable import kept_or_repeatable, refuse_related
-from labeldp.spark.secret import seal
+from labeldp.spark.counting import checked_rows, refuse_repeated_ids
+from labeldp.spark.passes import Gathered, drawer, sampler, stage_adder, surveyor
+from labeldp.spark.related import refuse_related
+from labeldp.spark.repeatable import held
+from labeldp.spark.secret import refuse_telling_log, seal
+from labeldp.spark.vectors import Parts, added, joined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -70,9 +60,9 @@ def fit_model(
     """Return a fitted `ModelReleaseRegressor`, learnt where the rows are.
 
     The driver gets the features of at most 400,000 rows, which are public; of labels it gets sums, to which it
-    adds the noise, and private labels. Rows are read once to sum what mean and prior need, once for the sample,
-    and once for each of three rounds; or, with so few rows that all are in the sample and sums tell more, for each
-    of two stages of sums.
+    adds the noise, and private labels. Rows are read once to be checked, once to sum what mean and prior need,
+    once for the sample, and once for each of three rounds; or, with so few rows that all are in the sample and
+    sums tell more, for each of two stages of sums.
 
     Parameters
     ----------
@@ -101,30 +91,40 @@ def fit_model(
     pair, seed, given = as_roomy_bounds(bounds), as_seed(random_state), as_ledger(ledger)
     names = RowColumns.of(df, label, id)
     used = feature_columns(df, features, names.label)
-    refuse_related(df.select(*(column(name) for name in (names.label, *used))), names.label, allow_related)
+    meant = df.select(*(column(name) for name in dict.fromkeys((names.label, names.id, *used))))
+    refuse_telling_log(df)
+    refuse_related(meant, names.label, names.id, allow_related)
     chosen = [column(names.label).cast("double"), column(names.id), *(column(x).cast("double") for x in used)]
-    rows = kept_or_repeatable(df, materialize).select(*(one.alias(f"c{k}") for k, one in enumerate(chosen)))
-    survey = rows.select("c0", column("c1").isNull(), *rows.columns[2:])
-    found = summed(survey, surveyor(pair))
-    count = refuse_missing(found)
-    if check_ids:
-        refuse_repeated_ids(rows, "c1")
-    sums = LabelSums(count, found.get(TOTAL, 0), dense(found, LabelSums.of(np.empty(0), pair).counts.size))
-    if given is None:
-        warn_if_seen(df)
-    model = ModelReleaseRegressor(
-        epsilon=epsilon,
-        bounds=bounds,
-        delta=delta,
-        ledger=given,
-        rows_per_person=rows_per_person,
-        random_state=random_state,
-    )
-    with release_key(seed) as key:
-        model._learn(ClusterRows.of(rows, pair, sums, key, names.label), resolve_source(seed))
+    kept = held(df, materialize)
+    try:
+        rows = kept.frame.select(*(one.alias(f"c{k}") for k, one in enumerate(chosen)))
+        sums = _surveyed(rows, pair, check_ids=check_ids)
+        if given is None:
+            warn_if_seen(df)
+        model = ModelReleaseRegressor(
+            epsilon=epsilon,
+            bounds=bounds,
+            delta=delta,
+            ledger=given,
+            rows_per_person=rows_per_person,
+            random_state=random_state,
+        )
+        with release_key(seed) as key:
+            model._learn(ClusterRows.of(rows, pair, sums, key, names.label), resolve_source(seed))
+    finally:
+        kept.drop()
     model.n_features_in_ = len(used)
     model.feature_names_in_ = np.array(used, dtype=object)
     return model
+
+
+def _surveyed(rows: DataFrame, bounds: tuple[float, float], *, check_ids: bool) -> LabelSums:
+    """Check the rows, and return exact sums over all labels."""
+    count = checked_rows(rows, "c0", "c1", rows.columns[2:])
+    if check_ids:
+        refuse_repeated_ids(rows, "c1")
+    survey = joined(added(rows.select("c0"), surveyor(bounds))[0])
+    return LabelSums(count, int(survey[0]), survey[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class ClusterRows:
         """Return the rows, with a public sample of their features."""
         sampled = 1.0 if held.rows <= GROWN else GROWN / held.rows
         width = len(frame.columns) - 1
-        parts = _parts(frame.select(*frame.columns[1:]).mapInArrow(sampler(sampled), VECTORS))
+        _, parts = added(frame.select(*frame.columns[1:]), sampler(sampled))
         data = _stacked(parts, width)
         places = data[:, 0].astype(np.uint64)
         order = np.argsort(places)
@@ -190,8 +190,7 @@ class ClusterRows:
     def add_up(self, stage: Stage) -> Sums:
         """Return a stage's exact sums over all labels, in one pass."""
         pair = self.frame.select(*self.frame.columns[:2])
-        sums, _ = _added(pair, stage_adder(stage, self.places), "int64")
-        return sums[0]
+        return joined(added(pair, stage_adder(stage, self.places))[0])
 
     def draw(self, now: Round) -> Part | None:
         """Randomise a round's labels, in one pass."""
@@ -199,7 +198,7 @@ class ClusterRows:
         sealed = seal(self.frame, secret)
         try:
             work = drawer(now, self.table.public, sealed, self.sampled)
-            vectors, sample = _added(self.frame, work, "float64")
+            vectors, sample = added(self.frame, work, "float64")
         finally:
             sealed.destroy()
         total = Gathered.of(vectors, self.table.public.block.size + 1)
@@ -217,19 +216,7 @@ class ClusterRows:
         return Part(private=private, mechanism=now.mechanism, observed=observed)
 
 
-def _parts(frame: DataFrame) -> list[tuple[int, bytes]]:
-    table = frame.toArrow()
-    return list(zip(table["key"].to_pylist(), table["data"].to_pylist(), strict=True))
-
-
-def _stacked(parts: list[tuple[int, bytes]], width: int) -> NDArray[np.int64]:
+def _stacked(parts: Parts, width: int) -> NDArray[np.int64]:
     """Return a sample's rows as they were sent: bits, which stand for a place and then for floats."""
     data = b"".join(part for _, part in parts)
     return np.frombuffer(data, dtype=np.int64).reshape(-1, width)
-
-
-def _added(frame: DataFrame, work: Work, kind: str) -> tuple[dict[int, NDArray[Any]], list[tuple[int, bytes]]]:
-    """Return vectors by key, added up on executors that each get all parts of some keys; and the sample."""
-    parts = _parts(frame.mapInArrow(work, VECTORS).repartition(column("key")).mapInArrow(adder(kind), VECTORS))
-    sums = {key: np.frombuffer(data, dtype=kind) for key, data in parts if key != SAMPLED}
-    return sums, [(key, data) for key, data in parts if key == SAMPLED]

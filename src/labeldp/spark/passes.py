@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,54 +15,29 @@ from labeldp.estimators.sums import Stage
 from labeldp.estimators.table import FeatureTable
 from labeldp.row_ids import public_places
 from labeldp.row_words import RowWords
-from labeldp.spark.executor import (
-    MISSING_FEATURE,
-    MISSING_ID,
-    MISSING_LABEL,
-    ROWS,
-    Batches,
-    Work,
-    floats,
-    ids_of,
-    sparse,
-)
+from labeldp.spark.executor import floats, ids_of
+from labeldp.spark.vectors import SAMPLED, Batches, Work, batch_of, chunks
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from labeldp.spark.secret import Sealed
 
-__all__ = ["SAMPLED", "TOTAL", "VECTORS", "Gathered", "adder", "drawer", "sampler", "stage_adder", "surveyor"]
+__all__ = ["Gathered", "drawer", "sampler", "stage_adder", "surveyor"]
 
 Array = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
-TOTAL = -5
-"""The cell of the labels' sum, beside those of `executor`."""
-
-VECTORS = "key int, data binary"
-"""The schema of vectors that are added up by their keys."""
-
-SAMPLED = -1
-"""The key of a part of the sample: places and private labels, which are not added up."""
-
 
 def surveyor(bounds: tuple[float, float]) -> Work:
-    """Return what sums labels and counts what is missing; columns: label, whether its id is missing, features."""
+    """Return what sums labels, the only column: their total, then their counts."""
 
     def survey(batches: Batches) -> Batches:
         total = LabelSums.of(np.empty(0), bounds)
-        missing = no_id = no_feature = rows = 0
         for batch in batches:
-            labels = floats(batch.column(0))
-            finite = np.isfinite(labels)
-            total += LabelSums.of(labels[finite], bounds)
-            rows += labels.size
-            missing += labels.size - int(np.count_nonzero(finite))
-            no_id += batch.column(1).true_count
-            no_feature += int(np.count_nonzero(~np.isfinite(_table(batch, 2)).all(axis=1)))
-        also = {ROWS: rows, MISSING_LABEL: missing, MISSING_ID: no_id, MISSING_FEATURE: no_feature}
-        yield sparse(total.counts, {**also, TOTAL: total.total})
+            total += LabelSums.of(floats(batch.column(0)), bounds)
+        if total.rows:
+            yield batch_of({0: np.concatenate([[total.total], total.counts])})
 
     return survey
 
@@ -72,13 +46,12 @@ def sampler(below: float) -> Work:
     """Return what picks a public sample by id; columns: id, features. Each row's place comes with it."""
 
     def sample(batches: Batches) -> Batches:
-        import pyarrow as pa  # noqa: PLC0415
-
         for batch in batches:
             places = public_places(ids_of(batch.column(0)))
             chosen = _sampled(places, below)
             data = _bits(places[chosen, 0], _table(batch, 1)[chosen])
-            yield _vectors({SAMPLED: data}) if len(data) else pa.RecordBatch.from_pylist([], _schema())
+            if len(data):
+                yield batch_of({SAMPLED: data})
 
     return sample
 
@@ -95,7 +68,8 @@ def stage_adder(stage: Stage, places: Words) -> Work:
         for batch in batches:
             rows = np.searchsorted(places, public_places(ids_of(batch.column(1)))[:, 0])
             total = total + lean.sums(floats(batch.column(0)), rows)
-        yield _vectors({} if isinstance(total, int) else {0: total})
+        if not isinstance(total, int):
+            yield batch_of(chunks(total))
 
     return add_up
 
@@ -154,33 +128,10 @@ def drawer(now: Round, public: PublicFeatures, sealed: Sealed, sampled: float) -
             chosen = _sampled(places, sampled)
             data = _bits(places[chosen, 0], private[chosen])
             if len(data):
-                yield _vectors({SAMPLED: data})
-        yield _vectors(found.vectors())
+                yield batch_of({SAMPLED: data})
+        yield batch_of(found.vectors())
 
     return draw
-
-
-def adder(kind: str) -> Work:
-    """Return what adds up vectors of a kind of number by their keys, and hands on the sample."""
-
-    def add(batches: Batches) -> Batches:
-        import pyarrow as pa  # noqa: PLC0415
-        import pyarrow.compute as pc  # noqa: PLC0415
-
-        sums: dict[int, NDArray[Any]] = {}
-        for batch in batches:
-            sample = pc.equal(batch.column(0), SAMPLED)
-            yield batch.filter(sample)
-            for key, data in _pairs(batch.filter(pc.invert(sample))):
-                vector = np.frombuffer(data, dtype=kind)
-                sums[key] = sums[key] + vector if key in sums else vector
-        yield _vectors(sums) if sums else pa.RecordBatch.from_pylist([], _schema())
-
-    return add
-
-
-def _pairs(batch: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
-    return zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
 
 
 def _sampled(places: Words, below: float) -> NDArray[np.bool_]:
@@ -202,17 +153,3 @@ def _table(batch: pa.RecordBatch, start: int) -> Array:
     """Return the columns from ``start`` on as numbers."""
     columns: list[Array] = [floats(batch.column(k)) for k in range(start, batch.num_columns)]
     return np.column_stack(columns)
-
-
-def _schema() -> Any:
-    import pyarrow as pa  # noqa: PLC0415
-
-    return pa.schema([("key", pa.int32()), ("data", pa.binary())])
-
-
-def _vectors(vectors: dict[int, Any]) -> pa.RecordBatch:
-    import pyarrow as pa  # noqa: PLC0415
-
-    data = [np.ascontiguousarray(vector).tobytes() for vector in vectors.values()]
-    arrays = [pa.array(list(vectors), pa.int32()), pa.array(data, pa.binary())]
-    return pa.RecordBatch.from_arrays(arrays, schema=_schema())

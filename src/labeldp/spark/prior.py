@@ -6,24 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from labeldp._checks import as_epsilon, as_fraction, as_roomy_bounds
 from labeldp.curator import adaptive_histogram
-from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Ledger, group_budget
 from labeldp.randomness import WordSource, resolve_source
+from labeldp.spark.asked import as_ledger
 from labeldp.spark.columns import label_column, need_spark
-from labeldp.spark.counting import count_rows
+from labeldp.spark.counting import count_labels
+from labeldp.spark.repeatable import held
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["as_ledger", "estimate_prior"]
-
-
-def as_ledger(ledger: object) -> Ledger | None:
-    """Return a ledger, or None, or say what is one."""
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
-    return ledger
+__all__ = ["estimate_prior"]
 
 
 def estimate_prior(
@@ -34,6 +28,7 @@ def estimate_prior(
     bounds: Any = None,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
+    materialize: bool | None = None,
     random_state: int | WordSource | None = None,
 ) -> Histogram:
     """Return a private histogram of a label column, for ε: ``labeldp.estimate_prior(method="adaptive")``.
@@ -55,6 +50,8 @@ def estimate_prior(
         Is charged after labels were counted, and before noise is drawn: what fails before costs nothing.
     rows_per_person : int
         How many rows one person may have; the ledger is charged for all of them.
+    materialize : bool, optional
+        As for `privatize`: a row that changes between two attempts at a task could be counted twice.
     random_state : None, int or source of words
         Leave it out for a release.
     """
@@ -63,7 +60,12 @@ def estimate_prior(
     group_budget(Budget(0), rows_per_person)
     source = resolve_source(random_state)
     ledger = as_ledger(ledger)
-    counted = count_rows(df, label_column(df, label), None, pair)
+    name = label_column(df, label)
+    rows = held(df, materialize)
+    try:
+        counted = count_labels(rows.frame, name, pair)
+    finally:
+        rows.drop()
     if ledger is not None:
         ledger.charge("prior (curator)", epsilon=epsilon, rows_per_person=rows_per_person)
     return adaptive_histogram(counted.fine, exact, pair, source)

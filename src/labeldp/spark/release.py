@@ -11,20 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.errors import ParameterError
+from labeldp.files.refusals import refuse_biased
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Ledger
 from labeldp.mechanisms.base import Mechanism, load_mechanism
 from labeldp.priors import Reports
 from labeldp.randomness import resolve_source
 from labeldp.release import warn_if_seen
-from labeldp.row_words import ReleaseKey, card_checksum
+from labeldp.row_words import card_checksum
+from labeldp.spark.asked import as_ledger, as_seed, release_key
 from labeldp.spark.columns import RowColumns, need_spark
-from labeldp.spark.counting import count_rows, dense, refuse_repeated_ids, summed
+from labeldp.spark.counting import checked_rows, count_labels, refuse_repeated_ids
 from labeldp.spark.executor import releaser, reporter
-from labeldp.spark.prior import as_ledger
-from labeldp.spark.repeatable import kept_or_repeatable, refuse_label_in_output, refuse_related
-from labeldp.spark.secret import Sealed, seal
-from labeldp.stream import Order, settle
+from labeldp.spark.output import released_frame
+from labeldp.spark.related import refuse_related
+from labeldp.spark.repeatable import Held, held
+from labeldp.spark.secret import Sealed, refuse_telling_log, seal
+from labeldp.spark.vectors import added, joined
+from labeldp.stream import Counted, Order, settle
 from labeldp.terms import Terms
 
 if TYPE_CHECKING:
@@ -62,6 +66,7 @@ class SparkRelease:
     id: str
     name: str
     _sealed: Sealed = field(repr=False)
+    _held: Held = field(repr=False)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -88,11 +93,13 @@ class SparkRelease:
         return self.terms.summary()
 
     def close(self) -> None:
-        """Destroy the secret. Frames that were not written before then cannot be computed any more.
+        """Destroy the secret, and the copy of the rows if one was kept.
 
-        Spark Connect cannot be told to forget: there the secret is gone when the frame, and all made from it, are.
+        Frames that were not written before then cannot be computed any more. Spark Connect cannot be told to
+        forget: there both are gone when the frame, and all made from it, are.
         """
         self._sealed.destroy()
+        self._held.drop()
 
     def __enter__(self) -> SparkRelease:
         return self
@@ -126,8 +133,9 @@ def privatize(
 ) -> SparkRelease:
     """Release a DataFrame's label column for ε in all: `labeldp.privatize` on a cluster.
 
-    Labels are read twice: counted for the prior, now, and randomised, when the frame is computed. The ledger is
-    charged between the two. Spark may compute rows as often as it likes: a row's noise follows from its id.
+    Labels are read now, to be checked and counted for the prior, and randomised when the frame is computed. The
+    ledger is charged between the two. Spark may compute rows as often as it likes: a row's noise follows from its
+    id.
 
     Parameters
     ----------
@@ -176,45 +184,63 @@ def privatize(
     seed = as_seed(random_state)
     columns = RowColumns.of(df, label, id)
     schema = columns.released(df, f"{columns.label}_debiased" if debiased else None)
-    given, own = as_ledger(ledger), Ledger()
-    refuse_related(df, columns.label, allow_related)
-    rows = columns.ready(kept_or_repeatable(df, materialize))
-    label_at, id_at = columns.label_place, columns.id_place
-    counted = count_rows(rows, f"c{label_at}", f"c{id_at}", order.bounds)
+    given = as_ledger(ledger)
+    if debiased:
+        refuse_biased(order)
+    refuse_telling_log(df)
+    refuse_related(df, columns.label, columns.id, allow_related)
+    kept = held(df, materialize)
+    try:
+        return _released(df, kept, columns, order, schema, check_ids=check_ids, ledger=given, seed=seed)
+    except BaseException:
+        kept.drop()
+        raise
+
+
+def _released(
+    df: DataFrame,
+    kept: Held,
+    columns: RowColumns,
+    order: Order,
+    schema: Any,
+    *,
+    check_ids: bool,
+    ledger: Ledger | None,
+    seed: int | None,
+) -> SparkRelease:
+    """Check and count the rows, charge the ledger, and set the release up."""
+    rows = columns.ready(kept.frame)
+    label, id = f"c{columns.label_place}", f"c{columns.id_place}"
+    count = checked_rows(rows, label, id)
     if check_ids:
-        refuse_repeated_ids(rows, f"c{id_at}")
-    if given is None:
+        refuse_repeated_ids(rows, id)
+    counted = Counted(count, Counted.none().fine)
+    if order.trust == "curator" and order.plan(count).for_prior:
+        counted = count_labels(rows, label, order.bounds, count)
+    if ledger is None:
         warn_if_seen(df)
+        ledger = Ledger()
     with release_key(seed) as key:
 
         def reports(asked: Reports) -> NDArray[np.int64]:
-            sealed = seal(rows, key.secret(card=card_checksum(asked.mechanism), column=label, round=REPORTS))
-            found = summed(rows.select(f"c{label_at}", f"c{id_at}"), reporter(asked, sealed))
-            sealed.destroy()
-            return dense(found, asked.count(np.empty(0)).size)
+            secret = key.secret(card=card_checksum(asked.mechanism), column=columns.label, round=REPORTS)
+            sealed = seal(rows, secret)
+            try:
+                found, _ = added(rows.select(label, id), reporter(asked, sealed))
+            finally:
+                sealed.destroy()
+            return joined(found)
 
-        ledger = own if given is None else given
         terms = settle(order, counted, ledger=ledger, source=resolve_source(seed), reports=reports)
         chosen = terms.mechanisms[0]
         sealed = seal(rows, key.secret(card=card_checksum(chosen), column=columns.label, round=LABELS))
-    work = releaser(chosen.to_json(), sealed, label_at, id_at, names=schema.names, debiased=debiased)
-    frame = rows.mapInArrow(work, schema)
-    refuse_label_in_output(frame, columns.label)
-    return SparkRelease(frame, terms, ledger, columns.label, columns.id, key.release, sealed)
-
-
-def as_seed(random_state: object) -> int | None:
-    """Return a seed, or None for a release."""
-    if random_state is None:
-        return None
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-        raise ParameterError("random_state must be None (secure, for releases) or an integer (tests only)")
-    return int(random_state)
-
-
-def release_key(seed: int | None) -> ReleaseKey:
-    """Return a new key for a release, or one from a seed for tests."""
-    return ReleaseKey() if seed is None else ReleaseKey.from_seed(seed)
+    try:
+        debiased = len(schema) > len(columns.names)
+        frame = released_frame(rows, columns, releaser(chosen.to_json(), sealed, debiased=debiased), schema)
+    except BaseException:
+        sealed.destroy()
+        raise
+    return SparkRelease(frame, terms, ledger, columns.label, columns.id, key.release, sealed, kept)
 
 
 def randomize(
@@ -242,6 +268,8 @@ def randomize(
     id, debiased, ledger, rows_per_person, check_ids, materialize, allow_related, random_state
         As for `privatize`.
     """
+    if isinstance(mechanism, str) and not mechanism.lstrip().startswith("{"):
+        raise ParameterError("mechanism must be a mechanism, or the text of its card, not a name or a path")
     made = load_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
     if not isinstance(made, Mechanism):
         raise ParameterError("mechanism must be a mechanism that is made already, or its card")

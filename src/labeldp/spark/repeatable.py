@@ -1,4 +1,4 @@
-"""Whether Spark, asked again, would compute the same rows again; and where other columns come from.
+"""Whether Spark, asked again, would compute the same rows again.
 
 Spark runs tasks again after failures and for each action. A row's noise is the same then, so its label must be the
 same too: the same noise on two labels shows how they differ. So a plan is accepted only if it is made of steps
@@ -7,19 +7,23 @@ known to repeat; any other is computed once and kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labeldp.errors import DataError, ParameterError
+from labeldp.spark.plans import analyzed, functions, listed, node_name, steps
 from labeldp.spark.secret import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["kept_or_repeatable", "refuse_label_in_output", "refuse_related"]
+__all__ = ["Held", "held"]
 
 _REPEATS = frozenset(
     {
+        "CTERelationDef",
+        "CTERelationRef",
         "Distinct",
         "Except",
         "Filter",
@@ -36,6 +40,7 @@ _REPEATS = frozenset(
         "SubqueryAlias",
         "Union",
         "View",
+        "WithCTE",
     }
 )
 """Steps whose rows are the same each time, in whatever order.
@@ -44,8 +49,28 @@ Not among them: limits, samples, duplicates dropped by some columns and `first`,
 first; sums of floats, which depend on the order; Python functions over partitions; sources that are no files.
 """
 
+_FUNCTIONS = frozenset({"HiveGenericUDF", "HiveSimpleUDF", "PythonUDF", "ScalaUDF"})
+_NOW = frozenset({"LocalTimestamp", "Now"})
 
-def kept_or_repeatable(df: DataFrame, materialize: bool | None) -> DataFrame:
+
+@dataclass(slots=True)
+class Held:
+    """A frame that is the same each time it is computed; perhaps because it was kept."""
+
+    frame: DataFrame
+    kept: bool
+
+    def drop(self) -> None:
+        """Let Spark forget what was kept: raw labels on the executors' disks.
+
+        Spark Connect does so when nobody holds the frame any more.
+        """
+        if self.kept and not is_connect(self.frame):
+            self.kept = False
+            analyzed(self.frame).rdd().unpersist(True)
+
+
+def held(df: DataFrame, materialize: bool | None) -> Held:
     """Return the frame if it repeats, or computed once and kept; or refuse.
 
     Parameters
@@ -58,109 +83,36 @@ def kept_or_repeatable(df: DataFrame, materialize: bool | None) -> DataFrame:
     if materialize is not None and not isinstance(materialize, bool):
         raise ParameterError("materialize must be True, False or None")
     if materialize or (materialize is None and is_connect(df)):
-        return df.localCheckpoint(eager=True)
+        return Held(df.localCheckpoint(eager=True), kept=True)
     if materialize is None:
-        odd = sorted(set(_odd_steps(_analyzed(df))))
+        odd = sorted({what for step in steps(analyzed(df)) for what in _odd(step)})
         if odd:
             raise DataError(
                 f"this frame may not be the same when Spark computes it again ({', '.join(odd)}), and the same "
                 "noise on two labels would show how they differ: write it to a file and read it back, or say "
                 "materialize=True; materialize=False if you know that it repeats"
             )
-    return df
+    return Held(df, kept=False)
 
 
-def _analyzed(df: DataFrame) -> Any:
-    jdf: Any = df._jdf
-    return jdf.queryExecution().analyzed()
-
-
-def _listed(sequence: Any) -> Iterator[Any]:
-    for place in range(sequence.size()):
-        yield sequence.apply(place)
-
-
-def _name(node: Any) -> str:
-    return str(node.getClass().getSimpleName())
-
-
-def _odd_steps(plan: Any) -> Iterator[str]:
-    name = _name(plan)
-    if not plan.deterministic() and all(child.deterministic() for child in _listed(plan.children())):
+def _odd(step: Any) -> Iterator[str]:
+    """Yield what may be different the next time."""
+    name = node_name(step)
+    if not step.deterministic() and all(child.deterministic() for child in listed(step.children())):
         yield "an expression that is not deterministic"
+    used = set(functions(step))
+    if used & _NOW or any(one.startswith("Current") for one in used):
+        yield "an expression that depends on the time, or on who asks"
+    if used & _FUNCTIONS:
+        yield "a function that Spark does not know"
     if name == "LogicalRelation":
-        if _name(plan.relation()) != "HadoopFsRelation":
+        if node_name(step.relation()) != "HadoopFsRelation":
             yield "a source that is no file"
     elif name == "Deduplicate":
-        if plan.keys().size() < plan.output().size():  # which of the rows is kept?
+        if step.keys().size() < step.output().size():  # which of the rows is kept?
             yield name
     elif name == "LogicalRDD":
-        if not plan.rdd().isCheckpointed():
+        if not step.rdd().isCheckpointed():
             yield "an RDD"
     elif name not in _REPEATS:
         yield name
-    for child in _listed(plan.children()):
-        yield from _odd_steps(child)
-
-
-# ---- where columns come from --------------------------------------------------------------------------
-
-
-def refuse_related(df: DataFrame, label: str, allowed: Sequence[str]) -> None:
-    """Refuse a frame that carries the label along in another column, as far as its plan tells.
-
-    A column computed from what the label was computed from (``sales`` beside ``log(sales)``) may show it.
-    """
-    if isinstance(allowed, str):
-        raise ParameterError("allow_related must be a list of columns")
-    if is_connect(df):
-        return
-    plan = _analyzed(df)
-    source = _sources(plan)
-    origin = {str(one.name()): source.get(_id(one), frozenset([_id(one)])) for one in _listed(plan.output())}
-    related = [name for name, of in origin.items() if name != label and of & origin[label] and name not in allowed]
-    if related:
-        raise DataError(
-            f"column {related[0]!r} is computed from the same data as the label, and may show it: drop it, or "
-            "name it in allow_related if you know that it may be public"
-        )
-
-
-def _id(attribute: Any) -> int:
-    return int(attribute.exprId().id())
-
-
-def _sources(plan: Any) -> dict[int, frozenset[int]]:
-    """Return, for each attribute seen in a plan, the attributes of its sources that it was computed from."""
-    known: dict[int, frozenset[int]] = {}
-    for child in _listed(plan.children()):
-        known |= _sources(child)
-    listed = {"Project": "projectList", "Aggregate": "aggregateExpressions"}.get(_name(plan))
-    if listed is not None:
-        for expression in _listed(getattr(plan, listed)()):
-            read = [_id(one) for one in _listed(expression.references().toSeq())]
-            known[_id(expression)] = frozenset().union(*(known.get(one, frozenset([one])) for one in read))
-    elif _name(plan) == "Union":
-        outputs = [list(_listed(child.output())) for child in _listed(plan.children())]
-        for place, one in enumerate(_listed(plan.output())):
-            each = [_id(output[place]) for output in outputs]
-            known[_id(one)] = frozenset().union(*(known.get(k, frozenset([k])) for k in each))
-    return known
-
-
-def refuse_label_in_output(frame: DataFrame, label: str) -> None:
-    """Check that a release's plan ends in the function that randomises, and hands no column round it.
-
-    Everything that comes out of that step is new to Spark, so nothing later can reach back to the label.
-    """
-    if is_connect(frame):
-        step = frame._plan
-        through = type(step).__name__ == "MapPartitions"
-    else:
-        plan = _analyzed(frame)
-        children = list(_listed(plan.children()))
-        before = {_id(one) for child in children for one in _listed(child.output())}
-        after = {_id(one) for one in _listed(plan.output())}
-        through = _name(plan) == "MapInArrow" and not before & after
-    if not through:
-        raise DataError(f"the plan of the release would carry the raw {label!r} along; nothing may be released")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labeldp.errors import ParameterError
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Sealed", "is_connect", "seal"]
+__all__ = ["Sealed", "is_connect", "refuse_telling_log", "seal"]
 
 
 def is_connect(df: DataFrame) -> bool:
@@ -19,7 +22,20 @@ def is_connect(df: DataFrame) -> bool:
     return type(df).__module__.startswith("pyspark.sql.connect.")
 
 
-@dataclass(frozen=True, slots=True)
+def refuse_telling_log(df: DataFrame) -> None:
+    """Refuse to go on while Spark Connect's client logs all that it sends: the secret would be in it."""
+    if is_connect(df):
+        from pyspark.sql.connect.logging import getLogLevel  # noqa: PLC0415
+
+        level = getLogLevel()
+        if level is not None and level <= logging.DEBUG:
+            raise ParameterError(
+                "Spark Connect's client logs all that it sends, and the release's secret would be in its log: set "
+                "SPARK_CONNECT_LOG_LEVEL to info, or leave it out"
+            )
+
+
+@dataclass(slots=True)
 class Sealed:
     """A secret in two halves, each of them random on its own: only both together tell it.
 
@@ -30,6 +46,7 @@ class Sealed:
 
     pad: bytes = field(repr=False)
     other: Any = field(repr=False)
+    ended: bool = False
 
     def open(self) -> bytes:
         """Return the secret; on an executor."""
@@ -37,8 +54,9 @@ class Sealed:
         return _xor(self.pad, other)
 
     def destroy(self) -> None:
-        """End it: actions that come after fail."""
-        if not isinstance(self.other, bytes):
+        """End it: actions that come after fail. A second time does nothing."""
+        if not isinstance(self.other, bytes) and not self.ended:
+            self.ended = True
             self.other.destroy(blocking=True)
 
 

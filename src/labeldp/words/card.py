@@ -168,10 +168,10 @@ def left_and_stayed(card: ReadCard) -> tuple[list[str], list[str]]:
     left.append("Public from the start: every feature, the number and order of the rows, and the bounds.")
     if not card.secure:
         return left, ["Nothing, for whoever knows the seed: the noise can be taken off, and the labels are there."]
-    stayed = [
-        f"The true labels: {who_saw(card)}.",
-        "The random words behind the noise: drawn from a secure source, used once, never stored.",
-    ]
+    words = "drawn from a secure source, used once, never stored"
+    if card.kind == "release" and "release" in card.content:
+        words = "made from each row's id under a secret of this one release, which is destroyed when it is closed"
+    stayed = [f"The true labels: {who_saw(card)}.", f"The random words behind the noise: {words}."]
     if card.kind == "release" and any(c.what.startswith("prior") for c in card.charges):
         stayed.append("The exact counts behind the prior; only counts with noise were used.")
     if card.kind != "model":

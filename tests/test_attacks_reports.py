@@ -1,0 +1,141 @@
+"""Reconstruction from reports: no page, and nothing that a command says, has the digits of a label or statistic.
+
+Numbers are looked for as people read them, rounded to three places or more. Noise keeps what is released away from
+the statistic that it stands for. A number may still agree with one by chance, to all the digits that it shows; how
+often at most, at the false-alarm rate, is computed from those digits.
+"""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from labeldp.cli import app
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("matplotlib")
+
+ROWS = 150
+FALSE_ALARM = 1e-7
+"""Of each test, for either kind of finding."""
+
+
+def table(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(ROWS, 2))
+    return X, np.clip(2.5 + X[:, 0] + 0.4 * rng.normal(size=ROWS), 0.01, 4.99)
+
+
+X, Y = table(1)
+COMMANDS = {
+    "privatize": ["privatize", "IN", "--label", "y", "--bounds", "0", "5", "--epsilon", "1", "-o", "out.csv"],
+    "fit, model": ["fit", "IN", "--label", "y", "--bounds", "0", "5", "--epsilon", "1", "-o", "model"],
+    "fit, labels": [
+        *["fit", "IN", "--label", "y", "--bounds", "0", "5", "--epsilon", "2", "-o", "labels"],
+        *["--release", "labels"],
+    ],
+}
+
+
+class Words(HTMLParser):
+    """The words of a page, without its style; the numbers of drawings are places on the screen."""
+
+    def __init__(self):
+        super().__init__()
+        self.found, self.inside = [], []
+
+    def handle_starttag(self, tag, attributes):
+        if tag in ("style", "path", "script", "defs"):
+            self.inside.append(tag)
+
+    def handle_endtag(self, tag):
+        if self.inside and self.inside[-1] == tag:
+            self.inside.pop()
+
+    def handle_data(self, data):
+        if "style" not in self.inside and "script" not in self.inside:
+            self.found.append(data)
+
+
+def words_of(page):
+    reader = Words()
+    reader.feed(page)
+    return "\n".join(reader.found)
+
+
+def written(text):
+    """Return {(number, places)} with three places or more that a text shows."""
+    return {(float(n), len(n.split(".")[1])) for n in re.findall(r"(?<![\d.])-?\d+\.\d{3,}(?![\d.])", text)}
+
+
+def statistics(y):
+    """Return what a page might show of labels, besides the labels."""
+    quantiles = np.quantile(y, [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
+    return np.array(
+        [y.mean(), y.std(), y.std(ddof=1), y.var(), y.var(ddof=1), y.min(), y.max(), y.sum(), *quantiles]
+    )
+
+
+def agreeing(shown, numbers):
+    """Return how many numbers of a page are one of these, rounded; and how many chance would give at most."""
+    hits, chance = 0, 0.0
+    for value, places in shown:
+        hits += bool((np.round(numbers, places) == value).any())
+        chance += min(1.0, numbers.size * 3 * 10.0**-places)  # labels lie within 5: a density of 3 is not exceeded
+    return hits, stats.poisson.isf(FALSE_ALARM, chance)
+
+
+def seen(text, y=Y):
+    """Say whether a text shows more of labels or statistics than chance would."""
+    shown = written(text)
+    return [name for name, numbers in {"labels": y, "statistics": statistics(y)}.items() if _more(shown, numbers)]
+
+
+def _more(shown, numbers):
+    hits, chance = agreeing(shown, numbers)
+    return hits > chance
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """All that each command says, on its page, on the screen and in its card."""
+    folder = tmp_path_factory.mktemp("reports")
+    source = folder / "in.csv"
+    np.savetxt(source, np.column_stack([X, Y]), delimiter=",", header="a,b,y", comments="", fmt="%.17g")
+    texts = {}
+    for name, command in COMMANDS.items():
+        page = folder / f"{name}.html"
+        order = [str(source) if word == "IN" else word for word in command]
+        order[order.index("-o") + 1] = str(folder / order[order.index("-o") + 1])
+        done = CliRunner().invoke(app, [*order, "--report", str(page)])
+        assert done.exit_code == 0, done.output
+        texts[name] = words_of(page.read_text()) + "\n" + done.output
+    return texts
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_report_and_the_screen_show_no_label_and_no_statistic(name, told):
+    assert len(told[name]) > 500
+    assert seen(told[name]) == []
+
+
+@pytest.mark.parametrize("places", [4, 5, 6])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_report_that_showed_rounded_labels_or_statistics_would_be_found(name, places, told):
+    some = " ".join(f"{label:.{places}f}" for label in Y[:40])
+    assert seen(f"{told[name]} labels: {some}") == ["labels"]
+    summary = " ".join(f"{number:.{places}f}" for number in statistics(Y))
+    assert "statistics" in seen(f"{told[name]} {summary}")
+
+
+def test_a_comparison_shows_statistics_of_labels_and_is_not_made_unless_they_are_public(tmp_path):
+    source, page = tmp_path / "in.csv", tmp_path / "page.html"
+    np.savetxt(source, np.column_stack([X, Y]), delimiter=",", header="a,b,y", comments="", fmt="%.17g")
+    order = ["compare", str(source), "--label", "y", "--bounds", "0", "5", "--report", str(page)]
+    done = CliRunner().invoke(app, order)
+    assert done.exit_code != 0
+    assert seen(done.output) == []
+    assert not page.exists()

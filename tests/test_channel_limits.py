@@ -1,0 +1,244 @@
+"""The smallest, largest and closest channels: what is just allowed is, and one word or one row more is not."""
+
+from dataclasses import fields
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from channel_cases import CASES, NOISE, worst
+from helpers import WORDS, measure
+from labeldp.channels import Promise, ShiftChannel, TableChannel, WindowChannel, alias
+
+ANY = Promise(Fraction(45))
+"""Above 64·ln 2: every ratio of counts keeps it."""
+
+EVERY = pytest.mark.parametrize("name", CASES)
+
+
+def refused(match=""):
+    return pytest.raises(ldp.PrivacyProofError, match=match)
+
+
+@EVERY
+def test_a_channels_arrays_are_its_own_and_nobody_can_write_to_them(name):
+    channel = CASES[name][0]
+    arrays = [getattr(channel, field.name) for field in fields(channel)]
+    arrays = [array for array in arrays if isinstance(array, np.ndarray)]
+    assert all(not array.flags.writeable and array.base is None for array in arrays)
+    assert len(arrays) == {"table": 2, "shift": 1}.get(name[:5], 3 if "listed" in name else 2 * ("cut" in name))
+
+
+@EVERY
+def test_a_label_alone_is_treated_like_a_label_among_others(name):
+    channel, labels, _, _ = CASES[name]
+    together = channel.mean(np.array(labels, dtype=np.float64))
+    apart = [channel.mean(np.array([label]))[0] for label in map(float, labels)]
+    assert together.tolist() == apart
+
+
+@EVERY
+def test_the_proof_says_what_was_compared(name):
+    channel, _, values, rows = CASES[name]
+    proof = channel.verify()
+    starts = len({tuple(row) for row in rows}) - ("spread" in name)
+    assert proof.checked.startswith(f"{starts} rows, {len(values)} outputs: every")
+    assert proof.delta == 0.0
+
+
+# ---- windows --------------------------------------------------------------------------------------------
+
+THIRD = (WORDS - 1) // 3
+ONE_CUT = {"bins": np.zeros(1, dtype=np.int64), "cuts": np.array([np.inf])}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "options"),
+    [
+        ((2, 1, 1, WORDS - 1), {}),
+        ((3, 1, THIRD, 1), {}),
+        ((3, 2, THIRD, 1), {}),
+        ((1, 1, 1, WORDS - 1), ONE_CUT),
+        ((2, 2, 1, WORDS - 1), ONE_CUT),
+        ((1 << 51, 1, 1, WORDS - 1), {}),
+        (((1 << 51) + 6, 7, 1, WORDS - 1), {}),
+    ],
+    ids=str,
+)
+def test_windows_that_are_just_possible_are_made(numbers, options):
+    WindowChannel(0.0, 1.0, *numbers, ANY, **options).verify()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "options", "match"),
+    [
+        ((2, 1, 1, WORDS), {}, "too large"),
+        (((1 << 51) + 1, 1, 1, WORDS - 1), {}, "too large"),
+        ((2, 2, 1, WORDS - 1), {}, "no room"),
+        ((1, 2, 1, WORDS - 1), ONE_CUT, "no room"),
+        ((1, 1, 1, WORDS - 1), {}, "no room"),
+        ((2, 1, WORDS // 2, 1), {}, "takes all"),
+        ((2, 1, WORDS, 1), {}, "takes all"),
+        ((3, 1, THIRD - 1, 3), {}, "do not fit"),
+        ((3, 2, THIRD - 1, 1), {}, "do not fit"),
+        ((2, 1, 0, WORDS - 1), {}, "positive integers"),
+        ((2, 0, 1, WORDS - 1), {}, "positive integers"),
+        ((0, 1, 1, WORDS - 1), {}, "positive integers"),
+        ((3, 1, THIRD, 0), {}, "positive integers"),
+        ((2, True, 1, WORDS - 1), {}, "positive integers"),
+        ((2, np.int64(1), 1, WORDS - 1), {}, "positive integers"),
+        ((3, 1, 1, WORDS - 1), {"bins": np.array([0, 2])}, "go together"),
+        ((3, 1, 1, WORDS - 1), {"cuts": np.array([0.5])}, "go together"),
+        ((3, 1, 1, WORDS - 1), {"bins": np.array([0, 2]), "cuts": np.array([np.inf])}, "one for each cut"),
+        ((3, 1, 1, WORDS - 1), {"bins": np.array([0, 2], np.int32), "cuts": np.array([np.inf] * 2)}, "64-bit"),
+        ((3, 1, 1, WORDS - 1), {"bins": np.array([0, 3]), "cuts": np.array([np.inf] * 2)}, "outside"),
+        ((3, 1, 1, WORDS - 1), {"bins": np.array([0, 2]), "cuts": np.array([np.inf, 0.9])}, "outside"),
+        ((3, 1, 1, WORDS - 1), {"bins": np.array([-1, 2]), "cuts": np.array([0.2, np.inf])}, "outside"),
+        ((3, 1, 1, WORDS - 1), {"values": np.zeros(2)}, "one value a cell"),
+        ((4, 2, 1, WORDS - 1), {"values": np.zeros(4)}, "one value a cell"),
+    ],
+)
+def test_windows_that_are_just_impossible_are_refused(numbers, options, match):
+    with refused(match):
+        WindowChannel(0.0, 1.0, *numbers, ANY, **options)
+
+
+def test_a_window_of_fewer_words_than_a_cell_may_take_is_proven_by_its_words():
+    """Two words are left over, and a cell may have a thousand."""
+    channel = WindowChannel(0.0, 1.0, 2, 1, WORDS // 2 - 1, 1000, ANY)
+    assert channel.verify().worst_ratio == Fraction(WORDS // 2 + 1, WORDS // 2 - 1)
+    assert measure(channel, 0.0) == {0.0: WORDS // 2 + 1, 1.0: WORDS // 2 - 1}
+
+
+def test_one_row_reveals_nothing_unless_labels_outside_have_another():
+    numbers = (4, 4, 1 << 60, 1 << 62)
+    assert WindowChannel(0.0, 1.0, *numbers, ANY, **ONE_CUT).verify().worst_ratio == 1
+    spread = WindowChannel(0.0, 1.0, *numbers, ANY, **ONE_CUT, spread_outside=True)
+    rows = [measure(spread, label).values() for label in (0.5, 2.0)]
+    assert spread.verify().worst_ratio >= worst(rows) > 1
+
+
+# ---- tables ---------------------------------------------------------------------------------------------
+
+HALF = WORDS // 2
+
+
+def table(*rows, values=None, low=0.0, high=1.0):
+    values = np.arange(len(rows[0])) if values is None else values
+    return TableChannel.from_counts(low, high, values, rows, ANY)
+
+
+def test_tables_that_say_too_little_are_refused():
+    with refused("two rows"):
+        table([HALF, HALF])
+    with refused("does not exist"):
+        table([HALF, HALF], [HALF, HALF], values=np.empty(0))
+    with refused("sum to 2"):
+        table([WORDS], [WORDS])  # one output: its 2^64 words are no 64-bit number
+    with refused("does not exist"):
+        table([HALF, HALF - 1, 1], [HALF, HALF, 0], values=np.zeros(2))
+
+
+def test_a_single_word_under_one_label_and_none_under_another_is_refused():
+    with refused("possible under one label"):
+        table([1, HALF, HALF - 1], [0, HALF, HALF])
+    assert table([0, HALF, HALF], [0, HALF, HALF]).verify().worst_ratio == 1  # possible under none
+    assert table([1, HALF, HALF - 1], [2, HALF, HALF - 2]).verify().worst_ratio == 2
+
+
+def test_a_tables_values_may_be_integers_in_any_order():
+    rows = [[1 << 62, HALF, 1 << 62], [HALF, 1 << 62, 1 << 62]]
+    channel = table(*rows, values=[5, -1, 5])
+    assert channel.values.dtype == np.float64
+    points = np.array([-2.0, -1.0, 4.9, 5.0])
+    assert channel.cumulative(0.0, points).tolist() == [0.0, 0.5, 0.5, 1.0]
+    assert channel.cumulative(1.0, points).tolist() == [0.0, 0.25, 0.25, 1.0]
+
+
+@pytest.mark.parametrize(("low", "high", "reach"), [(0.0, 1.0, 2.0), (-1.0, 3.0, 8.0), (0.0, 2.0**-40, 1.0)])
+@pytest.mark.parametrize("row", [0, 1])
+@pytest.mark.parametrize(("part", "unbiased"), [(0.9, True), (-0.9, True), (1.1, False), (-1.1, False)])
+def test_a_table_is_unbiased_if_its_rows_average_to_their_labels_within_a_trace(
+    low, high, reach, row, part, unbiased
+):
+    """A billionth of the width, and four roundings of the largest output."""
+    means = [Fraction(low), Fraction(high)]
+    means[row] += Fraction(part * (1e-9 * (high - low) + 4 * float(np.spacing(reach))))
+    upper = [round((1 + mean / Fraction(reach)) / 2 * WORDS) for mean in means]
+    channel = table(*([WORDS - n, n] for n in upper), values=[-reach, reach], low=low, high=high)
+    if unbiased:
+        assert channel.slope() == 1.0
+    else:
+        with pytest.raises(ldp.NotUnbiasedError):
+            channel.slope()
+
+
+def test_unbiased_outputs_are_their_own_labels_and_a_copy():
+    channel = table([3 * (WORDS // 4), WORDS // 4], [WORDS // 4, 3 * (WORDS // 4)], values=np.array([-0.5, 1.5]))
+    outputs = np.array([-0.5, 1.5])
+    labels = channel.debias(outputs)
+    assert labels.tolist() == outputs.tolist()
+    assert labels is not outputs
+    with pytest.raises(ldp.NotUnbiasedError):
+        table([HALF, HALF], [HALF, HALF]).debias(outputs)
+
+
+# ---- shifts ---------------------------------------------------------------------------------------------
+
+THREE = [WORDS // 4, WORDS // 2, WORDS // 4]
+
+
+def test_shifts_that_are_just_possible_are_made_and_others_refused():
+    promise = Promise(Fraction(1), Fraction(99, 100))
+    for margin in (0, 1):
+        assert ShiftChannel.from_counts(0.0, 1.0, 1, margin, THREE, promise).verify().delta <= 0.99
+    assert ShiftChannel.from_counts(0.0, 1.0, 1, 0, THREE, ANY).verify().worst_ratio == 3
+    for steps, margin in ((0, 0), (1, 2), (1, -1)):
+        with refused("must be positive"):
+            ShiftChannel.from_counts(0.0, 1.0, steps, margin, THREE, promise)
+    with refused("must be positive"):
+        ShiftChannel(0.0, 1.0, 1, 0, 0, alias.build([HALF, HALF]), promise)
+    with refused("does not reach"):
+        ShiftChannel.from_counts(0.0, 1.0, 1, 1, THREE, ANY)
+    with refused("fewer values"):
+        ShiftChannel(0.0, 1.0, 1, 1, 2, alias.build(THREE), promise)
+    with refused("does not exist"):
+        ShiftChannel(0.0, 1.0, 1, 1, 1, alias.build([*THREE[:2], WORDS // 4 - 1, 1]), promise)
+    with refused("sum to 2"):
+        ShiftChannel.from_counts(0.0, 1.0, 1, 1, [0, WORDS, 0], promise)
+
+
+def test_a_shift_that_moves_words_to_nowhere_is_refused():
+    with refused("possible under one label"):
+        ShiftChannel.from_counts(0.0, 1.0, 1, 1, [1, 0, WORDS - 3, 1, 1], ANY)
+    five = [1, 2, WORDS - 8, 3, 2]
+    assert ShiftChannel.from_counts(0.0, 1.0, 1, 1, five, ANY).verify().worst_ratio == (WORDS - 8) // 2
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(2, 3)])
+def test_an_epsilon_with_a_delta_is_stated_as_a_float_that_does_not_claim_less(epsilon):
+    proof = ShiftChannel.from_counts(0.0, 2.0, 2, 4, NOISE, Promise(epsilon, Fraction(9, 10))).verify()
+    assert Fraction(proof.epsilon) >= epsilon > Fraction(np.nextafter(proof.epsilon, 0))
+    assert proof.worst_ratio is None
+    assert proof.checked.startswith("exact delta at this epsilon for all 2 shifts")
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+@pytest.mark.parametrize(("part", "unbiased"), [(0.97, True), (1.03, False)])
+def test_a_shift_is_unbiased_if_clamping_moves_no_mean_by_more_than_a_trace_of_the_noise(side, part, unbiased):
+    """Noise of ±1, and of 3 on one side in a few words, which the margin of 2 makes 2 for one of the rows."""
+    few = round(part * 1e-5 * WORDS)
+    more = (WORDS - 5 - few) // 2 + 3 * few // 2  # on the other side, so that the noise has mean 0
+    counts = [1, 1, more, 1, WORDS - 4 - few - more, 1, few][::side]
+    assert sum(counts) == WORDS
+    channel = ShiftChannel.from_counts(0.0, 1.0, 1, 2, counts, ANY)
+    if unbiased:
+        outputs = np.array([0.0, 1.0])
+        labels = channel.debias(outputs)
+        assert labels.tolist() == [0.0, 1.0]
+        assert labels is not outputs
+        assert channel.slope() == 1.0
+    else:
+        with pytest.raises(ldp.NotUnbiasedError):
+            channel.debias(np.array([0.0]))

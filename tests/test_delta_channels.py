@@ -1,0 +1,74 @@
+"""Additive noise with a δ: it need not reach every output from every label, and shifts both ways count."""
+
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from channel_cases import NOISE, shift_rows
+from helpers import WORDS, measure
+from labeldp.channels import Promise, ShiftChannel
+from labeldp.channels.proof import exp_lower
+
+COMB = [n << 56 for n in (1, 60, 1, 60, 2, 60, 1, 60, 1)]
+COMB[4] = WORDS - sum(COMB) + COMB[4]
+"""Odd noise is likelier: a shift by one is worse than a shift by two."""
+
+NOISES = {"uneven": NOISE, "mirrored": NOISE[::-1], "comb": COMB}
+LAYOUTS = [(1, 4), (3, 4), (6, 4), (6, 1), (12, 0)]
+"""Steps and margin, for noise that reaches 4 steps."""
+
+
+def made(noise, steps, margin, promise):
+    """Return the channel from 1 on, two to a step."""
+    return ShiftChannel.from_counts(1.0, 1.0 + 2 * steps, steps, margin, noise, promise)
+
+
+def exact(noise, steps, epsilon):
+    """Return δ over all pairs of rows, before clamping."""
+    bound = exp_lower(epsilon)
+    return max(
+        sum(max(Fraction(0), n - bound * m) for n, m in zip(one, other, strict=True)) / WORDS
+        for one, other in permutations(shift_rows(noise, steps, 4), 2)
+    )
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize("name", NOISES)
+def test_delta_is_that_of_the_worst_pair_of_rows_either_way(name, steps):
+    epsilon = Fraction(1, 2)
+    delta = exact(NOISES[name], steps, epsilon)
+    proof = made(NOISES[name], steps, 4, Promise(epsilon, delta)).verify()
+    assert delta <= Fraction(proof.delta) <= delta * (1 + Fraction(1, 2**52))
+    with pytest.raises(ldp.PrivacyProofError, match="must not be used"):
+        made(NOISES[name], steps, 4, Promise(epsilon, delta - Fraction(1, 1 << 70)))
+
+
+def test_a_shift_by_less_may_be_worse_than_a_shift_by_more():
+    """Else the test above would not see whether all shifts are compared."""
+    assert exact(COMB, 1, Fraction(1, 2)) == exact(COMB, 2, Fraction(1, 2))
+
+
+@pytest.mark.parametrize(("steps", "margin"), LAYOUTS)
+@pytest.mark.parametrize("name", NOISES)
+def test_words_moments_and_probabilities_are_those_of_the_counts(name, steps, margin):
+    channel = made(NOISES[name], steps, margin, Promise(Fraction(1), Fraction(1)))
+    values = [1.0 + 2 * k for k in range(-margin, steps + margin + 1)]
+    points = np.array([-99.0, *values, *(np.array(values) - 0.5), 99.0])
+    for k, row in enumerate(shift_rows(NOISES[name], steps, margin)):
+        label = np.array([1.0 + 2 * k])
+        assert measure(channel, label[0]) == {v: n for v, n in zip(values, row, strict=True) if n}
+        mean = sum(Fraction(v) * n for v, n in zip(values, row, strict=True)) / WORDS
+        variance = sum((Fraction(v) - mean) ** 2 * n for v, n in zip(values, row, strict=True)) / WORDS
+        assert channel.mean(label)[0] == pytest.approx(float(mean), rel=1e-13)
+        assert channel.variance(label)[0] == pytest.approx(float(variance), rel=1e-12)
+        below = [sum(n for v, n in zip(values, row, strict=True) if v <= point) / WORDS for point in points]
+        np.testing.assert_allclose(channel.cumulative(label[0], points), below, rtol=1e-13, atol=1e-15)
+
+
+def test_a_ratio_close_to_one_is_told_as_it_is():
+    flat = [13 << 59, 1 << 60, 1 << 60, 1 << 60, 13 << 59]
+    channel = ShiftChannel.from_counts(0.0, 1.0, 1, 1, flat, Promise(Fraction(1)))
+    assert channel.verify().worst_ratio == Fraction(15, 13)

@@ -1,0 +1,197 @@
+"""`Histogram`, held to an account of it in exact fractions, and what it refuses."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import labeldp as ldp
+
+NODES = [-1.0, 0.5, 1.0, 3.0, 7.0]
+MASSES = [1.0, 0.0, 5.0, 2.0]
+PRIOR = ldp.Histogram(NODES, MASSES)
+
+
+def below(point):
+    """Return P(label ≤ point), exactly."""
+    point, total = Fraction(point), Fraction(0)
+    for low, high, mass in zip(NODES, NODES[1:], MASSES, strict=False):
+        part = (point - Fraction(low)) / (Fraction(high) - Fraction(low))
+        total += Fraction(mass) * min(max(part, Fraction(0)), Fraction(1))
+    return total / 8
+
+
+# ---- what it is made from -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("nodes", "masses"),
+    [
+        ([0, 1, 2], [1]),
+        ([0, 1], [1, 1]),
+        ([0], []),
+        ([[0, 1]], [1]),
+        ([0, 1], [[1]]),
+        ([0, 1, 1], [1, 1]),
+        ([1, 0], [1]),
+        ([0, 1, 0.5], [1, 1]),
+        ([0, 2.1e300], [1]),
+        ([-2.1e300, 0], [1]),
+        ([-1.1e300, 1.1e300], [1]),
+        ([0, 1, 2.1e300], [1, 1]),
+        ([0, 1, 2], [1, -1e-300]),
+        ([0, 1, 2], [0, 0]),
+        ([0, np.nan], [1]),
+        ([0, 1], [np.inf]),
+        ([0, 1], ["a"]),
+    ],
+)
+def test_what_is_no_histogram_is_refused(nodes, masses):
+    with pytest.raises(ldp.ParameterError):
+        ldp.Histogram(nodes, masses)
+
+
+@pytest.mark.parametrize("nodes", [[0, 2e300], [-2e300, 0], [-1e300, 1e300], [5e-324, 1e-323]])
+def test_nodes_may_span_almost_all_floats_or_almost_none(nodes):
+    assert ldp.Histogram(nodes, [1]).bounds == tuple(nodes)
+
+
+def test_masses_sum_to_one_whatever_their_unit():
+    for unit in (1e-300, 0.1, 1.0, 1e307):
+        assert ldp.Histogram(NODES, np.array(MASSES) * unit).masses == pytest.approx(np.array(MASSES) / 8)
+    assert ldp.Histogram([0, 1, 2], [1e308, 1e308]).masses.tolist() == [0.5, 0.5]
+    assert ldp.Histogram([0, 1, 2], [1.0, 0.5]).masses.tolist() == [1 / 1.5, 0.5 / 1.5]
+    assert ldp.Histogram([0, 1, 2], [0.5, 0.5 + 1e-9]).masses.sum() == pytest.approx(1, abs=1e-15)
+
+
+def test_masses_that_sum_to_one_already_are_kept_to_the_bit():
+    given = [0.25, 0.75 + 1e-13]
+    prior = ldp.Histogram([0, 1, 2], given)
+    assert prior.masses.tolist() == given
+    assert prior.cumulative(2) == 1
+
+
+def test_it_cannot_be_changed_and_does_not_hold_what_it_was_given():
+    nodes, masses = np.array(NODES), np.array(MASSES)
+    prior = ldp.Histogram(nodes, masses)
+    nodes[0], masses[0] = -5.0, 100.0
+    assert prior == PRIOR
+    for array in (prior.nodes, prior.masses):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0
+
+
+def test_equal_ones_are_equal_wherever_they_have_been():
+    again = pickle.loads(pickle.dumps(PRIOR))
+    assert again == PRIOR
+    assert hash(again) == hash(PRIOR)
+    others = [ldp.Histogram([*NODES[:-1], 8.0], MASSES), ldp.Histogram(NODES, [1, 1, 4, 2]), NODES, None]
+    assert all(other != PRIOR for other in others)
+    assert len({hash(other) for other in others[:2]} | {hash(PRIOR)}) == 3
+    assert ldp.Histogram.checked(PRIOR) is PRIOR
+    with pytest.raises(ldp.ParameterError, match="must be a Histogram"):
+        ldp.Histogram.checked((NODES, MASSES))
+
+
+# ---- where it may come from ---------------------------------------------------------------------------
+
+
+def test_counts_are_of_equally_wide_bins():
+    assert ldp.Histogram.from_counts([1, 3, 0, 4], (2, 10)) == ldp.Histogram([2, 4, 6, 8, 10], [1, 3, 0, 4])
+
+
+def test_a_public_sample_is_counted_and_clipped():
+    sample = [[-3.0, 0.0], [0.49, 0.5], [2.0, 9.0]]
+    prior = ldp.Histogram.from_sample(sample, (0, 2), bins=4)
+    assert prior == ldp.Histogram([0, 0.5, 1, 1.5, 2], [3, 1, 0, 2])
+    assert ldp.Histogram.from_sample([0.6], (0, 2), bins=4) == ldp.Histogram([0, 0.5, 1, 1.5, 2], [0, 1, 0, 0])
+    assert ldp.Histogram.from_sample(sample, (0, 2)).nodes.tolist() == np.linspace(0, 2, 65).tolist()
+    for bad in ([], [np.nan, 1.0]):
+        with pytest.raises(ldp.ParameterError, match="sample"):
+            ldp.Histogram.from_sample(bad, (0, 2))
+
+
+def test_a_distribution_keeps_its_tails_in_the_last_bins():
+    known = stats.norm(1, 2)
+    prior = ldp.Histogram.from_distribution(known, (0, 4), bins=4)
+    assert prior.nodes.tolist() == [0, 1, 2, 3, 4]
+    masses = [known.cdf(1), known.cdf(2) - known.cdf(1), known.cdf(3) - known.cdf(2), known.sf(3)]
+    assert prior.masses == pytest.approx(masses, rel=1e-12)
+    assert ldp.Histogram.from_distribution(known, (0, 4)).masses.size == 256
+
+    class Wavering:
+        def cdf(self, points):
+            return [0.0, 0.6, 0.5, 0.9, 1.0]
+
+    falling = ldp.Histogram.from_distribution(Wavering(), (0, 4), bins=4)
+    assert falling.masses == pytest.approx(np.array([0.6, 0.0, 0.4, 0.1]) / 1.1)
+
+
+# ---- what it says -------------------------------------------------------------------------------------
+
+
+def test_moments_are_those_of_a_density_that_is_flat_in_each_bin():
+    masses = [Fraction(m) / 8 for m in MASSES]
+    ends = [(Fraction(a), Fraction(b)) for a, b in pairwise(NODES)]
+    mean = sum(m * (a + b) / 2 for m, (a, b) in zip(masses, ends, strict=True))
+    square = sum(m * (a * a + a * b + b * b) / 3 for m, (a, b) in zip(masses, ends, strict=True))
+    assert PRIOR.mean == pytest.approx(float(mean))
+    assert PRIOR.variance == pytest.approx(float(square - mean**2))
+    assert PRIOR.density.tolist() == pytest.approx(
+        [float(m / (b - a)) for m, (a, b) in zip(masses, ends, strict=True)]
+    )
+    points = [-9, -1, 0.25, 0.7, 1, 2.5, 6, 7, 99]
+    assert PRIOR.cumulative(points) == pytest.approx([float(below(p)) for p in points])
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        *[(-1, 3), (0.5, 3), (0, 5), (0.75, 9), (-9, 6.5), (1.0, 1.5)],
+        *[(-1, 7), (-2, 8), (6.9, 7.5), (0, 9), (-9, 0.25), (-0.5, 0.25)],
+    ],
+)
+def test_clipping_moves_what_lies_outside_to_the_ends(low, high):
+    clipped = PRIOR.restricted(low, high)
+    first, last = max(low, -1.0), min(high, 7.0)
+    assert clipped.nodes.tolist() == [first, *(n for n in NODES if first < n < last), last]
+    inner = [0.0, *(float(below(n)) for n in clipped.nodes[1:-1]), 1.0]
+    assert clipped.masses == pytest.approx(np.diff(inner), abs=1e-12)
+
+
+def test_clipping_to_wider_bounds_changes_nothing_and_to_others_is_refused():
+    assert PRIOR.restricted(-1, 7) is PRIOR
+    assert PRIOR.restricted(-2, 8) is PRIOR
+    for low, high in [(7, 9), (-9, -1), (8, 9), (-9, -8)]:
+        with pytest.raises(ldp.ParameterError, match="outside the bounds"):
+            PRIOR.restricted(low, high)
+
+
+@pytest.mark.parametrize("bounds", [(0.75, 9.0), (-9.0, 6.5)])
+def test_a_prior_may_end_before_the_bounds_on_one_side_and_go_beyond_them_on_the_other(bounds):
+    release = ldp.privatize([1.0, 2.0], epsilon=1.0, bounds=bounds, prior=PRIOR)
+    assert release.prior == PRIOR.restricted(*bounds)
+
+
+@pytest.mark.parametrize("bins", [4, 5, 8, 9])
+def test_fewer_bins_are_half_of_them_equally_wide_and_half_equally_likely(bins):
+    masses = np.arange(1.0, 21.0)
+    prior = ldp.Histogram(np.linspace(2, 6, 21) ** 2, masses)
+    halves = bins // 2
+    wide = [4 + 32 * k / halves for k in range(halves + 1)]
+    reached = np.concatenate([[0.0], np.cumsum(prior.masses)])
+    likely = [np.interp(k / halves, reached, prior.nodes) for k in range(1, halves)]
+    coarse = prior.coarsened(bins)
+    assert coarse.nodes == pytest.approx(sorted(wide + likely))
+    assert coarse.masses.size <= bins
+    assert coarse.masses == pytest.approx(np.diff(prior.cumulative(coarse.nodes)))
+
+
+def test_few_bins_already_are_kept():
+    assert PRIOR.coarsened(4) is PRIOR
+    assert PRIOR.coarsened(5) is PRIOR

@@ -1,0 +1,216 @@
+"""Terms and their card: every field, every word of the guarantee, and no card that charges less than it shows."""
+
+import hashlib
+import json
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+
+import labeldp as ldp
+from labeldp.ledger import Budget, Charge
+from labeldp.mechanisms.base import fingerprint
+from labeldp.terms import Terms, guarantee, read_release_card, refuse_contradictions
+from labeldp.words.release import describe_release
+
+WHEN = "2026-01-01T00:00:00+00:00"
+WEAK, STRONG = (ldp.TwoPoint(bounds=(0, 5), epsilon=epsilon) for epsilon in (2.0, 1.0))
+NORMAL = ldp.Gaussian(bounds=(0, 5), epsilon=16.0, delta=0.01)
+PRIOR = ldp.Histogram([0, 1, 5], [1, 3])
+
+
+def charge(what, budget, mechanism=None, people=1):
+    print_of = None if mechanism is None else fingerprint(mechanism.channel)
+    return Charge(what, budget, WHEN, print_of, people)
+
+
+def terms(*charges, mechanisms=(STRONG,), secure=True):
+    count = len(mechanisms)
+    return Terms(70, mechanisms, (None,) * (count - 1) + (PRIOR,), charges, ((0.0, 5.0),) * count, "local", secure)
+
+
+ONE = terms(charge("labels", Budget(1), STRONG), charge("prior (local)", Budget(0.5)))
+
+
+def forged(card, **changes):
+    """Return a card with other content, and the checksum for it."""
+    content = {**json.loads(card), **changes}
+    del content["checksum"]
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    content["checksum"] = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    return json.dumps(content)
+
+
+def test_a_card_says_all_that_the_terms_say():
+    two = terms(
+        charge("labels, column 0", Budget(2), WEAK), charge("labels, column 1", Budget(1), STRONG),
+        mechanisms=(WEAK, STRONG),
+    )  # fmt: skip
+    content = json.loads(two.to_card(file={"name": "out.csv"}, rows=3))
+    assert content.pop("checksum").startswith("sha256:")
+    assert content == {
+        "schema": "labeldp.release",
+        "version": 1,
+        "guarantee": guarantee(two),
+        "cost": {"epsilon": 3.0, "delta": 0.0},
+        "words": "secure",
+        "rows": 70,
+        "trust": "local",
+        "bounds": [[0.0, 5.0], [0.0, 5.0]],
+        "mechanisms": [WEAK.to_json(), STRONG.to_json()],
+        "priors": [None, {"nodes": [0.0, 1.0, 5.0], "masses": [0.25, 0.75]}],
+        "charges": [one.as_data() for one in two.charges],
+        "file": {"name": "out.csv"},
+    }
+    read = read_release_card(two.to_card())
+    assert read["mechanisms"] == [WEAK, STRONG]
+    assert read["charges"] == content["charges"]
+    assert json.loads(terms(charge("labels", Budget(1)), secure=False).to_card())["words"] == "seeded, NOT PRIVATE"
+
+
+def test_the_guarantee_says_who_is_covered_and_by_how_much():
+    def said(*charges, secure=True):
+        return guarantee(terms(*charges, secure=secure))
+
+    assert said(charge("labels", Budget(1 / 3))) == (
+        "label differential privacy with ε = 0.333333: changing one row's label changes the probability of "
+        "anything released by at most a factor e^0.333333; features, the number and order of rows, and bounds "
+        "are public"
+    )
+    assert said(charge("labels", Budget(2, 1e-5), people=3), charge("prior (local)", Budget(1), people=2)) == (
+        "label differential privacy with ε = 3 and δ = 1e-05: changing all labels of a person with up to 3 rows "
+        "changes the probability of anything released by at most a factor e^3, up to 1e-05; features, the number "
+        "and order of rows, and bounds are public"
+    )
+    assert said(charge("labels", Budget(1)), secure=False) == "NOT PRIVATE: the noise can be repeated from a seed"
+
+
+def test_the_summary_is_of_these_terms():
+    assert ONE.summary() == describe_release(ONE)
+    assert "70 labels released for epsilon = 1.5 in all; nobody saw the true ones." in ONE.summary()
+
+
+def test_a_card_that_agrees_with_itself_is_read():
+    for good in (
+        ONE,
+        terms(charge("labels", Budget(1), STRONG), secure=False),
+        terms(charge("labels", Budget(3), STRONG, people=3)),
+        terms(charge("labels", Budget(16, 0.01), NORMAL), mechanisms=(NORMAL,)),
+        terms(charge("labels", Budget(1), STRONG), charge("labels", Budget(1), STRONG), mechanisms=(STRONG,) * 2),
+    ):
+        assert read_release_card(good.to_card())["mechanisms"] == list(good.mechanisms)
+    group = ldp.privatize(
+        [[1.0, 2.0]] * 9, epsilon=4.0, delta=1e-4, bounds=[(0, 5)] * 2, mechanism="gaussian", rows_per_person=3
+    )
+    assert read_release_card(group.to_card())["cost"]["epsilon"] == 12.0
+
+
+UNDERPAID = {
+    "a cheaper charge": terms(charge("labels", Budget(1), WEAK), mechanisms=(WEAK,)),
+    "one charge for two": terms(charge("labels", Budget(1), STRONG), mechanisms=(STRONG, STRONG)),
+    "a prior that pays for labels": terms(
+        charge("labels", Budget(1), STRONG), charge("prior (local)", Budget(1), STRONG),
+        mechanisms=(STRONG, STRONG),
+    ),
+    "two charges for one": terms(charge("labels", Budget(1), STRONG), charge("labels", Budget(1), STRONG)),
+    "the dear one pays for the other": terms(
+        charge("labels, column 0", Budget(1), WEAK), charge("labels, column 1", Budget(2), STRONG),
+        mechanisms=(WEAK, STRONG),
+    ),
+    "no charge for labels": terms(charge("prior (local)", Budget(1), STRONG)),
+    "one row's price for three": terms(charge("labels", Budget(2), STRONG, people=3)),
+    "no delta": terms(charge("labels", Budget(16), NORMAL), mechanisms=(NORMAL,)),
+    "one row's delta for three": terms(charge("labels", Budget(48, 0.01), NORMAL, people=3), mechanisms=(NORMAL,)),
+    "another mechanism": terms(charge("labels", Budget(2), WEAK)),
+    "no mechanism": terms(charge("labels", Budget(1))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNDERPAID)
+def test_a_card_whose_charges_do_not_pay_for_its_mechanisms_is_refused(case):
+    with pytest.raises(ldp.CardError, match="contradicts itself"):
+        read_release_card(UNDERPAID[case].to_card())
+
+
+CARD = ONE.to_card()
+LIES = {
+    "less epsilon": {"cost": {"epsilon": 1.5 * (1 - 1e-8), "delta": 0.0}},
+    "more delta": {"cost": {"epsilon": 1.5, "delta": 1e-12}},
+    "another guarantee": {"guarantee": guarantee(ONE).replace("1.5", "1.4")},
+    "no guarantee": {"guarantee": None},
+    "other words": {"words": "seeded"},
+    "no charges": {"charges": [], "cost": {"epsilon": 0.0, "delta": 0.0}},
+    "charges that are none": {"charges": [{"what": "labels"}]},
+    "an amount that is none": {"cost": {"epsilon": "1.5", "delta": 0.0}},
+    "no cost": {"cost": {}},
+    "an endless amount": {"cost": {"epsilon": 10**400, "delta": 0.0}},
+    "mechanisms that are none": {"mechanisms": STRONG.to_json()},
+    "no mechanisms": {"mechanisms": []},
+    "a mechanism that is none": {"mechanisms": [PRIOR.nodes.tolist()]},
+}
+
+
+@pytest.mark.parametrize("case", LIES)
+def test_a_card_that_says_two_things_is_refused(case):
+    with pytest.raises(ldp.CardError):
+        read_release_card(forged(CARD, **LIES[case]))
+
+
+@pytest.mark.parametrize("gone", ["charges", "guarantee", "words", "cost", "mechanisms"])
+def test_a_card_that_lacks_what_must_agree_is_refused(gone):
+    content = json.loads(CARD)
+    del content[gone]
+    with pytest.raises(ldp.CardError):
+        read_release_card(forged(json.dumps(content)))
+
+
+def test_rounding_in_floats_is_no_lie():
+    cost = {"epsilon": 1.5 * (1 + 1e-10), "delta": 0.0}
+    assert read_release_card(forged(CARD, cost=cost))["cost"] == cost
+
+
+def test_a_mechanism_named_often_is_proven_once():
+    proven = []
+    proof = SimpleNamespace(epsilon=1.0, delta=0.0)
+    mechanism = SimpleNamespace(verify=lambda: (proven.append(1), proof)[1])
+    content = json.loads(CARD)
+    assert refuse_contradictions(content, [mechanism] * 1000) == list(ONE.charges)
+    assert proven == [1]
+
+
+def test_a_mechanism_that_many_columns_share_is_built_and_hashed_once(monkeypatch):
+    hashed = []
+    monkeypatch.setattr("labeldp.terms.fingerprint", lambda channel: (hashed.append(1), fingerprint(channel))[1])
+    many = terms(*[charge("labels", Budget(1), STRONG)] * 50, mechanisms=(STRONG,) * 50)
+    assert len(read_release_card(many.to_card())["mechanisms"]) == 50
+    assert hashed == [1]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "good"),
+    [(1.0, 0.0, True), (1 + 1e-12, 0.0, True), (1 + 1e-11, 0.0, False), (0.5, 1e-300, False), (2.0, 0.0, False)],
+)
+def test_the_one_charge_for_rows_pays_for_each_mechanism_up_to_rounding(epsilon, delta, good):
+    mechanism = SimpleNamespace(verify=lambda: SimpleNamespace(epsilon=epsilon, delta=delta))
+    if good:
+        assert refuse_contradictions(json.loads(CARD), [STRONG, mechanism]) == list(ONE.charges)
+        return
+    with pytest.raises(ldp.CardError, match="cost more"):
+        refuse_contradictions(json.loads(CARD), [STRONG, mechanism])
+
+
+@pytest.mark.parametrize(
+    ("delta", "good"), [(0.01, True), (0.01 * (1 + 1e-13), True), (0.01 * (1 + 1e-11), False)]
+)
+def test_the_charge_pays_for_delta_up_to_rounding(delta, good):
+    mechanism = SimpleNamespace(verify=lambda: SimpleNamespace(epsilon=1.0, delta=delta))
+    content = json.loads(terms(charge("labels", Budget(1, 0.01))).to_card())
+    with nullcontext() if good else pytest.raises(ldp.CardError, match="cost more"):
+        refuse_contradictions(content, [mechanism])
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_rows_have_one_charge_for_labels(count):
+    card = terms(*[charge("labels", Budget(1), STRONG)] * count, charge("prior (local)", Budget(0.5))).to_card()
+    with pytest.raises(ldp.CardError, match="one charge"):
+        refuse_contradictions(json.loads(card), [STRONG])
