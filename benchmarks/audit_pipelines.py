@@ -78,7 +78,7 @@ def raw_prior(y: np.ndarray, ledger: ldp.Ledger | None = None) -> list[float]:
 
 
 def raw_prior_in_a_fit(y: np.ndarray, ledger: ldp.Ledger | None = None) -> list[float]:
-    """`LabelReleaseRegressor` whose window is as wide as raw labels spread; the release says how loud it is."""
+    """`LabelReleaseRegressor` whose window is as wide as raw labels are spread; the release tells how loud."""
     wide = 0.2 + float(np.std(y)) / (BOUNDS[1] - BOUNDS[0])
     model = ldp.LabelReleaseRegressor(
         epsilon=1.0,
