@@ -34,14 +34,14 @@ def quick(monkeypatch):
 
 
 def released(y, ledger, source=None, epsilon=CLAIM, **options):
-    """What `privatize` hands over: the worst row's label, the others' mean, where it clipped, and the prior."""
+    """What `privatize` hands over: the worst row's label, its place where labels are clipped to, and the prior."""
     release = ldp.privatize(y, epsilon=epsilon, bounds=BOUNDS, ledger=ledger, random_state=source, **options)
-    edges = getattr(release.mechanism, "interval", None) or release.mechanism.bounds
-    return [release.labels[0], release.labels[1:].mean(), *edges, *prior_of(release)]
+    low, high = getattr(release.mechanism, "interval", None) or release.mechanism.bounds
+    return [release.labels[0], (release.labels[0] - low) / (high - low), low, high, *prior_of(release)]
 
 
 def prior_of(release):
-    return [] if release.prior is None else [release.prior.mean]
+    return [] if release.prior is None else [release.prior.masses[0], release.prior.masses[-1]]
 
 
 def estimated(y, ledger, source=None, epsilon=CLAIM):
@@ -58,8 +58,8 @@ def with_prior(y, ledger, source=None, epsilon=CLAIM):
 
 
 def with_window(y, ledger, source=None, epsilon=CLAIM):
-    """Algorithm 4: the release makes its own prior, for half of the budget."""
-    return released(y, ledger, source, epsilon, mechanism="rp", epsilon_prior=epsilon / 2)
+    """Algorithm 4: the release makes its own prior, for a quarter of the budget."""
+    return released(y, ledger, source, epsilon, mechanism="rp", epsilon_prior=epsilon / 4)
 
 
 PIPELINES = {
