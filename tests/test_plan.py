@@ -258,7 +258,7 @@ def test_bounds_are_a_pair_for_each_column():
         (iter([(0, 5), (0, 5)]), 2, 2),
         ((1e9, 1e9 + 1e-3), 1, 1),
     ],
-    ids=str,
+    ids=lambda value: "iterator" if hasattr(value, "__next__") else str(value),
 )
 def test_bounds_that_are_not_are_refused(bounds, columns, ndim):
     with pytest.raises(ldp.ParameterError):
