@@ -127,6 +127,8 @@ class Audit:
             f"  worst: {worst.lens}, {worst.pair[0]} against {worst.pair[1]}: {worst.hits:,} and {worst.others:,} "
             f"of {self.samples - self.samples // 2:,}",
         ]
+        if self.played is None:
+            lines.append("  taken for granted: each output is drawn independently of all others")
         if self.claimed is not None:
             lines.append(f"  claimed {self.claimed:.6g}")
         if self.proven is not None:
