@@ -197,7 +197,7 @@ def test_a_ledger_that_lacks_the_release_is_pointed_out():
 def test_many_charges_share_the_bar():
     content = json.loads(cases.card("release"))
     one = content["charges"][0]
-    charges = [{**one, "what": f"labels {k}", "mechanism": one["mechanism"]} for k in range(30)]
+    charges = [one, *({**one, "what": f"prior {k}", "mechanism": None} for k in range(29))]
     cost = {"epsilon": 30 * one["epsilon"], "delta": 0.0}
     guarantee = content["guarantee"].replace("ε = 1:", f"ε = {cost['epsilon']:.6g}:")
     guarantee = guarantee.replace("e^1;", f"e^{cost['epsilon']:.6g};")
