@@ -98,3 +98,28 @@ def test_no_other_interval_is_better(prior, noise, rows):
         moves = (-far * (high - low), 0.0, far * (high - low))
         others += [(max(first, low + a), min(last, high + b)) for a in moves for b in moves]
     assert found <= min(cost(prior, *pair, weight, noise) for pair in others) * (1 + 1e-8)
+
+
+def test_candidates_are_equally_spaced_and_equally_likely_places_and_the_tails():
+    prior = ldp.Histogram([0, 0.1, 0.3, 0.6, 0.9, 1], [0.0005, 0.5, 0.2, 0.2495, 0.05])
+    edges, masses = prior.nodes.tolist(), prior.masses.tolist()
+
+    def quantile(p):
+        for (left, right), mass in zip(pairwise(edges), masses, strict=True):
+            if p <= mass:
+                return left + (right - left) * p / mass
+            p -= mass
+        return edges[-1]
+
+    parts = [k / 64 for k in range(65)]
+    tails = [1e-4, 1e-3, 5e-3, 1 - 5e-3, 1 - 1e-3, 1 - 1e-4]
+    expected = sorted({*parts, *map(quantile, parts), *map(quantile, tails)})
+    found = ClippedPrior.of(prior).candidates()
+    assert all(np.abs(found - place).min() < 1e-12 for place in expected)
+    assert all(np.abs(np.array(expected) - place).min() < 1e-12 for place in found)
+
+
+@pytest.mark.parametrize("rows", [0, -1, True, 2.5, 0.5, "3"])
+def test_a_number_of_rows_is_a_whole_number(rows):
+    with pytest.raises(ldp.ParameterError, match="whole number"):
+        noise_weight(rows)

@@ -161,3 +161,10 @@ def test_a_table_has_at_most_as_many_entries_as_are_proven_in_a_moment(monkeypat
     assert len(ldp.Unbiased(bounds=(0, 1), outputs=(0, 1), counts=rows, epsilon=1.0).counts) == 4
     with pytest.raises(ldp.ParameterError, match="more than 8 entries"):
         ldp.Unbiased(bounds=(0, 1), outputs=(0, 1), counts=(*rows, rows[0]), epsilon=1.0)
+
+
+@pytest.mark.parametrize("outputs", [[0.0, math.nan], [0.0, math.inf], [[0.0, 1.0], [1.0, 2.0]], [0.0], []])
+def test_outputs_are_at_least_two_finite_numbers(outputs):
+    half = WORDS // 2
+    with pytest.raises(ldp.ParameterError, match="outputs must be"):
+        ldp.Unbiased(bounds=(0, 1), epsilon=1.0, outputs=outputs, counts=[[half, half], [half, half]])

@@ -122,7 +122,7 @@ class Unbiased(Mechanism):
             counts = tuple(tuple(operator.index(n) for n in row) for row in self.counts)
         except (TypeError, ValueError):
             raise ParameterError("outputs must be numbers and counts rows of integers") from None
-        if outputs.ndim != 1 or not np.isfinite(outputs).all() or outputs.size < 2:
+        if outputs.size < 2:
             raise ParameterError("outputs must be at least two finite numbers")
         if len(counts) < 2 or any(len(row) != outputs.size for row in counts):
             raise ParameterError("counts needs two or more rows with one count for each output")
