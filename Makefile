@@ -52,7 +52,7 @@ bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other lib
 	$(BIN)/python -m benchmarks.split
 	$(BIN)/python -m benchmarks.files
 
-mutants: $(VENV)/.dev  ## Change the privacy-critical rooms one thing at a time; tests must notice (hours)
+mutants: $(VENV)/.dev  ## Change the privacy-critical rooms one thing at a time; tests must notice (hours; some rooms: ROOMS="cards.py plan.py")
 	$(BIN)/python -m benchmarks.mutants $(ROOMS)
 
 clean:  ## Remove environments and caches

@@ -169,6 +169,9 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="only those that survived the last time")
     parser.add_argument("--children", type=int, default=os.cpu_count() or 1, help="how many at a time")
     chosen = parser.parse_args()
+    unknown = sorted(set(chosen.modules) - set(ROOMS))
+    if unknown:
+        parser.error(f"no room of that name: {', '.join(unknown)}; there are {', '.join(ROOMS)}")
     kept = json.loads(chosen.out.read_text()) if chosen.out.exists() else {}
     console = Console()
     sheet = Sheet("Mutants", ["module", "mutants", "noticed", "by types", "survived", "score"])
