@@ -71,7 +71,10 @@ def read_cached(path: Path) -> Dataset | None:
 def _dataset(table: Any, meta: dict[str, Any]) -> Dataset:
     ids = np.empty((table.num_rows, len(meta["categories"])), dtype=np.int32)
     for k, name in enumerate(meta["categories"]):
-        ids[:, k] = table.column(name).cast("int32").to_numpy()
+        column = table.column(name).cast("int32")
+        if column.null_count:  # a number of its own stands for what is missing
+            raise ValueError
+        ids[:, k] = column.to_numpy()
     return Dataset(
         "criteo",
         np.column_stack([table.column(name).cast("double").to_numpy() for name in meta["columns"]]),
