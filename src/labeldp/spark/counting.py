@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from labeldp.errors import DataError, LabelError
 from labeldp.spark.columns import column
 from labeldp.spark.executor import MISSING, counter
-from labeldp.spark.failures import no_labels_told
+from labeldp.spark.failures import without_labels
 from labeldp.spark.vectors import added, joined
 from labeldp.stream import Counted
 
@@ -47,8 +47,8 @@ def checked_rows(df: DataFrame, label: str, id: str | None = None, features: Seq
             found = found | _missing(feature)
         lacks["features"] = found
     counts = [F.count_if(condition).alias(what) for what, condition in lacks.items()]
-    with no_labels_told():
-        told = df.agg(F.count(F.lit(1)).alias("rows"), *counts).collect()[0].asDict()
+    counted = df.agg(F.count(F.lit(1)).alias("rows"), *counts)
+    told = without_labels(counted.collect)[0].asDict()
     rows = int(told.pop("rows"))
     _refuse_missing_labels(rows, int(told["label"]))
     if told.get("id"):
@@ -103,9 +103,7 @@ def refuse_repeated_ids(df: DataFrame, id: str) -> None:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     groups = df.select(column(id).alias("id")).groupBy("id").agg(F.count(F.lit(1)).alias("n"))
-    with no_labels_told():
-        shared = groups.where(F.col("n") > 1).limit(1).count()
-    if shared:
+    if without_labels(groups.where(F.col("n") > 1).limit(1).count):
         raise DataError(
             "some rows share an id, and would share their noise, which shows how their labels differ: give each "
             "row an id of its own"

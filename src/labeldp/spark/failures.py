@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import TypeVar
 
 from labeldp.errors import DataError
 
-__all__ = ["no_labels_told"]
+__all__ = ["without_labels"]
 
 _OURS = re.compile(r"labeldp\.errors\.\w+: ([^\n]+)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
+T = TypeVar("T")
 
 
-@contextmanager
-def no_labels_told() -> Iterator[None]:
-    """Replace Spark's message by one that has no label in it.
+def without_labels(compute: Callable[[], T]) -> T:
+    """Return what Spark computes; if it fails, say so with no label in the message, nor in what it came from.
 
     A cast that fails says which value it failed on. What this package says of labels has none in it, and stays.
     """
@@ -24,13 +24,12 @@ def no_labels_told() -> Iterator[None]:
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
     try:
-        yield
+        return compute()
     except (PySparkException, Py4JJavaError) as error:
         text = str(error)
-    else:
-        return
+    # Outside of the handler: else the new error would carry the old one along.
     ours, condition = _OURS.search(text), _CONDITION.search(text)
     if ours:
-        raise DataError(ours[1].strip()) from None
+        raise DataError(ours[1].strip())
     why = f" ({condition[1]})" if condition else ""
-    raise DataError(f"Spark cannot compute these rows{why}: compute the frame by itself to see it") from None
+    raise DataError(f"Spark cannot compute these rows{why}: compute the frame by itself to see it")

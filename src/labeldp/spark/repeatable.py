@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labeldp.errors import DataError, ParameterError
+from labeldp.spark.failures import without_labels
 from labeldp.spark.plans import analyzed, functions, listed, node_name, steps
 from labeldp.spark.secret import is_connect
 
@@ -83,7 +84,7 @@ def held(df: DataFrame, materialize: bool | None) -> Held:
     if materialize is not None and not isinstance(materialize, bool):
         raise ParameterError("materialize must be True, False or None")
     if materialize or (materialize is None and is_connect(df)):
-        return Held(df.localCheckpoint(eager=True), kept=True)
+        return Held(without_labels(lambda: df.localCheckpoint(eager=True)), kept=True)
     if materialize is None:
         odd = sorted({what for step in steps(analyzed(df)) for what in _odd(step)})
         if odd:

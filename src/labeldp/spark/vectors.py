@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.spark.failures import no_labels_told
+from labeldp.spark.failures import without_labels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,8 +79,7 @@ def added(frame: DataFrame, work: Work, kind: str = "int64") -> tuple[dict[int, 
         The vectors' numbers.
     """
     sums_of = frame.mapInArrow(work, _SCHEMA).repartition("key").mapInArrow(_adder(kind), _SCHEMA)
-    with no_labels_told():
-        table = sums_of.toArrow()
+    table = without_labels(sums_of.toArrow)
     parts = list(_pairs(table))
     sums = {key: np.frombuffer(data, dtype=kind) for key, data in parts if key != SAMPLED}
     return sums, [part for part in parts if part[0] == SAMPLED]
