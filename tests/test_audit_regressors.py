@@ -19,6 +19,7 @@ from sklearn.dummy import DummyRegressor
 import labeldp as ldp
 from helpers import seeded
 from labeldp.audit.lenses import Size
+from labeldp.channels.noise import IntegerNoise
 from labeldp.estimators import drawing, labels, learner, model_regressor, rounds, sums
 from labeldp.estimators.designs import Design
 from labeldp.estimators.features import PublicFeatures
@@ -138,7 +139,7 @@ def test_a_fit_that_spends_several_times_what_the_ledger_shows_is_convicted(name
 # ---- fits that use something raw -----------------------------------------------------------------------------
 
 
-class Silent:
+class Silent(IntegerNoise):
     """Noise that says how large it is, and is not there."""
 
     def __init__(self, noise):

@@ -11,7 +11,7 @@ from scipy.stats import beta
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.channels.noise import DiscreteLaplace
+from labeldp.channels.noise import DiscreteLaplace, IntegerNoise
 from labeldp.estimators.labels import LabelBudget, LabelSums, first_knowledge, knowledge_of, private_mean
 from labeldp.mechanisms.base import fingerprint
 
@@ -138,7 +138,7 @@ def test_no_label_however_far_out_warns():
     assert (sums.total, sums.counts[0], sums.counts[-1]) == (GRID + GRID // 2, 1, 1)
 
 
-class Fixed:
+class Fixed(IntegerNoise):
     """Noise that is always the same."""
 
     def __init__(self, value):

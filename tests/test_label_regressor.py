@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import labeldp as ldp
 from helpers import seeded
 from labeldp import cards
+from labeldp.channels.noise import IntegerNoise
 from labeldp.estimators import LabelReleaseRegressor, RowRelease
 from labeldp.estimators.labels import GRID, LabelBudget, count_between, first_knowledge, private_mean
 from labeldp.estimators.learner import PrivateRows, fit_blend
@@ -67,7 +68,7 @@ def test_every_row_is_released_once_in_one_round_inside_the_bounds():
     assert widths[2] < widths[0], "later rounds look closer"
 
 
-class Silent:
+class Silent(IntegerNoise):
     """Stands in for a sampler: adds nothing."""
 
     def sample(self, size, source):

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from labeldp.channels.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm
+from labeldp.channels.noise import DiscreteGaussian, DiscreteLaplace, IntegerNoise, LatticeNorm
 from labeldp.estimators import designs as room
 from labeldp.estimators import table as tables
 from labeldp.estimators.designs import Design, PublicGeometry, _directions, _groups, balanced_groups, choose_design
@@ -86,7 +86,7 @@ def test_many_directions_always_get_gaussian_noise_where_delta_is_given(count, k
     assert isinstance(made.noise(Fraction(20)), LatticeNorm)
 
 
-class Counting:
+class Counting(IntegerNoise):
     """Noise that is 1, 2, 3 …, of variance 7 times the number of draws."""
 
     def sample(self, size, source):

@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp.channels.noise import IntegerNoise
 from labeldp.estimators import ModelReleaseRegressor
 from labeldp.estimators import designs as designs_module
 from labeldp.estimators.designs import STEPS, PublicGeometry, _directions, _groups, balanced_groups
@@ -49,7 +50,7 @@ def test_the_split_sums_to_epsilon(rows, epsilon):
     assert (budget.rough > 0) == (rows * epsilon >= 60), "two stages only where the first is worth measuring from"
 
 
-class Silent:
+class Silent(IntegerNoise):
     """Stands in for a sampler: records the calibration, adds nothing."""
 
     seen: ClassVar[list] = []

@@ -7,6 +7,7 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp.channels.noise import IntegerNoise
 from labeldp.estimators import score as score_module
 from labeldp.estimators.risk import _spread
 from labeldp.estimators.score import GRID
@@ -190,7 +191,7 @@ def test_a_score_is_the_error_on_fresh_labels_for_its_price():
 def test_the_worst_change_of_a_label_moves_a_score_by_no_more_than_the_noise_is_made_for(monkeypatch):
     seen = []
 
-    class Silent:
+    class Silent(IntegerNoise):
         @classmethod
         def calibrated(cls, *, sensitivity, epsilon):
             seen.append(sensitivity)

@@ -55,7 +55,7 @@ def count(labels: NDArray[Any], bounds: tuple[float, float], bins: int) -> Count
 def _noisy(counts: Counts, epsilon: Fraction, source: WordSource) -> NDArray[np.float64]:
     """Return counts that keep ε: changing one label moves one of them down and one up."""
     noise = DiscreteLaplace.calibrated(sensitivity=2, epsilon=epsilon)
-    return (counts + noise.sample(counts.size, source)).astype(np.float64)
+    return noise.release(counts, source).astype(np.float64)
 
 
 def equal_histogram(

@@ -27,7 +27,7 @@ from labeldp.channels.concentrated import rho_for
 from labeldp.errors import ParameterError
 from labeldp.randomness import WordSource
 
-__all__ = ["DiscreteGaussian", "DiscreteLaplace", "LatticeNorm"]
+__all__ = ["DiscreteGaussian", "DiscreteLaplace", "IntegerNoise", "LatticeNorm"]
 
 _BATCH = 1 << 10
 
@@ -157,8 +157,37 @@ def _positive(value: Fraction, name: str) -> None:
         raise ParameterError(f"{name} must be a positive Fraction, got {value!r}")
 
 
+class IntegerNoise:
+    """How an exact statistic leaves: with noise on each of its integers, and no other way."""
+
+    __slots__ = ()
+
+    def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
+        """Return ``size`` integers of noise."""
+        raise NotImplementedError
+
+    def release(self, exact: NDArray[np.int64], source: WordSource) -> NDArray[np.int64]:
+        """Return integers with fresh noise added to each.
+
+        This is the one door for a curator's sums and counts: what is computed from the result is post-processing.
+
+        Parameters
+        ----------
+        exact : array of int64, one-dimensional
+            What a change of one label moves by no more than the noise was calibrated to.
+        source : source of words
+
+        Examples
+        --------
+        >>> from labeldp.randomness import SecureWords
+        >>> DiscreteLaplace(Fraction(2)).release(np.array([5, 8]), SecureWords()).shape
+        (2,)
+        """
+        return np.asarray(exact + self.sample(exact.size, source), dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True)
-class DiscreteLaplace:
+class DiscreteLaplace(IntegerNoise):
     """Two-sided geometric noise: P(x) ∝ e^(−|x|/scale) on the integers.
 
     Added to integers that a change of one label moves by at most Δ in sum, it keeps ε = Δ/scale,
@@ -196,7 +225,7 @@ class DiscreteLaplace:
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteGaussian:
+class DiscreteGaussian(IntegerNoise):
     """Gaussian noise on the integers: P(x) ∝ e^(−x²/(2·sigma²)).
 
     Added to integers that a change of one label moves by at most Δ in Euclidean length, it is
@@ -232,7 +261,7 @@ class DiscreteGaussian:
 
 
 @dataclass(frozen=True, slots=True)
-class LatticeNorm:
+class LatticeNorm(IntegerNoise):
     """K-norm noise on integer vectors: P(x) ∝ e^(−‖x‖₂/scale).
 
     Added to an integer vector that a change of one label moves by at most Δ in Euclidean length, it keeps

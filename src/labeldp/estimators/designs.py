@@ -106,7 +106,7 @@ class Design:
 
     def noisy(self, sums: Sums, width: float, noise: Noise, source: WordSource) -> Array:
         """Return averages with noise from the sums of all rows, exact integers until the last division."""
-        noisy = sums + noise.sample(sums.size, source)
+        noisy = noise.release(sums, source)
         if self.sizes is not None:
             return np.asarray(noisy / self.sizes * (width / STEPS))
         return np.asarray(noisy * (self.share * width / STEPS / _WEIGHTS))

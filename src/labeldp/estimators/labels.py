@@ -140,7 +140,7 @@ def _noisy_mean(
 ) -> tuple[float, float]:
     """Return the mean from a sum of integers, so that it and its noise are exact."""
     low, high = bounds
-    total = steps + int(noise.sample(1, source)[0])
+    total = int(noise.release(np.array([steps]), source)[0])
     unit = (high - low) / GRID / rows
     return float(np.clip(low + total * unit, low, high)), noise.variance() * unit**2
 
@@ -172,7 +172,7 @@ def knowledge_of(
     found = sums()
     mean, mean_variance = _noisy_mean(found.total, found.rows, bounds, budget.mean_noise(), source)
     if budget.prior:
-        noisy = (found.counts + budget.prior_noise().sample(_CELLS, source)).astype(np.float64)
+        noisy = budget.prior_noise().release(found.counts, source).astype(np.float64)
         if found.rows * float(budget.prior) < 8000:
             noisy = np.convolve(np.pad(noisy, 1, mode="edge"), [0.25, 0.5, 0.25], mode="valid")
         masses = np.maximum(noisy, 0.0) + 1e-12

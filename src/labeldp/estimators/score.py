@@ -110,7 +110,7 @@ def _noisy_mean(
     errors = (predicted - np.clip(labels, low, high)) ** 2
     steps = np.clip(np.rint(errors / most * GRID), 0, GRID).astype(np.int64)
     unit = most / GRID / labels.size
-    mean = (int(steps.sum()) + int(noise.sample(1, source)[0])) * unit
+    mean = int(noise.release(np.array([steps.sum()]), source)[0]) * unit
     inside = float(np.clip(mean, 0.0, most))
     chance = inside * (most - inside) / labels.size  # a mean of values in [0, most] varies by no more
     return Risk(mean, math.sqrt(noise.variance() * unit**2 + chance), 0.0, "curator", labels.size, cost)

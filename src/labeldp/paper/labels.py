@@ -76,7 +76,8 @@ def constant(y: Array, bounds: tuple[float, float], dataset: str, cell: Cell) ->
     ledger.charge("mean", epsilon=cell.epsilon)
     total = int(np.rint((np.clip(y, low, high) - low) / (high - low) * steps).astype(np.int64).sum())
     noise = DiscreteLaplace.calibrated(sensitivity=steps, epsilon=Fraction(repr(cell.epsilon)))
-    noisy = total + int(noise.sample(1, _words(dataset, cell.trial, "constant", cell.epsilon))[0])
+    words = _words(dataset, cell.trial, "constant", cell.epsilon)
+    noisy = int(noise.release(np.array([total]), words)[0])
     mean = low + (high - low) * noisy / steps / y.size
     return float(np.clip(mean, low, high)), ledger.total
 
