@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._arrow import arrow
-from labeldp.errors import DataError, ParameterError
+from labeldp.errors import DataError, LabelError, ParameterError
 from labeldp.files.ahead import ahead
 from labeldp.files.drafts import is_folder
 from labeldp.files.labels import label_values
@@ -63,13 +63,20 @@ class Door:
         Where that is cheap all columns are read, so that one that is damaged is found before the charge.
         """
         done = kept = 0
+        problem: LabelError | None = None  # is raised at the end: first what is wrong with the files themselves
         columns = [str(self.table.label)] if self.table.format == "parquet" else None
         for batch in ahead(self.table.batches(columns)):
-            values, gone = self._labels(batch)
+            try:
+                values, gone = self._labels(batch)
+            except LabelError as error:
+                problem = error
+                continue
             done += batch.num_rows
             kept += batch.num_rows - int(gone.sum())
             self._progress("Counting", done, self.table.rows)
             yield values[~gone]
+        if problem is not None:
+            raise problem
         if kept == 0:
             raise DataError("no row of the table has a label" if done else "the table has no rows")
 

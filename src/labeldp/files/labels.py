@@ -28,7 +28,7 @@ NULL_WORDS = (
 """What stands for a missing value in text: the words that PyArrow and pandas know."""
 
 LONGEST = 4096
-"""A label with more characters than this is no number."""
+TOO_LONG = f"a label has more than {LONGEST:,} characters: no number needs that many"
 
 MISSING = (
     'some labels are missing or not finite: fill them, or leave their rows out with missing="drop"; '
@@ -54,14 +54,13 @@ def parse_label_text(text: Any) -> Any:
     trimmed = pc.ascii_trim(text, characters=" \t")
     words = pa.array(NULL_WORDS, trimmed.type)
     numbers = pc.if_else(pc.is_in(trimmed, value_set=words), pa.scalar(None, trimmed.type), trimmed)
-    longest = pc.max(pc.binary_length(text)).as_py() or 0
+    if (pc.max(pc.binary_length(text)).as_py() or 0) > LONGEST:
+        raise LabelError(TOO_LONG)
     try:
-        parsed = numbers.cast(pa.float64()) if longest <= LONGEST else None
+        return numbers.cast(pa.float64())
     except pa.ArrowInvalid:
-        parsed = None
-    if parsed is None:
-        raise LabelError("a label is not a number")
-    return parsed
+        pass
+    raise LabelError("a label is not a number")
 
 
 def first_bad_label(text: Any) -> int:

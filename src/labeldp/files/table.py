@@ -19,7 +19,14 @@ from labeldp._checks import nearest
 from labeldp.errors import DataError, LabelError, ParameterError
 from labeldp.files.formats import as_format
 from labeldp.files.guess import Guess, typed
-from labeldp.files.labels import as_floats, first_bad_label, is_number, parse_label_text, refuse_other_than_numbers
+from labeldp.files.labels import (
+    TOO_LONG,
+    as_floats,
+    first_bad_label,
+    is_number,
+    parse_label_text,
+    refuse_other_than_numbers,
+)
 from labeldp.files.pieces import CELLS, cut, rows_of
 from labeldp.files.readers import OPENERS, ask, codec_of, file_batches, parquet_file, readable, schema_of
 from labeldp.files.sources import Part, found
@@ -123,7 +130,7 @@ class Table:
     def _file_names(self) -> list[str]:
         """Return the columns that the files hold, all of the same names."""
         if self.format in DELIMITERS:
-            names = [column_names(part, DELIMITERS[self.format]) for part in self.parts]
+            names = [column_names(part, DELIMITERS[self.format], self.label) for part in self.parts]
         else:
             self._schemas = [ask(part, schema_of, OPENERS[self.format]) for part in self.parts]
             names = [list(schema.names) for schema in self._schemas]
@@ -209,7 +216,7 @@ class Table:
         read = inside or [name for name in self._names if name not in self._keys][:1]
         for part in self.parts:
             if self.format in DELIMITERS:
-                batches = text_batches(part, DELIMITERS[self.format], read)
+                batches = text_batches(part, DELIMITERS[self.format], read, self.label)
             else:
                 batches = file_batches(part, self.format, read, CELLS // max(8, len(read)))
             for batch in batches:
@@ -229,27 +236,24 @@ class Table:
         """
         pa = arrow().core
         public = [name for name in schema.names if name != self.label and name not in self._keys]
-        row, bad = 0, None
+        row, problem = 0, None
         for piece in pieces:
-            if bad is not None:
-                continue
             refuse_long_rows(piece.select(public), self.parts[0].name)
+            if problem is not None:
+                continue
             arrays = {name: typed(piece.column(name), schema.field(name).type) for name in public}
             arrays |= {name: piece.column(name) for name in schema.names if name in self._keys}
             if self.label in schema.names:
                 text = piece.column(self.label)
                 try:
                     arrays[str(self.label)] = parse_label_text(text)
-                except LabelError:
-                    bad = row + first_bad_label(text) + 1
+                except LabelError as error:
+                    problem = _with_row(error, str(self.label), row, text)
                     continue
             row += piece.num_rows
             yield pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
-        if bad is not None:
-            raise LabelError(
-                f"the label {self.label!r} is not a number in row {bad:,}: convert the column first. Numbers have "
-                "a decimal point, not a comma"
-            )
+        if problem is not None:
+            raise problem
 
     def _fitted(self, arrays: list[Any], schema: Any) -> list[Any]:
         """Return columns of a file in the types of the whole table."""
@@ -314,6 +318,16 @@ def open_table(
     arrow()
     parts, kind = found(os.fspath(source), None if format is None else as_format(format))
     return Table(parts, kind, label=label, as_written=as_written, text=text)
+
+
+def _with_row(problem: LabelError, label: str, before: int, text: Any) -> LabelError:
+    """Return the complaint about a label, with its row unless it is too long to be looked at."""
+    if str(problem) == TOO_LONG:
+        return LabelError(TOO_LONG)
+    return LabelError(
+        f"the label {label!r} is not a number in row {before + first_bad_label(text) + 1:,}: convert the column "
+        "first. Numbers have a decimal point, not a comma"
+    )
 
 
 # ---- columns --------------------------------------------------------------------------------------

@@ -9,10 +9,12 @@ from __future__ import annotations
 import csv as python_csv
 import io
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
 from typing import Any
 
 from labeldp._arrow import arrow
-from labeldp.errors import DataError
+from labeldp.errors import DataError, LabelDPError, LabelError
+from labeldp.files.labels import LONGEST, TOO_LONG
 from labeldp.files.sources import Part
 
 __all__ = ["DELIMITERS", "column_names", "refuse_long_rows", "text_batches"]
@@ -25,7 +27,9 @@ LONGEST_ROW = 1 << 20
 """Bytes that the public values of a row may have: with a label a row is then shorter than a block."""
 
 
-def text_batches(part: Part, delimiter: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
+def text_batches(
+    part: Part, delimiter: str, columns: Sequence[str] | None = None, label: str | None = None
+) -> Iterator[Any]:
     """Yield a text file's rows as record batches of text, of whatever length.
 
     Parameters
@@ -34,11 +38,14 @@ def text_batches(part: Part, delimiter: str, columns: Sequence[str] | None = Non
     delimiter : str
     columns : sequence of str, optional
         Which to read; by default all.
+    label : str, optional
+        The private column: its length has no part in any complaint.
     """
-    blank = len(column_names(part, delimiter)) == 1  # there a blank line is a missing value
+    ask = partial(_answer, part, delimiter, label)
+    blank = len(column_names(part, delimiter, label)) == 1  # there a blank line is a missing value
     with part.open_text() as stream:
-        reader = _readable(part, delimiter, lambda: _reader(stream, delimiter, columns, blank=blank))
-        while (batch := _readable(part, delimiter, lambda: next(reader, None))) is not None:
+        reader = ask(lambda: _reader(stream, delimiter, columns, blank=blank))
+        while (batch := ask(lambda: next(reader, None))) is not None:
             if batch.num_rows:
                 yield batch
 
@@ -53,91 +60,92 @@ def _reader(stream: Any, delimiter: str, columns: Sequence[str] | None = None, *
     return csv.open_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
 
 
-def column_names(part: Part, delimiter: str) -> list[str]:
+def column_names(part: Part, delimiter: str, label: str | None = None) -> list[str]:
     """Return the names in a text file's header."""
     with part.open_text() as stream:
-        return list(_readable(part, delimiter, lambda: _reader(stream, delimiter).schema.names))
+        return list(_answer(part, delimiter, label, lambda: _reader(stream, delimiter).schema.names))
 
 
-def refuse_long_rows(batch: Any, part: str) -> None:
+def refuse_long_rows(public: Any, name: str) -> None:
     """Refuse public text of more than `LONGEST_ROW` bytes in one row; by its length alone, wherever blocks end."""
     pc = arrow().compute
-    total = None
-    for column in batch.columns:
-        length = pc.cast(pc.binary_length(column), "int64")
-        total = length if total is None else pc.add(total, length)
-    if total is not None and (pc.max(total).as_py() or 0) > LONGEST_ROW:
-        raise DataError(_too_long(part))
+    lengths = [pc.cast(pc.binary_length(column), "int64") for column in public.columns]
+    if lengths and (pc.max(reduce(pc.add, lengths)).as_py() or 0) > LONGEST_ROW:
+        raise DataError(_too_long(name))
 
 
 def _too_long(name: str) -> str:
     return f"{name} has a row of more than {LONGEST_ROW >> 20} MB, or a quote that never ends"
 
 
-def _readable(part: Part, delimiter: str, call: Callable[[], Any]) -> Any:
-    """Return what ``call`` returns, or raise what is wrong with the file.
+def _answer(part: Part, delimiter: str, label: str | None, question: Callable[[], Any]) -> Any:
+    """Return what Arrow answers, or raise what is wrong with the file: the first fault in the order of rows.
 
     That is raised outside of the handler, so that the original, which may quote a label, is not attached.
     """
     pa = arrow().core
     try:
-        return call()
+        return question()
     except (pa.ArrowException, UnicodeDecodeError) as error:
         if isinstance(error, KeyboardInterrupt | pa.ArrowCancelled | MemoryError):
             raise
     except OSError as error:
         if error.errno is not None:
             raise
-    raise _complaint(part, delimiter)
-
-
-def _complaint(part: Part, delimiter: str) -> DataError:
-    """Return the first thing that is wrong with a file, in the order of its rows; it quotes nothing."""
-    pa = arrow().core
-    limit = python_csv.field_size_limit(LONGEST_ROW)
+    limit = python_csv.field_size_limit(2 * BLOCK)  # what is longer never comes here from Arrow
     try:
         with part.open_text() as stream:
-            text = io.TextIOWrapper(io.BufferedReader(_Raw(stream)), "utf-8-sig", newline="")
-            return _first_fault(part, delimiter, text)
-    except UnicodeDecodeError:
-        return DataError(f"{part.name} is not UTF-8 text")
-    except python_csv.Error:  # a field without an end
-        return DataError(_too_long(part.name))
-    except (pa.ArrowException, EOFError, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        return DataError(f"{part.name} is damaged: it cannot be unpacked")
+            problem = _first_fault(part.name, delimiter, label, _Raw(stream))
     finally:
         python_csv.field_size_limit(limit)
+    raise problem
 
 
-def _first_fault(part: Part, delimiter: str, text: io.TextIOWrapper) -> DataError:
-    rows = python_csv.reader(text, delimiter=delimiter)
-    header = next(rows, None)
-    if not header:
-        return DataError(f"{part.name} is empty")
-    for number, row in enumerate((row for row in rows if row), 1):
-        if len(row) != len(header):
-            what = "more" if len(row) > len(header) else "fewer"
-            return DataError(
-                f"{part.name} is ragged: row {number:,} has {what} values than its header, of {len(header)}. "
-                "Values must be separated by commas (.csv) or tabs (.tsv), not by semicolons"
-            )
-        if sum(map(len, row)) > LONGEST_ROW:
-            return DataError(_too_long(part.name))
-    return DataError(f"{part.name} cannot be read as text with columns")
+def _first_fault(name: str, delimiter: str, label: str | None, raw: _Raw) -> LabelDPError:
+    """Return what is wrong with the first row that is; it quotes nothing."""
+    text = io.TextIOWrapper(io.BufferedReader(raw), "utf-8-sig", errors="surrogateescape", newline="")
+    rows = (row for row in python_csv.reader(text, delimiter=delimiter) if row)
+    number = 0
+    try:
+        header = next(rows, None)
+        place = header.index(label) if header and label in header else None
+        for number, row in enumerate(rows, 1):  # noqa: B007 (is told below)
+            if header is None or len(row) != len(header):
+                break
+            if place is not None and len(row.pop(place)) > LONGEST:
+                return LabelError(TOO_LONG)
+            if len("".join(row).encode()) > LONGEST_ROW:
+                return DataError(_too_long(name))
+        else:
+            what = "cannot be read as text with columns" if header else "is empty"
+            return DataError(f"{name} {'is damaged: it cannot be unpacked' if raw.damaged else what}")
+    except UnicodeEncodeError:
+        return DataError(f"{name} is not UTF-8 text")
+    except python_csv.Error:
+        return DataError(_too_long(name))
+    what = "more" if header is None or len(row) > len(header) else "fewer"
+    return DataError(
+        f"{name} is ragged: row {number:,} has {what} values than its header. Values must be separated by commas "
+        "(.csv) or tabs (.tsv), not by semicolons"
+    )
 
 
 class _Raw(io.RawIOBase):
-    """An Arrow stream for Python's own readers."""
+    """An Arrow stream for Python's own readers; where it cannot be read, it ends."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
+        self.damaged = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._stream.read(len(buffer))
+        try:
+            data = self._stream.read(len(buffer))
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            self.damaged, data = True, b""
         buffer[: len(data)] = data
         return len(data)

@@ -8,6 +8,7 @@ from typing import Any
 
 from labeldp._arrow import arrow
 from labeldp.errors import DataError
+from labeldp.files.rows import size_of
 
 __all__ = ["free_memory", "read_columns", "refuse_too_wide"]
 
@@ -47,7 +48,7 @@ def read_columns(table: Any, names: Sequence[str], *, memory: int | None = None)
     pieces, size = [], 0
     for batch in table.batches(columns=list(names)):
         pieces.append(batch)
-        size += max(batch.nbytes, 8 * batch.num_rows * batch.num_columns)
+        size += max(size_of(batch), 8 * batch.num_rows * batch.num_columns)
         if size * _COPIES > most:
             raise DataError(
                 f"the table is too large to learn from in {most / 2**30:.3g} GiB of memory: take fewer columns "
