@@ -1,4 +1,4 @@
-"""What is wrong with a table, and how it is cut, follows from its rows, never from where a block of bytes ended."""
+"""What is wrong with a table, and how it is cut, follows from its rows; not from where a block of bytes ended."""
 
 import gzip
 
@@ -64,6 +64,20 @@ def test_of_two_faults_the_same_is_told_wherever_blocks_end(first, second):
                 content[place] = FAULTS[fault](content[place])
             told.add((at, complaint("in.csv", content)))
     assert len(told) == 4
+
+
+@pytest.mark.parametrize("fault", ["missing", "no number", "long label"])
+def test_faults_of_the_file_come_before_those_of_labels(fault):
+    """Rows 1,024 to 2,047 are a piece; whether the block in which it ends has the other fault depends on labels."""
+    told = set()
+    for label in (SHORT, LONG):
+        for other in range(2050, 3300, 60):
+            content = lines(label)
+            content[1500] = FAULTS[fault](content[1500])
+            content[other] = FAULTS["ragged"](content[other])
+            told.add((other, complaint("in.csv", content)))
+    assert len(told) == len(range(2050, 3300, 60))
+    assert all("ragged" in text for _, (_, text) in told)
 
 
 def test_a_fault_is_told_by_its_row():
