@@ -27,7 +27,7 @@ def public(rows):
         "day": [str(datetime.date(2020, 1, 1) + datetime.timedelta(row)) for row in range(rows)],
         "ratio": [str(row / 8) if row % 11 else "" for row in range(rows)],
         "code": [f"{row:04d}" for row in range(rows)],
-        "kind": ["abc"[row * row % 3] for row in range(rows)],
+        "kind": ["abcd"[row % 4] for row in range(rows)],
     }
 
 
@@ -62,9 +62,16 @@ class Input:
     columns: dict = field(default_factory=dict)
 
     def pieces(self):
-        """Return the first and last row of each piece."""
-        ends = [0, *self.cuts, len(self.labels)]
-        return list(pairwise(ends))
+        """Return the first row of each piece, and the row after its last."""
+        return list(pairwise([0, *self.cuts, len(self.labels)]))
+
+    def in_pieces(self):
+        """Return a table for each piece; the dictionaries of its columns have the words that the piece uses."""
+        columns = _columns(self)
+        return [
+            Input(self.labels[a:b], (), self.kind, {name: cells[a:b] for name, cells in columns.items()})
+            for a, b in self.pieces()
+        ]
 
 
 def _decimals(labels):
@@ -98,7 +105,7 @@ def _columns(given):
     return given.columns or public(len(given.labels))
 
 
-def _quoted(cell, delimiter):
+def quoted(cell, delimiter):
     return '"' + cell.replace('"', '""') + '"' if set(cell) & {delimiter, '"', "\n"} else cell
 
 
@@ -111,7 +118,7 @@ def ordered(columns, label):
 
 def as_text(given, delimiter=","):
     """Return the table as text; labels stand there as they are."""
-    columns = {name: [_quoted(cell, delimiter) for cell in cells] for name, cells in _columns(given).items()}
+    columns = {name: [quoted(cell, delimiter) for cell in cells] for name, cells in _columns(given).items()}
     whole = ordered(columns, given.labels)
     rows = [delimiter.join(row) for row in zip(*whole.values(), strict=True)]
     return "".join(f"{line}\n" for line in [delimiter.join(whole), *rows])
@@ -136,11 +143,12 @@ def as_bytes(given, form):
     if form in ("csv", "tsv", "csv.gz"):
         text = as_text(given, "\t" if form == "tsv" else ",").encode(errors="surrogateescape")
         return gzip.compress(text, mtime=0) if form.endswith("gz") else text
-    table, sink = as_arrow(given), io.BytesIO()
+    pieces = [as_arrow(given)] if form == "arrow" else [as_arrow(piece) for piece in given.in_pieces()]
     writers = {"parquet": pq.ParquetWriter, "arrow": pa.ipc.new_file, "arrows": pa.ipc.new_stream}
-    with writers[form](sink, table.schema) as writer:
-        for first, last in given.pieces():
-            writer.write_table(table.slice(first, last - first))
+    sink = io.BytesIO()
+    with writers[form](sink, pieces[0].schema) as writer:
+        for piece in pieces if form != "arrow" else (pieces[0].slice(a, b - a) for a, b in given.pieces()):
+            writer.write_table(piece)
     return sink.getvalue()
 
 
@@ -152,7 +160,5 @@ def write(folder, given, form, name="table"):
 def write_parts(folder, given, form):
     """Put the table into a folder as several files, cut where the input says."""
     Path(folder).mkdir()
-    columns = _columns(given)
-    for number, (first, last) in enumerate(given.pieces()):
-        some = {name: cells[first:last] for name, cells in columns.items()}
-        write(folder, Input(given.labels[first:last], (), given.kind, some), form, f"table-{number:02d}")
+    for number, piece in enumerate(given.in_pieces()):
+        write(folder, piece, form, f"table-{number:02d}")
