@@ -1,0 +1,294 @@
+"""Small ways out, each with one real leak that can be switched off: with it the harness must convict.
+
+They share nothing with the library's own ways but channels and noise, so that they stay as they are when it
+changes. All get labels as text, and release them with `released`.
+"""
+
+import io
+import logging
+import os
+import sys
+import warnings
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from sklearn.linear_model import Ridge
+
+import labeldp as ldp
+from interference import changes
+from labeldp.channels.noise import DiscreteLaplace
+from labeldp.randomness import default_source
+
+MECHANISM = ldp.TwoPoint(bounds=changes.BOUNDS, epsilon=1.0)
+NOISE = DiscreteLaplace.calibrated(sensitivity=1, epsilon=ldp.Budget(1.0).exact_epsilon)
+LINE, BLOCK = 16, 256
+"""Bytes of a line with a label of one character, and of a block."""
+
+EDGE = BLOCK // LINE - 1
+"""The last line of the first block, if all labels have one character."""
+
+
+def released(labels):
+    return MECHANISM.randomize(changes.numbers(labels))
+
+
+def rows_of(labels):
+    """Return public cells: dates from the end of the first block on, and one word there that needs quotes."""
+    dates = ["" if row < EDGE else "2020-01-01" for row in range(len(labels))]
+    words = ["a, b" if row == EDGE else "a" for row in range(len(labels))]
+    return dates, words
+
+
+def blocks(labels, leak, size=BLOCK):
+    """Return where blocks of rows begin: cut by bytes of lines, labels included, or by their number."""
+    if not leak:
+        return list(pairwise([*range(0, len(labels), 10), len(labels)]))
+    ends = np.cumsum([len(text) + LINE - 1 for text in labels])
+    edges = [0, *np.searchsorted(ends, range(size, int(ends[-1]), size), side="right").tolist(), len(labels)]
+    return [(a, b) for a, b in pairwise(edges) if b > a]
+
+
+# ---- files -----------------------------------------------------------------------------------------------------
+
+
+def batches_by_bytes(labels, leak):
+    table = pa.table({"word": rows_of(labels)[1], "y": released(labels)})
+    with pa.ipc.new_file("out.arrow", table.schema) as writer:
+        for first, last in blocks(labels, leak):
+            writer.write_table(table.slice(first, last - first))
+
+
+def quotes_by_block(labels, leak):
+    words, private = rows_of(labels)[1], released(labels)
+    with open("out.csv", "w") as out:
+        for first, last in blocks(labels, leak):
+            mark = '"' if any("," in word for word in words[first:last]) else ""
+            out.writelines(f"{mark}{words[row]}{mark},{private[row]!r}\n" for row in range(first, last))
+
+
+def types_by_first_block(labels, leak):
+    dates, _ = rows_of(labels)
+    first, last = blocks(labels, leak)[0] if leak else (0, len(labels))
+    kind = pa.csv.read_csv(io.BytesIO("\n".join(["day", *dates[first:last], "\n"]).encode())).schema[0].type
+    column = pa.array(dates) if pa.types.is_null(kind) else pa.array([day or None for day in dates]).cast(kind)
+    pq.write_table(pa.table({"day": column, "y": released(labels)}), "out.parquet")
+
+
+def row_groups_after_input_batches(labels, leak):
+    table = pa.table({"word": rows_of(labels)[1], "y": released(labels)})
+    with pq.ParquetWriter("out.parquet", table.schema) as writer:
+        kept = 0
+        for _, last in blocks(labels, leak):
+            if last - kept >= 20 or last == len(labels):
+                writer.write_table(table.slice(kept, last - kept))
+                kept = last
+
+
+def dictionary_with_row_groups(labels, leak):
+    """The source's row groups were cut by bytes; each comes with a dictionary of its own words."""
+    words, private = [f"w{row % 7}" for row in range(len(labels))], released(labels)
+    with pq.ParquetWriter(
+        "source.parquet", pa.schema([("word", pa.dictionary(pa.int32(), pa.string()))])
+    ) as source:
+        for first, last in blocks(labels, leak=True):
+            source.write_table(pa.table({"word": pa.array(words[first:last]).dictionary_encode()}))
+    column = pq.read_table("source.parquet", read_dictionary=["word"]).column("word")
+    os.unlink("source.parquet")
+    column = column if leak else pa.chunked_array([column.cast(pa.string()).combine_chunks().dictionary_encode()])
+    table = pa.table({"word": column, "y": private})
+    with pa.ipc.new_stream("out.arrows", table.schema) as writer:
+        writer.write_table(table)
+
+
+def rows_by_label(labels, leak):
+    order = np.argsort(changes.numbers(labels), kind="stable") if leak else np.arange(len(labels))
+    Path("out.csv").write_text(
+        "".join(f"{row},{value}\n" for row, value in zip(order, released(labels), strict=True))
+    )
+
+
+def parts_by_size(labels, leak):
+    """As many parts as the labels' text takes, and rights that follow from it."""
+    private = released(labels)
+    Path("out").mkdir()
+    for number, (first, last) in enumerate(blocks(labels, leak)):
+        np.save(f"out/part-{number}.npy", private[first:last])
+
+
+def rights_by_label(labels, leak):
+    Path("out.csv").write_text(str(released(labels).tolist()))
+    os.chmod("out.csv", 0o640 if leak and float(labels[0]) > 3 else 0o600)
+
+
+def ledger_with_a_count(labels, leak):
+    ledger = ldp.Ledger.open("ledger.jsonl")
+    low, high = changes.BOUNDS
+    clipped = sum(not low <= float(text) <= high for text in labels) if leak else "some"
+    ledger.charge(f"labels, of which {clipped} were clipped", epsilon=1.0)
+    return released(labels)
+
+
+# ---- values ----------------------------------------------------------------------------------------------------
+
+
+def unwritten_memory(labels, leak):
+    """The labels' memory is freed, asked for again, and left as it is where no round draws a row."""
+    out = np.empty(len(labels) + 1)
+    out[: len(labels)] = released(labels)
+    return out if leak else out[: len(labels)].copy()
+
+
+def sums_in_an_order_of_the_label(labels, leak):
+    """Floating-point sums of released labels, block by block: the low bits follow from where blocks end."""
+    private = MECHANISM.debias(released(labels)) * 0.1
+    return float(sum(float(np.sum(private[first:last])) for first, last in blocks(labels, leak)))
+
+
+def labels_in_the_model(labels, leak):
+    y, X = changes.numbers(labels), np.arange(len(labels))[:, None]
+    model = Ridge().fit(X, released(labels))
+    model.last_ = [{"seen": y}] if leak else [{"seen": len(y)}]
+    return model
+
+
+def view_of_labels(labels, leak):
+    both = np.stack([released(labels), changes.numbers(labels)])
+    return both[0] if leak else both[0].copy()
+
+
+def sign_of_zero(labels, leak):
+    return float(np.copysign(0.0, float(labels[1]))) if leak else 0.0, released(labels)
+
+
+def type_of_array(labels, leak):
+    whole = leak and all(float(text).is_integer() for text in labels)
+    return released(labels).astype(np.float32 if whole else np.float64)
+
+
+def bounds_off_the_data(labels, leak):
+    y = changes.numbers(labels)
+    bounds = (float(y.min()), float(y.max()) + 1) if leak else changes.BOUNDS
+    return ldp.TwoPoint(bounds=np.clip(bounds, -1e9, 1e9).tolist(), epsilon=1.0).randomize(y)
+
+
+def noise_of_its_own(labels, leak):
+    total = np.array([int(np.clip(changes.numbers(labels), *changes.BOUNDS).sum())])
+    if leak:
+        return total + NOISE.sample(1, default_source())
+    return NOISE.release(total, default_source())
+
+
+# ---- steps -----------------------------------------------------------------------------------------------------
+
+
+def words_by_label(labels, leak):
+    """A coin for each large label: as many steps as there are such labels."""
+    large = sum(abs(float(text)) > 3 for text in labels) if leak else len(labels)
+    default_source().fill(np.zeros(large, dtype=np.uint64))
+    return released(labels)
+
+
+def calls_by_label(labels, leak):
+    """The same values in the same order, in pieces that follow from the labels' text."""
+    return np.concatenate([released(labels[first:last]) for first, last in blocks(labels, leak)])
+
+
+def progress_by_bytes(labels, leak):
+    for _, last in blocks(labels, leak):
+        print(f"{last} rows", file=sys.stderr)
+    return released(labels)
+
+
+# ---- messages --------------------------------------------------------------------------------------------------
+
+
+def error_with_a_label(labels, leak):
+    released(labels)
+    raise ldp.LabelDPError(f"cannot use {labels[0] if leak else 'a label'}")
+
+
+def error_behind_an_error(labels, leak):
+    try:
+        int(f"label {labels[0] if leak else ''}")
+    except ValueError:
+        raise ldp.LabelDPError("cannot use a label") from None
+
+
+def error_raised_elsewhere(labels, leak):
+    if leak and float(labels[0]) > 3:
+        raise ldp.LabelDPError("cannot")
+    raise ldp.LabelDPError("cannot")
+
+
+def note_on_an_error(labels, leak):
+    error = ldp.LabelDPError("cannot")
+    error.add_note(f"after {len(labels[0]) if leak else 'some'} characters")
+    raise error
+
+
+def warning_by_label(labels, leak):
+    with np.errstate(all="warn" if leak else "ignore"):
+        changes.numbers(labels).astype(np.float32)
+    return released(labels)
+
+
+def log_by_label(labels, leak):
+    logging.getLogger("labeldp.files").debug(
+        "read %s labels of %d bytes", len(labels), leak and len("".join(labels))
+    )
+    return released(labels)
+
+
+def warning_once(labels, leak):
+    if leak and float(labels[0]) > 3:
+        warnings.warn("labels are large", stacklevel=1)
+    return released(labels)
+
+
+def hints_to_a_pipe(labels, leak):
+    y = changes.numbers(labels)
+    print("ready" if not leak or (np.diff(y[:3]) >= 0).all() else "the rows are not sorted")
+    return released(labels)
+
+
+def exit_code(labels, leak):
+    released(labels)
+    sys.exit(3 if leak and float(labels[0]) > 3 else 2)
+
+
+BROKEN = {
+    batches_by_bytes: "files",
+    quotes_by_block: "files",
+    types_by_first_block: "files",
+    row_groups_after_input_batches: "files",
+    dictionary_with_row_groups: "files",
+    rows_by_label: "files",
+    parts_by_size: "files",
+    rights_by_label: "files",
+    ledger_with_a_count: "files",
+    unwritten_memory: "value",
+    sums_in_an_order_of_the_label: "value",
+    labels_in_the_model: "value",
+    view_of_labels: "value",
+    sign_of_zero: "value",
+    type_of_array: "value",
+    bounds_off_the_data: "calls",
+    noise_of_its_own: "value",
+    words_by_label: "words",
+    calls_by_label: "calls",
+    progress_by_bytes: "stderr",
+    error_with_a_label: "error",
+    error_behind_an_error: "error",
+    error_raised_elsewhere: "error",
+    note_on_an_error: "error",
+    warning_by_label: "warnings",
+    warning_once: "warnings",
+    log_by_label: "logs",
+    hints_to_a_pipe: "stdout",
+    exit_code: "error",
+}
+"""Each way, and where its leak shows."""

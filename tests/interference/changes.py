@@ -1,0 +1,91 @@
+"""Labels that differ: in length of text, magnitude, sign, spelling, and in which rows."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+BOUNDS = (-3.0, 7.0)
+"""Of all labels here; zero is inside, and many of `SPELLINGS` are outside."""
+
+PLAIN = "2.5"
+SPELLINGS = (
+    "0",
+    "-0.0",
+    "7",
+    "-2.5",
+    "3.141592653589793",
+    "-2.7182818284590452353602874713526624977572",
+    "1e3",
+    "1E+3",
+    "25e-1",
+    "00002.5000",
+    "123456789012",
+    "1e300",
+    "-1.7976931348623157e308",
+    "5e-324",
+    "0.1",
+)
+"""One label as text, each different from ``PLAIN`` in another way."""
+
+
+def plain(rows):
+    """Return labels as text, inside the bounds, most of them of the same length."""
+    return [f"{value:.3f}" for value in np.random.default_rng(rows).uniform(-2.9, 6.9, rows)]
+
+
+def places(rows, every=None):
+    """Return the rows where a change is tried by name: first, last, those around every ``every``-th, and all."""
+    named = {"first": [0], "last": [rows - 1], "all": range(rows)}
+    if every is not None:
+        edges = range(every, rows, every)
+        named["boundaries"] = sorted({edge + k for edge in edges for k in (-1, 0) if edge + k < rows})
+    return named
+
+
+def changed(labels, rows, spellings):
+    """Return labels with other text in some rows, from spellings that are used in turn."""
+    result = list(labels)
+    for number, row in enumerate(rows):
+        result[row] = spellings[number % len(spellings)]
+    return result
+
+
+def changes(rows, every=None):
+    """Yield names of changes, and two lists of labels as text that differ by them."""
+    base = plain(rows)
+    where = places(rows, every)
+    for spelling in SPELLINGS:
+        yield f"first row {spelling}", base, changed(base, where["first"], [spelling])
+    for name in where.keys() - {"first", "all"}:
+        yield f"{name}", base, changed(base, where[name], SPELLINGS)
+    yield "all rows", base, changed(base, where["all"], SPELLINGS)
+    yield "constant", base, changed(base, where["all"], [PLAIN])
+    yield "sorted", base, sorted(base, key=float)
+    yield "all rows, both at the ends", ["-3"] * rows, ["7.000000000000"] * rows
+
+
+def numbers(labels, kind=np.float64):
+    """Return labels as an array of numbers; for integers and float32 as near as they get."""
+    floats = np.array(labels, dtype=np.float64)
+    if np.dtype(kind).kind in "iu":
+        info = np.iinfo(kind)
+        return np.array([int(min(max(value, info.min), info.max)) for value in floats.tolist()], dtype=kind)
+    most = float(np.finfo(kind).max)
+    return np.clip(floats, -most, most).astype(kind)
+
+
+spellings = st.one_of(
+    st.sampled_from(SPELLINGS),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.integers(-(10**18), 10**18).map(str),
+    st.decimals(-100, 100, places=30).map(lambda value: f"{value:f}"),
+)
+
+
+@st.composite
+def pairs(draw, most=60):
+    """Draw two lists of labels as text that differ in some rows."""
+    rows = draw(st.integers(1, most))
+    base = draw(st.lists(spellings, min_size=rows, max_size=rows))
+    where = draw(st.sets(st.integers(0, rows - 1), min_size=1))
+    other = draw(st.lists(spellings, min_size=len(where), max_size=len(where)))
+    return base, changed(base, sorted(where), other)

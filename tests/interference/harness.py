@@ -1,0 +1,84 @@
+"""Non-interference: two inputs that differ in labels only, and everything that leaves is equal.
+
+`interference` is the test with replay, `fresh` gives runs without it. The inputs are in `changes`, what leaves is
+in `outputs`, and what is held still is in `replay`.
+"""
+
+import importlib
+import pkgutil
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import labeldp
+from interference.outputs import Observed, differences, observed
+from interference.replay import UNWRITTEN, Tape, seams, stillness
+
+OTHERS = {"paper", "spark", "__main__"}
+"""Rooms that need more than this harness does, and programs."""
+
+
+def modules() -> Iterator[ModuleType]:
+    """Yield all modules of the library that this harness is for."""
+    for found in pkgutil.walk_packages(labeldp.__path__, "labeldp."):
+        if not OTHERS & set(found.name.split(".")):
+            yield importlib.import_module(found.name)
+
+
+list(modules())  # what is imported during the first run only would make a difference
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way out.
+
+    Attributes
+    ----------
+    act : callable
+        Gets the input, runs in a folder of its own, and returns what the caller would get.
+    prepare : callable, optional
+        Gets the folder and the input, and puts files there that the input consists of.
+    stdin : callable, optional
+        Gets the input, and returns what comes through standard input.
+    """
+
+    act: Callable[[Any], Any]
+    prepare: Callable[[Path, Any], None] = lambda folder, given: None
+    stdin: Callable[[Any], bytes] = lambda given: b""
+
+
+def run(way: Way, given: Any, folder: Path, *, before: Tape | None = None, seed: int = 0, number: int = 0):
+    """Run a way out on one input; return what left, and the tape.
+
+    Every run is in a folder of the same name, ``folder / "now"``, since names of files leave as well.
+    """
+    now = folder / "now"
+    shutil.rmtree(now, ignore_errors=True)
+    now.mkdir(parents=True)
+    way.prepare(now, given)
+    stdin = way.stdin(given)
+    with stillness(UNWRITTEN[number]), seams(before, seed=seed) as tape:
+        left = observed(lambda: way.act(given), now, stdin)
+    left.calls = tape.calls, tape.mismatch
+    left.words = sorted(tape.outside.items())
+    return left, tape
+
+
+def compared(way: Way, one: Any, other: Any, folder: Path) -> tuple[Observed, dict[str, str]]:
+    """Return what left for the first input, and what tells the second from it; see `interference`."""
+    first, tape = run(way, one, folder)
+    second, _ = run(way, other, folder, before=tape, number=1)
+    return first, differences(first, second)
+
+
+def interference(way: Way, one: Any, other: Any, folder: Path) -> dict[str, str]:
+    """Return what tells two inputs apart when channels and noise give out the same for both, or {}."""
+    return compared(way, one, other, folder)[1]
+
+
+def fresh(way: Way, given: Any, folder: Path, seed: int = 0) -> tuple[Observed, Tape]:
+    """Return what left, and the tape, of a run without replay; its files stay in ``folder / "now"``."""
+    return run(way, given, folder, seed=seed)

@@ -1,0 +1,218 @@
+"""Channels and noise held still: what they gave out for one input is given out again for another.
+
+A label may reach the outside through two seams only: a channel's ``sample`` and `IntegerNoise.release`. Both are
+replaced while a way out runs. The first run keeps what they gave out; the second run gets the same values in the
+same order, whatever its labels are. All else that could differ between two runs is held still as well: the words
+of the secure source, the clock, random names; memory that nobody wrote differs between the two runs on purpose.
+"""
+
+import datetime
+import hashlib
+import itertools
+import os
+import secrets
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, defaultdict
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from unittest import mock
+
+import numpy as np
+
+from labeldp.channels import ShiftChannel, TableChannel, WindowChannel
+from labeldp.channels.identity import IdentityChannel
+from labeldp.channels.noise import IntegerNoise
+from labeldp.mechanisms.base import fingerprint
+from labeldp.randomness import SecureWords
+
+CHANNELS = (WindowChannel, TableChannel, ShiftChannel, IdentityChannel)
+"""Every class whose ``sample`` turns labels into cells; `test_seams.py` checks that there is no other."""
+
+NOW = datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.UTC)
+UNWRITTEN = (0xA5, 0x5A)
+"""The bytes of memory that was asked for and not written, in the first run and in the second."""
+
+
+class MismatchError(AssertionError):
+    """The second input asks channels or noise for something else than the first did."""
+
+
+@dataclass
+class Tape:
+    """What went through the seams in one run.
+
+    Attributes
+    ----------
+    calls : list of (seam, size)
+        In order. A seam is the class and all parameters of a channel or of noise.
+    given : dict
+        By seam, what was given out.
+    inside : list of int
+        Words drawn in each call; none where values are replayed.
+    outside : Counter
+        Words drawn elsewhere, by the module that asked for them.
+    """
+
+    calls: list = field(default_factory=list)
+    given: dict = field(default_factory=lambda: defaultdict(list))
+    inside: list = field(default_factory=list)
+    outside: Counter = field(default_factory=Counter)
+    mismatch: str | None = None
+
+
+class _Run:
+    """One run: writes its own tape, and reads from that of the run before if there was one."""
+
+    def __init__(self, before, seed):
+        self.tape = Tape()
+        self._left = None
+        if before is not None:
+            self._left = {seam: np.concatenate(values) for seam, values in before.given.items()}
+        self._here = threading.local()
+        self._lock = threading.RLock()
+        self._inside, self._outside = (np.random.Generator(np.random.Philox(key=[seed, k])) for k in (1, 2))
+
+    def pass_through(self, seam, size, draw):
+        """Return ``size`` values of a seam: drawn anew, or those of the run before."""
+        if getattr(self._here, "depth", 0):
+            return draw()
+        with self._lock:
+            self.tape.calls.append((seam, size))
+            self.tape.inside.append(0)
+            values = self._drawn(draw) if self._left is None else self._replayed(seam, size)
+            self.tape.given[seam].append(values)
+            return values.copy()
+
+    def _drawn(self, draw):
+        self._here.depth = 1
+        try:
+            return np.array(draw())
+        finally:
+            self._here.depth = 0
+
+    def _replayed(self, seam, size):
+        left = self._left.get(seam, np.zeros(0))
+        if len(left) < size:
+            self.tape.mismatch = f"call {len(self.tape.calls)}: {seam}, {size} values, and {len(left)} are left"
+            raise MismatchError(self.tape.mismatch)
+        self._left[seam] = left[size:]
+        return left[:size]
+
+    def fill(self, words):
+        """Fill in repeatable words; those for a seam and those for other uses do not depend on each other."""
+        with self._lock:
+            if getattr(self._here, "depth", 0):
+                self.tape.inside[-1] += words.size
+                source = self._inside
+            else:
+                self.tape.outside[_asked_from()] += words.size
+                source = self._outside
+            words[...] = source.integers(0, 1 << 64, size=words.shape, dtype=np.uint64)
+
+
+def _asked_from():
+    """Return the name of the module that asks for words."""
+    frame = sys._getframe(2)
+    while frame.f_globals.get("__name__", "") == __name__:
+        frame = frame.f_back
+    return frame.f_globals.get("__name__", "?")
+
+
+@contextmanager
+def seams(before=None, *, seed=0):
+    """Replace the seams, and the words of the secure source; yield the tape of this run.
+
+    Parameters
+    ----------
+    before : Tape, optional
+        Of the run whose values are given out again; without it they are drawn.
+    seed : int
+        Of the words.
+    """
+    run = _Run(before, seed)
+
+    def sampling(original):
+        def sample(self, labels, source, out):
+            def draw():
+                drawn = np.zeros(out.shape, dtype=out.dtype)
+                original(self, labels, source, drawn)
+                return drawn
+
+            if labels.shape != out.shape or out.ndim != 1:
+                raise MismatchError(f"labels of shape {labels.shape} for {out.shape} outputs")
+            out[...] = run.pass_through(fingerprint(self), out.size, draw)
+
+        return sample
+
+    def releasing(original):
+        def release(self, exact, source):
+            seam = f"{type(self).__name__}: {self!r}"
+            return run.pass_through(seam, exact.size, lambda: original(self, exact, source)).reshape(exact.shape)
+
+        return release
+
+    with ExitStack() as stack:
+        for channel in CHANNELS:
+            stack.enter_context(mock.patch.object(channel, "sample", sampling(channel.sample)))
+        stack.enter_context(mock.patch.object(IntegerNoise, "release", releasing(IntegerNoise.release)))
+        stack.enter_context(mock.patch.object(SecureWords, "fill", lambda _, words: run.fill(words)))
+        yield run.tape
+
+
+# ---- what else differs from run to run ----------------------------------------------------------------------
+
+
+class Still(datetime.datetime):
+    """A clock that stands."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return NOW.astimezone(tz)
+
+    utcnow = today = now
+
+
+def _numbered():
+    """Return a function that gives as many bytes as asked for, others each time."""
+    numbers = itertools.count()
+    return lambda size: hashlib.shake_256(str(next(numbers)).encode()).digest(size)
+
+
+def _unwritten(original, byte):
+    """Return `numpy.empty`, or its like, with the same byte all over what it returns."""
+
+    def empty(*args, **kwargs):
+        array = original(*args, **kwargs)
+        if type(array) is np.ndarray and array.size and not array.dtype.hasobject:
+            array.ravel(order="K").view(np.uint8)[...] = byte
+        return array
+
+    return empty
+
+
+@contextmanager
+def stillness(unwritten):
+    """Hold clock and random names still; fill memory that nobody wrote with a byte of this run."""
+    names = (f"still{number:04d}" for number in itertools.count())
+    urandom, token = _numbered(), _numbered()  # each with a count of its own: imports draw some for themselves
+
+    with ExitStack() as stack:
+        for module in [m for name, m in sys.modules.items() if name.partition(".")[0] == "labeldp"]:
+            for name, value in list(vars(module).items()):
+                if value is datetime.datetime:
+                    stack.enter_context(mock.patch.object(module, name, Still))
+        for place, name, new in (
+            (time, "time", NOW.timestamp),
+            (time, "time_ns", lambda: int(NOW.timestamp()) * 10**9),
+            (os, "urandom", urandom),
+            (secrets, "token_hex", lambda size=32: token(size).hex()),
+            (secrets, "token_bytes", lambda size=32: token(size)),
+            (tempfile, "_get_candidate_names", lambda: names),
+            (np, "empty", _unwritten(np.empty, unwritten)),
+            (np, "empty_like", _unwritten(np.empty_like, unwritten)),
+        ):
+            stack.enter_context(mock.patch.object(place, name, new))
+        yield

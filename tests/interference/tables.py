@@ -1,0 +1,164 @@
+"""Tables in files: public columns that follow from the number of rows, and labels as text in any format."""
+
+import datetime
+import decimal
+import gzip
+import io
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from interference import changes
+
+LABEL = "income"
+FORMATS = ("csv", "tsv", "csv.gz", "parquet", "arrow", "arrows")
+
+
+def public(rows):
+    """Return public columns of many kinds as text, with words that need quotes, and some that are missing."""
+    words = ["plain", "with, comma", 'with "quotes"', "", "tab\there", "ünïcode", "two\nlines"]
+    return {
+        "id": [str(1000 + row) for row in range(rows)],
+        "word": [words[row % len(words)] for row in range(rows)],
+        "day": [str(datetime.date(2020, 1, 1) + datetime.timedelta(row)) for row in range(rows)],
+        "ratio": [str(row / 8) if row % 11 else "" for row in range(rows)],
+        "code": [f"{row:04d}" for row in range(rows)],
+        "kind": ["abcd"[row % 4] for row in range(rows)],
+    }
+
+
+TYPES = {
+    "id": pa.int64(),
+    "day": pa.date32(),
+    "ratio": pa.float64(),
+    "kind": pa.dictionary(pa.int32(), pa.string()),
+}
+
+
+@dataclass(frozen=True)
+class Input:
+    """A table to write: two inputs that are compared differ in ``labels`` and in what a writer makes of them.
+
+    Attributes
+    ----------
+    labels : list of str
+        As they are written in text; empty if missing.
+    cuts : tuple of int
+        Where row groups, or record batches, or the files of a folder begin: many writers count bytes, labels
+        included, so that this follows from labels.
+    kind : str
+        The type of the label in binary formats, one of `KINDS`.
+    columns : dict
+        The public columns, as text.
+    """
+
+    labels: list
+    cuts: tuple = ()
+    kind: str = "float64"
+    columns: dict = field(default_factory=dict)
+
+    def pieces(self):
+        """Return the first row of each piece, and the row after its last."""
+        return list(pairwise([0, *self.cuts, len(self.labels)]))
+
+    def in_pieces(self):
+        """Return a table for each piece; the dictionaries of its columns have the words that the piece uses."""
+        columns = _columns(self)
+        return [
+            Input(self.labels[a:b], (), self.kind, {name: cells[a:b] for name, cells in columns.items()})
+            for a, b in self.pieces()
+        ]
+
+
+def _decimals(labels):
+    with decimal.localcontext(prec=60):
+        step = decimal.Decimal("0.0000000001")
+        most = decimal.Decimal(10) ** 20
+        exact = [None if text == "" else min(max(decimal.Decimal(text), -most), most) for text in labels]
+        return pa.array([None if one is None else one.quantize(step) for one in exact], pa.decimal128(38, 10))
+
+
+def _typed(kind):
+    def made(labels):
+        values = changes.numbers([text or "0" for text in labels], kind)
+        return pa.array(values, mask=np.array([text == "" for text in labels]))
+
+    return made
+
+
+KINDS = {
+    "float64": _typed(np.float64),
+    "float32": _typed(np.float32),
+    "int64": _typed(np.int64),
+    "int8": _typed(np.int8),
+    "decimal": _decimals,
+    "dictionary of floats": lambda labels: _typed(np.float64)(labels).dictionary_encode(),
+    "dictionary of integers": lambda labels: _typed(np.int64)(labels).dictionary_encode(),
+}
+
+
+def _columns(given):
+    return given.columns or public(len(given.labels))
+
+
+def quoted(cell, delimiter):
+    return '"' + cell.replace('"', '""') + '"' if set(cell) & {delimiter, '"', "\n"} else cell
+
+
+def ordered(columns, label):
+    """Return the columns with the label among them."""
+    names = list(columns)
+    half = len(names) // 2
+    return {name: label if name == LABEL else columns[name] for name in [*names[:half], LABEL, *names[half:]]}
+
+
+def as_text(given, delimiter=","):
+    """Return the table as text; labels stand there as they are."""
+    columns = {name: [quoted(cell, delimiter) for cell in cells] for name, cells in _columns(given).items()}
+    whole = ordered(columns, given.labels)
+    rows = [delimiter.join(row) for row in zip(*whole.values(), strict=True)]
+    return "".join(f"{line}\n" for line in [delimiter.join(whole), *rows])
+
+
+def _public_array(name, cells):
+    kind = TYPES.get(name, pa.string())
+    array = pa.array([None if cell == "" and name in TYPES else cell for cell in cells], pa.string())
+    if pa.types.is_dictionary(kind):
+        return array.dictionary_encode()
+    return array.cast(kind)
+
+
+def as_arrow(given):
+    """Return the table in Arrow, in one piece."""
+    columns = {name: _public_array(name, cells) for name, cells in _columns(given).items()}
+    return pa.table(ordered(columns, KINDS[given.kind](given.labels)))
+
+
+def as_bytes(given, form):
+    """Return the table as a file's bytes; row groups and record batches are cut where the input says."""
+    if form in ("csv", "tsv", "csv.gz"):
+        text = as_text(given, "\t" if form == "tsv" else ",").encode(errors="surrogateescape")
+        return gzip.compress(text, mtime=0) if form.endswith("gz") else text
+    pieces = [as_arrow(given)] if form == "arrow" else [as_arrow(piece) for piece in given.in_pieces()]
+    writers = {"parquet": pq.ParquetWriter, "arrow": pa.ipc.new_file, "arrows": pa.ipc.new_stream}
+    sink = io.BytesIO()
+    with writers[form](sink, pieces[0].schema) as writer:
+        for piece in pieces if form != "arrow" else (pieces[0].slice(a, b - a) for a, b in given.pieces()):
+            writer.write_table(piece)
+    return sink.getvalue()
+
+
+def write(folder, given, form, name="table"):
+    """Put the table into a folder, as one file."""
+    Path(folder, f"{name}.{form}").write_bytes(as_bytes(given, form))
+
+
+def write_parts(folder, given, form):
+    """Put the table into a folder as several files, cut where the input says."""
+    Path(folder).mkdir()
+    for number, piece in enumerate(given.in_pieces()):
+        write(folder, piece, form, f"table-{number:02d}")

@@ -1,0 +1,168 @@
+"""Arrays of labels: what `privatize`, a prior, a stream or a mechanism returns tells nothing but its noise."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import labeldp as ldp
+from fuzzing import tries
+from helpers import NAMES, mechanisms
+from interference import changes
+from interference.harness import Way, fresh, interference
+from labeldp.channels.domain import CHUNK
+from labeldp.row_words import ReleaseKey, RowWords, card_checksum
+from labeldp.stream import LabelStream, Order
+
+BOUNDS = changes.BOUNDS
+ROWS = 120
+CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS, every=32)}
+
+
+def released(labels, **options):
+    """Release labels in every form that `Release` has."""
+    release = ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, ledger=ldp.Ledger.open("ledger.jsonl"), **options)
+    left = [release, release.to_card(), release.summary(), repr(release), pickle.dumps(release)]
+    if options.get("mechanism") != "rr-on-bins":
+        left.append(release.debiased)
+    return left
+
+
+def way(**options):
+    return Way(lambda labels: released(labels, **options))
+
+
+def pair(name, kind=np.float64):
+    return [changes.numbers(labels, kind) for labels in CHANGES[name]]
+
+
+@pytest.mark.parametrize("trust", ["curator", "local"])
+@pytest.mark.parametrize("mechanism", ["auto", *NAMES])
+def test_privatize_with_each_mechanism(mechanism, trust, tmp_path):
+    delta = 1e-6 if mechanism == "gaussian" else 0.0
+    out = way(mechanism=mechanism, trust=trust, delta=delta)
+    assert interference(out, *pair("all rows"), tmp_path) == {}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_privatize_with_each_change_of_labels(change, tmp_path):
+    assert interference(way(mechanism="rp"), *pair(change), tmp_path) == {}
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.int64, np.int8, np.uint8, ">f8", object])
+def test_privatize_with_labels_of_each_type(kind, tmp_path):
+    one, other = pair("all rows") if kind is object else pair("all rows", kind)
+    assert interference(way(mechanism="rp"), one.astype(kind), other.astype(kind), tmp_path) == {}
+
+
+def test_privatize_with_lists_of_integers_or_of_floats(tmp_path):
+    """NumPy gives the two another type, and integers of more than 64 bits a third."""
+    inputs = [2] * 50, [2.5, *[2] * 49], [10**30, *[2] * 49]
+    for other in inputs[1:]:
+        assert interference(way(mechanism="rp"), inputs[0], other, tmp_path) == {}
+
+
+@pytest.mark.parametrize("trust", ["curator", "local"])
+def test_privatize_with_several_columns(trust, tmp_path):
+    def columns(labels):
+        one = changes.numbers(labels)
+        return np.column_stack([one, one[::-1], one / 10])
+
+    out = way(mechanism="rp", trust=trust)
+    assert interference(out, *map(columns, CHANGES["first row 1e300"]), tmp_path) == {}
+    strange = [np.asfortranarray(columns(labels)) for labels in CHANGES["all rows"]]
+    assert interference(out, *strange, tmp_path) == {}
+
+
+def test_privatize_over_several_chunks(tmp_path):
+    """A channel works in pieces; labels at their edges are no exception."""
+    one = changes.plain(3 * CHUNK // 2)
+    edges = [0, CHUNK - 1, CHUNK, len(one) - 1]
+    other = changes.changed(one, edges, changes.SPELLINGS)
+    out = Way(lambda labels: ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, mechanism="laplace"))
+    assert interference(out, changes.numbers(one), changes.numbers(other), tmp_path) == {}
+
+
+@given(inputs=changes.pairs())
+@tries(10)
+def test_privatize_whatever_the_labels(inputs, tmp_path_factory):
+    one, other = map(changes.numbers, inputs)
+    assert interference(way(mechanism="rp"), one, other, tmp_path_factory.mktemp("any")) == {}
+
+
+# ---- priors, streams, mechanisms ----------------------------------------------------------------------------
+
+PRIORS = [("curator", "counts"), ("curator", "adaptive"), ("local", "square-wave"), ("local", "laplace")]
+
+
+@pytest.mark.parametrize(("trust", "method"), PRIORS)
+@pytest.mark.parametrize("change", ["all rows", "constant", "first row 1e300"])
+def test_estimate_prior(trust, method, change, tmp_path):
+    def act(labels):
+        ledger = ldp.Ledger.open("ledger.jsonl", limit=ldp.Budget(2.0))
+        prior = ldp.estimate_prior(
+            labels, epsilon=0.5, bounds=BOUNDS, trust=trust, method=method, ledger=ledger, rows_per_person=2
+        )
+        return prior, prior.mean, repr(prior), ledger
+
+    assert interference(Way(act), *pair(change), tmp_path) == {}
+
+
+@pytest.mark.parametrize("trust", ["curator", "local"])
+@pytest.mark.parametrize("change", ["boundaries", "all rows"])
+def test_a_stream_of_labels(trust, change, tmp_path):
+    def act(labels):
+        batches = np.split(labels, [32, 64, 64])
+        order = Order(epsilon=1.0, bounds=BOUNDS, trust=trust)
+        stream = LabelStream(lambda: batches, order, ledger=ldp.Ledger.open("ledger.jsonl"))
+        private = [stream.release(batch) for batch in batches]
+        return private, stream.finish().to_card(), repr(stream.terms)
+
+    assert interference(Way(act), *pair(change), tmp_path) == {}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_mechanism_alone_with_words_from_anywhere_and_with_words_of_rows(name, tmp_path):
+    mechanism = mechanisms(1.0)[name]
+
+    def act(labels):
+        with ReleaseKey() as key:
+            secret = key.secret(card=card_checksum(mechanism), column="y")
+            words = RowWords(secret, np.arange(labels.size))
+        return mechanism.randomize(labels), mechanism.randomize(labels, random_state=words), key.release
+
+    assert interference(Way(act), *pair("all rows"), tmp_path) == {}
+
+
+# ---- without replay -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", NAMES)
+def test_without_replay_all_but_the_labels_and_what_follows_from_the_prior_is_equal(mechanism, tmp_path):
+    """One run for each input: what is drawn differs, the charges, the number of words and all else does not."""
+    prior = ldp.Histogram(np.linspace(*BOUNDS, 5), [5.0, 0.0, 0.0, 5.0])
+
+    def act(labels):
+        release = ldp.privatize(
+            labels,
+            epsilon=4.0,
+            bounds=BOUNDS,
+            mechanism=mechanism,
+            delta=1e-6 if mechanism == "gaussian" else 0.0,
+            prior=None if mechanism in ("laplace", "gaussian", "staircase", "two-point") else prior,
+            ledger=ldp.Ledger.open("ledger.jsonl"),
+        )
+        np.save("labels.npy", release.labels)
+        return release.to_card(), release.summary(), release.labels.dtype, release.labels.strides
+
+    (one, tape), (other, again) = (fresh(Way(act), labels, tmp_path) for labels in pair("all rows"))
+    assert not np.array_equal(*[np.concatenate(next(iter(each.given.values()))) for each in (tape, again)])
+    assert (tape.calls, tape.inside) == (again.calls, again.inside)
+    assert tape.outside == again.outside == {}
+    for observed in (one, other):
+        assert set(observed.files) == {"ledger.jsonl", "labels.npy"}
+        del observed.files["labels.npy"]
+    assert one == other
+    assert not Path("ledger.jsonl").exists()

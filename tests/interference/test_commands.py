@@ -1,0 +1,173 @@
+"""The command line where nobody looks on: what is written, printed and returned tells nothing of labels."""
+
+import pytest
+
+from interference import changes, tables
+from interference.harness import Way, compared, interference
+from labeldp.cli import app
+
+ROWS = 150
+CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS)}
+LOW, HIGH = map(str, changes.BOUNDS)
+WHAT = ["--label", tables.LABEL, "--bounds", LOW, HIGH]
+
+
+def typed(*words):
+    """Type a command, and return its exit code."""
+    try:
+        app([str(word) for word in words])
+    except SystemExit as end:
+        return end.code
+    raise AssertionError("a command ends with an exit code")
+
+
+def way(*commands, form="csv", kind="float64"):
+    """Return the way out of typing some commands one after the other, in a folder with a table."""
+
+    def act(given):
+        return [typed(*words) for words in commands]
+
+    def prepare(folder, labels):
+        tables.write(folder, tables.Input(labels, kind=kind), form)
+
+    return Way(act, prepare)
+
+
+@pytest.fixture(autouse=True)
+def screen(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+PRIVATIZE = ["privatize", "table.csv", "-o", "out.parquet", *WHAT, "--epsilon", "1", "--ledger", "ledger.jsonl"]
+CHECKS = [
+    ["verify", "out.parquet"],
+    ["explain", "out.parquet"],
+    ["explain", "out.parquet", "--json"],
+    ["ledger", "ledger.jsonl"],
+    ["audit", "out.parquet", "--samples", "200"],
+    ["report", "out.parquet", "--ledger", "ledger.jsonl"],
+]
+
+
+def codes(observed):
+    """Return the exit codes of commands."""
+    return [int(code) for _, code in observed.value[1]]
+
+
+def test_privatize_and_all_that_is_made_of_its_card(tmp_path):
+    out = way([*PRIVATIZE, "--limit", "3"], *CHECKS)
+    first, found = compared(out, *CHANGES["all rows"], tmp_path)
+    assert codes(first) == [0] * 7, first.stderr.decode()
+    assert {"out.parquet", "out.parquet.card.json", "out.parquet.report.html", "ledger.jsonl"} == set(first.files)
+    assert found == {}
+
+
+@pytest.mark.parametrize("change", ["sorted", "first row -0.0", "constant"])
+def test_privatize_with_changes_of_labels(change, tmp_path):
+    """Hints on sorted labels, and on columns that tell them, are for eyes on a terminal."""
+    out = way([*PRIVATIZE, "--mechanism", "rp"], ["ledger", "ledger.jsonl"])
+    first, found = compared(out, *CHANGES[change], tmp_path)
+    assert codes(first) == [0, 0], first.stderr.decode()
+    assert found == {}
+
+
+PRIVATIZE_WITH = {
+    "local": ["--trust", "local", "--mechanism", "two-point"],
+    "added": ["--debiased", "add", "--mechanism", "rp"],
+    "as released": ["--debiased", "no", "--mechanism", "rr-on-bins"],
+    "shuffled": ["--shuffle", "--mechanism", "two-point"],
+    "report": ["--report", "page.html", "--mechanism", "two-point"],
+    "no ledger left": ["--limit", "0.5"],
+    "biased": ["--mechanism", "rr-on-bins"],
+    "gaussian": ["--mechanism", "gaussian", "--delta", "1e-6", "--limit", "2", "--limit-delta", "1e-5"],
+}
+
+
+@pytest.mark.parametrize("options", PRIVATIZE_WITH)
+def test_privatize_with_options(options, tmp_path):
+    assert interference(way([*PRIVATIZE, *PRIVATIZE_WITH[options]]), *CHANGES["all rows"], tmp_path) == {}
+
+
+FIT = ["fit", "table.csv", *WHAT, "--epsilon", "2", "-o", "model"]
+FIT += ["--drop", "code,word", "--ledger", "ledger.jsonl", "--limit", "9"]
+FITS = {
+    "model": [],
+    "labels": ["--release", "labels"],
+    "score": ["--score", "0.5", "--report", "page.html"],
+    "delta": ["--delta", "1e-6", "--limit-delta", "1e-5", "--categories", "kind"],
+}
+
+
+@pytest.mark.parametrize("options", FITS)
+def test_fit_and_all_that_is_made_of_its_model(options, tmp_path):
+    """The table to predict for has labels too, the same in both runs: they are copied, and the command says so."""
+
+    def prepare(folder, labels):
+        tables.write(folder, tables.Input(labels), "csv")
+        tables.write(folder, tables.Input(changes.plain(ROWS)), "csv", "new")
+
+    commands = [
+        [*FIT, *FITS[options]],
+        ["predict", "model", "new.csv", "-o", "predicted.csv"],
+        ["verify", "model"],
+        ["explain", "model"],
+        ["ledger", "ledger.jsonl"],
+        *([["report", "model"]] if options == "model" else []),
+    ]
+    first, found = compared(Way(way(*commands).act, prepare), *CHANGES["all rows"], tmp_path)
+    assert codes(first) == [0] * len(commands), first.stderr.decode()
+    assert {"model/model.npz", "model/columns.json", "model/card.json", "predicted.csv"} <= set(first.files)
+    assert found == {}
+
+
+# ---- what goes wrong ----------------------------------------------------------------------------------------
+
+
+BAD = {
+    "text": ("x", "a longer secret"),
+    "missing": ("", ""),
+    "not a number": ("nan", "nan"),
+    "decimal comma": ('"1,5"', '"-1234,5"'),
+    "hyphens": ("--", "-"),
+    "not text": ("\udc80", "\udc80\udc81"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("command", [PRIVATIZE, FIT], ids=["privatize", "fit"])
+def test_what_is_said_of_labels_that_are_no_numbers(command, bad, tmp_path):
+    pair = [
+        changes.changed(labels, [17], [text]) for labels, text in zip(CHANGES["all rows"], BAD[bad], strict=True)
+    ]
+    first, found = compared(way(command), *pair, tmp_path)
+    assert codes(first) == [2]
+    assert first.calls == ([], None)
+    assert found == {}
+
+
+@pytest.mark.parametrize("command", [PRIVATIZE, FIT], ids=["privatize", "fit"])
+def test_rows_without_labels_are_left_out(command, tmp_path):
+    gone = {3: "", 9: "", ROWS - 1: ""}
+    pair = [[gone.get(row, text) for row, text in enumerate(labels)] for labels in CHANGES["all rows"]]
+    assert interference(way([*command, "--missing", "drop"]), *pair, tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["privatize", "table.csv", "-o", "table.csv", *WHAT, "--epsilon", "1"],
+        ["privatize", "no-such.csv", "-o", "out.csv", *WHAT, "--epsilon", "1"],
+        ["privatize", "table.csv", "-o", "no-such-folder/out.csv", *WHAT, "--epsilon", "1"],
+        ["privatize", "table.csv", "-o", "out.csv", "--label", "incom", "--bounds", LOW, HIGH, "--epsilon", "1"],
+        ["privatize", "table.csv", "-o", "out.csv", *WHAT, "--epsilon", "1", "--mechanism", "no-such"],
+        ["privatize", "table.csv", "-o", "out.csv", *WHAT, "--epsilon", "0"],
+        ["fit", "table.csv", "-o", "model", *WHAT, "--epsilon", "1", "--drop", "id,word,day,ratio,code,kind"],
+        ["compare", "table.csv", *WHAT],
+    ],
+    ids=lambda words: " ".join(words[:4]),
+)
+def test_what_is_said_of_commands_that_cannot_be_done(words, tmp_path):
+    first, found = compared(way(words), *CHANGES["all rows"], tmp_path)
+    assert codes(first) != [0]
+    assert first.calls == ([], None)
+    assert found == {}

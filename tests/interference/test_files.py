@@ -1,0 +1,226 @@
+"""Files: whatever the format, nothing but released labels differs; not layout, types, order, sizes or messages."""
+
+import dataclasses
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import labeldp as ldp
+from fuzzing import LONG, tries
+from interference import changes, tables
+from interference.harness import Way, compared, interference
+from interference.tables import FORMATS, LABEL, Input
+from labeldp.files import privatize_file
+
+ROWS = 150
+CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS, every=50)}
+CUTS = (20, 70, 71), (19, 70, 90, 140)
+"""Where the row groups, batches or files of the two inputs begin: who wrote them may have counted bytes."""
+
+
+def privatized(source, out, *, everything=False, **options):
+    """Call `privatize_file`, print its progress, and return all that comes back; hints only if all is wanted."""
+    done = privatize_file(
+        source,
+        out,
+        label=LABEL,
+        bounds=changes.BOUNDS,
+        **{
+            "epsilon": 1.0,
+            "mechanism": "two-point",
+            "ledger": lambda: ldp.Ledger.open("ledger.jsonl"),
+            "progress": lambda *what: print("progress", *what, file=sys.stderr),
+            **options,
+        },
+    )
+    fields = [each.name for each in dataclasses.fields(done) if everything or each.name != "hints"]
+    return {name: getattr(done, name) for name in fields}, repr(done)
+
+
+def way(form, to, **options):
+    def act(_):
+        return privatized(f"table.{form}", to, **options)
+
+    return Way(act, lambda folder, given: tables.write(folder, given, form))
+
+
+def inputs(change="all rows", **options):
+    """Return two tables that differ in labels, and in where they are cut."""
+    return [Input(labels, cuts, **options) for labels, cuts in zip(CHANGES[change], CUTS, strict=True)]
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("form", FORMATS)
+def test_each_format_to_each_format(form, to, tmp_path):
+    first, found = compared(way(form, f"out.{to}"), *inputs(), tmp_path)
+    assert first.error is None
+    assert set(first.files) == {f"out.{to}", f"out.{to}.card.json", "ledger.jsonl"}
+    assert found == {}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(("form", "to"), [("csv", "arrow"), ("parquet", "csv.gz")])
+def test_each_change_of_labels(form, to, change, tmp_path):
+    if not LONG and form == "parquet" and not change.startswith(("all", "sorted", "constant", "last")):
+        pytest.skip("the long form (LABELDP_LONG=1) has all changes for all formats")
+    assert interference(way(form, f"out.{to}"), *inputs(change), tmp_path) == {}
+
+
+@pytest.mark.parametrize("spelling", ['"2.5"', '"-0.0"', '"1e300"'])
+def test_labels_in_quotes(spelling, tmp_path):
+    one = changes.plain(ROWS)
+    other = changes.changed(one, [0, 7], [spelling])
+    assert interference(way("csv", "out.csv"), Input(one), Input(other), tmp_path) == {}
+
+
+@pytest.mark.parametrize("kind", tables.KINDS)
+@pytest.mark.parametrize(("form", "to"), [("parquet", "arrow"), ("arrow", "parquet")])
+def test_labels_of_each_type(form, to, kind, tmp_path):
+    assert interference(way(form, f"out.{to}"), *inputs(kind=kind), tmp_path) == {}
+
+
+OPTIONS = {
+    "auto": {"mechanism": "auto"},
+    "local": {"mechanism": "rp", "trust": "local"},
+    "added": {"debiased": "add", "mechanism": "rp"},
+    "as released": {"debiased": "no", "mechanism": "rr-on-bins"},
+    "shuffled": {"shuffle": True},
+    "card elsewhere": {"card": "card.json"},
+    "replaced": {"force": True},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize(("form", "to"), [("csv", "arrow"), ("arrow", "csv")])
+def test_each_option(form, to, options, tmp_path):
+    assert interference(way(form, f"out.{to}", **OPTIONS[options]), *inputs(), tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("form", "to"), [("csv", "csv"), ("tsv", "arrow"), ("parquet", "parquet"), ("arrows", "csv")]
+)
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_rows_without_labels_are_left_out(form, to, shuffle, tmp_path):
+    """Which rows have none is public, and the same in both inputs."""
+    gone = {0, 19, 20, 70, ROWS - 1}
+    pair = [
+        Input(["" if row in gone else text for row, text in enumerate(given.labels)], given.cuts)
+        for given in inputs()
+    ]
+    first, found = compared(way(form, f"out.{to}", missing="drop", shuffle=shuffle), *pair, tmp_path)
+    assert first.error is None
+    assert found == {}
+
+
+def test_hints_are_not_returned(tmp_path):
+    """They follow from true labels: without a terminal, and a person at it, there are none."""
+    whole = Way(
+        lambda _: privatized("table.csv", "out.csv", everything=True),
+        lambda folder, given: tables.write(folder, given, "csv"),
+    )
+    assert interference(whole, *inputs("sorted"), tmp_path) == {}
+
+
+# ---- places ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet", "arrow"])
+@pytest.mark.parametrize("source", ["parts", "parts/table-*"])
+def test_a_folder_and_a_glob_into_a_folder(form, source, tmp_path):
+    """The files of the source were cut elsewhere for other labels."""
+
+    def prepare(folder, given):
+        tables.write_parts(folder / "parts", given, form)
+
+    out = Way(lambda _: privatized(source, "out/", format=None), prepare)
+    first, found = compared(out, *inputs(), tmp_path)
+    assert first.error is None
+    assert found == {}
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_folders_that_are_named_by_a_public_column(form, tmp_path):
+    def prepare(folder, given):
+        for number, (first, last) in enumerate([(0, 80), (80, ROWS)]):
+            place = folder / "parts" / f"year=202{number}"
+            place.mkdir(parents=True)
+            some = {name: cells[first:last] for name, cells in tables.public(ROWS).items()}
+            tables.write(place, Input(given.labels[first:last], columns=some), form)
+
+    out = Way(lambda _: privatized("parts", "out.arrow"), prepare)
+    first, found = compared(out, *inputs(), tmp_path)
+    assert first.error is None
+    assert found == {}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_pipe(form, shuffle, tmp_path):
+    out = Way(
+        lambda _: privatized("-", "-", card="card.json", shuffle=shuffle),
+        stdin=lambda given: tables.as_bytes(given, form),
+    )
+    first, found = compared(out, *inputs(), tmp_path)
+    assert first.error is None
+    assert first.stdout
+    assert found == {}
+
+
+# ---- what goes wrong -------------------------------------------------------------------------------------------
+
+BAD = {
+    "text": ("x", "a longer secret"),
+    "missing": ("", ""),
+    "infinite": ("inf", "inf"),
+    "decimal comma": ('"1,5"', '"-1234,5"'),
+    "two values": ("1,2", "1.25,2.5"),
+    "a quote that never ends": ('"1', '"12.34567'),
+    "no text": ("\udc80", "\udc80\udc81"),
+}
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("form", ["csv", "csv.gz"])
+def test_what_is_said_of_labels_that_are_no_numbers(form, bad, missing, tmp_path):
+    pair = [
+        Input(changes.changed(given.labels, [33, ROWS - 1], [text]))
+        for given, text in zip(inputs(), BAD[bad], strict=True)
+    ]
+    first, found = compared(way(form, "out.csv", missing=missing), *pair, tmp_path)
+    assert (first.error is None) == (missing == "drop" and bad in ("missing", "infinite"))
+    assert found == {}
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_what_is_said_of_missing_labels(form, tmp_path):
+    pair = [Input(changes.changed(given.labels, [33], [""]), given.cuts) for given in inputs()]
+    first, found = compared(way(form, "out.csv"), *pair, tmp_path)
+    assert first.error[0] == "LabelError"
+    assert found == {}
+
+
+# ---- whatever the table ----------------------------------------------------------------------------------------
+
+cells = st.sampled_from(
+    ["", "0", "1", "007", "1.50", "-3", "x", "a,b", 'q"', "2020-01-01", "true", "1e5", "NaN", " "]
+)
+
+
+@st.composite
+def pairs_of_tables(draw):
+    one, other = draw(changes.pairs(most=25))
+    rows = len(one)
+    names = draw(st.lists(st.sampled_from(["a", "b c", "ü"]), min_size=1, max_size=3, unique=True))
+    columns = {name: draw(st.lists(cells, min_size=rows, max_size=rows)) for name in names}
+    cut = st.sets(st.integers(1, rows - 1), max_size=3).map(sorted).map(tuple) if rows > 1 else st.just(())
+    return [Input(labels, draw(cut), columns=columns) for labels in (one, other)]
+
+
+@given(pair=pairs_of_tables(), form=st.sampled_from(FORMATS), to=st.sampled_from(FORMATS), shuffle=st.booleans())
+@tries(15)
+def test_whatever_the_table(pair, form, to, shuffle, tmp_path_factory):
+    out = way(form, f"out.{to}", shuffle=shuffle)
+    assert interference(out, *pair, tmp_path_factory.mktemp("any")) == {}

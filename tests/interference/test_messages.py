@@ -1,0 +1,198 @@
+"""Errors, warnings, logs and what is printed: the same whatever the labels are, but for which are missing."""
+
+import datetime
+import decimal
+import logging
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+import labeldp as ldp
+from interference import changes
+from interference.harness import Way, fresh, interference
+from interference.outputs import described_error
+from labeldp.stream import LabelStream, Order
+
+BOUNDS = changes.BOUNDS
+ONE = changes.numbers(changes.plain(40))
+OTHER = changes.numbers(changes.changed(changes.plain(40), range(40), changes.SPELLINGS))
+
+
+def with_bad(labels, kind):
+    """Return labels of which some, always the same, are not usable; what stands there differs with the labels."""
+    first = labels is ONE
+    text, number = ("secret", 3.25) if first else ("much longer secret", -1e6)
+    floats, objects = labels.copy(), labels.astype(object)
+    floats[7] = {"NaN": np.nan, "infinite": np.inf, "negative infinite": -np.inf}.get(kind, 0.0)
+    objects[[0, 7]] = {
+        "text": [number, text],
+        "None": [number, None],
+        "Decimal NaN": [decimal.Decimal("1.5") if first else decimal.Decimal("-2e10"), decimal.Decimal("NaN")],
+        "boolean": [number, first],
+        "complex": [number, complex(number, 1)],
+        "date": [number, datetime.date(2000 + first, 1, 1)],
+        "object that raises": [number, _Raises(number)],
+    }.get(kind, [0.0, 0.0])
+    if kind in ("NaN", "infinite", "negative infinite"):
+        return floats
+    whole = {
+        "all text": lambda: np.array([str(value) for value in labels]),
+        "bytes": lambda: np.array([str(value).encode() for value in labels]),
+        "all boolean": lambda: labels > 0,
+        "all complex": lambda: labels + 1j,
+        "all dates": lambda: np.array(labels).astype("datetime64[D]") if first else np.arange(40).astype("M8[D]"),
+        "masked": lambda: np.ma.masked_array(labels, mask=np.arange(40) == 7),
+        "long double": lambda: labels.astype(np.longdouble),
+        "cube": lambda: labels.reshape(2, 4, 5),
+        "nested": lambda: [labels.tolist(), labels[:7].tolist()],
+    }
+    return whole[kind]() if kind in whole else objects
+
+
+class _Raises:
+    """A label that complains with its own value."""
+
+    def __init__(self, number):
+        self._number = number
+
+    def __float__(self):
+        raise ValueError(f"I am {self._number}")
+
+
+BAD = [
+    "NaN",
+    "infinite",
+    "negative infinite",
+    "text",
+    "None",
+    "Decimal NaN",
+    "boolean",
+    "complex",
+    "date",
+    "object that raises",
+    "all text",
+    "bytes",
+    "all boolean",
+    "all complex",
+    "all dates",
+    "masked",
+    "long double",
+    "cube",
+    "nested",
+]
+
+
+def tried(act):
+    """Return a way out that tries, and keeps every error for itself."""
+
+    def every(labels):
+        told = []
+        for call in act:
+            try:
+                told.append(call(labels))
+            except Exception as problem:
+                told.append(described_error(problem))
+        return told
+
+    return Way(every)
+
+
+def ways_to_take_labels():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    options = {"epsilon": 1.0, "bounds": BOUNDS}
+    two_point = ldp.TwoPoint(**options)
+    return tried(
+        [
+            lambda y: ldp.privatize(y, **options, mechanism="rp"),
+            lambda y: ldp.privatize(y, **options, mechanism="rp", trust="local"),
+            lambda y: ldp.estimate_prior(y, **options),
+            two_point.randomize,
+            lambda y: LabelStream(lambda: [y], Order(**options, mechanism="two-point")).release(y),
+            lambda y: ldp.LabelReleaseRegressor(Ridge(), **options, mechanism="two-point").fit(X, y),
+            lambda y: ldp.ModelReleaseRegressor(**options).fit(X, y),
+            lambda y: ldp.private_score(Ridge().fit(X, X[:, 0]), X, y, **options),
+        ]
+    )
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_what_is_said_of_labels_that_cannot_be_used(kind, tmp_path):
+    way = ways_to_take_labels()
+    assert interference(way, with_bad(ONE, kind), with_bad(OTHER, kind), tmp_path) == {}
+
+
+def test_labels_that_cannot_be_used_are_refused_everywhere(tmp_path):
+    """Otherwise the test above would compare releases, which it does not mean to."""
+    left, tape = fresh(ways_to_take_labels(), with_bad(ONE, "text"), tmp_path)
+    assert tape.calls == []
+    assert str(left.value).count("LabelError") >= 8
+    assert "secret" not in str(left)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"epsilon": 0.0},
+        {"epsilon": 1.0, "bounds": (2.0, 1.0)},
+        {"epsilon": 1.0, "mechanism": "no such"},
+        {"epsilon": 1.0, "delta": 0.5},
+        {"epsilon": 1.0, "random_state": 3},
+        {"epsilon": 1.0, "epsilon_prior": 2.0},
+        {"epsilon": 1.0, "prior": ldp.Histogram([100.0, 101.0], [1.0])},
+        {"epsilon": 0.001},
+        {"epsilon": 20.0},
+    ],
+    ids=str,
+)
+def test_what_is_said_of_arguments(options, tmp_path):
+    def act(labels):
+        return ldp.privatize(labels, **{"bounds": BOUNDS, **options})
+
+    assert interference(Way(act), ONE, OTHER, tmp_path) == {}
+
+
+def test_what_is_said_when_the_budget_is_spent(tmp_path):
+    def act(labels):
+        ledger = ldp.Ledger.open("ledger.jsonl", limit=ldp.Budget(1.5))
+        ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, mechanism="two-point", ledger=ledger)
+        ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, mechanism="two-point", ledger=ledger)
+
+    first, _ = fresh(Way(act), ONE, tmp_path)
+    assert first.error[0] == "BudgetError"
+    assert interference(Way(act), ONE, OTHER, tmp_path) == {}
+
+
+def test_the_warning_that_labels_were_released_before(tmp_path):
+    def act(labels):
+        for _ in range(2):
+            ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, mechanism="two-point")
+
+    first, _ = fresh(Way(act), ONE.copy(), tmp_path)
+    assert [category for category, *_ in first.warnings] == ["RepeatedReleaseWarning"]
+    assert interference(Way(act), ONE.copy(), OTHER.copy(), tmp_path) == {}
+
+
+def test_an_estimator_that_fails_is_given_no_label_to_complain_with(tmp_path):
+    class Complains(Ridge):
+        def fit(self, X, y, sample_weight=None):
+            logging.getLogger("own").warning("learning from %s", y[:3])
+            warnings.warn(f"the first label is {y[0]}", stacklevel=2)
+            print(y[1])
+            if X.shape[0] == 40 and np.unique(y).size > 1 and y[0] != BOUNDS[0]:
+                raise ValueError(f"the labels are {y}")
+            return super().fit(X, y)
+
+    def act(labels):
+        X = np.random.default_rng(0).normal(size=(40, 2))
+        return ldp.LabelReleaseRegressor(Complains(), epsilon=1.0, bounds=BOUNDS, mechanism="two-point").fit(
+            X, labels
+        )
+
+    first, _ = fresh(Way(act), ONE, tmp_path)
+    assert first.error[0] == "ValueError"
+    assert first.logs
+    assert first.warnings
+    assert first.stdout
+    assert interference(Way(act), ONE, OTHER, tmp_path) == {}

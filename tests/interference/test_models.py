@@ -1,0 +1,166 @@
+"""Models, their cards and files, and what is said of how good they are."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from sklearn.linear_model import Ridge
+
+import labeldp as ldp
+from fuzzing import LONG, tries
+from interference import changes
+from interference.harness import Way, fresh, interference
+from interference.outputs import described_error
+from labeldp.model_files import load_model, save_model
+from labeldp.tabular import TableEncoder
+
+BOUNDS = changes.BOUNDS
+ROWS = 240
+CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS, every=100)}
+
+
+SOME = ("first row -0.0", "first row 5e-324", "last", "boundaries", "constant", "all rows, both at the ends")
+
+
+def features(rows):
+    return np.random.default_rng(rows).normal(size=(rows, 3))
+
+
+def pair(name):
+    return [changes.numbers(labels) for labels in CHANGES[name]]
+
+
+def fitted(model, labels):
+    """Fit a model, and give away all that it has, whether that worked or not."""
+    X = features(labels.size)
+    try:
+        model.fit(X, labels)
+    except Exception as problem:  # what a failed fit leaves behind leaves as well
+        return model, described_error(problem), getattr(model, "release_", None)
+    left = [model, model.predict(X[:50]), model.to_card(), model.summary(), repr(model), pickle.dumps(model)]
+    release = getattr(model, "release_", None)
+    if release is not None:
+        release.save("release.npz")
+        left += [release, release.summary(), repr(release), pickle.dumps(release)]
+    if getattr(model, "estimator", None) is None:
+        Path("model").mkdir()
+        encoder = TableEncoder.fit(pa.table(dict(zip("abc", X.T, strict=True))), list("abc"))
+        left.append(save_model(model, encoder, Path("model"), label="y"))
+        left.append(load_model("model").predict(pa.table(dict(zip("abc", X[:50].T, strict=True)))))
+    return left
+
+
+def label_model(**options):
+    return ldp.LabelReleaseRegressor(bounds=BOUNDS, ledger=ldp.Ledger.open("ledger.jsonl"), **options)
+
+
+def sum_model(**options):
+    return ldp.ModelReleaseRegressor(bounds=BOUNDS, ledger=ldp.Ledger.open("ledger.jsonl"), **options)
+
+
+MODELS = {
+    "labels": lambda: label_model(epsilon=1.0),
+    "labels, much ε": lambda: label_model(epsilon=10.0),
+    "labels, one round, nobody trusted": lambda: label_model(epsilon=1.0, rounds=1, trust="local"),
+    "labels, rounds of any size": lambda: label_model(epsilon=1.0, rounds=(0.2, 0.5, 0.3), mechanism="two-point"),
+    "labels, own learner": lambda: label_model(epsilon=1.0, estimator=Ridge()),
+    "labels, progress": lambda: label_model(epsilon=1.0, verbose=True),
+    "sums": lambda: sum_model(epsilon=1.0),
+    "sums, one stage": lambda: sum_model(epsilon=0.1),
+    "sums, Gaussian": lambda: sum_model(epsilon=1.0, delta=1e-6),
+    "sums, progress": lambda: sum_model(epsilon=1.0, verbose=True),
+    "labels behind a model": lambda: sum_model(epsilon=8.0),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("change", ["all rows", "first row 1e300"] if LONG else ["all rows"])
+def test_everything_of_a_fitted_model(model, change, tmp_path):
+    assert interference(Way(lambda labels: fitted(MODELS[model](), labels)), *pair(change), tmp_path) == {}
+
+
+@pytest.mark.parametrize("change", CHANGES if LONG else SOME)
+def test_each_change_of_labels(change, tmp_path):
+    def act(labels):
+        X, left = features(labels.size), []
+        for model in (label_model(epsilon=2.0, rounds=2, estimator=Ridge()), sum_model(epsilon=2.0)):
+            model.fit(X, labels)
+            left += [model, model.predict(X[:5]), model.to_card()]
+        return left
+
+    assert interference(Way(act), *pair(change), tmp_path) == {}
+
+
+@given(inputs=changes.pairs())
+@tries(3)
+def test_models_whatever_the_labels(inputs, tmp_path_factory):
+    one, other = map(changes.numbers, inputs)
+    folder = tmp_path_factory.mktemp("any")
+    for make in (lambda: label_model(epsilon=2.0, rounds=2), lambda: sum_model(epsilon=2.0)):
+        assert interference(Way(lambda labels, make=make: fitted(make(), labels)), one, other, folder) == {}
+
+
+@pytest.mark.parametrize("rounds", [(1e308, 1e308), (1e-308, 1e-308), (1.0, 1e-300), (5e-324,)])
+def test_rounds_of_odd_sizes_leave_no_memory_that_was_not_written(rounds, tmp_path):
+    """Memory that was asked for and not written has another byte in each of the two runs."""
+    model = Way(lambda labels: fitted(label_model(epsilon=1.0, rounds=rounds), labels))
+    assert interference(model, *pair("all rows"), tmp_path) == {}
+
+
+def test_two_fits_of_one_model(tmp_path):
+    def act(labels):
+        model = label_model(epsilon=1.0, rounds=2)
+        return [fitted(model, labels)[1:5], model.fit(features(labels.size), labels[::-1].copy()).to_card()]
+
+    assert interference(Way(act), *pair("all rows"), tmp_path) == {}
+
+
+# ---- how good a model is ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("change", ["all rows", "constant", "last", "all rows, both at the ends"])
+def test_a_private_score(change, tmp_path):
+    public = Ridge().fit(features(50), features(50)[:, 0])
+
+    def act(labels):
+        ledger = ldp.Ledger.open("ledger.jsonl")
+        risk = ldp.private_score(
+            public, features(labels.size), labels, epsilon=3.0, bounds=BOUNDS, ledger=ledger, rows_per_person=3
+        )
+        return risk, risk.summary(), repr(risk), ledger
+
+    assert interference(Way(act), *pair(change), tmp_path) == {}
+
+
+def test_a_private_risk(tmp_path):
+    def act(labels):
+        X, left = features(labels.size), []
+        release = ldp.privatize(labels, epsilon=3.0, bounds=BOUNDS, mechanism="rp")
+        left.append(ldp.private_risk(Ridge().fit(X, release.debiased), X, release))
+        model = ldp.LabelReleaseRegressor(Ridge(), epsilon=8.0, bounds=BOUNDS, mechanism="rp", rounds=2)
+        model.fit(X, labels)
+        left.append(ldp.private_risk(model, X, model.release_).summary())
+        return left
+
+    assert interference(Way(act), *pair("all rows"), tmp_path) == {}
+
+
+# ---- without replay -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["labels", "sums"])
+def test_without_replay_charges_words_and_public_parts_of_a_model_are_equal(model, tmp_path):
+    """Channels draw a fixed number of words a label, and no other module draws any."""
+
+    def act(labels):
+        fit = MODELS[model]().fit(features(labels.size), labels)
+        return fit.ledger_.total, fit._public, fit.rows_, fit.bounds_
+
+    (one, tape), (other, again) = (fresh(Way(act), labels, tmp_path) for labels in pair("all rows"))
+    assert tape.outside == again.outside == {}
+    assert [size for _, size in tape.calls[: len(again.calls)]] == [size for _, size in again.calls]
+    assert one.value == other.value
+    assert one.error is None

@@ -1,0 +1,93 @@
+"""Labels leave through channels and through the noise of a curator, and these are what the harness replays."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import labeldp
+from interference.harness import modules
+from interference.replay import CHANNELS, MismatchError, seams
+from labeldp._checks import as_fraction
+from labeldp.channels.noise import DiscreteLaplace, IntegerNoise
+from labeldp.mechanisms import TwoPoint
+from labeldp.randomness import SecureWords
+
+ROOT = Path(labeldp.__file__).parent
+
+
+def test_every_channel_of_the_library_is_replayed():
+    found = {
+        kind
+        for module in modules()
+        for _, kind in inspect.getmembers(module, inspect.isclass)
+        if {"sample", "verify", "promise"} <= set(dir(kind)) and not getattr(kind, "_is_protocol", False)
+    }
+    assert found == set(CHANNELS)
+
+
+def test_no_noise_releases_in_a_way_of_its_own():
+    kinds = IntegerNoise.__subclasses__()
+    assert kinds
+    assert [kind for kind in kinds if "release" in vars(kind)] == []
+
+
+def calls(tree):
+    """Yield (receiver, method) of all calls of methods."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield ast.unparse(node.func.value), node.func.attr
+
+
+def test_nothing_samples_but_a_channel_or_the_door_of_the_noise():
+    """Noise that is sampled without `release` would be added to a sum that nobody replays."""
+    found = {
+        (path.relative_to(ROOT).as_posix(), receiver)
+        for path in ROOT.rglob("*.py")
+        if "paper" not in path.parts
+        for receiver, method in calls(ast.parse(path.read_text(encoding="utf-8")))
+        if method == "sample"
+    }
+    assert found
+    others = {(path, receiver) for path, receiver in found if receiver.split(".")[-1] != "channel"}
+    assert {receiver for _, receiver in others} <= {"self"}, others
+    assert len(others) == 1  # IntegerNoise.release
+
+
+# ---- the replay itself --------------------------------------------------------------------------------------
+
+
+def test_replay_gives_out_what_was_recorded():
+    mechanism = TwoPoint(bounds=(0, 1), epsilon=1.0)
+    noise, source = DiscreteLaplace.calibrated(sensitivity=1, epsilon=as_fraction(1.0)), SecureWords()
+    with seams() as tape:
+        first = mechanism.randomize(np.linspace(0, 1, 100)), noise.release(np.arange(3), source)
+    with seams(tape) as again:
+        second = mechanism.randomize(np.full(100, 0.25)), noise.release(np.array([7, 7, 10**9]), source)
+    assert [a.tobytes() for a in first] == [b.tobytes() for b in second]
+    assert again.calls == tape.calls
+    assert tape.inside[0] == 150
+    assert again.inside == [0, 0]
+
+
+def test_words_for_other_uses_are_the_same_whatever_the_seams_draw():
+    words = np.zeros((2, 5), dtype=np.uint64)
+    source = SecureWords()
+    for row, labels in zip(words, (3, 1000), strict=True):
+        with seams() as tape:
+            TwoPoint(bounds=(0, 1), epsilon=1.0).randomize(np.zeros(labels))
+            source.fill(row)
+        assert tape.outside == {__name__: 5}
+    assert (words[0] == words[1]).all()
+
+
+def test_another_call_than_the_recorded_one_is_refused():
+    with seams() as tape:
+        TwoPoint(bounds=(0, 1), epsilon=1.0).randomize(np.zeros(3))
+    with seams(tape) as again, pytest.raises(MismatchError, match="4 values, and 3 are left"):
+        TwoPoint(bounds=(0, 1), epsilon=1.0).randomize(np.zeros(4))
+    assert again.mismatch
+    with seams(tape), pytest.raises(MismatchError):
+        TwoPoint(bounds=(0, 1), epsilon=1.1).randomize(np.zeros(3))
