@@ -10,13 +10,13 @@ import operator
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property, partial, reduce
 from typing import Any
 
 from labeldp._arrow import arrow
 from labeldp._checks import nearest
-from labeldp.errors import DataError, LabelError, ParameterError
+from labeldp.errors import DataError, LabelDPError, LabelError, ParameterError
 from labeldp.files.formats import as_format
 from labeldp.files.guess import Guess, typed
 from labeldp.files.labels import (
@@ -130,7 +130,7 @@ class Table:
     def _file_names(self) -> list[str]:
         """Return the columns that the files hold, all of the same names."""
         if self.format in DELIMITERS:
-            names = [column_names(part, DELIMITERS[self.format], self.label) for part in self.parts]
+            names = [column_names(part, DELIMITERS[self.format]) for part in self.parts]
         else:
             self._schemas = [ask(part, schema_of, OPENERS[self.format]) for part in self.parts]
             names = [list(schema.names) for schema in self._schemas]
@@ -150,7 +150,7 @@ class Table:
             if not self._as_written and name != self.label and name not in self._text
         }
         if guesses:
-            for piece in cut(self._stored(list(guesses)), rows_of(pa.schema(kinds))):
+            for piece in self._text_pieces([name for name in names if name != self.label]):
                 for name, guess in guesses.items():
                     guess.see(piece.column(name))
         kinds |= {name: guess.kind for name, guess in guesses.items()}
@@ -189,12 +189,11 @@ class Table:
         pa = arrow().core
         names = list(self.schema.names if columns is None else columns)
         schema = pa.schema([self.field(name) for name in names])
-        if self.format in DELIMITERS:
-            text = pa.schema([pa.field(name, pa.string()) for name in names])
-            yield from self._read(cut(self._stored(names), rows_of(text)), schema)
-        else:
+        if self.format not in DELIMITERS:
             for piece in cut(self._stored(names, schema), rows_of(schema)):
                 yield pa.RecordBatch.from_arrays(piece.columns, schema=schema)
+            return
+        yield from self._read(schema)
 
     def written(self) -> Table:
         """Return the same table with the text of its columns as it is in the files, every digit and zero of it."""
@@ -228,8 +227,25 @@ class Table:
                     arrays = readable(part, partial(self._fitted, arrays, schema))
                 yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
-    def _read(self, pieces: Iterable[Any], schema: Any) -> Iterator[Any]:
-        """Yield pieces of text in the types of a schema.
+    def _text_pieces(self, names: Sequence[str]) -> Iterator[Any]:
+        """Yield the rows of text files as they are written.
+
+        What is wrong with a file is raised from here, whoever found it: even a traceback does not show where a
+        block ended.
+        """
+        pa = arrow().core
+        public = [name for name in names if name != self.label and name not in self._keys]
+        try:
+            for piece in cut(self._stored(names), rows_of(pa.schema(dict.fromkeys(names, pa.string())))):
+                refuse_long_rows(piece.select(public), self.parts[0].name)
+                yield piece
+            return
+        except LabelDPError as error:
+            problem = type(error)(*error.args)
+        raise problem
+
+    def _read(self, schema: Any) -> Iterator[Any]:
+        """Yield rows of text in the types of a schema.
 
         That a label is no number is said once the rest was read: what is wrong with the file itself is said first,
         wherever a block ended.
@@ -237,8 +253,7 @@ class Table:
         pa = arrow().core
         public = [name for name in schema.names if name != self.label and name not in self._keys]
         row, problem = 0, None
-        for piece in pieces:
-            refuse_long_rows(piece.select(public), self.parts[0].name)
+        for piece in self._text_pieces(schema.names):
             if problem is not None:
                 continue
             arrays = {name: typed(piece.column(name), schema.field(name).type) for name in public}

@@ -27,6 +27,10 @@ LONGEST_ROW = 1 << 20
 """Bytes that the public values of a row may have: with a label a row is then shorter than a block."""
 
 
+_NOT_UTF8 = "is not UTF-8 text"
+_DAMAGED = "is damaged: it cannot be unpacked"
+
+
 def text_batches(
     part: Part, delimiter: str, columns: Sequence[str] | None = None, label: str | None = None
 ) -> Iterator[Any]:
@@ -42,12 +46,22 @@ def text_batches(
         The private column: its length has no part in any complaint.
     """
     ask = partial(_answer, part, delimiter, label)
-    blank = len(column_names(part, delimiter, label)) == 1  # there a blank line is a missing value
+    blank = len(column_names(part, delimiter)) == 1  # there a blank line is a missing value
     with part.open_text() as stream:
         reader = ask(lambda: _reader(stream, delimiter, columns, blank=blank))
         while (batch := ask(lambda: next(reader, None))) is not None:
             if batch.num_rows:
                 yield batch
+
+
+def _rows(raw: _Raw, delimiter: str) -> Iterator[list[str]]:
+    """Yield rows that are not blank, by Python's own reader; bytes that are not UTF-8 become surrogates."""
+    text = io.TextIOWrapper(io.BufferedReader(raw), "utf-8-sig", errors="surrogateescape", newline="")
+    return (row for row in python_csv.reader(text, delimiter=delimiter) if row)
+
+
+def _is_utf8(row: list[str]) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for value in row for character in value)
 
 
 def _reader(stream: Any, delimiter: str, columns: Sequence[str] | None = None, *, blank: bool = False) -> Any:
@@ -60,10 +74,16 @@ def _reader(stream: Any, delimiter: str, columns: Sequence[str] | None = None, *
     return csv.open_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
 
 
-def column_names(part: Part, delimiter: str, label: str | None = None) -> list[str]:
-    """Return the names in a text file's header."""
+def column_names(part: Part, delimiter: str) -> list[str]:
+    """Return the names in a text file's header, whatever comes after it."""
     with part.open_text() as stream:
-        return list(_answer(part, delimiter, label, lambda: _reader(stream, delimiter).schema.names))
+        raw = _Raw(stream)
+        header = next(_rows(raw, delimiter), None)
+    if header is None:
+        raise DataError(f"{part.name} {_DAMAGED if raw.damaged else 'is empty'}")
+    if not _is_utf8(header):
+        raise DataError(f"{part.name} {_NOT_UTF8}")
+    return header
 
 
 def refuse_long_rows(public: Any, name: str) -> None:
@@ -103,31 +123,26 @@ def _answer(part: Part, delimiter: str, label: str | None, question: Callable[[]
 
 def _first_fault(name: str, delimiter: str, label: str | None, raw: _Raw) -> LabelDPError:
     """Return what is wrong with the first row that is; it quotes nothing."""
-    text = io.TextIOWrapper(io.BufferedReader(raw), "utf-8-sig", errors="surrogateescape", newline="")
-    rows = (row for row in python_csv.reader(text, delimiter=delimiter) if row)
-    number = 0
+    rows = _rows(raw, delimiter)
+    header = next(rows, [])
+    place = header.index(label) if label in header else None
     try:
-        header = next(rows, None)
-        place = header.index(label) if header and label in header else None
-        for number, row in enumerate(rows, 1):  # noqa: B007 (is told below)
-            if header is None or len(row) != len(header):
-                break
+        for number, row in enumerate(rows, 1):
+            if len(row) != len(header):
+                what = "more" if len(row) > len(header) else "fewer"
+                return DataError(
+                    f"{name} is ragged: row {number:,} has {what} values than its header. Values must be "
+                    "separated by commas (.csv) or tabs (.tsv), not by semicolons"
+                )
+            if not _is_utf8(row):
+                return DataError(f"{name} {_NOT_UTF8}")
             if place is not None and len(row.pop(place)) > LONGEST:
                 return LabelError(TOO_LONG)
-            if len("".join(row).encode()) > LONGEST_ROW:
+            if sum(len(value.encode()) for value in row) > LONGEST_ROW:
                 return DataError(_too_long(name))
-        else:
-            what = "cannot be read as text with columns" if header else "is empty"
-            return DataError(f"{name} {'is damaged: it cannot be unpacked' if raw.damaged else what}")
-    except UnicodeEncodeError:
-        return DataError(f"{name} is not UTF-8 text")
     except python_csv.Error:
         return DataError(_too_long(name))
-    what = "more" if header is None or len(row) > len(header) else "fewer"
-    return DataError(
-        f"{name} is ragged: row {number:,} has {what} values than its header. Values must be separated by commas "
-        "(.csv) or tabs (.tsv), not by semicolons"
-    )
+    return DataError(f"{name} {_DAMAGED if raw.damaged else 'cannot be read as text with columns'}")
 
 
 class _Raw(io.RawIOBase):
