@@ -7,12 +7,15 @@ are is independent of the one that is kept (docs/proofs/noise.md).
 
 import sys
 from fractions import Fraction
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from benchmarks.loop_noise import LoopNoise
 from scipy import stats
 
+import labeldp as ldp
 from helpers import seeded
 from labeldp.channels.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm
 from mechanism_cases import ALPHA
@@ -37,6 +40,11 @@ class Counted:
 
 def work(noise, size, seed):
     """Return a draw, and how many words and steps it took."""
+    return counted(lambda source: noise.sample(size, source), seed)
+
+
+def counted(call, seed):
+    """Return what a call with a source returns, and how many words and steps it took."""
     source, steps = Counted(seed), 0
 
     def trace(frame, event, _):
@@ -48,10 +56,10 @@ def work(noise, size, seed):
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        drawn = noise.sample(size, source)
+        result = call(source)
     finally:
         sys.settrace(before)
-    return drawn, source.words, steps
+    return result, source.words, steps
 
 
 def work_of_draws(noise, size, draws=DRAWS):
@@ -73,6 +81,22 @@ def tells(words, steps):
 def test_every_draw_of_laplace_noise_takes_the_same_work(noise):
     _, words, steps = work_of_draws(noise, 1)
     assert np.ptp(words) == np.ptp(steps) == 0
+
+
+def scores_and_steps(seeds):
+    """Return private scores of one label, each with its noise, and the steps that they took."""
+    model = SimpleNamespace(predict=lambda X: np.zeros(len(X)))
+    score = partial(ldp.private_score, model, np.zeros((1, 1)), np.ones(1), epsilon=3.0, bounds=(0, 1))
+    runs = [counted(lambda source: score(random_state=source).mse, seed) for seed in seeds]
+    return [mse for mse, _, _ in runs], {steps for _, _, steps in runs[1:]}
+
+
+def test_every_private_score_takes_the_same_steps(monkeypatch):
+    scores, steps = scores_and_steps(range(50))
+    assert len(set(scores)) == 50
+    assert len(steps) == 1
+    monkeypatch.setattr(DiscreteLaplace, "sample", lambda self, *how: LoopNoise(self).sample(*how))
+    assert len(scores_and_steps(range(50))[1]) > 10, "coins that stop early are not convicted"
 
 
 @pytest.mark.parametrize(("noise", "size"), BY_REJECTION, ids=repr)
