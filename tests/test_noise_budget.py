@@ -60,6 +60,16 @@ def test_no_draws_are_an_empty_array_of_integers(noise):
     assert drawn.dtype == np.int64
 
 
+@pytest.mark.parametrize("noise", [DiscreteLaplace, DiscreteGaussian, LatticeNorm])
+def test_a_release_is_the_statistic_and_a_draw_for_each_of_its_integers(noise):
+    exact = np.array([5, -(2**40), 0], dtype=np.int64)
+    drawn = noise(Fraction(1000)).sample(3, seeded(4))
+    for statistic in (exact, exact.astype(object)):
+        released = noise(Fraction(1000)).release(statistic, seeded(4))
+        assert released.dtype == np.int64
+        assert released.tolist() == (exact + drawn).tolist()
+
+
 def test_gaussian_noise_is_calibrated_to_its_concentrated_budget():
     epsilon, delta = Fraction(1, 2), Fraction(1, 10**5)
     noise = DiscreteGaussian.calibrated(squared_sensitivity=6, epsilon=epsilon, delta=delta)
