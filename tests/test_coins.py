@@ -152,17 +152,17 @@ def test_bounds_that_are_not_close_enough_decide_nothing():
 
 # ---- Laplace noise --------------------------------------------------------------------------------------
 
-SCALES = [Fraction(scale) for scale in ("1/500", "1/96", "1/4", "1", "5/3", "2000/17", "1000000000039/7")]
+SCALES = [Fraction(scale) for scale in ("1/500", "1/96", "1/4", "1", "43/32", "2000/17", "1000000000039/7")]
 
 
 def places_of(scale):
     return next(k for k in range(99) if 2**k >= 96 * scale)
 
 
-def threshold(scale, place):
-    """Return the 192 bits of the probability of a 1: r^(2^i)/(1 + r^(2^i)), and r^(2^i) after the last place."""
+def threshold(scale, place, bits=BITS):
+    """Return the bits of the probability of a 1: r^(2^i)/(1 + r^(2^i)), and r^(2^i) after the last place."""
     power = exp_minus(2**place / scale)
-    return math.floor((power / (1 + power) if place < places_of(scale) else power) * 2**BITS)
+    return math.floor((power / (1 + power) if place < places_of(scale) else power) * 2**bits)
 
 
 def words_for(scale, numbers):
@@ -196,18 +196,18 @@ def test_these_coins_make_exactly_the_geometric_distribution(scale):
     assert abs(Fraction(threshold(scale, places_of(scale)), 2**BITS) - rest) < Fraction(1, 2**BITS)
 
 
-def test_a_bit_in_doubt_is_decided_by_more_words():
-    scale = Fraction(5, 3)
-    places = places_of(scale)
-    exact = exp_minus(1 / scale)
-    following = math.floor(exact / (1 + exact) * 2 ** (BITS + 64)) % 2**64
-    for more, bit in ((following - 1, 1), (following + 1, 0)):
-        words = words_for(scale, [0, 0])
-        for k, word in enumerate(as_words(threshold(scale, 0))):
-            words[2 * k * (places + 1)] = word
-        source = Script([*words, more])
-        assert Coins(source).laplace(scale, 1).tolist() == [bit]
-        assert not source.words
+@pytest.mark.parametrize("place", [0, 7])
+@pytest.mark.parametrize(("less", "bit"), [(1, 1), (-1, 0)])
+def test_a_bit_in_doubt_is_decided_by_more_words(place, less, bit):
+    """Three more. Place 7 tells that there is more; a bit of it would have a probability that differs at 277 bits."""
+    scale = Fraction(4, 3)  # then 2^7 = 96 · scale
+    words = words_for(scale, [0, 0])
+    first, following = divmod(threshold(scale, place, BITS + 192), 2**192)
+    words[place : len(words) : 2 * (places_of(scale) + 1)] = as_words(first)
+    tails = as_words(2**BITS - 1) if bit and place == 7 else []
+    source = Script([*words, *as_words(following - less), *tails])
+    assert Coins(source).laplace(scale, 1).tolist() == [bit << place]
+    assert not source.words
 
 
 @pytest.mark.parametrize("more", [0, 1, 4])
