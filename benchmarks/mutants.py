@@ -27,7 +27,8 @@ ROOT = Path(__file__).parent.parent
 CHANNELS = ["test_channels.py", "test_channel_limits.py", "test_domain.py", "test_proof.py", "test_tampering.py"]
 MECHANISMS = ["test_kept_cards.py", "test_mechanism_promises.py", "test_parameters.py"]
 ROOMS = {
-    "channels/noise.py": ["test_coins.py", "test_noise_budget.py"],
+    "channels/coins.py": ["test_coins.py", "test_noise_budget.py"],
+    "channels/noise.py": ["test_noise_budget.py"],
     "channels/alias.py": ["test_proof.py", "test_channels.py"],
     "channels/proof.py": ["test_proof.py", "test_concentrated.py"],
     "channels/table.py": CHANNELS,

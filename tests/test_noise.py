@@ -10,10 +10,11 @@ from functools import cache
 import numpy as np
 import opendp.prelude as dp
 import pytest
+from benchmarks.loop_noise import LoopNoise
 from scipy import stats
 
 from helpers import seeded
-from labeldp.channels.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm, _Coins
+from labeldp.channels.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm
 from mechanism_cases import ALPHA
 
 HUGE = Fraction(10**12 + 39, 7)
@@ -140,7 +141,7 @@ def test_norm_noise_has_exactly_the_promised_probabilities(size):
     assert p_value(LatticeNorm(scale * Fraction(17, 20))) < ALPHA
 
 
-# ---- OpenDP, a peer -----------------------------------------------------------------------------------
+# ---- two peers: OpenDP, and coins that stop early -----------------------------------------------------
 
 
 def two_sample(noise, ours, theirs):
@@ -154,57 +155,35 @@ def two_sample(noise, ours, theirs):
     return stats.chi2_contingency(merged[:, merged.sum(axis=0) > 0], correction=False).pvalue
 
 
+def opendp_draws(noise, size):
+    dp.enable_features("contrib")
+    integers = dp.vector_domain(dp.atom_domain(T=int))
+    if isinstance(noise, DiscreteLaplace):
+        theirs = dp.m.make_laplace(integers, dp.l1_distance(T=int), scale=float(noise.scale))
+    else:
+        theirs = dp.m.make_gaussian(integers, dp.l2_distance(T=float), scale=math.sqrt(noise.sigma_squared))
+    return np.array(theirs([0] * size))
+
+
+def loop_draws(noise, size):
+    return LoopNoise(noise).sample(size, seeded(12))
+
+
+@pytest.mark.parametrize("peer_draws", [opendp_draws, loop_draws])
 @pytest.mark.parametrize(
     "noise",
     [DiscreteLaplace(Fraction(scale)) for scale in ("1/2", "10/3", "5000")]
     + [DiscreteGaussian(Fraction(variance)) for variance in ("1/4", "10/3", "9000")],
     ids=repr,
 )
-def test_opendp_draws_integers_from_the_same_distribution(noise):
+def test_other_samplers_draw_integers_from_the_same_distribution(noise, peer_draws):
     """15,000 draws of theirs: 20 % less noise of ours passes with probability below 1e-4."""
-    dp.enable_features("contrib")
-    integers = dp.vector_domain(dp.atom_domain(T=int))
-    if isinstance(noise, DiscreteLaplace):
-        theirs = dp.m.make_laplace(integers, dp.l1_distance(T=int), scale=float(noise.scale))
-    else:
-        sigma = math.sqrt(noise.sigma_squared)
-        theirs = dp.m.make_gaussian(integers, dp.l2_distance(T=float), scale=sigma)
-    peer = np.array(theirs([0] * 15_000))
+    peer = peer_draws(noise, 15_000)
     ours = draws(noise, seed=5)
     assert two_sample(noise, ours, peer) > ALPHA
     assert stats.ks_2samp(ours, peer, method="asymp").pvalue > ALPHA
     less = draws(with_scale_times(noise, Fraction(4, 5)), seed=6)
     assert two_sample(noise, less, peer) < ALPHA
-
-
-# ---- the coins, tossed often; exactly in test_coins.py --------------------------------------------------
-
-
-def test_coin_with_a_rate_above_one_multiplies():
-    """e^(−7/2) in 100,000 tosses: sees 20 % off."""
-    coins = _Coins(seeded(7))
-    heads = sum(coins.exp_minus(7, 2) for _ in range(100_000))
-    assert stats.binomtest(heads, 100_000, math.exp(-3.5)).pvalue > ALPHA
-    assert stats.binomtest(round(heads * 1.2), 100_000, math.exp(-3.5)).pvalue < ALPHA
-
-
-@pytest.mark.parametrize("scale", [Fraction(3), Fraction(1, 10**6)])
-def test_coin_with_an_irrational_rate_is_as_exact(scale):
-    less = Fraction(math.isqrt(2 << 200), 1 << 100) / scale - Fraction(5, 2)
-    coins = _Coins(seeded(11))
-    heads = sum(coins.exp_minus_root(2, scale, less) for _ in range(10_000))
-    assert stats.binomtest(heads, 10_000, math.exp(-2.5)).pvalue > ALPHA
-
-
-@pytest.mark.parametrize("bound", [1, 2, 3, 7, 1000, (1 << 64) - 1, 1 << 64, (1 << 64) + 1, 10**40])
-def test_uniform_integers_stay_below_and_are_uniform(bound):
-    coins = _Coins(seeded(8))
-    numbers = [coins.below(bound) for _ in range(10_000)]
-    assert 0 <= min(numbers) <= max(numbers) < bound
-    parts = min(bound, 7)
-    seen = np.bincount([number * parts // bound for number in numbers], minlength=parts)
-    sizes = np.diff([-(-bound * part // parts) for part in range(parts + 1)]) / bound
-    assert stats.chisquare(seen, sizes.astype(float) * 10_000).pvalue > ALPHA if parts > 1 else seen == 10_000
 
 
 # ---- what it costs ----------------------------------------------------------------------------------

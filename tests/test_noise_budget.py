@@ -41,11 +41,33 @@ def test_a_scale_that_is_no_positive_fraction_is_refused(bad):
         LatticeNorm.calibrated(squared_sensitivity=2, epsilon=bad)
 
 
+def test_a_scale_whose_noise_does_not_fit_into_64_bits_is_refused():
+    for noise, largest in ((DiscreteLaplace, 2**52), (DiscreteGaussian, 2**104), (LatticeNorm, 2**52)):
+        with pytest.raises(
+            ldp.ParameterError, match=rf"must be at most 2\^{largest.bit_length() - 1}: use a larger"
+        ):
+            noise(Fraction(largest + 1))
+        drawn = noise(Fraction(largest)).sample(6, seeded(9))
+        assert 2**45 < np.abs(drawn).max() < 2**59
+    with pytest.raises(ldp.ParameterError, match=r"at most 256 coordinates, got 257"):
+        LatticeNorm(Fraction(2)).sample(257, seeded(9))
+
+
 @pytest.mark.parametrize("noise", [DiscreteLaplace, DiscreteGaussian, LatticeNorm])
 def test_no_draws_are_an_empty_array_of_integers(noise):
     drawn = noise(Fraction(2)).sample(0, seeded(9))
     assert drawn.size == 0
     assert drawn.dtype == np.int64
+
+
+@pytest.mark.parametrize("noise", [DiscreteLaplace, DiscreteGaussian, LatticeNorm])
+def test_a_release_is_the_statistic_and_a_draw_for_each_of_its_integers(noise):
+    exact = np.array([5, -(2**40), 0], dtype=np.int64)
+    drawn = noise(Fraction(1000)).sample(3, seeded(4))
+    for statistic in (exact, exact.astype(object)):
+        released = noise(Fraction(1000)).release(statistic, seeded(4))
+        assert released.dtype == np.int64
+        assert released.tolist() == (exact + drawn).tolist()
 
 
 def test_gaussian_noise_is_calibrated_to_its_concentrated_budget():

@@ -75,12 +75,12 @@ def test_labels_on_an_edge_count_to_the_right_of_it_as_in_numpy():
 
 
 def test_loose_bounds_are_narrowed_by_the_adaptive_method():
+    """The middle of 15 priors: about 4 % of them are wider, so 8 are once in 10^7 times."""
     labels = np.random.default_rng(1).normal(3.0, 1.0, 20_000)
-    for seed in range(5):
-        how = {"epsilon": 0.3, "bounds": (-500, 500), "random_state": seeded(seed)}
-        prior = estimate_prior(labels, method="adaptive", **how)
-        assert abs(prior.mean - 3) < 0.1
-        assert 0.9 < math.sqrt(prior.variance) < 1.2
+    how = {"epsilon": 0.3, "bounds": (-500, 500), "method": "adaptive"}
+    priors = [estimate_prior(labels, **how, random_state=seeded(seed)) for seed in range(15)]
+    assert abs(np.median([prior.mean for prior in priors]) - 3) < 0.1
+    assert 0.9 < np.median([math.sqrt(prior.variance) for prior in priors]) < 1.2
 
 
 # ---- a curator's privacy -----------------------------------------------------------------------------

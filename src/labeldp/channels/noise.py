@@ -1,9 +1,8 @@
 """Exact integer noise for a curator's integer statistics: counts, and sums on a public grid.
 
-The samplers of Canonne, Kamath and Steinke ("The discrete Gaussian for differential privacy", 2020):
-everything is decided by comparing uniform integers, so the distribution is exact for any rational scale
-and there is no floating point to attack. The number of words drawn depends on the noise alone, never on
-the statistic.
+Every number is decided by comparing uniform integers (see `coins`), so the distribution is exact for any rational
+scale and there is no floating point to attack. The words and steps that a draw takes do not tell the draw: see
+docs/proofs/noise.md.
 
 Examples
 --------
@@ -15,146 +14,30 @@ dtype('int64')
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp.channels.coins import Coins, root_bounds
 from labeldp.channels.concentrated import rho_for
 from labeldp.errors import ParameterError
 from labeldp.randomness import WordSource
 
 __all__ = ["DiscreteGaussian", "DiscreteLaplace", "IntegerNoise", "LatticeNorm"]
 
-_BATCH = 1 << 10
+_LARGEST = 1 << 52
+"""Scales up to this give noise below 2^63, in up to `_COORDINATES` of a vector too, but once in e^96."""
+
+_COORDINATES = 256
 
 
-class _Coins:
-    """Uniform integers and biased coins from 64-bit words."""
-
-    def __init__(self, source: WordSource) -> None:
-        self._source = source
-        self._buffer = np.empty(_BATCH, dtype=np.uint64)
-        self._words: list[int] = []
-
-    def _word(self) -> int:
-        if not self._words:
-            self._source.fill(self._buffer)
-            self._words = self._buffer.tolist()
-        return self._words.pop()
-
-    def below(self, bound: int) -> int:
-        """Return a uniform integer in 0 … bound − 1, by rejection."""
-        bits = (bound - 1).bit_length()
-        while True:
-            number = 0
-            for _ in range(0, bits, 64):
-                number = (number << 64) | self._word()
-            number &= (1 << bits) - 1
-            if number < bound:
-                return number
-
-    def exp_minus(self, numerator: int, denominator: int) -> bool:
-        """Return True with probability e^(−numerator/denominator), exactly."""
-        while numerator > denominator:
-            if not self._exp_minus_up_to_one(1, 1):
-                return False
-            numerator -= denominator
-        return self._exp_minus_up_to_one(numerator, denominator)
-
-    def _exp_minus_up_to_one(self, numerator: int, denominator: int) -> bool:
-        # The first k at which a coin of probability (n/d)/k fails is odd with probability e^(−n/d).
-        k = 1
-        while self.below(denominator * k) < numerator:
-            k += 1
-        return k % 2 == 1
-
-    def exp_minus_root(self, square: int, scale: Fraction, less: Fraction) -> bool:
-        """Return True with probability e^(−γ), γ = √square/scale − less ≥ 0, exactly.
-
-        γ may be irrational: it is bracketed, more and more closely, until every comparison is decided.
-        """
-        whole = _root_bounds(square, 16 + scale.denominator.bit_length())[0] / scale - less
-        steps = int(whole)  # e^(−steps) first, then what is left of γ, between 0 and 2
-        for _ in range(steps):
-            if not self._exp_minus_up_to_one(1, 1):
-                return False
-
-        def bracket(bits: int) -> tuple[Fraction, Fraction]:
-            low, high = _root_bounds(square, bits)
-            return (low / scale - less - steps) / 2, (high / scale - less - steps) / 2
-
-        # e^(−γ) as two coins of e^(−γ/2), with γ/2 below 1.
-        return all(self._exp_minus_bracketed(bracket) for _ in range(2))
-
-    def _exp_minus_bracketed(self, bracket: Callable[[int], tuple[Fraction, Fraction]]) -> bool:
-        k = 1
-        while self._below_bracketed(bracket, k):
-            k += 1
-        return k % 2 == 1
-
-    def _below_bracketed(self, bracket: Callable[[int], tuple[Fraction, Fraction]], k: int) -> bool:
-        """Return whether a uniform real number, drawn bit by bit, is below γ/k."""
-        bits, drawn = 0, 0
-        while True:
-            drawn = (drawn << 64) | self._word()
-            bits += 64
-            low, high = bracket(bits + 32)
-            if Fraction(drawn + 1, 1 << bits) <= low / k:
-                return True
-            if Fraction(drawn, 1 << bits) >= high / k:
-                return False
-
-    def norm_noise(self, scale: Fraction, size: int) -> list[int]:
-        """Return an integer vector x with probability in proportion to e^(−‖x‖₂/scale).
-
-        Independent Laplace draws of scale · √size are kept with probability
-        e^(−(‖x‖₂/scale − ‖x‖₁/(scale·√size))), which is at most 1 since ‖x‖₁ ≤ √size · ‖x‖₂.
-        """
-        wide = scale * _root_bounds(size, 32)[1]
-        while True:
-            x = [self.laplace(wide) for _ in range(size)]
-            square, total = sum(v * v for v in x), sum(abs(v) for v in x)
-            if self.exp_minus_root(square, scale, total / wide):
-                return x
-
-    def laplace(self, scale: Fraction) -> int:
-        """Return an integer x with probability in proportion to e^(−|x|/scale)."""
-        t, s = scale.numerator, scale.denominator
-        while True:
-            u = self.below(t)
-            if not self.exp_minus(u, t):
-                continue
-            v = 0
-            while self.exp_minus(1, 1):
-                v += 1
-            size = (u + t * v) // s
-            negative = self.below(2) == 1
-            if not (negative and size == 0):
-                return -size if negative else size
-
-    def gaussian(self, variance: Fraction) -> int:
-        """Return an integer x with probability in proportion to e^(−x²/(2·variance))."""
-        t = isqrt(variance.numerator // variance.denominator) + 1
-        while True:
-            y = self.laplace(Fraction(t))
-            excess = (abs(y) - variance / t) ** 2 / (2 * variance)
-            if self.exp_minus(excess.numerator, excess.denominator):
-                return y
-
-
-def _root_bounds(square: int, bits: int) -> tuple[Fraction, Fraction]:
-    """Return two fractions around √square, 2^(−bits) apart."""
-    root = isqrt(square << (2 * bits))
-    return Fraction(root, 1 << bits), Fraction(root + 1, 1 << bits)
-
-
-def _positive(value: Fraction, name: str) -> None:
+def _positive(value: Fraction, name: str, largest: int = _LARGEST) -> None:
     if not isinstance(value, Fraction) or value <= 0:
         raise ParameterError(f"{name} must be a positive Fraction, got {value!r}")
+    if value > largest:
+        raise ParameterError(f"{name} must be at most 2^{largest.bit_length() - 1}: use a larger epsilon")
 
 
 class IntegerNoise:
@@ -220,8 +103,7 @@ class DiscreteLaplace(IntegerNoise):
 
     def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
         """Return ``size`` independent draws."""
-        coins = _Coins(source)
-        return np.array([coins.laplace(self.scale) for _ in range(size)], dtype=np.int64)
+        return Coins(source).laplace(self.scale, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +121,7 @@ class DiscreteGaussian(IntegerNoise):
     sigma_squared: Fraction
 
     def __post_init__(self) -> None:
-        _positive(self.sigma_squared, "sigma_squared")
+        _positive(self.sigma_squared, "sigma_squared", _LARGEST**2)
 
     @classmethod
     def calibrated(cls, *, squared_sensitivity: int, epsilon: Fraction, delta: Fraction) -> DiscreteGaussian:
@@ -256,8 +138,7 @@ class DiscreteGaussian(IntegerNoise):
 
     def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
         """Return ``size`` independent draws."""
-        coins = _Coins(source)
-        return np.array([coins.gaussian(self.sigma_squared) for _ in range(size)], dtype=np.int64)
+        return Coins(source).gaussian(self.sigma_squared, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,12 +162,14 @@ class LatticeNorm(IntegerNoise):
     def calibrated(cls, *, squared_sensitivity: int, epsilon: Fraction) -> LatticeNorm:
         """Return the noise for a statistic whose squared Euclidean sensitivity is an integer."""
         _positive(epsilon, "epsilon")
-        return cls(_root_bounds(squared_sensitivity, 32)[1] / epsilon)
+        return cls(root_bounds(squared_sensitivity, 32)[1] / epsilon)
 
     def variance(self, size: int) -> float:
         """Return the variance of one coordinate, for a scale well above 1."""
         return (size + 1) * float(self.scale) ** 2
 
     def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
-        """Return one vector of ``size`` coordinates."""
-        return np.array(_Coins(source).norm_noise(self.scale, size), dtype=np.int64)
+        """Return one vector of ``size`` coordinates; the time grows steeply with their number."""
+        if size > _COORDINATES:
+            raise ParameterError(f"LatticeNorm draws at most {_COORDINATES} coordinates, got {size}")
+        return Coins(source).norm(self.scale, size)
