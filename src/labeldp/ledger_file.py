@@ -127,18 +127,44 @@ def _open(path: str, flags: int) -> int:
 def _create(path: str, limit: Budget | None) -> None:
     """Make a ledger file appear whole, unless another process was faster."""
     header = {"schema": SCHEMA, "limit": _plain(limit), "id": secrets.token_hex(16)}
-    draft = f"{path}.{header['id']}"
     try:
-        handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if not _link_nameless(folder, path, header):
+                _link_draft(path, header)
+            os.fsync(folder)
+        finally:
+            os.close(folder)
     except OSError as error:
         raise LedgerError(f"cannot make the ledger {path}: {error.strerror}") from None
+
+
+def _link_nameless(folder: int, path: str, header: dict[str, Any]) -> bool:
+    """Write a file that has no name until it is whole: a kill leaves nothing. False where there are none such."""
+    try:
+        handle = os.open(os.path.dirname(path), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except (AttributeError, OSError):
+        return False
+    try:
+        _append(handle, header, "")
+        os.link(f"/proc/self/fd/{handle}", path, src_dir_fd=folder, follow_symlinks=True)
+    except FileExistsError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _link_draft(path: str, header: dict[str, Any]) -> None:
+    """Write a draft, and give it the ledger's name; a kill may leave the draft."""
+    draft = f"{path}.{header['id']}.part"
+    handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         _append(handle, header, "")
         with suppress(FileExistsError):
             os.link(draft, path)
-        folder = os.open(os.path.dirname(path), os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
     finally:
         os.close(handle)
         os.unlink(draft)
