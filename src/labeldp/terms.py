@@ -200,7 +200,7 @@ def _refuse_unpaid_priors(content: dict[str, Any], charges: Sequence[Charge]) ->
             raise CardError('the source of a prior on the card must be "public" or "paid for"')
         charged = name_of_charge(f"prior ({trust})", k, len(priors)) in paid
         if source == ("public" if charged else "paid for"):
-            raise CardError("the card contradicts itself: a prior was paid for and not charged, or the reverse")
+            raise CardError("the card contradicts itself: its charges and trust do not fit the source of a prior")
 
 
 def _refuse_underpaid(mechanisms: Sequence[Mechanism], charges: Sequence[Charge]) -> None:
