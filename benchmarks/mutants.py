@@ -43,6 +43,7 @@ ROOMS = {
     "row_words.py": ["test_row_words.py", "test_row_ids.py"],
     "row_ids.py": ["test_row_words.py", "test_row_ids.py"],
     "priors.py": ["test_priors.py", "test_prior_account.py", "test_stream.py"],
+    "budget.py": ["test_ledger_account.py", "test_rounded_up.py"],
     "ledger.py": ["test_ledger_account.py", "test_ledger_format.py"],
     "ledger_file.py": ["test_ledger_format.py", "test_ledger_file.py"],
     "plan.py": ["test_plan.py"],

@@ -73,9 +73,11 @@ def changed(text, **entries):
 
 def hostile(text):
     """Return a release's card with HTML wherever text is free, and the right checksum."""
-    charges = [
-        {**charge, "what": charge["what"] + HOSTILE, "when": HOSTILE} for charge in json.loads(text)["charges"]
-    ]
+    charges = json.loads(text)["charges"]
+    for charge in charges:
+        charge["when"] = HOSTILE
+        if charge["what"].startswith("labels"):  # what else was paid for is named in full
+            charge["what"] += HOSTILE
     file = {
         "name": HOSTILE,
         HOSTILE: HOSTILE,

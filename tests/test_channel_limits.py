@@ -1,6 +1,6 @@
 """The smallest, largest and closest channels: what is just allowed is, and one word or one row more is not."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 
 import numpy as np
@@ -50,6 +50,9 @@ def test_the_proof_says_what_was_compared(name):
 # ---- windows --------------------------------------------------------------------------------------------
 
 THIRD = (WORDS - 1) // 3
+MOST = (1 << 63) - 1
+HIDDEN = np.ma.array([0, MOST], mask=[False, True])
+"""A start far outside, which a masked array's largest value does not tell."""
 ONE_CUT = {"bins": np.zeros(1, dtype=np.int64), "cuts": np.array([np.inf])}
 
 
@@ -97,6 +100,14 @@ def test_windows_that_are_just_possible_are_made(numbers, options):
         ((3, 1, 1, WORDS - 1), {"bins": np.array([-1, 2]), "cuts": np.array([0.2, np.inf])}, "outside"),
         ((3, 1, 1, WORDS - 1), {"values": np.zeros(2)}, "one value a cell"),
         ((4, 2, 1, WORDS - 1), {"values": np.zeros(4)}, "one value a cell"),
+        ((3, 1, 1, WORDS - 1), {"bins": np.array([MOST, 0]), "cuts": np.array([0.2, np.inf])}, "outside"),
+        ((3, 1, 1, WORDS - 1), {"bins": [MOST, 0], "cuts": [0.2, 0.7]}, "outside"),
+        ((3, 1, 1, WORDS - 1), {"bins": [MOST + 1, 0], "cuts": [0.2, 0.7]}, "64-bit"),
+        ((3, 1, 1, WORDS - 1), {"bins": HIDDEN, "cuts": np.array([np.inf] * 2)}, "outside"),
+        ((3, 1, 1, WORDS - 1), {"bins": np.array([[0, 2]]), "cuts": np.array([[np.inf] * 2])}, "one for each cut"),
+        ((3, 1, 1, WORDS - 1), {"bins": np.array([0, 2]), "cuts": np.array([1, 1])}, "one for each cut"),
+        ((3, 1, 1, WORDS - 1), {"bins": np.array([], dtype=int), "cuts": np.array([])}, "one for each cut"),
+        (((1 << 63), (1 << 63) - 5, 1, WORDS - 1), {}, "too large"),
     ],
 )
 def test_windows_that_are_just_impossible_are_refused(numbers, options, match):
@@ -117,6 +128,32 @@ def test_one_row_reveals_nothing_unless_labels_outside_have_another():
     spread = WindowChannel(0.0, 1.0, *numbers, ANY, **ONE_CUT, spread_outside=True)
     rows = [measure(spread, label).values() for label in (0.5, 2.0)]
     assert spread.verify().worst_ratio >= worst(rows) > 1
+
+
+@EVERY
+def test_an_interval_that_gives_a_label_no_row_is_refused(name):
+    """Not a number has bits too, and they are the number of a row far outside the table."""
+    channel = CASES[name][0]
+    for low, high in ((np.nan, 1.0), (0.0, np.inf), (1.0, 1.0), (1.0, 0.0), (0.0, 1e-300), ("0", 1.0)):
+        with pytest.raises(ldp.ParameterError, match="low and high"):
+            replace(channel, low=low, high=high)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"),
+    [
+        (Fraction(-1), Fraction(0)),
+        (1.0, Fraction(0)),
+        (Fraction(1), 0.5),
+        (Fraction(1), float("nan")),
+        (Fraction(1), Fraction(-1, 2)),
+        (Fraction(1), Fraction(3, 2)),
+        (None, Fraction(0)),
+    ],
+)
+def test_a_promise_that_no_counts_could_break_is_refused(epsilon, delta):
+    with pytest.raises(ldp.ParameterError, match="a promise needs"):
+        Promise(epsilon, delta)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------
@@ -145,6 +182,20 @@ def test_a_single_word_under_one_label_and_none_under_another_is_refused():
         table([1, HALF, HALF - 1], [0, HALF, HALF])
     assert table([0, HALF, HALF], [0, HALF, HALF]).verify().worst_ratio == 1  # possible under none
     assert table([1, HALF, HALF - 1], [2, HALF, HALF - 2]).verify().worst_ratio == 2
+
+
+def test_a_tables_counts_are_read_even_where_a_mask_hides_them():
+    """A masked array's largest and smallest count are those that it shows."""
+    fair, open_ = alias.build([HALF, HALF]), alias.build([1, WORDS - 1])
+    packed = np.ma.array([fair, open_], mask=[[False, False], [True, True]])
+    with refused("ratio"):
+        TableChannel(0.0, 1.0, np.arange(2.0), packed, Promise(Fraction(1)))
+
+
+@pytest.mark.parametrize("counts", [[], [2.0**63, 2.0**63], [Fraction(HALF), HALF], [True, WORDS - 1]])
+def test_counts_that_are_no_integers_are_refused(counts):
+    with refused("integers that sum to 2"):
+        alias.build(counts)
 
 
 def test_a_tables_values_may_be_integers_in_any_order():
@@ -207,6 +258,33 @@ def test_shifts_that_are_just_possible_are_made_and_others_refused():
         ShiftChannel(0.0, 1.0, 1, 1, 1, alias.build([*THREE[:2], WORDS // 4 - 1, 1]), promise)
     with refused("sum to 2"):
         ShiftChannel.from_counts(0.0, 1.0, 1, 1, [0, WORDS, 0], promise)
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(99, 100)])
+@pytest.mark.parametrize("numbers", [(1.0, 0, 1), (1, 0.5, 1), (1, 0, 1.0), (True, 0, 1), (1, False, 1)])
+def test_a_shifts_numbers_are_integers(numbers, delta):
+    with refused("must be positive integers"):
+        ShiftChannel(0.0, 1.0, *numbers, alias.build(THREE), Promise(Fraction(45), delta))
+
+
+def test_a_shifts_numbers_cannot_overflow():
+    """In 8 bits 100 + 100 is below zero: the noise would reach every output, and no output would be compared."""
+    reach = 150
+    counts = [1] * (2 * reach + 1)
+    counts[reach] += WORDS - sum(counts)
+    with refused("must be positive integers"):
+        ShiftChannel.from_counts(0.0, 1.0, np.int8(100), np.int8(100), counts, Promise(Fraction(1)))
+
+
+def test_a_shift_of_more_steps_than_the_noise_can_bridge_is_refused_at_once():
+    """Of 2^50 shifts all but two leave nothing in common."""
+    with refused("delta is 1"):
+        ShiftChannel.from_counts(0.0, 1.0, 1 << 50, 1, THREE, Promise(Fraction(1), Fraction(99, 100)))
+
+
+def test_a_shift_has_one_row_of_noise():
+    with refused("one row"):
+        ShiftChannel(0.0, 1.0, 1, 0, 1, alias.build(THREE)[None, :], ANY)
 
 
 def test_a_shift_that_moves_words_to_nowhere_is_refused():

@@ -183,7 +183,9 @@ def test_a_damaged_card_is_red_and_not_explained(made, name):
         ("release", {"bounds": []}),
         ("release", {"bounds": [[0, 1e999]]}),
         ("seeded", {"words": "secure"}),
+        ("release", {"mechanisms": []}),
         ("rows", {"knowledge": {}}),
+        ("rows", {"mechanisms": []}),
         ("model", {"charges": [{"what": 3}]}),
         ("model", {"guarantee": None}),
         ("mechanism", {"proof": {"epsilon": 0.5, "delta": 0.0}}),
@@ -225,6 +227,40 @@ def test_rows_that_do_not_fit_the_file_are_red(made):
     more = {**content, "rows": ROWS + 1, "file": {**about, "rows": ROWS + 1}}
     shown = run("verify", "-", made["table"], text=forged(more))
     assert (shown.exit_code, "✗ rows" in shown.output) == (4, True)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"column": "prise"},
+        {"column": 3},
+        {"unbiased_column": "price_debiased"},
+        {"columns": ["id", "price", "age"]},
+        {"columns": ["price", "id"]},
+        {"columns": "id"},
+    ],
+    ids=str,
+)
+def test_a_card_that_names_a_column_which_the_file_does_not_have_is_red(made, about):
+    content = json.loads(made["file"].read_text())
+    text = forged({**content, "file": {**content["file"], **about}})
+    shown = run("verify", "-", made["table"], text=text)
+    assert (shown.exit_code, "✗ columns" in shown.output) == (4, True), shown.output
+
+
+def test_a_card_that_names_no_column_is_told_so(made):
+    content = json.loads(made["file"].read_text())
+    del content["file"]["column"]
+    shown = run("verify", "-", made["table"], text=forged(content))
+    assert (shown.exit_code, "– columns" in shown.output) == (0, True)
+
+
+def test_the_column_on_a_card_of_a_cluster_is_looked_for_too(made):
+    content = json.loads(made["release"].read_text())
+    for label, mark, code in (("price", "✓", 0), ("prise", "✗", 4)):
+        text = forged({**content, "label": label, "id": "id", "release": "0" * 32})
+        shown = run("verify", "-", made["table"], text=text)
+        assert (shown.exit_code, f"{mark} columns" in shown.output) == (code, True), shown.output
 
 
 @pytest.mark.parametrize("name", ["../private.csv", "/etc/passwd", "", "..", 3, None, ["private.csv"], "a/b"])

@@ -17,7 +17,7 @@ import sklearn.datasets._california_housing as scikit_housing
 from helpers import python
 from labeldp import errors
 from labeldp._files import written_whole
-from labeldp.datasets import crime, home, load_crime, load_housing
+from labeldp.datasets import crime, home, load_crime, load_housing, make_survey
 from labeldp.datasets.fetch import fetch
 
 FOLDER = Path(os.environ.get("LABELDP_DATA", "nowhere"))
@@ -121,6 +121,10 @@ def test_the_text_form_of_a_data_set_shows_no_label():
     data = load_housing(download=False)
     assert "array" not in repr(data)
     assert str(data.y[0]) not in repr(data)
+
+
+def test_the_text_form_of_the_survey_shows_no_label_either():
+    assert "array" not in repr(make_survey(10))
 
 
 def test_an_unknown_way_with_missing_values_is_refused():

@@ -71,7 +71,7 @@ def test_a_ledger_with_any_value_replaced_and_its_hashes_forged_is_read_or_refus
 
 def test_the_fuzzer_would_notice_a_ledger_that_crashes(tmp_path, monkeypatch):
     monkeypatch.setattr("labeldp.ledger_file._well_formed", contextlib.nullcontext)
-    (tmp_path / "ledger").write_bytes(chained([HEADER, {"charges": [{}]}]))
+    (tmp_path / "ledger").write_bytes(chained([HEADER, {}]))
     with pytest.raises(KeyError):
         spend(tmp_path / "ledger")
 

@@ -125,6 +125,12 @@ def test_sums_are_over_all_labels():
     assert rows.sums().total == LabelSums.of(labels, BOUNDS).total
 
 
+def test_rows_in_memory_do_not_show_their_labels():
+    shown = repr(RowsHere(small_table(3), np.array([1.25, 2.5, 4.75]), BOUNDS, seeded(1)))
+    assert "array" not in shown
+    assert not [label for label in ("1.25", "2.5", "4.75") if label in shown]
+
+
 def test_a_round_draws_the_labels_of_its_rows_around_what_is_predicted():
     table, labels, halfway = small_table(60), np.linspace(1, 6, 60), Halfway()
     source = object()

@@ -220,7 +220,7 @@ def forged(card, change):
 
 
 LIES = {
-    "a smaller charge": lambda c: c["charges"][0].update(epsilon=0.1),
+    "a smaller charge": lambda c: c["charges"][0].update(budget=["1/10", "0"]),
     "a charge left out": lambda c: c["charges"].pop(),
     "another cost": lambda c: c["cost"].update(epsilon=0.1),
     "another guarantee": lambda c: c.update(guarantee="label differential privacy with ε = 0.1"),

@@ -16,8 +16,7 @@ INFINITE = float("inf")
 AMOUNTS = list(product([0, Fraction(1, 3), 2, INFINITE], [0, Fraction(1, 4), Fraction(4, 5), 1]))
 DATA = {
     "what": "labels",
-    "epsilon": 0.5,
-    "delta": 1e-6,
+    "budget": ["1/2", "1/1000000"],
     "when": "2026-01-01T00:00:00+00:00",
     "mechanism": "sha256:0123",
     "rows_per_person": 2,
@@ -37,12 +36,15 @@ def test_sums_differences_and_order_are_those_of_numbers_with_infinity():
 
 def test_a_budget_is_told_in_few_digits_and_shown_in_all():
     assert [str(Budget(1 / 3)), str(Budget(2, 1 / 3)), str(Budget(INFINITE))] == [
-        "ε = 0.333333",
-        "ε = 2 and δ = 0.333",
+        "ε = 0.333334",
+        "ε = 2 and δ = 0.334",
         "ε = inf",
     ]
     assert repr(Budget(1 / 3)) == "Budget(epsilon=0.3333333333333333)"
     assert repr(Budget(2, 1 / 3)) == "Budget(epsilon=2.0, delta=0.3333333333333333)"
+    assert (
+        repr(Budget(Fraction(1, 3))) == "Budget(epsilon=0.33333333333333337)"
+    )  # the float below is less than it is
     ledger = Ledger(limit=Budget(2))
     ledger.charge("labels", epsilon=0.5)
     assert repr(ledger) == "<Ledger spent=ε = 0.5 limit=ε = 2>"
@@ -106,7 +108,9 @@ def test_a_charge_is_the_same_after_a_card():
     [
         *({"what": None}, {"what": 3}, {"when": None}, {"when": b"now"}, {"mechanism": 3}, {"mechanism": False}),
         *({"rows_per_person": people} for people in (0, -1, 1 << 63, True, 1.0, "1", None)),
-        *({"epsilon": -1}, {"epsilon": "1"}, {"delta": 2}),
+        *({"budget": wrong} for wrong in (["-1", "0"], [1, "0"], ["1", "2"], ["1/0", "0"], ["1"], "10", None)),
+        *({"budget": [wrong, "0"]} for wrong in ("1e9", "0.5", " 1", "1/-2", "9" * 5000, "٣", True)),
+        {"more": 1},
     ],
     ids=str,
 )

@@ -184,16 +184,33 @@ def test_a_new_ledger_is_its_owners_alone_with_an_id_of_its_own(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["a", "b"]  # no draft is left
 
 
-def test_of_two_who_make_the_same_ledger_the_slower_uses_the_other(path, monkeypatch):
+@pytest.mark.parametrize("nameless", [True, False])
+def test_of_two_who_make_the_same_ledger_the_slower_uses_the_other(path, monkeypatch, nameless):
+    if not nameless:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
     Ledger.open(path, limit=Budget(3)).charge("labels", epsilon=1)
     monkeypatch.setattr(os.path, "lexists", lambda path: False)  # it appeared a moment later
     assert Ledger.open(path, limit=Budget(3)).total == Budget(1)
     assert os.listdir(path.parent) == ["ledger"]
 
 
+def test_a_system_without_proc_makes_a_draft(path, monkeypatch):
+    link = os.link
+
+    def without_proc(source, *given, **options):
+        if source.startswith("/proc"):
+            raise FileNotFoundError
+        link(source, *given, **options)
+
+    monkeypatch.setattr(os, "link", without_proc)
+    assert Ledger.open(path, limit=Budget(3)).limit == Budget(3)
+    assert os.listdir(path.parent) == ["ledger"]
+
+
 def test_a_draft_that_somebody_planted_is_not_written_to(path, monkeypatch):
+    monkeypatch.delattr(os, "O_TMPFILE", raising=False)  # where files without a name are known there is no draft
     monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * (2 * size))
-    planted = path.with_name("ledger." + "0" * 32)
+    planted = path.with_name("ledger." + "0" * 32 + ".part")
     planted.write_text("mine")
     with pytest.raises(LedgerError, match="cannot make the ledger"):
         Ledger.open(path)

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import signal
+import stat
 import sys
 import time
 from collections import Counter
@@ -95,6 +96,74 @@ def test_kill_9_at_any_moment_may_over_count_and_never_under_counts(spender, tmp
         made[path] += spender.killed_after(moments.uniform(0, longest), path)
         counted = len(Ledger.open(path, limit=Budget(1000)).charges)
         assert made[path] <= counted <= made[path] + kills[path]
+
+
+CALLS = ("open", "link", "write", "fsync", "ftruncate", "close", "unlink")
+
+
+def dies_at(step, path):
+    """Make a ledger and charge it in a process that dies in its step-th system call; return what it said, or None.
+
+    A write is done by half, and of any other call nothing. None if there are fewer steps, and it did not die.
+    """
+    said, tell = os.pipe()
+    child, write = os.fork(), os.write
+    if not child:
+        left = [step]
+
+        def dying(name, call):
+            def die_or_call(*given, **options):
+                left[0] -= 1
+                if not left[0]:
+                    if name == "write":
+                        write(given[0], given[1][: len(given[1]) // 2])
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return call(*given, **options)
+
+            return die_or_call
+
+        for name in CALLS:
+            setattr(os, name, dying(name, getattr(os, name)))
+        Ledger.open(path, limit=Budget(3)).charge("labels", epsilon=1)
+        write(tell, b"+")
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    os.close(tell)
+    with os.fdopen(said, "rb") as stream:
+        return stream.read() if os.WIFSIGNALED(status) else None
+
+
+@pytest.mark.parametrize("nameless", [True, False], ids=["a file without a name", "a draft"])
+def test_a_process_that_dies_in_any_system_call_leaves_a_whole_ledger_or_none(tmp_path, nameless, monkeypatch):
+    """Each step in turn, so nothing here depends on time: a kill at random misses what a loaded machine hits."""
+    if not nameless:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    else:
+        try:
+            os.close(os.open(tmp_path, os.O_TMPFILE | os.O_RDWR))
+        except (AttributeError, OSError):
+            pytest.skip("here are no files without a name")
+    step, found = 0, []
+    while True:
+        step += 1
+        path = tmp_path / str(step) / "ledger"
+        path.parent.mkdir()
+        said = dies_at(step, path)
+        left = {each.name for each in path.parent.iterdir()}
+        drafts = {name for name in left if name.endswith(".part")}
+        assert left <= {"ledger"} | (set() if nameless else drafts)
+        assert not any(stat.S_IMODE((path.parent / name).stat().st_mode) & 0o077 for name in left)
+        there = path.exists()
+        again = Ledger.open(path, limit=Budget(3))
+        found.append((there, again.total == Budget(1)))
+        assert again.total in (Budget(0), Budget(1))
+        assert again.total == Budget(1) or not said
+        again.charge("still usable", epsilon=1)
+        if said is None:
+            break
+    assert found == sorted(found)  # no ledger, then one without the charge, then one with it
+    assert len(set(found)) == 3
+    assert step > len(CALLS)
 
 
 def test_a_cross_validation_in_two_processes_stops_at_the_limit(path):

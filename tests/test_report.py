@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 import labeldp as ldp
 import report_cases as cases
 from helpers import NAMES, mechanisms
+from labeldp._checks import rounded_up
 from labeldp.cli import app
+from labeldp.ledger import Charge, total_of
 from labeldp.report import Section, card_report, figures, render_page, render_report, section, write_report
 from labeldp.words.expected import Expected, noise_and_bias
 from labeldp.words.odds import at_most
@@ -198,10 +200,12 @@ def test_many_charges_share_the_bar():
     content = json.loads(cases.card("release"))
     one = content["charges"][0]
     charges = [one, *({**one, "what": f"prior {k}", "mechanism": None} for k in range(29))]
-    cost = {"epsilon": 30 * one["epsilon"], "delta": 0.0}
-    guarantee = content["guarantee"].replace("ε = 1:", f"ε = {cost['epsilon']:.6g}:")
-    guarantee = guarantee.replace("e^1;", f"e^{cost['epsilon']:.6g};")
-    page = render_report(cases.changed(cases.card("release"), charges=charges, cost=cost, guarantee=guarantee))
+    total = total_of(map(Charge.from_data, charges))
+    said = content["guarantee"].replace("ε = 1:", f"{total}:").replace("e^1;", f"e^{rounded_up(total.epsilon)};")
+    cost, none = {"epsilon": total.epsilon, "delta": 0.0}, [None]
+    page = render_report(
+        cases.changed(cases.card("release"), charges=charges, cost=cost, guarantee=said, priors=none)
+    )
     assert "25 more" in words(page)
     assert "over a million ×" in words(page)
 

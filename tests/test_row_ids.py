@@ -66,6 +66,9 @@ def test_subkeys_are_right_with_and_without_a_carry():
         (np.array(["a", "b"]), TextIds),
         (np.array(["a", "b"], dtype=object), TextIds),
         ([b"a", b"\0"], TextIds),
+        (["a\0", "a"], TextIds),
+        (np.array([b"a\0", b"a"], dtype=object), TextIds),
+        (np.array(["a\0", "a"], dtype=np.dtypes.StringDType()), TextIds),
     ],
 )
 def test_ids_of_a_kind_are_kept_whole(ids, kind):
@@ -93,7 +96,7 @@ def test_ids_of_a_kind_are_kept_whole(ids, kind):
         ["a", b"a"],
         (1, "a"),
         [1.5],
-        np.array([b"a"], dtype=object),
+        np.array([b"a"]),
         [b"a", None],
         np.array(["a", None], dtype=object),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections import deque
 
 import numpy as np
 import pytest
@@ -256,6 +257,40 @@ def test_numpy_bytes_are_refused_for_they_lose_their_last_zeros():
         RowWords(SECRET, np.array([b"a\0", b"a"]))
     one, other = words(SECRET, [b"a\0", b"a"])[0]
     assert one != other
+
+
+@pytest.mark.parametrize("kind", [list, tuple, deque, lambda ids: np.array(ids, dtype=object)])
+def test_text_keeps_its_last_zeros(kind):
+    ids = ["ann", "ann\0", "ann\0\0"]
+    assert len(set(words(SECRET, kind(ids))[0].tolist())) == 3
+    alone = [words(SECRET, kind([one]))[0][0] for one in ids]
+    assert alone == words(SECRET, kind(ids))[0].tolist()
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [7, 8, 7],
+        np.array([-1, -1]),
+        ["ann", "bob", "ann"],
+        [b"", b""],
+        np.array(["ann", "ann\0"]),  # one id, as NumPy keeps them
+        IntegerIds(np.array([3, 5, 3])),
+        TextIds.of([b"ann", b"bob", b"bob"], "text"),
+        TextIds(np.array([3, 6, 9]), np.frombuffer(b"eveannann!", dtype=np.uint8), "text"),  # a slice of a column
+    ],
+    ids=str,
+)
+def test_equal_ids_would_share_their_noise_and_are_refused(ids):
+    with pytest.raises(ldp.ParameterError, match="ids must all be different"):
+        RowWords(SECRET, ids)
+
+
+def test_the_source_of_a_release_cannot_be_copied_either():
+    source = RowWords(SECRET, [1, 2]).for_labels(2)
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="cannot be copied"):
+            copied(source)
 
 
 def test_public_places_are_public_and_spread():

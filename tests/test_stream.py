@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import os
+import pickle
+
 import numpy as np
 import pytest
 
@@ -14,6 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarni
 
 LABELS = np.random.default_rng(5).gamma(2.0, 0.8, 3 * CHUNK + 17)
 CUTS = [CHUNK, 2 * CHUNK]
+PRIOR = ldp.Histogram([0, 1, 5], [1, 2])
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "rp", "laplace", "two-point", "unbiased", "rr-on-bins"])
@@ -48,6 +53,28 @@ def test_batches_of_any_length_and_empty_ones_add_up():
 
 def test_a_count_shows_no_label():
     assert repr(Counted.of([1.0, 2.0], (0, 5))) == "<2 labels, counted>"
+
+
+def test_a_stream_cannot_be_copied_for_a_copy_would_release_again_at_no_cost():
+    stream = LabelStream(lambda: [LABELS[:9]], Order(epsilon=1.0, bounds=(0, 5), prior=PRIOR))
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="cannot be copied"):
+            copied(stream)
+    assert stream.release(LABELS[:9]).size == 9
+    assert stream.finish().cost == ldp.Budget(epsilon=1.0)
+
+
+def test_a_forked_process_cannot_release_again_either():
+    stream = LabelStream(lambda: [LABELS[:9]], Order(epsilon=1.0, bounds=(0, 5), prior=PRIOR))
+    child = os.fork()
+    if not child:
+        try:
+            stream.release(LABELS[:9])
+        except ldp.ParameterError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert stream.release(LABELS[:9]).size == 9
 
 
 def test_what_the_ledger_refuses_is_not_released():

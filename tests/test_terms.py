@@ -3,6 +3,7 @@
 import hashlib
 import json
 from contextlib import nullcontext
+from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 import labeldp as ldp
 from labeldp.ledger import Budget, Charge
 from labeldp.mechanisms.base import fingerprint
-from labeldp.terms import Terms, guarantee, read_release_card, refuse_contradictions
+from labeldp.terms import Terms, guarantee, read_release_card, refuse_contradictions, stated_charges
+from labeldp.verification import verify_card
 from labeldp.words.release import describe_release
 
 WHEN = "2026-01-01T00:00:00+00:00"
@@ -41,6 +43,11 @@ def forged(card, **changes):
     return json.dumps(content)
 
 
+def of_rows(card, **known):
+    """Return the content of a card of rows, of which nothing is known but their bounds."""
+    return {**json.loads(card), "knowledge": {"low": 0.0, "high": 5.0, "mean": 2.5, "counted": False, **known}}
+
+
 def test_a_card_says_all_that_the_terms_say():
     two = terms(
         charge("labels, column 0", Budget(2), WEAK), charge("labels, column 1", Budget(1), STRONG),
@@ -58,7 +65,7 @@ def test_a_card_says_all_that_the_terms_say():
         "trust": "local",
         "bounds": [[0.0, 5.0], [0.0, 5.0]],
         "mechanisms": [WEAK.to_json(), STRONG.to_json()],
-        "priors": [None, {"nodes": [0.0, 1.0, 5.0], "masses": [0.25, 0.75]}],
+        "priors": [None, {"nodes": [0.0, 1.0, 5.0], "masses": [0.25, 0.75], "source": "public"}],
         "charges": [one.as_data() for one in two.charges],
         "file": {"name": "out.csv"},
     }
@@ -73,8 +80,8 @@ def test_the_guarantee_says_who_is_covered_and_by_how_much():
         return guarantee(terms(*charges, secure=secure))
 
     assert said(charge("labels", Budget(1 / 3))) == (
-        "label differential privacy with ε = 0.333333: changing one row's label changes the probability of "
-        "anything released by at most a factor e^0.333333; features, the number and order of rows, and bounds "
+        "label differential privacy with ε = 0.333334: changing one row's label changes the probability of "
+        "anything released by at most a factor e^0.333334; features, the number and order of rows, and bounds "
         "are public"
     )
     assert said(charge("labels", Budget(2, 1e-5), people=3), charge("prior (local)", Budget(1), people=2)) == (
@@ -134,7 +141,8 @@ def test_a_card_whose_charges_do_not_pay_for_its_mechanisms_is_refused(case):
 
 CARD = ONE.to_card()
 LIES = {
-    "less epsilon": {"cost": {"epsilon": 1.5 * (1 - 1e-8), "delta": 0.0}},
+    "less epsilon": {"cost": {"epsilon": 1.5 * (1 - 1e-15), "delta": 0.0}},
+    "more epsilon": {"cost": {"epsilon": 1.5 * (1 + 1e-15), "delta": 0.0}},
     "more delta": {"cost": {"epsilon": 1.5, "delta": 1e-12}},
     "another guarantee": {"guarantee": guarantee(ONE).replace("1.5", "1.4")},
     "no guarantee": {"guarantee": None},
@@ -164,17 +172,96 @@ def test_a_card_that_lacks_what_must_agree_is_refused(gone):
         read_release_card(forged(json.dumps(content)))
 
 
-def test_rounding_in_floats_is_no_lie():
-    cost = {"epsilon": 1.5 * (1 + 1e-10), "delta": 0.0}
-    assert read_release_card(forged(CARD, cost=cost))["cost"] == cost
+def test_charges_on_a_card_are_exact_so_nothing_is_rounded_between_writer_and_reader():
+    """A third three times is one, and not the float above it, which would be told as 1.00001."""
+    third = Budget(Fraction(1, 3))
+    weak = ldp.TwoPoint(bounds=(0, 5), epsilon=0.3)
+    thirds = terms(*[charge("labels", third, weak)] * 3, mechanisms=(weak,) * 3)
+    read = read_release_card(thirds.to_card())
+    assert read["cost"] == {"epsilon": 1.0, "delta": 0.0}
+    assert "ε = 1:" in read["guarantee"]
+    assert [Charge.from_data(one).budget for one in read["charges"]] == [third] * 3
+
+
+PAID = charge("prior (local)", Budget(0.5))
+
+
+def without(*charges, **changes):
+    """Return the card of one column with other charges, and the cost and guarantee that follow from them."""
+    said = terms(*charges)
+    return forged(said.to_card(), priors=json.loads(CARD)["priors"], **changes)
+
+
+def test_a_card_says_whether_its_prior_was_public_or_paid_for():
+    labels = charge("labels", Budget(1), STRONG)
+    assert json.loads(CARD)["priors"][0]["source"] == "paid for"
+    assert json.loads(terms(labels).to_card())["priors"][0]["source"] == "public"
+    assert without(labels, PAID) == CARD or json.loads(without(labels, PAID)) == json.loads(CARD)
+
+
+UNPAID = {
+    "its charge is gone": without(charge("labels", Budget(1), STRONG)),
+    "its charge is nothing": without(charge("labels", Budget(1), STRONG), charge("prior (local)", Budget(0))),
+    "another's charge": without(charge("labels", Budget(1), STRONG), charge("prior (curator)", Budget(0.5))),
+    "a charge of another column": without(
+        charge("labels", Budget(1), STRONG), charge("prior (local), column 1", Budget(0.5))
+    ),
+    "trust that is another": forged(CARD, trust="curator"),
+    "public, and charged": forged(CARD, priors=[{**json.loads(CARD)["priors"][0], "source": "public"}]),
+    "no source": forged(CARD, priors=[{"nodes": [0, 1, 5], "masses": [1, 3]}]),
+    "a source that is none": forged(CARD, priors=[{**json.loads(CARD)["priors"][0], "source": None}]),
+    "priors that are none": forged(CARD, priors=3),
+    "a prior that is none": forged(CARD, priors=["public"]),
+}
+
+
+@pytest.mark.parametrize("case", UNPAID)
+def test_a_prior_that_was_paid_for_has_its_charge(case):
+    with pytest.raises(ldp.CardError):
+        read_release_card(UNPAID[case])
+    assert not verify_card(UNPAID[case]).holds
+
+
+def test_a_release_that_shows_no_mechanism_does_not_hold():
+    """Nothing says how its labels were released, and no charge has to pay for it."""
+    none = Terms(70, (), (), (charge("prior (local)", Budget(1)),), (), "local", True).to_card()
+    with pytest.raises(ldp.CardError, match="shows no mechanism"):
+        read_release_card(none)
+    assert not verify_card(none).holds
+
+
+def test_a_charge_of_nothing_or_of_everything_is_no_charge():
+    for budget in (Budget(0), Budget(float("inf"))):
+        said = terms(charge("labels", Budget(1), STRONG), charge("more", budget))
+        content = {"charges": [one.as_data() for one in said.charges], "words": "secure"}
+        with pytest.raises(ldp.CardError, match="its charges do not give"):
+            stated_charges({**content, "guarantee": guarantee(said)})
+
+
+@pytest.mark.parametrize(
+    ("known", "paid", "good"),
+    [
+        ({}, (), True),
+        ({"mean": 3.0}, ("mean",), True),
+        ({"mean": 3.0, "counted": True}, ("mean", "prior"), True),
+        ({"mean": 3.0}, (), False),
+        ({"mean": 3.0}, ("prior",), False),
+        ({"counted": True}, ("mean",), False),
+        ({"counted": True}, (), False),
+    ],
+)
+def test_what_is_known_of_rows_is_paid_for(known, paid, good):
+    said = terms(charge("labels", Budget(1), STRONG), *(charge(what, Budget(0.1)) for what in paid))
+    content = of_rows(said.to_card(), **known)
+    with nullcontext() if good else pytest.raises(ldp.CardError, match="does not charge for"):
+        refuse_contradictions(content, [STRONG])
 
 
 def test_a_mechanism_named_often_is_proven_once():
     proven = []
     proof = SimpleNamespace(epsilon=1.0, delta=0.0)
     mechanism = SimpleNamespace(verify=lambda: (proven.append(1), proof)[1])
-    content = json.loads(CARD)
-    assert refuse_contradictions(content, [mechanism] * 1000) == list(ONE.charges)
+    assert refuse_contradictions(of_rows(CARD), [mechanism] * 1000) == list(ONE.charges)
     assert proven == [1]
 
 
@@ -188,23 +275,23 @@ def test_a_mechanism_that_many_columns_share_is_built_and_hashed_once(monkeypatc
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "good"),
-    [(1.0, 0.0, True), (1 + 1e-12, 0.0, True), (1 + 1e-11, 0.0, False), (0.5, 1e-300, False), (2.0, 0.0, False)],
+    [(1.0, 0.0, True), (1 - 1e-15, 0.0, True), (1 + 1e-15, 0.0, False), (0.5, 1e-300, False), (2.0, 0.0, False)],
 )
-def test_the_one_charge_for_rows_pays_for_each_mechanism_up_to_rounding(epsilon, delta, good):
+def test_the_one_charge_for_rows_pays_for_each_mechanism_exactly(epsilon, delta, good):
     mechanism = SimpleNamespace(verify=lambda: SimpleNamespace(epsilon=epsilon, delta=delta))
     if good:
-        assert refuse_contradictions(json.loads(CARD), [STRONG, mechanism]) == list(ONE.charges)
+        assert refuse_contradictions(of_rows(CARD), [STRONG, mechanism]) == list(ONE.charges)
         return
     with pytest.raises(ldp.CardError, match="cost more"):
-        refuse_contradictions(json.loads(CARD), [STRONG, mechanism])
+        refuse_contradictions(of_rows(CARD), [STRONG, mechanism])
 
 
 @pytest.mark.parametrize(
-    ("delta", "good"), [(0.01, True), (0.01 * (1 + 1e-13), True), (0.01 * (1 + 1e-11), False)]
+    ("delta", "good"), [(0.01, True), (0.01 * (1 - 1e-15), True), (0.01 * (1 + 1e-15), False)]
 )
-def test_the_charge_pays_for_delta_up_to_rounding(delta, good):
+def test_the_charge_pays_for_delta_exactly(delta, good):
     mechanism = SimpleNamespace(verify=lambda: SimpleNamespace(epsilon=1.0, delta=delta))
-    content = json.loads(terms(charge("labels", Budget(1, 0.01))).to_card())
+    content = of_rows(terms(charge("labels", Budget(1, 0.01))).to_card())
     with nullcontext() if good else pytest.raises(ldp.CardError, match="cost more"):
         refuse_contradictions(content, [mechanism])
 
@@ -213,4 +300,4 @@ def test_the_charge_pays_for_delta_up_to_rounding(delta, good):
 def test_rows_have_one_charge_for_labels(count):
     card = terms(*[charge("labels", Budget(1), STRONG)] * count, charge("prior (local)", Budget(0.5))).to_card()
     with pytest.raises(ldp.CardError, match="one charge"):
-        refuse_contradictions(json.loads(card), [STRONG])
+        refuse_contradictions(of_rows(card), [STRONG])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 from labeldp import cards
@@ -14,7 +13,7 @@ from labeldp.errors import CardError, LabelDPError, PrivacyProofError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, total_of
 from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, load_all, load_mechanism
-from labeldp.terms import guarantee, read_release_card, refuse_contradictions
+from labeldp.terms import read_release_card, refuse_contradictions, stated_charges
 
 __all__ = ["ReadCard", "read_any_card", "schema_of"]
 
@@ -138,7 +137,7 @@ def _release(text: str, most: int) -> ReadCard:
         raise CardError("the card contradicts itself: each mechanism needs bounds, and a prior or none")
     if not all(_inside(prior, pair) for prior, pair in zip(priors, bounds, strict=True)):
         raise CardError("the card contradicts itself: a prior lies outside its bounds")
-    charges = tuple(Charge.from_data(c) for c in content["charges"])
+    charges = tuple(stated_charges(content))
     return ReadCard("release", content, tuple(content["mechanisms"]), charges, priors, bounds)
 
 
@@ -162,11 +161,7 @@ def _row_release(text: str, most: int) -> ReadCard:
 def _model(text: str, _most: int) -> ReadCard:
     content = cards.parse(text, "labeldp.model")
     _facts(content)
-    charges = tuple(Charge.from_data(c) for c in content["charges"])
-    said = SimpleNamespace(secure=content["words"] == "secure", charges=charges, cost=total_of(charges))
-    if not charges or content["guarantee"] != guarantee(said):
-        raise CardError("the card contradicts itself: its charges do not give the guarantee it states")
-    return ReadCard("model", content, (), charges, (), (as_bounds(content["bounds"]),))
+    return ReadCard("model", content, (), tuple(stated_charges(content)), (), (as_bounds(content["bounds"]),))
 
 
 _READERS: dict[str, Callable[[str, int], ReadCard]] = {

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp._checks import as_fraction
+from labeldp._checks import as_fraction, rounded_up
 from labeldp.channels.noise import DiscreteLaplace
 from labeldp.errors import DataError, NotUnbiasedError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
@@ -143,17 +143,19 @@ class Comparison:
         option = "labels" if model == "labels released" else "model"
         if enough:
             start = (
-                f"Take ε = {epsilon:g}: the least of those tried that keeps four fifths of what features explain."
+                f"Take ε = {rounded_up(epsilon)}: the least of those tried that keeps four fifths of what "
+                "features explain."
             )
         elif kept > 0.05:
             start = (
-                f"None of these budgets keeps four fifths of what features explain; ε = {epsilon:g} keeps most."
+                "None of these budgets keeps four fifths of what features explain; "
+                f"ε = {rounded_up(epsilon)} keeps most."
             )
         else:
             start = (
                 f"With {self.trained:,} rows none of these budgets is enough for a model: a constant does as well."
             )
-        listed = ", ".join(f"{100 * self.kept(e):.0f} % at ε = {e:g}" for e in sorted(self.budgets))
+        listed = ", ".join(f"{100 * self.kept(e):.0f} % at ε = {rounded_up(e)}" for e in sorted(self.budgets))
         return [
             start,
             f"For a model: --release {option}, with a typical error of {self.error(model, epsilon)}, beside "

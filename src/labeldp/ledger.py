@@ -16,111 +16,19 @@ Examples
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from numbers import Integral
 from typing import Any
 
-from labeldp._checks import as_fraction, as_number
-from labeldp.channels.proof import exp_upper
+from labeldp._checks import rounded_up
+from labeldp.budget import Budget, group_budget
 from labeldp.errors import BudgetError, LedgerError, ParameterError
 
 __all__ = ["Budget", "Charge", "Ledger", "group_budget", "total_of"]
-
-
-@dataclass(frozen=True, slots=True, init=False, eq=True, order=False, repr=False)
-class Budget:
-    """An amount of privacy: ε, and δ where a mechanism needs one.
-
-    Parameters
-    ----------
-    epsilon, delta : float or Fraction
-        Floats count as the decimal that was written: 0.1 is 1/10. ``epsilon`` may be infinite only for
-        labels that are released as they are.
-    """
-
-    exact_epsilon: Fraction | None
-    exact_delta: Fraction
-
-    def __init__(self, epsilon: float | Fraction, delta: float | Fraction = 0) -> None:
-        unlimited = isinstance(epsilon, float) and epsilon == math.inf
-        exact = None if unlimited else _exact(epsilon, "epsilon")
-        spent = _exact(delta, "delta")
-        if (exact is not None and exact < 0) or not 0 <= spent <= 1:
-            raise ParameterError("a budget needs epsilon >= 0 and delta between 0 and 1")
-        object.__setattr__(self, "exact_epsilon", exact)
-        object.__setattr__(self, "exact_delta", spent)
-
-    @property
-    def epsilon(self) -> float:
-        """ε as a float, for people; infinite where no float is as large."""
-        try:
-            return math.inf if self.exact_epsilon is None else float(self.exact_epsilon)
-        except OverflowError:
-            return math.inf
-
-    @property
-    def delta(self) -> float:
-        """δ as a float, for people."""
-        return float(self.exact_delta)
-
-    def __add__(self, other: Budget) -> Budget:
-        delta = min(Fraction(1), self.exact_delta + other.exact_delta)
-        if self.exact_epsilon is None or other.exact_epsilon is None:
-            return Budget(math.inf, delta)
-        return Budget(self.exact_epsilon + other.exact_epsilon, delta)
-
-    def __le__(self, other: Budget) -> bool:
-        fits = other.exact_epsilon is None or (
-            self.exact_epsilon is not None and self.exact_epsilon <= other.exact_epsilon
-        )
-        return fits and self.exact_delta <= other.exact_delta
-
-    def minus(self, other: Budget) -> Budget:
-        """Return what is left of this after ``other``, at least nothing."""
-        delta = max(Fraction(0), self.exact_delta - other.exact_delta)
-        if self.exact_epsilon is None:
-            return Budget(math.inf, delta)
-        if other.exact_epsilon is None:
-            return Budget(0, delta)
-        return Budget(max(Fraction(0), self.exact_epsilon - other.exact_epsilon), delta)
-
-    def __str__(self) -> str:
-        delta = f" and δ = {self.delta:.3g}" if self.exact_delta else ""
-        return f"ε = {self.epsilon:.6g}{delta}"
-
-    def __repr__(self) -> str:
-        delta = f", delta={self.delta!r}" if self.exact_delta else ""
-        return f"Budget(epsilon={self.epsilon!r}{delta})"
-
-
-def _exact(value: Any, name: str) -> Fraction:
-    if isinstance(value, Fraction):
-        return value
-    number = as_number(value, name)
-    if not math.isfinite(number):
-        raise ParameterError(f"{name} must be finite, got {number}")
-    return as_fraction(number)
-
-
-def group_budget(budget: Budget, rows_per_person: int) -> Budget:
-    """Return what a person with this many rows is exposed to: k·ε, and k·e^((k−1)ε)·δ."""
-    if isinstance(rows_per_person, bool) or not isinstance(rows_per_person, Integral) or rows_per_person < 1:
-        raise ParameterError(f"rows_per_person must be a whole number, 1 or more, got {rows_per_person!r}")
-    k = int(rows_per_person)
-    if budget.exact_epsilon is None or k == 1:
-        return budget
-    delta = budget.exact_delta
-    if delta:
-        grown = (k - 1) * budget.exact_epsilon
-        hopeless = float(grown) > -math.log(delta)
-        delta = Fraction(1) if hopeless else min(Fraction(1), k * exp_upper(grown) * delta)
-    return Budget(k * budget.exact_epsilon, delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +55,14 @@ class Charge:
     mechanism: str | None = None
     rows_per_person: int = 1
 
+    def __str__(self) -> str:
+        return f"{rounded_up(self.budget.epsilon)} for {self.what}"
+
     def as_data(self) -> dict[str, Any]:
-        """Return the charge as pure data, for cards."""
+        """Return the charge as pure data, for cards and files."""
         return {
             "what": self.what,
-            "epsilon": self.budget.epsilon,
-            "delta": self.budget.delta,
+            "budget": self.budget.as_data(),
             "when": self.when,
             "mechanism": self.mechanism,
             "rows_per_person": self.rows_per_person,
@@ -167,16 +77,19 @@ class Charge:
         ParameterError
             If it is none.
         """
-        budget = Budget(data["epsilon"], data["delta"])
-        return cls.checked(data["what"], budget, data["when"], data["mechanism"], data["rows_per_person"])
+        if not isinstance(data, dict) or set(data) != {field.name for field in dataclasses.fields(cls)}:
+            raise ParameterError("a charge must have its entries, and no others")
+        what, when, mechanism, people = (data[k] for k in ("what", "when", "mechanism", "rows_per_person"))
+        if not (isinstance(what, str) and isinstance(when, str) and isinstance(mechanism, str | None)):
+            raise ParameterError("what, when and mechanism of a charge must be text")
+        if type(people) is not int or not 1 <= people < 1 << 63:
+            raise ParameterError("rows_per_person of a charge must be a positive integer of 63 bits")
+        return cls(what, Budget.from_data(data["budget"]), when, mechanism, people)
 
-    @classmethod
-    def checked(cls, what: Any, budget: Budget, when: Any, mechanism: Any, rows_per_person: Any) -> Charge:
-        """Return the charge that was read from somewhere, or refuse it."""
-        texts = isinstance(what, str) and isinstance(when, str) and isinstance(mechanism, str | None)
-        if not texts or type(rows_per_person) is not int or not 1 <= rows_per_person < 1 << 63:
-            raise ParameterError("this is no charge")
-        return cls(what, budget, when, mechanism, rows_per_person)
+
+def name_of_charge(what: str, column: int, columns: int) -> str:
+    """Return what the charge for a label column is called, of this many columns."""
+    return what if columns == 1 else f"{what}, column {column}"
 
 
 def new_charge(what: str, budget: Budget, *, mechanism: str | None = None, rows_per_person: int = 1) -> Charge:

@@ -13,14 +13,11 @@ import dataclasses
 import fcntl
 import hashlib
 import json
-import math
 import os
-import re
 import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from fractions import Fraction
 from typing import Any
 
 from labeldp.errors import LedgerError
@@ -29,7 +26,6 @@ from labeldp.ledger import Budget, Charge, Ledger, refuse_overspend
 __all__ = ["FileLedger"]
 
 SCHEMA = "labeldp.ledger/1"
-_FRACTION = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?", re.ASCII)
 MOST_BYTES = 1 << 28
 """A longer ledger is refused; a charge takes about 300 bytes."""
 
@@ -69,7 +65,7 @@ class FileLedger(Ledger):
         with self._locked(os.O_RDWR) as (handle, records, last):
             spent = _charges(records, self._path)
             refuse_overspend(self._limit, spent, charges)
-            self._write(handle, {"charges": [_record(charge) for charge in charges]}, last)
+            self._write(handle, {"charges": [charge.as_data() for charge in charges]}, last)
             return range(len(spent), len(spent) + len(charges))
 
     def describe(self, place: int, mechanism: str) -> None:
@@ -126,19 +122,45 @@ def _open(path: str, flags: int) -> int:
 
 def _create(path: str, limit: Budget | None) -> None:
     """Make a ledger file appear whole, unless another process was faster."""
-    header = {"schema": SCHEMA, "limit": _plain(limit), "id": secrets.token_hex(16)}
-    draft = f"{path}.{header['id']}"
+    header = {"schema": SCHEMA, "limit": None if limit is None else limit.as_data(), "id": secrets.token_hex(16)}
     try:
-        handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if not _link_nameless(folder, path, header):
+                _link_draft(path, header)
+            os.fsync(folder)
+        finally:
+            os.close(folder)
     except OSError as error:
         raise LedgerError(f"cannot make the ledger {path}: {error.strerror}") from None
+
+
+def _link_nameless(folder: int, path: str, header: dict[str, Any]) -> bool:
+    """Write a file that has no name until it is whole: a kill leaves nothing. False where there are none such."""
+    try:
+        handle = os.open(os.path.dirname(path), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except (AttributeError, OSError):
+        return False
+    try:
+        _append(handle, header, "")
+        os.link(f"/proc/self/fd/{handle}", path, src_dir_fd=folder, follow_symlinks=True)
+    except FileExistsError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _link_draft(path: str, header: dict[str, Any]) -> None:
+    """Write a draft, and give it the ledger's name; a kill may leave the draft."""
+    draft = f"{path}.{header['id']}.part"
+    handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         _append(handle, header, "")
         with suppress(FileExistsError):
             os.link(draft, path)
-        folder = os.open(os.path.dirname(path), os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
     finally:
         os.close(handle)
         os.unlink(draft)
@@ -223,35 +245,6 @@ def _append(handle: int, record: dict[str, Any], last: str) -> None:
         raise LedgerError(f"the ledger cannot be written: {error.strerror}") from None
 
 
-def _plain(budget: Budget | None) -> list[str | None] | None:
-    if budget is None:
-        return None
-    epsilon = None if budget.exact_epsilon is None else str(budget.exact_epsilon)
-    return [epsilon, str(budget.exact_delta)]
-
-
-def _budget(data: Any) -> Budget:
-    epsilon, delta = data
-    return Budget(math.inf if epsilon is None else _fraction(epsilon), _fraction(delta))
-
-
-def _fraction(text: str) -> Fraction:
-    """Return what `str` of a fraction gave. `Fraction` itself would take 1e999999999, and all memory with it."""
-    if not _FRACTION.fullmatch(text):
-        raise ValueError("no fraction")
-    return Fraction(text)
-
-
-def _record(charge: Charge) -> dict[str, Any]:
-    return {
-        "what": charge.what,
-        "budget": _plain(charge.budget),
-        "when": charge.when,
-        "mechanism": charge.mechanism,
-        "rows_per_person": charge.rows_per_person,
-    }
-
-
 @contextmanager
 def _well_formed(path: str) -> Iterator[None]:
     """Refuse records that are chained as they should be, and are not those of a ledger."""
@@ -264,7 +257,7 @@ def _well_formed(path: str) -> Iterator[None]:
 def _limit(header: dict[str, Any]) -> Budget | None:
     if not isinstance(header["id"], str):
         raise TypeError("no id")
-    return None if header["limit"] is None else _budget(header["limit"])
+    return None if header["limit"] is None else Budget.from_data(header["limit"])
 
 
 def _charges(records: list[dict[str, Any]], path: str) -> list[Charge]:
@@ -272,14 +265,10 @@ def _charges(records: list[dict[str, Any]], path: str) -> list[Charge]:
     with _well_formed(path):
         for record in records[1:]:
             if set(record) == {"charges"}:
-                charges += [_charge(entry) for entry in record["charges"]]
+                charges += [Charge.from_data(entry) for entry in record["charges"]]
                 continue
             place, mechanism = record["describes"], record["mechanism"]
             if type(place) is not int or not 0 <= place < len(charges) or not isinstance(mechanism, str):
                 raise ValueError("no such charge")
             charges[place] = dataclasses.replace(charges[place], mechanism=mechanism)
     return charges
-
-
-def _charge(entry: dict[str, Any]) -> Charge:
-    return Charge.checked(**{**entry, "budget": _budget(entry["budget"])})

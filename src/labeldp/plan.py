@@ -15,7 +15,7 @@ from labeldp._checks import as_epsilon, as_fraction, as_number, as_positive, as_
 from labeldp.choice import NEEDS_PRIOR, design
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, new_charge
+from labeldp.ledger import Budget, Charge, name_of_charge, new_charge
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
 from labeldp.priors import histogram_from
@@ -94,16 +94,15 @@ class Plan:
 
     def charges(self, rows_per_person: int) -> list[Charge]:
         """Return the labels' charges, one for each column, then the priors'."""
-        columns = range(len(self.bounds))
-
-        def charge(what: str, column: int, budget: Budget) -> Charge:
-            name = what if len(self.bounds) == 1 else f"{what}, column {column}"
-            return new_charge(name, budget, rows_per_person=rows_per_person)
-
-        made = [charge("labels", k, Budget(self.for_labels, self.delta)) for k in columns]
+        parts = {"labels": Budget(self.for_labels, self.delta)}
         if self.for_prior:
-            made += [charge(f"prior ({self.trust})", k, Budget(self.for_prior)) for k in columns]
-        return made
+            parts[f"prior ({self.trust})"] = Budget(self.for_prior)
+        columns = len(self.bounds)
+        return [
+            new_charge(name_of_charge(what, k, columns), budget, rows_per_person=rows_per_person)
+            for what, budget in parts.items()
+            for k in range(columns)
+        ]
 
     def ready(self) -> list[Mechanism]:
         """Return the mechanisms where they depend on no private prior: what fails here costs nothing."""

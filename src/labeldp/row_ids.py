@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,13 +34,17 @@ def encrypted(cipher: CipherContext, blocks: Blocks) -> Blocks:
 
 @dataclass(frozen=True, slots=True)
 class IntegerIds:
-    """Whole numbers of 64 bits: a block each, so that different ids have different blocks."""
+    """Integers of 64 bits: a block each, so that different ids have different blocks."""
 
     values: NDArray[np.int64]
     kind: str = "integer"
 
     def __len__(self) -> int:
         return int(self.values.size)
+
+    def distinct(self) -> bool:
+        """Return whether no two are equal."""
+        return bool(np.diff(np.sort(self.values)).all())
 
     def blocks(self, start: int, stop: int) -> Blocks:
         """Return the blocks of some rows."""
@@ -78,6 +83,12 @@ class TextIds:
 
     def __len__(self) -> int:
         return int(self.offsets.size - 1)
+
+    def distinct(self) -> bool:
+        """Return whether no two are equal."""
+        data = self.data[self.offsets[0] : self.offsets[-1]].tobytes()
+        places = (self.offsets - self.offsets[0]).tolist()
+        return len({data[start:stop] for start, stop in pairwise(places)}) == len(self)
 
     def blocks(self, start: int, stop: int) -> Blocks:
         """Return a keyed hash of each of some rows' ids: CMAC with AES-256 (RFC 4493), on all of them at once."""
@@ -130,17 +141,19 @@ def as_ids(ids: Any) -> IntegerIds | TextIds:
     if isinstance(ids, list | tuple) and len({type(one) for one in ids}) > 1:
         raise ParameterError("ids must all be of one kind: numbers, text or bytes")
     array = np.asarray(ids)
+    if array.dtype.kind == "U" or (array.dtype.kind == "S" and not isinstance(ids, np.ndarray)):
+        array = np.asarray(ids, dtype=object)  # as they came: of a fixed width, they lose zeros at their end
     if array.ndim != 1:
         raise ParameterError(f"ids must be a list, one for each label, got shape {array.shape}")
     if array.dtype.kind in "iu":
         if array.dtype.kind == "u" and array.size and int(array.max()) >> 63:
             raise ParameterError("ids of 2^63 and more do not fit: give them as text")
         return IntegerIds(array.astype(np.int64))
-    if array.dtype.kind == "U" or all(isinstance(one, str) for one in array):
-        return TextIds.of([str(one).encode() for one in array], "text")
-    if all(isinstance(one, bytes) for one in array) and not isinstance(ids, np.ndarray):
-        return TextIds.of(list(ids), "binary")
-    raise ParameterError("ids must be whole numbers, text, or bytes (in a list); none may be missing")
+    if all(isinstance(one, str) for one in array):
+        return TextIds.of([one.encode() for one in array], "text")
+    if array.dtype.kind == "O" and all(isinstance(one, bytes) for one in array):
+        return TextIds.of(list(array), "binary")
+    raise ParameterError("ids must be integers, text, or bytes (in a list); none may be missing")
 
 
 def public_places(ids: IntegerIds | TextIds) -> Blocks:

@@ -155,13 +155,16 @@ class RowWords:
     secret : bytes
         From `ReleaseKey.secret`.
     ids : array-like of integers, text or bytes
-        One for each label, in the labels' order, each different: equal ids would share their noise.
+        One for each label, in the labels' order. Equal ids would share their noise: in one call they are refused,
+        and no id may be used for two rows in different calls with one secret.
     """
 
     __slots__ = ("_cipher", "_ids", "_used")
 
     def __init__(self, secret: bytes, ids: Any) -> None:
         self._ids: IntegerIds | TextIds = as_ids(ids)
+        if not self._ids.distinct():
+            raise ParameterError("ids must all be different: rows with equal ids would share their noise")
         kind = self._ids.kind
         self._cipher = aes(_derive(secret, "words", kind, 0))
         if isinstance(self._ids, TextIds):
@@ -194,6 +197,9 @@ class _Words:
 
     def __init__(self, cipher: CipherContext, ids: IntegerIds | TextIds) -> None:
         self._cipher, self._ids, self._next = cipher, ids, 0
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a source of secret words cannot be copied or pickled; make a new one")
 
     def fill(self, words: NDArray[np.uint64]) -> None:
         """Overwrite ``words`` with one for each of the next rows, at most `CHUNK`; or besides half a word each."""

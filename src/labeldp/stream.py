@@ -6,9 +6,10 @@ counted before stays in memory until it is paid for.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,6 +200,7 @@ class LabelStream:
             ledger = Ledger() if ledger is None else ledger()
         self.terms = settle(order, counted, ledger=ledger, source=self._source, reports=reports)
         self._left = counted.rows
+        self._owner = os.getpid()
 
     @property
     def mechanism(self) -> Mechanism:
@@ -207,6 +209,8 @@ class LabelStream:
 
     def release(self, labels: Any) -> NDArray[np.float64]:
         """Return the private labels of a batch. Each label may be passed once."""
+        if self._owner != os.getpid():
+            raise ParameterError("a stream releases its labels once, in the process that made it: make it there")
         if np.size(labels) == 0:
             return np.empty(0)
         self._left -= np.size(labels)
@@ -219,3 +223,6 @@ class LabelStream:
         if self._left:
             raise DataError("there are fewer labels now than were counted: the table changed while it was read")
         return self.terms
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a stream cannot be copied or pickled: a copy would release the labels again at no cost")

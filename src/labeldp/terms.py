@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from labeldp import cards
+from labeldp._checks import rounded_up
 from labeldp.errors import CardError, LabelDPError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, group_budget, total_of
+from labeldp.ledger import Budget, Charge, group_budget, name_of_charge, total_of
 from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, fingerprint, load_all
 from labeldp.words.release import describe_release
 
-__all__ = ["Terms", "guarantee", "read_release_card", "refuse_contradictions"]
+__all__ = ["Terms", "guarantee", "read_release_card", "refuse_contradictions", "stated_charges"]
 
 SCHEMA = "labeldp.release"
-ROUNDING = 1 + 1e-12
-"""Cards carry floats: what is charged may be rounded down by less than this."""
 T = TypeVar("T")
 
 
@@ -72,13 +70,19 @@ class Terms:
             "trust": self.trust,
             "bounds": [list(pair) for pair in self.bounds],
             "mechanisms": [m.to_json() for m in self.mechanisms],
-            "priors": [
-                None if p is None else {"nodes": p.nodes.tolist(), "masses": p.masses.tolist()}
-                for p in self.priors
-            ],
+            "priors": [self._prior(k) for k in range(len(self.priors))],
             "charges": [c.as_data() for c in self.charges],
         }
         return cards.dump({**more, **content}, SCHEMA)
+
+    def _prior(self, column: int) -> dict[str, Any] | None:
+        """Return a prior as pure data, and whether it was paid for, or publicly known."""
+        prior = self.priors[column]
+        if prior is None:
+            return None
+        paid = name_of_charge(f"prior ({self.trust})", column, len(self.priors)) in {c.what for c in self.charges}
+        source = "paid for" if paid else "public"
+        return {"nodes": prior.nodes.tolist(), "masses": prior.masses.tolist(), "source": source}
 
 
 def guarantee(release: Any) -> str:
@@ -89,8 +93,8 @@ def guarantee(release: Any) -> str:
     who = "one row's label" if people == 1 else f"all labels of a person with up to {people} rows"
     return (
         f"label differential privacy with {release.cost}: changing {who} changes the probability of anything "
-        f"released by at most a factor e^{release.cost.epsilon:.6g}"
-        + (f", up to {release.cost.delta:.3g}" if release.cost.delta else "")
+        f"released by at most a factor e^{rounded_up(release.cost.epsilon)}"
+        + (f", up to {rounded_up(release.cost.delta, 3)}" if release.cost.delta else "")
         + "; features, the number and order of rows, and bounds are public"
     )
 
@@ -113,18 +117,20 @@ def read_release_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> d
     """
     content = cards.parse(text, SCHEMA)
     mechanisms = load_all(content.get("mechanisms"), most_mechanisms)
-    paying = _for_labels(_agreed_charges(content))
+    charges = _agreed_charges(content)
+    paying = _for_labels(charges)
     if len(paying) != len(mechanisms):
         raise CardError("the card contradicts itself: each of its mechanisms needs a charge of its own")
     _refuse_underpaid(mechanisms, paying)
     shown = _each_once(mechanisms, lambda mechanism: fingerprint(mechanism.channel))
     if shown != [charge.mechanism for charge in paying]:
         raise CardError("the card contradicts itself: it charges for another mechanism than it shows")
+    _refuse_unpaid_priors(content, charges)
     return {**content, "mechanisms": mechanisms}
 
 
 def refuse_contradictions(content: dict[str, Any], mechanisms: Sequence[Mechanism]) -> list[Charge]:
-    """Return the charges of a card whose labels share one charge, if that pays for each of its mechanisms.
+    """Return the charges of a card of rows, whose labels share one charge, if they pay for all that it shows.
 
     Raises
     ------
@@ -137,21 +143,43 @@ def refuse_contradictions(content: dict[str, Any], mechanisms: Sequence[Mechanis
     if len(paying) != 1:
         raise CardError("the card contradicts itself: its mechanisms need one charge for labels")
     _refuse_underpaid(mechanisms, paying * len(mechanisms))
+    paid = {charge.what for charge in charges}
+    try:
+        known = content["knowledge"]
+        guessed = known["mean"] == (known["low"] + known["high"]) / 2
+        counted = bool(known["counted"])
+    except (KeyError, TypeError):
+        raise CardError("the card lacks what a card of its kind has: what is known of all labels") from None
+    if not (guessed or "mean" in paid) or (counted and "prior" not in paid):
+        raise CardError("the card contradicts itself: it shows what it does not charge for, of all labels")
+    return charges
+
+
+def stated_charges(content: dict[str, Any]) -> list[Charge]:
+    """Return a card's charges, if they give the guarantee that it states."""
+    try:
+        entries, stated, secure = list(content["charges"]), content["guarantee"], content["words"] == "secure"
+    except (KeyError, TypeError):
+        raise CardError("the card lacks what a card of its kind has: charges, words and a guarantee") from None
+    charges = []
+    for k, entry in enumerate(entries):
+        try:
+            charges.append(Charge.from_data(entry))
+        except LabelDPError as error:
+            raise CardError(f"charges[{k}] is not a valid charge: {error}") from None
+    said = SimpleNamespace(secure=secure, charges=charges, cost=total_of(charges))
+    spent = all(charge.budget.exact_epsilon for charge in charges)  # more than nothing, and not everything
+    if not charges or not spent or stated != guarantee(said):
+        raise CardError("the card contradicts itself: its charges do not give the guarantee it states")
     return charges
 
 
 def _agreed_charges(content: dict[str, Any]) -> list[Charge]:
     """Return a card's charges, if they give the cost and the guarantee that it states."""
-    try:
-        charges = [Charge.from_data(charge) for charge in content["charges"]]
-        stated, words, cost = content["guarantee"], content["words"], content["cost"]
-        total = total_of(charges)
-        said = SimpleNamespace(secure=words == "secure", charges=charges, cost=total)
-        fits = all(math.isclose(cost[name], getattr(total, name), rel_tol=1e-9) for name in ("epsilon", "delta"))
-    except (KeyError, TypeError, OverflowError, LabelDPError):
-        raise CardError("the card lacks what a card of a release has") from None
-    if not fits or not charges or stated != guarantee(said):
-        raise CardError("the card contradicts itself: its charges do not give the cost and guarantee it states")
+    charges = stated_charges(content)
+    total = total_of(charges)
+    if content.get("cost") != {"epsilon": total.epsilon, "delta": total.delta}:
+        raise CardError("the card contradicts itself: its charges do not give the cost it states")
     return charges
 
 
@@ -159,12 +187,27 @@ def _for_labels(charges: Sequence[Charge]) -> list[Charge]:
     return [charge for charge in charges if charge.what.startswith("labels")]
 
 
+def _refuse_unpaid_priors(content: dict[str, Any], charges: Sequence[Charge]) -> None:
+    """Refuse a prior that was paid for and has no charge of its own, or has one though it was public."""
+    paid = {charge.what for charge in charges}
+    try:
+        priors, trust = list(content["priors"]), content["trust"]
+        sources = {k: prior["source"] for k, prior in enumerate(priors) if prior is not None}
+    except (KeyError, TypeError):
+        raise CardError("the card lacks what a card of a release has: priors, and where they are from") from None
+    for k, source in sources.items():
+        if source not in ("public", "paid for"):
+            raise CardError('the source of a prior on the card must be "public" or "paid for"')
+        charged = name_of_charge(f"prior ({trust})", k, len(priors)) in paid
+        if source == ("public" if charged else "paid for"):
+            raise CardError("the card contradicts itself: its charges and trust do not fit the source of a prior")
+
+
 def _refuse_underpaid(mechanisms: Sequence[Mechanism], charges: Sequence[Charge]) -> None:
     """Refuse a mechanism that is proven to cost more than its charge."""
     proofs = _each_once(mechanisms, lambda mechanism: mechanism.verify())
     for proof, charge in zip(proofs, charges, strict=True):
-        price, paid = group_budget(Budget(proof.epsilon, proof.delta), charge.rows_per_person), charge.budget
-        if price.epsilon > paid.epsilon * ROUNDING or price.delta > paid.delta * ROUNDING:
+        if not group_budget(Budget(proof.epsilon, proof.delta), charge.rows_per_person) <= charge.budget:
             raise CardError("the card contradicts itself: its mechanisms cost more than it charges")
 
 

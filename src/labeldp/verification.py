@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labeldp import cards
+from labeldp._checks import rounded_up
 from labeldp.any_card import ReadCard, read_any_card, schema_of
 from labeldp.errors import LabelDPError, MissingExtraError
 from labeldp.words.card import proof_of
@@ -21,7 +22,7 @@ __all__ = ["BEYOND", "Check", "Verification", "verify_card"]
 BEYOND = (
     "that the noise came from the secure source: the card says so, and only whoever ran it knows",
     "that nobody kept the true labels, or released them elsewhere too",
-    "that the bounds were chosen without looking at the labels",
+    "that the bounds were chosen without looking at the labels, and so was a prior that it calls public",
     "who wrote the card: its checksum finds damage, but it is no signature",
 )
 """What verifying a card cannot show."""
@@ -97,7 +98,7 @@ def _read(text: str, checks: list[Check]) -> ReadCard:
         "mechanism": "its counts follow from its parameters, and its proof from its counts",
         "model": "its charges give the guarantee it states",
     }
-    usual = "its charges pay for its mechanisms, and give the cost and guarantee it states"
+    usual = "its charges pay for its mechanisms and priors, and give the cost and guarantee it states"
     checks.append(Check("agreement", True, agree.get(card.kind, usual)))
     return card
 
@@ -112,11 +113,12 @@ def _proofs(card: ReadCard) -> Iterator[Check]:
             yield Check(name, None, "there is nothing to prove")
             continue
         kind = type(mechanism).__name__
-        detail = f"{kind}: epsilon = {proof.epsilon:.9g}" + (f", delta = {proof.delta:.3g}" if proof.delta else "")
+        detail = f"{kind}: epsilon = {rounded_up(proof.epsilon, 9)}"
+        detail += f", delta = {rounded_up(proof.delta, 3)}" if proof.delta else ""
         if proof.worst_ratio is not None:
             ratio = proof.worst_ratio
             detail += f"; worst ratio of counts {ratio.numerator}/{ratio.denominator} ≈ {float(ratio):.9g}"
-            detail += f", at most e^{float(mechanism.epsilon):.6g}"
+            detail += f", at most e^{rounded_up(float(mechanism.epsilon))}"
         yield Check(name, True, f"{detail}; {proof.checked}")
 
 
@@ -128,7 +130,9 @@ def _privacy(card: ReadCard) -> Check:
     if card.kind == "mechanism":
         return Check("privacy", True, "nothing is released yet")
     factor = times(card.cost.epsilon)
-    return Check("privacy", True, f"epsilon = {card.cost.epsilon:.6g} in all: odds rise by {factor} at most")
+    return Check(
+        "privacy", True, f"epsilon = {rounded_up(card.cost.epsilon)} in all: odds rise by {factor} at most"
+    )
 
 
 # ---- the files that a card speaks of --------------------------------------------------------------
@@ -157,7 +161,8 @@ def _files(
     check = _same_bytes(path, hashes, whole=card.kind != "model")
     yield check
     if check.holds and card.kind == "release":
-        yield _rows(card, entry, path)
+        named = {"column": entry.get("column"), "unbiased_column": entry.get("unbiased_column")}
+        yield from _table(card, entry, named, path)
 
 
 def _named(card: ReadCard) -> tuple[dict[str, Any], dict[str, str]]:
@@ -210,23 +215,42 @@ def _cluster_files(card: ReadCard, path: Path | None) -> Iterator[Check]:
         yield Check("file", None, "made before a cluster wrote the table: give its path to count its rows")
         return
     yield Check("file", None, "the card was made before a cluster wrote the table, without a checksum")
-    yield _rows(card, {}, path)
+    yield from _table(card, {}, {"label": card.content.get("label")}, path)
 
 
-def _rows(card: ReadCard, entry: dict[str, Any], path: Path) -> Check:
+def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: Path) -> Iterator[Check]:
+    """Compare a table's rows and columns with what the card says of them."""
     from labeldp.files import open_table  # noqa: PLC0415 (an extra)
 
     rows = int(card.content["rows"])
     if entry.get("rows", rows) != rows:
-        return Check("rows", False, "the card contradicts itself: its file has other rows than its labels")
+        yield Check("rows", False, "the card contradicts itself: its file has other rows than its labels")
+        return
     try:
         table = open_table(path, entry.get("format"))
-        there = sum(batch.num_rows for batch in table.batches(table.schema.names[:1]))
+        columns = list(table.schema.names)
+        there = sum(batch.num_rows for batch in table.batches(columns[:1]))
     except MissingExtraError:
-        return Check("rows", None, "not counted: pip install 'labeldp[files]'")
+        yield Check("rows", None, "not counted: pip install 'labeldp[files]'")
+        return
     except LabelDPError as error:
-        return Check("rows", False, f"the file cannot be read as a table: {error}")
-    return Check("rows", there == rows, f"{there:,} rows in the file, {rows:,} on the card")
+        yield Check("rows", False, f"the file cannot be read as a table: {error}")
+        return
+    yield Check("rows", there == rows, f"{there:,} rows in the file, {rows:,} on the card")
+    yield _columns(columns, named, entry.get("columns", columns))
+
+
+def _columns(columns: list[str], named: dict[str, Any], listed: object) -> Check:
+    """Compare a table's columns with those that the card names, and with those that it lists."""
+    names = [name for name in named.values() if name is not None]
+    for name in names:
+        if name not in columns:
+            return Check("columns", False, f"the file has no column {name!r}, which the card names")
+    if listed != columns:
+        return Check("columns", False, "the file has other columns than the card lists")
+    if next(iter(named.values())) is None:
+        return Check("columns", None, "the card does not say which column holds the private labels")
+    return Check("columns", True, f"the private labels are in the column {names[0]!r}")
 
 
 def _arrays(card: ReadCard, path: Path) -> Check:

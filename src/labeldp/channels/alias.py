@@ -31,7 +31,7 @@ def build(counts: Sequence[int]) -> NDArray[np.uint64]:
     counts : sequence of int
         Words for each output; they must sum to 2^64.
     """
-    if sum(counts) != WORDS or min(counts) < 0:
+    if set(map(type, counts)) != {int} or sum(counts) != WORDS or min(counts) < 0:
         raise PrivacyProofError("a row's counts must be non-negative integers that sum to 2^64")
     bits = max(1, (len(counts) - 1).bit_length())
     if bits > MAX_BITS:

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._checks import as_bounds
+from labeldp.errors import PrivacyProofError
+
 __all__ = ["CHUNK", "Domain", "frozen_copy", "pieces", "select"]
 
 CHUNK = 1 << 15
@@ -17,6 +20,8 @@ CHUNK = 1 << 15
 TOP = 2.0**52
 TOP_BITS = np.int64(0x4330000000000000)
 """The bits of 2^52 as a float."""
+MOST_STEPS = 1 << 51
+"""With more steps, places of labels two widths away would not be exact above 2^52."""
 
 
 def pieces(size: int) -> Iterator[slice]:
@@ -27,7 +32,7 @@ def pieces(size: int) -> Iterator[slice]:
 
 def frozen_copy(array: NDArray[Any]) -> NDArray[Any]:
     """Return a copy that nobody else holds and nobody can write to."""
-    copy = array.copy()
+    copy = np.array(array)  # a plain one: a masked array, say, would hide numbers from a proof
     copy.flags.writeable = False
     return copy
 
@@ -54,6 +59,20 @@ class Domain:
     low: float
     high: float
     steps: int
+
+    def verify(self) -> None:
+        """Refuse an interval or steps that would give a label a row that does not exist.
+
+        Raises
+        ------
+        ParameterError
+            If low and high are no interval: a place that is not a number has bits too.
+        PrivacyProofError
+            If there are no steps, or too many.
+        """
+        as_bounds((self.low, self.high), "low and high")
+        if type(self.steps) is not int or not 1 <= self.steps <= MOST_STEPS:
+            raise PrivacyProofError("steps must be an integer from 1 to 2^51")
 
     @property
     def step(self) -> float:

@@ -73,6 +73,13 @@ class Promise:
     epsilon: Fraction
     delta: Fraction = Fraction(0)
 
+    def __post_init__(self) -> None:
+        exact = isinstance(self.epsilon, Fraction) and isinstance(self.delta, Fraction)
+        if not exact or self.epsilon < 0 or not 0 <= self.delta <= 1:
+            raise ParameterError(
+                "a promise needs epsilon >= 0 and delta between 0 and 1, as fractions: use Promise.of(epsilon)"
+            )
+
     @classmethod
     def of(cls, epsilon: float, delta: float = 0.0) -> Promise:
         """Return the promise for floats, however they are read: as written, or as binary numbers."""

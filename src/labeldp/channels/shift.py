@@ -101,8 +101,12 @@ class ShiftChannel:
         PrivacyProofError
             If the counts break the promise.
         """
-        if not (self.steps >= 1 and self.reach >= 1 and 0 <= self.margin <= self.reach):
-            raise PrivacyProofError("steps and reach must be positive, margin between 0 and reach")
+        integers = all(type(n) is int for n in (self.steps, self.margin, self.reach))
+        if not (integers and self.steps >= 1 and self.reach >= 1 and 0 <= self.margin <= self.reach):
+            raise PrivacyProofError("steps and reach must be positive integers, margin one between 0 and reach")
+        self._domain.verify()
+        if self.table.ndim != 1:
+            raise PrivacyProofError("a shift channel has one row of noise")
         counts = self.counts()
         if sum(counts.tolist()) != WORDS:
             raise PrivacyProofError("the noise's counts do not sum to 2^64")
@@ -138,7 +142,8 @@ class ShiftChannel:
         ways = [counts] if np.array_equal(counts, counts[::-1]) else [counts, counts[::-1]]
         worst = Fraction(0)
         for way in ways:
-            for shift in range(self.steps, 0, -1):  # the widest is mostly the worst, and most others are below it
+            widest = min(self.steps, way.size)  # from there on nothing overlaps, and all shifts are as bad
+            for shift in range(widest, 0, -1):  # the widest is mostly the worst, and most others are below it
                 if _hockey_stick_below(way, shift, bound) >= worst:
                     worst = max(worst, _hockey_stick(way, shift, bound))
         if worst > self.promise.delta:

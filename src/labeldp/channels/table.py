@@ -88,6 +88,7 @@ class TableChannel:
         """
         if self.table.ndim != 2 or len(self.table) < 2:
             raise PrivacyProofError("a table channel needs two rows")
+        self._domain.verify()
         counts = self.counts()
         if any(sum(row) != WORDS for row in counts.tolist()):
             raise PrivacyProofError("a row's counts do not sum to 2^64")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.channels.domain import CHUNK, Domain, frozen_copy, pieces, select
+from labeldp.channels.domain import CHUNK, MOST_STEPS, Domain, frozen_copy, pieces, select
 from labeldp.channels.proof import WORDS, Promise, Proof, prove_pure
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
@@ -108,8 +108,8 @@ class WindowChannel:
         numbers = (self.cells, self.window, self.background, self.extra)
         if not all(type(n) is int and n > 0 for n in numbers):
             raise PrivacyProofError("cells, window, background and extra must be positive integers")
-        if self.extra >= WORDS or self._starts >= 1 << 51:
-            raise PrivacyProofError("extra and the number of starts are too large for 64-bit words")
+        if self.extra >= WORDS or self.cells >= 1 << 63 or self._starts >= MOST_STEPS:
+            raise PrivacyProofError("extra, cells or the number of starts are too large for 64-bit words")
         if self.window > self.cells or (self.bins is None and self.window == self.cells):
             raise PrivacyProofError("the window leaves no room to move in the range of outputs")
         if self._spare <= 0:
@@ -117,12 +117,15 @@ class WindowChannel:
         if (self._spare - 1) // self.extra >= self.window:
             raise PrivacyProofError("the window's words do not fit into the window's cells")
         if self.bins is not None and self.cuts is not None:
-            if self.bins.dtype != np.int64 or self.bins.shape != self.cuts.shape:
-                raise PrivacyProofError("bins must be 64-bit integers, one for each cut")
-            if self.bins.min() < 0 or (self.bins + (self.cuts < np.inf)).max() > self._starts:
+            types = self.bins.dtype == np.int64 and self.cuts.dtype == np.float64
+            if not types or self.bins.ndim != 1 or not self.bins.size or self.bins.shape != self.cuts.shape:
+                raise PrivacyProofError("bins must be 64-bit integers in a list, one for each cut, a float")
+            last = self._starts - (self.cuts < np.inf)  # less a step, not bins and one more, which may overflow
+            if (self.bins < 0).any() or (self.bins > last).any():
                 raise PrivacyProofError("a window starts outside the range of outputs")
         elif self.bins is not None or self.cuts is not None:
             raise PrivacyProofError("bins and cuts go together")
+        self._domain.verify()
         if self.values is not None and (self.values.size != self.cells or self.window != 1):
             raise PrivacyProofError("listed values need one value a cell and windows of one cell")
         most = self.background + min(self.extra, self._spare)  # spread over all cells, each gets less

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from labeldp._checks import rounded_up
 from labeldp.any_card import ReadCard, read_any_card
 from labeldp.audit import Audit
 from labeldp.audit.bounds import POWER
@@ -85,11 +86,11 @@ def _table(read: ReadCard, found: list[tuple[str, Audit]], card: Path, confidenc
     for name in ("mechanism", "claimed ε", "proven ε ≤", "measured ε ≥", "could have shown", "verdict"):
         table.add_column(name, justify="left" if name in ("mechanism", "verdict") else "right")
     for name, one in found:
-        claim = f"{one.claimed:.6g}" + (f", δ {one.delta:.3g}" if one.delta else "")
+        claim, proven = ("" if bound is None else rounded_up(bound) for bound in (one.claimed, one.proven))
         table.add_row(
             name,
-            claim,
-            f"{one.proven:.6g}",
+            claim + (f", δ {rounded_up(one.delta, 3)}" if one.delta else ""),
+            proven,
             f"{one.epsilon:.4g}",
             "" if one.convicted else _could_have_shown(one),
             f"{one.verdict}, {one.refuted}" if one.convicted else one.verdict,

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from labeldp._checks import as_delta, as_epsilon, as_roomy_bounds
+from labeldp._checks import as_delta, as_epsilon, as_roomy_bounds, rounded_up
 from labeldp.choice import NEEDS_PRIOR
 from labeldp.cli.compare_plot import draw, need_matplotlib, page
 from labeldp.cli.inputs import read_inputs
@@ -160,7 +160,7 @@ def _show(found: Comparison, label: str, shown: Console) -> None:
     for table, what in ((one, "one"), (mean, "mean")):
         table.add_column("mechanism")
         for epsilon in found.budgets:
-            table.add_column(f"ε = {epsilon:g}", justify="right")
+            table.add_column(f"ε = {rounded_up(epsilon)}", justify="right")
         for name in found.mechanisms:
             table.add_row(name, *[f"{getattr(found.noise[name, e], what):.3g}" for e in found.budgets])
         shown.print(table)
@@ -174,7 +174,7 @@ def _show(found: Comparison, label: str, shown: Console) -> None:
     models = Table(title=f"Predicting {label!r}: typical error on held-out rows", title_justify="left")
     models.add_column("model")
     for epsilon in found.budgets:
-        models.add_column(f"ε = {epsilon:g}", justify="right")
+        models.add_column(f"ε = {rounded_up(epsilon)}", justify="right")
     for name in dict.fromkeys(name for name, _ in found.models):
         models.add_row(name, *[found.error(name, e) for e in found.budgets])
     models.add_row("private constant", *[f"{found.constant[e]:.3g}" for e in found.budgets], style="dim")

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from labeldp._checks import rounded_up
 from labeldp._files import written_whole
 from labeldp.comparison import REGRESSORS, Comparison
 from labeldp.errors import MissingExtraError
@@ -97,7 +98,7 @@ def page(found: Comparison, label: str) -> str:
         curves(axes, found, COLOURS, SOFT)
         legend(axes, columns=3)
         figures.append(figure)
-    header = ["", *(f"ε = {e:g}" for e in found.budgets)]
+    header = ["", *(f"ε = {rounded_up(e)}" for e in found.budgets)]
     labels = [[name, *(f"{found.noise[name, e].one:.3g}" for e in found.budgets)] for name in found.mechanisms]
     models = [[name, *(found.error(name, e) for e in found.budgets)] for name in REGRESSORS]
     models.append(["private constant", *(f"{found.constant[e]:.3g}" for e in found.budgets)])

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from labeldp._checks import rounded_up
 from labeldp.datasets import Survey
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, private_score
 from labeldp.ledger import Ledger
@@ -98,8 +99,8 @@ def show_prices(price: Price, console: Console) -> None:
     console.print(
         "labels released: a table of private incomes may leave, and any learner may use it. model released: only "
         f"the model leaves. For ε = 0.5 more, private_score puts the last model's error at {price.scored} dollars "
-        f"without showing a test label. All six together spent ε = {price.total:g}: each release of the same "
-        "incomes costs again, so in earnest choose one.\n",
+        f"without showing a test label. All six together spent ε = {rounded_up(price.total)}: each release of the "
+        "same incomes costs again, so in earnest choose one.\n",
         style="dim",
     )
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from labeldp._checks import rounded_up
 from labeldp.cli.shell import explained, printable
 from labeldp.errors import ParameterError
 from labeldp.ledger import Budget, Ledger, total_of
@@ -53,8 +54,8 @@ def _show(opened: Ledger, console: Console) -> None:
         if shown:
             table.add_column(name, justify="right" if name in ("ε", "δ", "rows each") else "left")
     for charge in charges:
-        cells = [printable(charge.when)[:19].replace("T", " "), f"{charge.budget.epsilon:.6g}"]
-        cells += [f"{charge.budget.delta:.3g}"] if deltas else []
+        cells = [printable(charge.when)[:19].replace("T", " "), rounded_up(charge.budget.epsilon)]
+        cells += [rounded_up(charge.budget.delta, 3)] if deltas else []
         cells += [f"{charge.rows_per_person:,}"] if people else []
         table.add_row(*map(Text, [*cells, printable(charge.what, 200)]))
     console.print()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ _CEILING = 200_000.0
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """A table with one sensitive column.
+    """A table with one sensitive column. Its text form shows no label.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class Survey:
         questionnaire, not of the answers.
     """
 
-    features: NDArray[np.float64]
+    features: NDArray[np.float64] = field(repr=False)
     feature_names: tuple[str, ...]
-    income: NDArray[np.float64]
+    income: NDArray[np.float64] = field(repr=False)
     bounds: tuple[float, float] = (0.0, _CEILING)
 
 

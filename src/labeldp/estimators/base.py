@@ -106,7 +106,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Return what a fit released and cost, for people."""
         check_is_fitted(self)
         lines = [self._guarantee(), f"  {self.rows_:,} rows; bounds {self.bounds_[0]:g} to {self.bounds_[1]:g}"]
-        lines += [f"  {c.budget.epsilon:.6g} for {c.what}" for c in self.charges_]
+        lines += [f"  {charge}" for charge in self.charges_]
         return "\n".join(lines)
 
     def to_card(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -179,10 +179,10 @@ def blend_of(
 
 @dataclass(frozen=True, slots=True)
 class RowsHere:
-    """Rows whose labels are in memory."""
+    """Rows whose labels are in memory. Their text form shows no label."""
 
     table: FeatureTable
-    labels: Array
+    labels: Array = field(repr=False)
     bounds: tuple[float, float]
     source: WordSource
 

@@ -109,7 +109,7 @@ class RowRelease:
         lines.append(f"{self.labels.size:,} labels released for {self.cost}, each row once.")
         seen = "a curator saw the true ones" if self.trust == "curator" else "nobody saw the true ones"
         lines.append(f"  bounds {self.knowledge.low:g} to {self.knowledge.high:g}; {seen}")
-        lines += [f"  {c.budget.epsilon:.6g} for {c.what}" for c in self.charges]
+        lines += [f"  {charge}" for charge in self.charges]
         for number in range(int(self.round.max()) + 1):
             rows = self.round == number
             width = float(np.mean(self.high[rows] - self.low[rows]))

@@ -246,10 +246,12 @@ def load_all(texts: Any, most: int = MOST_MECHANISMS) -> list[Mechanism]:
     Raises
     ------
     CardError
-        If there are more than ``most`` distinct ones, before any is built.
+        If there is none, or more than ``most`` distinct ones, before any is built.
     """
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise CardError("the card's mechanisms are not a list of cards")
+    if not texts:
+        raise CardError("the card shows no mechanism, so nothing says how labels were released")
     distinct = dict.fromkeys(texts)
     if len(distinct) > most:
         raise CardError(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from labeldp._checks import rounded_up
 from labeldp.ledger import Budget, Charge, Ledger, total_of
 from labeldp.report.section import escaped, paragraphs_html, table_html
 
@@ -61,14 +62,14 @@ def budget_html(spent: Spent) -> str:
     """Return the section with the bar and the table of charges."""
     parts = _parts(spent)
     total = total_of([*spent.own, *spent.others])
-    whole = spent.limit.epsilon if spent.limit is not None else total.epsilon
     own = total_of(spent.own)
-    words = [f"This cost ε = {_amount(own)}."]
+    words = [f"This cost {own}."]
     if spent.others:
-        words.append(f"With all else in the ledger, ε = {_amount(total)} is spent.")
+        words.append(f"With all else in the ledger, {total} is spent.")
     if spent.limit is not None:
-        words.append(f"The limit is ε = {_amount(spent.limit)}; left is ε = {_amount(spent.limit.minus(total))}.")
-        parts.append(("left of the limit", max(0.0, whole - total.epsilon), "left-over"))
+        left = spent.limit.minus(total)
+        words.append(f"The limit is {spent.limit}; left is {left}.")
+        parts.append(("left of the limit", left.epsilon, "left-over"))
     elif spent.ledger:
         words.append("The ledger has no limit: it counts, and refuses nothing.")
     words.append("What was spent never comes back: another release of the same labels costs again, on top.")
@@ -81,20 +82,16 @@ def budget_html(spent: Spent) -> str:
     )
 
 
-def _amount(budget: Budget) -> str:
-    return f"{budget.epsilon:.6g}" + (f" and δ = {budget.delta:.3g}" if budget.exact_delta else "")
-
-
 def _parts(spent: Spent) -> list[tuple[str, float, str]]:
     """Return (name, ε, class) for each part of the bar, largest first, the smallest together."""
-    sums: Counter[str] = Counter()
+    sums: dict[str, Budget] = {}
     for charge in spent.own:
-        sums[str(charge.what)] += charge.budget.epsilon  # type: ignore[assignment]
-    listed = [(what, float(epsilon)) for what, epsilon in sums.most_common()]
+        sums[charge.what] = sums.get(charge.what, Budget(0)) + charge.budget
+    listed = sorted(sums.items(), key=lambda pair: -pair[1].epsilon)
     if len(listed) > MOST:
-        rest = listed[MOST - 1 :]
-        listed = [*listed[: MOST - 1], (f"{len(rest)} more", sum(epsilon for _, epsilon in rest))]
-    parts = [(what, epsilon, f"s{k % 4 + 1}") for k, (what, epsilon) in enumerate(listed)]
+        rest = [budget for _, budget in listed[MOST - 1 :]]
+        listed = [*listed[: MOST - 1], (f"{len(rest)} more", sum(rest, Budget(0)))]
+    parts = [(what, budget.epsilon, f"s{k % 4 + 1}") for k, (what, budget) in enumerate(listed)]
     if spent.others:
         parts.append(("spent on other releases", total_of(spent.others).epsilon, "other"))
     return parts
@@ -104,12 +101,12 @@ def _bar(parts: Sequence[tuple[str, float, str]]) -> str:
     whole = sum(epsilon for _, epsilon, _ in parts)
     if not 0 < whole < float("inf"):
         return ""
-    words = "; ".join(f"{what}: ε = {epsilon:.4g}" for what, epsilon, _ in parts)
+    words = "; ".join(f"{what}: ε = {rounded_up(epsilon, 4)}" for what, epsilon, _ in parts)
     pieces = "".join(
         f'<span class="{kind}" style="flex-grow:{epsilon / whole:.6f}"></span>' for _, epsilon, kind in parts
     )
     keys = "".join(
-        f'<li><span class="key {kind}"></span>{escaped(what)} <b>{epsilon:.4g}</b> '
+        f'<li><span class="key {kind}"></span>{escaped(what)} <b>{rounded_up(epsilon, 4)}</b> '
         f"<small>({100 * epsilon / whole:.3g} %)</small></li>"
         for what, epsilon, kind in parts
     )
@@ -123,8 +120,8 @@ def _table(charges: Sequence[Charge]) -> str:
     rows = [
         [
             str(c.what),
-            f"{c.budget.epsilon:.6g}",
-            *([f"{c.budget.delta:.3g}"] if with_delta else []),
+            rounded_up(c.budget.epsilon),
+            *([rounded_up(c.budget.delta, 3)] if with_delta else []),
             *([str(c.rows_per_person)] if people else []),
             str(c.when).replace("T", " ").replace("+00:00", " UTC"),
         ]

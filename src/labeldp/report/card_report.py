@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from labeldp._checks import rounded_up
 from labeldp.any_card import ReadCard, read_any_card
 from labeldp.files.drafts import refuse_target
 from labeldp.ledger import Charge, Ledger
@@ -108,9 +109,9 @@ def _tiles(card: ReadCard) -> str | None:
         return None
     epsilon, delta = words.epsilon_of(card), words.delta_of(card)
     half = percent(float(at_most(0.5, epsilon)))
-    tiles = [(f"{epsilon:.4g}", "ε, the budget spent" if card.charges else "ε, the budget")]
+    tiles = [(rounded_up(epsilon, 4), "ε, the budget spent" if card.charges else "ε, the budget")]
     if delta:
-        tiles.append((f"{delta:.3g}", "δ, on top"))
+        tiles.append((rounded_up(delta, 3), "δ, on top"))
     tiles += [
         (times(epsilon), "is the most by which odds can grow"),
         (f"50 % → {half}", "is the most a guess can gain"),

@@ -7,7 +7,7 @@ from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
 from labeldp.report import plots
 from labeldp.report.section import Section
-from labeldp.words.card import proof_of, rows_of
+from labeldp.words.card import prior_was_paid_for, proof_of, rows_of
 from labeldp.words.expected import Expected, domain_of
 from labeldp.words.numbers import number, times
 
@@ -35,7 +35,7 @@ def drawn_sections(card: ReadCard) -> list[Section]:
         bounds = card.bounds[k] if card.bounds and not in_rounds else inside
         prior = card.priors[k] if card.priors else None
         if prior is not None:
-            sections.append(_prior(card, prior, mechanism, which))
+            sections.append(_prior(prior, mechanism, which, paid=prior_was_paid_for(card, k)))
         sections.append(_channel(mechanism, prior, bounds, which, in_rounds))
         sections.append(_noise(mechanism, bounds, which, in_rounds))
         rows = rows_of(card)
@@ -44,9 +44,8 @@ def drawn_sections(card: ReadCard) -> list[Section]:
     return sections
 
 
-def _prior(card: ReadCard, prior: Histogram, mechanism: Mechanism, which: str) -> Section:
+def _prior(prior: Histogram, mechanism: Mechanism, which: str, *, paid: bool) -> Section:
     figure, alternative = plots.prior_and_interval(prior, mechanism)
-    paid = any(charge.what.startswith("prior") for charge in card.charges)
     source = (
         "A histogram of the labels, with noise, paid for out of the budget."
         if paid

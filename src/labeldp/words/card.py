@@ -6,6 +6,7 @@ import math
 from functools import lru_cache
 from typing import Any
 
+from labeldp._checks import rounded_up
 from labeldp.any_card import ReadCard
 from labeldp.channels import Proof
 from labeldp.mechanisms.base import Mechanism
@@ -19,6 +20,7 @@ __all__ = [
     "left_and_stayed",
     "not_private",
     "plain_words",
+    "prior_was_paid_for",
     "proof_of",
     "rows_of",
     "title_of",
@@ -67,6 +69,11 @@ def delta_of(card: ReadCard) -> float:
     return card.cost.delta if card.charges else max(proof_of(m).delta for m in card.mechanisms)
 
 
+def prior_was_paid_for(card: ReadCard, column: int) -> bool:
+    """Return whether a column's prior was made from labels, with noise; False if it was public, or is none."""
+    return card.kind == "release" and (card.content["priors"][column] or {}).get("source") == "paid for"
+
+
 def not_private(card: ReadCard) -> str | None:
     """Return why what the card describes is not private, or None where it is."""
     if not card.secure:
@@ -82,7 +89,7 @@ def not_private(card: ReadCard) -> str | None:
 def headline(card: ReadCard) -> list[str]:
     """Return a sentence or two that say it all."""
     rows, epsilon, delta = rows_of(card), epsilon_of(card), delta_of(card)
-    spent = f"ε = {epsilon:.6g}" + (f" and δ = {delta:.3g}" if delta else "")
+    spent = f"ε = {rounded_up(epsilon)}" + (f" and δ = {rounded_up(delta, 3)}" if delta else "")
     if not_private(card):
         return ["What this card describes protects nobody."]
     many = f"{rows:,} labels" if rows else "labels"
@@ -138,8 +145,8 @@ def plain_words(card: ReadCard) -> list[str]:
     )
     if delta:
         lines.append(
-            f"The guarantee has a second number, δ = {delta:.3g}: the probability of any set of results may pass "
-            "the factor e^ε by that much, no more. The odds above leave δ aside."
+            f"The guarantee has a second number, δ = {rounded_up(delta, 3)}: the probability of any set of "
+            "results may pass the factor e^ε by that much, no more. The odds above leave δ aside."
         )
     lines.append(
         "It holds whatever else that someone knows or will learn, and however much they compute, short of "
@@ -172,7 +179,7 @@ def left_and_stayed(card: ReadCard) -> tuple[list[str], list[str]]:
     if card.kind == "release" and "release" in card.content:
         words = "made from each row's id under a secret of this one release, which is destroyed when it is closed"
     stayed = [f"The true labels: {who_saw(card)}.", f"The random words behind the noise: {words}."]
-    if card.kind == "release" and any(c.what.startswith("prior") for c in card.charges):
+    if any(prior_was_paid_for(card, k) for k in range(len(card.priors))):
         stayed.append("The exact counts behind the prior; only counts with noise were used.")
     if card.kind != "model":
         stayed.append("Which labels were clipped to the interval, and how far.")
@@ -190,7 +197,7 @@ def _released(card: ReadCard, many: str) -> list[str]:
     each = f" in each of {columns} columns" if columns > 1 else ""
     left = [f"{many} private labels{each}{where}."]
     if any(prior is not None for prior in card.priors):
-        paid = any(c.what.startswith("prior") for c in card.charges)
+        paid = any(prior_was_paid_for(card, k) for k in range(len(card.priors)))
         left.append("The prior: about where labels lie, " + ("with noise." if paid else "publicly known before."))
     left.append("The mechanism with all its settings: privacy rests on its randomness, not on secrecy.")
     return left

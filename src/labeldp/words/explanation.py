@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from labeldp._checks import rounded_up
 from labeldp.any_card import ReadCard
 from labeldp.words.card import delta_of, epsilon_of, headline, left_and_stayed, not_private, plain_words, rows_of
 from labeldp.words.expected import domain_of
@@ -70,8 +71,8 @@ def _warnings(card: ReadCard) -> list[str]:
     if sure < NEARLY_SURE:
         return []
     return [
-        f"WEAK: at ε = {epsilon_of(card):.4g} a guess of 50 % can become {percent(sure)}. The proof holds, but "
-        "what it promises is little."
+        f"WEAK: at ε = {rounded_up(epsilon_of(card), 4)} a guess of 50 % can become {percent(sure)}. The proof "
+        "holds, but what it promises is little."
     ]
 
 
@@ -79,10 +80,10 @@ def _cost(card: ReadCard) -> list[str]:
     epsilon, delta = epsilon_of(card), delta_of(card)
     if math.isinf(epsilon):
         return ["All privacy there was."]
-    amount = f"ε = {epsilon:.9g}" + (f" and δ = {delta:.3g}" if delta else "")
+    amount = f"ε = {rounded_up(epsilon, 9)}" + (f" and δ = {rounded_up(delta, 3)}" if delta else "")
     if card.kind == "mechanism":
         return [f"{amount} for each use, proven. Uses on the same label add up."]
-    lines = [f"{amount} in all:", *(f"  {c.budget.epsilon:.6g} for {c.what}" for c in card.charges)]
+    lines = [f"{amount} in all:", *(f"  {charge}" for charge in card.charges)]
     people = max(c.rows_per_person for c in card.charges)
     return lines if people == 1 else [*lines, f"That covers persons with up to {people:,} rows."]
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labeldp._checks import rounded_up
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
 from labeldp.words.numbers import number
@@ -19,20 +20,22 @@ __all__ = ["describe_release", "expectations"]
 def describe_release(release: Terms) -> str:
     """Return what was done, what it cost, and what to expect of it."""
     cost = release.cost
-    delta = f" and delta = {cost.delta:.3g}" if cost.delta else ""
+    delta = f" and delta = {rounded_up(cost.delta, 3)}" if cost.delta else ""
     who = "a curator" if release.trust == "curator" else "nobody"
     lines = []
     if not release.secure:
         lines.append("NOT PRIVATE: the noise came from a seed. For tests and experiments only.")
     lines.append(
-        f"{release.rows:,} labels released for epsilon = {cost.epsilon:.6g}{delta} in all; {who} saw the "
+        f"{release.rows:,} labels released for epsilon = {rounded_up(cost.epsilon)}{delta} in all; {who} saw the "
         "true ones."
     )
-    lines += [f"  {c.budget.epsilon:.6g} for {c.what}" for c in release.charges]
+    lines += [f"  {charge}" for charge in release.charges]
     for k, (mechanism, prior) in enumerate(zip(release.mechanisms, release.priors, strict=True)):
         name = "" if len(release.mechanisms) == 1 else f"column {k}: "
         proof = mechanism.verify()
-        lines.append(f"  {name}{type(mechanism).__name__}, proven to keep epsilon = {proof.epsilon:.9g}")
+        lines.append(
+            f"  {name}{type(mechanism).__name__}, proven to keep epsilon = {rounded_up(proof.epsilon, 9)}"
+        )
         lines += [f"  {line}" for line in expectations(mechanism, prior, release.bounds[k], release.rows)]
     people = max(c.rows_per_person for c in release.charges)
     if people > 1:
