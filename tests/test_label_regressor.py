@@ -1,9 +1,12 @@
 """LabelReleaseRegressor: each label once, everything charged, and better than the private constant."""
 
+import ast
+import dataclasses
 import json
 import pickle
 import warnings
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +23,7 @@ from helpers import seeded
 from labeldp import cards
 from labeldp.channels.noise import IntegerNoise
 from labeldp.estimators import LabelReleaseRegressor, RowRelease
+from labeldp.estimators.drawing import RowsHere
 from labeldp.estimators.labels import GRID, LabelBudget, count_between, first_knowledge, private_mean
 from labeldp.estimators.learner import PrivateRows, fit_blend
 
@@ -66,6 +70,51 @@ def test_every_row_is_released_once_in_one_round_inside_the_bounds():
     assert (release.low < release.high).all()
     widths = [np.mean((release.high - release.low)[release.round == k]) for k in range(3)]
     assert widths[2] < widths[0], "later rounds look closer"
+
+
+@pytest.mark.parametrize("rounds", [(1e308, 1e308), (1.0, 1e-12)])
+def test_rounds_that_would_leave_rows_undrawn_are_refused_at_no_cost(rounds):
+    ledger = ldp.Ledger()
+    with pytest.raises(ldp.ParameterError, match="at least one row"):
+        LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, rounds=rounds, ledger=ledger).fit(X, Y)
+    assert not ledger.charges
+
+
+@pytest.mark.parametrize("regressor", [LabelReleaseRegressor, ldp.ModelReleaseRegressor])
+@pytest.mark.parametrize("wrong", ["a row lost", "a row twice"])
+def test_a_row_that_is_not_drawn_exactly_once_releases_nothing(regressor, wrong, monkeypatch):
+    """Undrawn entries would show whatever was in memory before: true labels."""
+    take = {"a row lost": lambda part: part.private.rows[1:], "a row twice": lambda part: part.private.rows // 2}
+    draw = RowsHere.draw
+
+    def broken(self, now):
+        part = draw(self, now)
+        rows = take[wrong](part)
+        keep = slice(part.private.rows.size - rows.size, None)
+        return dataclasses.replace(
+            part,
+            private=dataclasses.replace(part.private, rows=rows, labels=part.private.labels[keep]),
+            **{name: getattr(part, name)[keep] for name in ("low", "high", "offset", "scale", "noise")},
+        )
+
+    monkeypatch.setattr(RowsHere, "draw", broken)
+    model = regressor(epsilon=4.0, bounds=BOUNDS)
+    with pytest.raises(ldp.PrivacyProofError, match="exactly once"):
+        model.fit(X[:400], Y[:400])
+    assert not hasattr(model, "release_")
+    with pytest.raises(NotFittedError):
+        model.to_card()
+
+
+def test_what_leaves_starts_as_nothing_that_was_in_memory():
+    """No `np.empty` where arrays leave: an entry that stays unwritten would show freed memory, labels maybe."""
+    package = Path(ldp.__file__).parent
+    files = [package / "release.py", package / "mechanisms" / "base.py"]
+    files += [file for room in ("estimators", "tabular", "model_files") for file in (package / room).glob("*.py")]
+    assert len(files) > 20
+    for file in files:
+        names = {node.attr for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)}
+        assert not names & {"empty", "empty_like"}, file.name
 
 
 class Silent(IntegerNoise):

@@ -37,6 +37,16 @@ def test_a_seeded_release_says_that_it_is_not_private():
         assert all(("NOT PRIVATE" in text) is not secure for text in told)
 
 
+def test_what_a_channel_does_not_write_shows_nothing_that_was_in_memory(monkeypatch):
+    mechanism = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
+    monkeypatch.setattr(type(mechanism.channel), "sample", lambda self, labels, source, out: None)
+    for _ in range(3):
+        labels = LABELS + 1.0  # its memory is used again at once
+        del labels
+        assert np.isnan(mechanism.randomize(LABELS)).all()
+        assert np.isnan(ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism=mechanism).labels).all()
+
+
 def test_a_prior_is_of_one_column_only():
     with pytest.raises(ldp.LabelError, match="one label column"):
         ldp.estimate_prior(np.ones((50, 2)), epsilon=1.0, bounds=(0, 5))

@@ -214,7 +214,7 @@ def privatize(
         ledger = Ledger()
     places = ledger.charge_all(charges)
 
-    out = np.empty(array.shape, dtype=np.float64)
+    out = np.full(array.shape, np.nan)
     mechanisms, priors = [], []
     for k, (column, target) in enumerate(zip(columns, out.reshape(len(array), -1).T, strict=True)):
         known = plan.prior(k, column, source)

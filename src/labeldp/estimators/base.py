@@ -1,4 +1,4 @@
-"""What both regressors share: checking input, and warning when a fit is one of many."""
+"""What both regressors share: checks, charges, what is said of a fit, and state that changes all at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,16 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.non_deterministic = True  # noise is fresh for every fit
         tags.regressor_tags.poor_score = True  # privacy has its price on tiny data
         return tags
+
+    def _draft(self) -> Self:
+        """Return a copy for a fit to work on, so that a fit that stops half way changes nothing here."""
+        draft = object.__new__(type(self))
+        draft.__dict__.update(self.__dict__)
+        return draft
+
+    def _become(self, draft: Self) -> None:
+        """Take over all of a draft at once: one assignment, which no interrupt can cut in two."""
+        self.__dict__ = draft.__dict__
 
     def _checked(self, X: Any, y: Any, unknown: dict[str, Any]) -> tuple[Any, Array]:
         """Return X, dense or sparse, and y, after every check that needs no label's value."""

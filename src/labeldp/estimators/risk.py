@@ -228,7 +228,7 @@ def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]
     spreads = {int(k): _spread(release.mechanisms[k], 0.0, 1.0) for k in np.unique(part)}
     clipped = release.clipped
     if all(spread is not None for spread in spreads.values()):
-        noise = np.empty(rows.size)
+        noise = np.full(rows.size, np.nan)
         for k, spread in spreads.items():
             at = part == k
             a, b, c = spread or (0.0, 0.0, 0.0)
