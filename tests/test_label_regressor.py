@@ -1,6 +1,7 @@
 """LabelReleaseRegressor: each label once, everything charged, and better than the private constant."""
 
 import ast
+import copy
 import dataclasses
 import json
 import pickle
@@ -182,22 +183,74 @@ def test_fits_of_one_estimator_add_up_and_are_warned_about():
         BaggingRegressor(clone(model), n_estimators=2).fit(X[:400], y)
 
 
-def test_a_model_fitted_with_a_ledger_in_memory_travels_without_it():
+COPIES = {
+    "deepcopy": copy.deepcopy,
+    "copy": copy.copy,
+    "clone": clone,
+    "clone of deepcopy": lambda model: clone(copy.deepcopy(model)),
+    "deepcopy of pipeline": lambda model: clone(copy.deepcopy(make_pipeline(StandardScaler(), model)))[-1],
+}
+PICKLES = {
+    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
+    "clone of pickle": lambda model: clone(pickle.loads(pickle.dumps(model))),
+    "pickle of pickle": lambda model: pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model)))),
+    "clone of deepcopy of pickle": lambda model: clone(copy.deepcopy(pickle.loads(pickle.dumps(model)))),
+}
+REGRESSORS = [LabelReleaseRegressor, ldp.ModelReleaseRegressor]
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("regressor", REGRESSORS)
+def test_a_copy_spends_from_the_same_ledger(regressor, way, fitted):
     ledger = ldp.Ledger(limit=ldp.Budget(1.0))
-    model = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1, ledger=ledger)
-    with pytest.raises(TypeError, match="ledger in memory"):
-        pickle.dumps(model)  # before it is fitted it would mint budget elsewhere
-    there = pickle.loads(pickle.dumps(model.fit(X[:400], Y[:400])))
+    model = regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    if fitted:
+        model.fit(X[:100], Y[:100])
+    other = COPIES[way](model)
+    assert other.ledger is ledger
+    if not fitted:
+        other.fit(X[:100], Y[:100])
+    for one in (model, other):
+        with pytest.raises(ldp.BudgetError):
+            one.fit(X[:100], Y[:100])
+    assert ledger.total == ldp.Budget(1.0)
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("way", PICKLES)
+@pytest.mark.parametrize("regressor", REGRESSORS)
+def test_a_pickle_of_a_ledger_in_memory_tells_what_was_spent_and_pays_for_nothing(regressor, way, fitted):
+    ledger = ldp.Ledger(limit=ldp.Budget(3.0))
+    model = regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    if fitted:
+        model.fit(X[:100], Y[:100])
+    there = PICKLES[way](model)
+    assert there.ledger.limit == ldp.Budget(3.0)
+    assert there.ledger.total == ledger.total == ldp.Budget(1.0 if fitted else 0.0)
+    with pytest.raises(ldp.LedgerError, match=r"stayed behind.*set_params"):
+        there.fit(X[:100], Y[:100])
+    assert there.set_params(ledger=ldp.Ledger()).fit(X[:100], Y[:100]).ledger_.total == ldp.Budget(1.0)
+
+
+@pytest.mark.parametrize("regressor", REGRESSORS)
+def test_a_model_fitted_with_a_ledger_in_memory_predicts_wherever_it_travels(regressor):
+    model = regressor(epsilon=1.0, bounds=BOUNDS, ledger=ldp.Ledger(limit=ldp.Budget(1.0))).fit(X[:100], Y[:100])
+    there = pickle.loads(pickle.dumps(model))
     assert np.array_equal(there.predict(X[:5]), model.predict(X[:5]))
     assert there.charges_ == model.charges_
+    assert there.to_card() == model.to_card()
+    with pytest.raises(ldp.LedgerError, match="stayed behind"):
+        there.set_params(ledger=None).fit(X[:100], Y[:100])  # its limit is not lost by leaving it out
 
 
-def test_a_model_that_lost_its_ledger_on_the_way_is_not_fitted_again_without_one():
-    model = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1, ledger=ldp.Ledger())
-    there = pickle.loads(pickle.dumps(model.fit(X[:400], Y[:400])))
-    with pytest.raises(ldp.ParameterError, match="stayed behind"):
-        there.fit(X[:400], Y[:400])
-    assert there.set_params(ledger=ldp.Ledger()).fit(X[:400], Y[:400]).ledger_.total == ldp.Budget(1.0)
+@pytest.mark.parametrize("regressor", REGRESSORS)
+def test_a_model_without_a_ledger_of_its_users_may_be_fitted_where_it_travels(regressor):
+    model = regressor(epsilon=1.0, bounds=BOUNDS).fit(X[:100], Y[:100])
+    there = pickle.loads(pickle.dumps(model))
+    assert there.ledger_.total == ldp.Budget(1.0)
+    assert there.fit(X[:100], Y[:100]).ledger_.total == ldp.Budget(1.0)
+    assert model.ledger_.total == ldp.Budget(1.0)
 
 
 @pytest.mark.parametrize("own", [Ridge, StandardScaler(), "ridge"])

@@ -65,11 +65,6 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         as_roomy_bounds(self.bounds)
         if self.ledger is not None and not isinstance(self.ledger, Ledger):
             raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
-        if self.ledger is None and getattr(self, "_left_ledger", False):
-            raise ParameterError(
-                "this model was pickled, and its ledger in memory stayed behind: give it one before it is fitted "
-                "again, for example set_params(ledger=Ledger.open(path))"
-            )
         X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
         labels = column_or_1d(as_labels(y), warn=True).astype(np.float64)
         check_consistent_length(X, labels)
@@ -78,9 +73,13 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _charge(self, parts: dict[str, Budget]) -> range:
         """Charge all parts or none, keep the ledger, and return the charges' places in it.
 
-        Without a ledger of the user's, fits of one estimator add up in its own.
+        Without a ledger of the user's, fits of one estimator add up in its own. That has no limit, and begins anew
+        where a pickle of the estimator is fitted.
         """
-        ledger = self.ledger if self.ledger is not None else getattr(self, "ledger_", None) or Ledger()
+        own = getattr(self, "ledger_", None)
+        if type(own) is Ledger and own.limit is None and not own._here:
+            own = None
+        ledger = self.ledger if self.ledger is not None else own or Ledger()
         places = ledger.charge_all(
             [new_charge(what, budget, rows_per_person=self.rows_per_person) for what, budget in parts.items()]
         )
@@ -102,15 +101,6 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.charges_ = tuple(self.ledger_.charges[place] for place in places)
         self.rows_, self.bounds_ = rows, as_bounds(self.bounds)
         self.secure_ = isinstance(source, SecureWords)
-
-    def __getstate__(self) -> Any:
-        state = dict(super().__getstate__())
-        if "ledger_" in state:  # a fitted model may travel; a ledger in memory stays where it is
-            for name in ("ledger", "ledger_"):
-                if type(state.get(name)) is Ledger:
-                    state[name] = None
-                    state["_left_ledger"] = state.get("_left_ledger", False) or name == "ledger"
-        return state
 
     def summary(self) -> str:
         """Return what a fit released and cost, for people."""
