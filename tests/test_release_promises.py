@@ -100,6 +100,19 @@ def test_releasing_the_same_labels_again_without_a_ledger_warns():
     ldp.privatize(labels.copy(), epsilon=1.0, bounds=(0, 5))
 
 
+@pytest.mark.filterwarnings("error::labeldp.errors.RepeatedReleaseWarning")
+def test_estimating_a_prior_counts_as_a_release():
+    labels, how = LABELS.copy(), {"epsilon": 1.0, "bounds": (0, 5)}
+    for _ in range(2):  # a ledger counts: no warning
+        ldp.estimate_prior(labels, ledger=ldp.Ledger(), **how)
+    ldp.estimate_prior(labels, **how)
+    with pytest.warns(ldp.RepeatedReleaseWarning, match="released before") as caught:
+        ldp.estimate_prior(labels, trust="local", **how)
+    assert caught[0].filename == __file__
+    with pytest.warns(ldp.RepeatedReleaseWarning):
+        ldp.privatize(labels, **how)
+
+
 def test_the_summary_says_where_labels_are_clipped_and_how_loud_the_noise_is():
     release = ldp.privatize(LABELS, epsilon=0.5, bounds=(0, 50))
     low, high = release.mechanism.interval if hasattr(release.mechanism, "interval") else release.mechanism.bounds

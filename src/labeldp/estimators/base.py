@@ -19,7 +19,7 @@ from labeldp._checks import as_bounds, as_epsilon, as_labels, as_roomy_bounds
 from labeldp.errors import ParameterError, RepeatedReleaseWarning
 from labeldp.ledger import Budget, Ledger, new_charge, total_of
 from labeldp.randomness import SecureWords, WordSource
-from labeldp.release import warn_if_seen
+from labeldp.repetition import warn_if_seen
 from labeldp.terms import guarantee
 
 __all__ = ["PrivateRegressor"]
