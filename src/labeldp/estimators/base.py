@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, Self
@@ -16,7 +14,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from labeldp import cards
 from labeldp._checks import as_bounds, as_epsilon, as_labels, as_roomy_bounds
-from labeldp.errors import ParameterError, RepeatedReleaseWarning
+from labeldp.errors import ParameterError
+from labeldp.estimators.wrappers import warn_of_wrappers
 from labeldp.ledger import Budget, Ledger, new_charge, total_of
 from labeldp.randomness import SecureWords, WordSource
 from labeldp.repetition import warn_if_seen
@@ -87,8 +86,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return places
 
     def _warn(self, y: Any) -> None:
-        """Warn of a cost that is about to be paid again, once nothing but the ledger can refuse any more."""
-        _warn_if_repeated()
+        """Warn of what the guarantee leaves out, once nothing but the ledger can refuse any more."""
+        warn_of_wrappers(stacklevel=4)
         if self.ledger is None:
             warn_if_seen(y, stacklevel=4)
 
@@ -131,19 +130,3 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _inputs(self, X: Any) -> Any:
         check_is_fitted(self)
         return validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-
-
-def _warn_if_repeated() -> None:
-    """Warn when scikit-learn fits again and again: each fit releases the labels, and costs ε, again."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(("sklearn.model_selection.", "sklearn.ensemble.")):
-            warnings.warn(
-                "this fit is one of several in a search, a cross-validation or an ensemble: each releases the "
-                "labels again and costs epsilon again. Release once (privatize, or release_ of a "
-                "LabelReleaseRegressor), then search and validate on the release, for free.",
-                RepeatedReleaseWarning,
-                stacklevel=4,
-            )
-            return
-        frame = frame.f_back  # type: ignore[assignment]
