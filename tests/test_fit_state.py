@@ -142,3 +142,23 @@ def test_a_refit_keeps_nothing_of_the_columns_before(case):
     assert fit_again(model) is model
     assert not hasattr(model, "feature_names_in_")
     assert model.mine == "kept"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_was_charged_before_a_fit_stopped_counts_in_the_next(case, monkeypatch):
+    """A mechanism function of the user's, say, sees the private prior before it fails."""
+    model = new(case)
+    with monkeypatch.context() as patch:
+        for module, name in ((label_regressor, "draw_labels"), (model_regressor, "draw_rounds")):
+            patch.setattr(module, name, broken)
+        patch.setattr(model_regressor, "fit_sums", broken)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="broken"):
+                model.fit(**OLD)
+    assert told(model) == "not fitted"
+    assert model.fit(**OLD).ledger_.total == ldp.Budget(3 * model.epsilon)
+    assert sum(charge.budget.epsilon for charge in model.charges_) == model.epsilon
+
+
+def broken(*arguments, **named):
+    raise RuntimeError("broken")

@@ -276,3 +276,10 @@ def test_scoring_the_same_labels_again_without_a_ledger_warns():
     assert caught[0].filename == __file__
     with pytest.warns(ldp.RepeatedReleaseWarning):
         ldp.privatize(labels, **how)
+
+
+def test_a_regressor_is_judged_by_the_learner_that_was_fitted_whatever_is_set_since():
+    model = ldp.LabelReleaseRegressor(Ridge(), epsilon=4.0, bounds=BOUNDS, rounds=1, mechanism="rp")
+    before = ldp.private_risk(model.fit(X[:400], Y[:400]), X[:400], model.release_)
+    for other in (DummyRegressor(), None):
+        assert ldp.private_risk(model.set_params(estimator=other), X[:400], model.release_) == before

@@ -43,6 +43,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _draft(self) -> Self:
         """Return a copy for a fit to work on, so that a fit that stops half way changes nothing here."""
+        self._book()
         draft = object.__new__(type(self))
         draft.__dict__.update(self.__dict__)
         return draft
@@ -69,21 +70,22 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_consistent_length(X, labels)
         return X, labels
 
-    def _charge(self, parts: dict[str, Budget]) -> range:
-        """Charge all parts or none, keep the ledger, and return the charges' places in it.
+    def _book(self) -> Ledger:
+        """Return the ledger to charge, the user's or an own one in which all fits add up, also those that fail.
 
-        Without a ledger of the user's, fits of one estimator add up in its own. That has no limit, and begins anew
-        where a pickle of the estimator is fitted.
+        An own one has no limit, and begins anew where a pickle of the estimator is fitted.
         """
-        own = getattr(self, "ledger_", None)
-        if type(own) is Ledger and own.limit is None and not own._here:
-            own = None
-        ledger = self.ledger if self.ledger is not None else own or Ledger()
-        places = ledger.charge_all(
+        known = self.ledger if self.ledger is not None else getattr(self, "_charged", None)
+        gone = self.ledger is None and type(known) is Ledger and known.limit is None and not known._here
+        self._charged = known if isinstance(known, Ledger) and not gone else Ledger()
+        return self._charged
+
+    def _charge(self, parts: dict[str, Budget]) -> range:
+        """Charge all parts or none, and return the charges' places in the ledger."""
+        self.ledger_ = self._book()
+        return self.ledger_.charge_all(
             [new_charge(what, budget, rows_per_person=self.rows_per_person) for what, budget in parts.items()]
         )
-        self.ledger_ = ledger
-        return places
 
     def _warn(self, y: Any) -> None:
         """Warn of what the guarantee leaves out, once nothing but the ledger can refuse any more."""
