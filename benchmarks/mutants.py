@@ -48,6 +48,7 @@ ROOMS = {
     "ledger_file.py": ["test_ledger_format.py", "test_ledger_file.py"],
     "plan.py": ["test_plan.py"],
     "release.py": ["test_release_account.py"],
+    "repetition.py": ["test_release_account.py"],
     "stream.py": ["test_stream_order.py", "test_stream.py"],
     "terms.py": ["test_terms.py", "test_any_card.py"],
     "any_card.py": ["test_any_card.py"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from types import SimpleNamespace
@@ -118,6 +119,12 @@ def test_every_row_is_drawn_once_in_one_round(fractions, count):
     assert rows.all_here
 
 
+def test_labels_are_in_no_repr():
+    rows = RowsHere(small_table(3), np.array([1.25, 2.5, 3.75]), BOUNDS, None)
+    assert repr(rows) == "<3 private labels>"
+    assert "2.5" not in f"{rows} {[rows]!r}"
+
+
 def test_sums_are_over_all_labels():
     labels = np.linspace(1, 6, 60)
     rows = RowsHere(small_table(60), labels, BOUNDS, None)
@@ -159,8 +166,8 @@ class Watched:
 
     count, bounds = 300, BOUNDS
 
-    def __init__(self, empty=()):
-        self.table, self.rounds, self.asked, self.empty = small_table(300), [], 0, empty
+    def __init__(self):
+        self.table, self.rounds, self.asked = small_table(300), [], 0
         self.labels = np.clip(3.5 + self.table.X[:, 0], *BOUNDS)
 
     def sums(self):
@@ -169,8 +176,6 @@ class Watched:
 
     def draw(self, now):
         self.rounds.append(now)
-        if now.number in self.empty:
-            return None
         return RowsHere(self.table, self.labels, BOUNDS, seeded(now.number)).draw(now)
 
 
@@ -208,9 +213,34 @@ def test_each_round_is_designed_by_what_is_known_and_around_what_was_drawn():
         assert priors[k][0] == now.interval.unit_prior
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda part: None,
+        lambda part: replace(part, private=part.private.without(part.private.rows[:1])),
+        lambda part: replace(part, private=replace(part.private, rows=np.roll(part.private.rows, 1) // 2)),
+        lambda part: replace(part, private=replace(part.private, rows=part.private.rows + 300)),
+        lambda part: replace(part, observed=SimpleNamespace(count=part.private.rows.size + 1)),
+    ],
+    ids=["a round lost", "a row lost", "rows twice", "rows that are not there", "more rows than there are"],
+)
+def test_rows_that_are_not_drawn_exactly_once_release_nothing(wrong, monkeypatch):
+    rows = Watched()
+    draw = rows.draw
+    monkeypatch.setattr(rows, "draw", lambda now: draw(now) if now.number < 2 else wrong(draw(now)))
+    with pytest.raises(ldp.PrivacyProofError, match="exactly once"):
+        draw_rounds(rows, BUDGET, (1.0, 1.0, 2.0), seeded(9), SPECTRUM)
+
+
+def test_the_last_round_ends_with_the_last_row_whatever_floats_add_up_to():
+    rows = Watched()
+    draw_rounds(rows, BUDGET, (0.1, 0.2, 0.3, 0.1, 0.1, 0.1, 0.1), seeded(9), SPECTRUM)
+    assert rows.rounds[-1].share[1] == 1.0
+
+
 def test_a_round_without_rows_is_passed_over():
-    rows = Watched(empty=(0, 2))
-    parts, _ = draw_rounds(rows, BUDGET, (1.0, 1.0, 1.0), seeded(9), SPECTRUM)
+    rows = Watched()
+    parts, _ = draw_rounds(rows, BUDGET, (1e-9, 1.0, 1e-9), seeded(9), SPECTRUM)
     assert [part.private.round for part in parts] == [1]
     assert rows.rounds[1].blend is None
     assert rows.rounds[2].blend is not None

@@ -1,9 +1,13 @@
 """LabelReleaseRegressor: each label once, everything charged, and better than the private constant."""
 
+import ast
+import copy
+import dataclasses
 import json
 import pickle
 import warnings
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +24,7 @@ from helpers import seeded
 from labeldp import cards
 from labeldp.channels.noise import IntegerNoise
 from labeldp.estimators import LabelReleaseRegressor, RowRelease
+from labeldp.estimators.drawing import RowsHere
 from labeldp.estimators.labels import GRID, LabelBudget, count_between, first_knowledge, private_mean
 from labeldp.estimators.learner import PrivateRows, fit_blend
 
@@ -66,6 +71,53 @@ def test_every_row_is_released_once_in_one_round_inside_the_bounds():
     assert (release.low < release.high).all()
     widths = [np.mean((release.high - release.low)[release.round == k]) for k in range(3)]
     assert widths[2] < widths[0], "later rounds look closer"
+
+
+@pytest.mark.parametrize("rounds", [(1e308, 1e308), (1.0, 1e-12)])
+def test_rounds_that_would_leave_rows_undrawn_are_refused_at_no_cost(rounds):
+    ledger = ldp.Ledger()
+    with pytest.raises(ldp.ParameterError, match="at least one row"):
+        LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, rounds=rounds, ledger=ledger).fit(X, Y)
+    assert not ledger.charges
+
+
+@pytest.mark.parametrize("regressor", [LabelReleaseRegressor, ldp.ModelReleaseRegressor])
+@pytest.mark.parametrize("wrong", ["a row lost", "a row twice"])
+def test_a_row_that_is_not_drawn_exactly_once_releases_nothing(regressor, wrong, monkeypatch):
+    """Undrawn entries would show whatever was in memory before: true labels."""
+    take = {"a row lost": lambda part: part.private.rows[1:], "a row twice": lambda part: part.private.rows // 2}
+    draw = RowsHere.draw
+
+    def broken(self, now):
+        part = draw(self, now)
+        rows = take[wrong](part)
+        keep = slice(part.private.rows.size - rows.size, None)
+        return dataclasses.replace(
+            part,
+            private=dataclasses.replace(part.private, rows=rows, labels=part.private.labels[keep]),
+            **{name: getattr(part, name)[keep] for name in ("low", "high", "offset", "scale", "noise")},
+        )
+
+    monkeypatch.setattr(RowsHere, "draw", broken)
+    model = regressor(epsilon=4.0, bounds=BOUNDS)
+    with pytest.raises(ldp.PrivacyProofError, match="exactly once"):
+        model.fit(X[:400], Y[:400])
+    assert not hasattr(model, "release_")
+    with pytest.raises(NotFittedError):
+        model.to_card()
+
+
+def test_what_leaves_starts_as_nothing_that_was_in_memory():
+    """No `np.empty` where arrays leave: an entry that stays unwritten would show freed memory, labels maybe."""
+    package = Path(ldp.__file__).parent
+    files = [package / "release.py", package / "mechanisms" / "base.py"]
+    files += [file for room in ("estimators", "tabular", "model_files") for file in (package / room).glob("*.py")]
+    assert len(files) > 20
+    for file in files:
+        names = {
+            ast.unparse(node) for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)
+        }
+        assert not names & {"np.empty", "np.empty_like"}, file.name
 
 
 class Silent(IntegerNoise):
@@ -133,22 +185,74 @@ def test_fits_of_one_estimator_add_up_and_are_warned_about():
         BaggingRegressor(clone(model), n_estimators=2).fit(X[:400], y)
 
 
-def test_a_model_fitted_with_a_ledger_in_memory_travels_without_it():
+COPIES = {
+    "deepcopy": copy.deepcopy,
+    "copy": copy.copy,
+    "clone": clone,
+    "clone of deepcopy": lambda model: clone(copy.deepcopy(model)),
+    "deepcopy of pipeline": lambda model: clone(copy.deepcopy(make_pipeline(StandardScaler(), model)))[-1],
+}
+PICKLES = {
+    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
+    "clone of pickle": lambda model: clone(pickle.loads(pickle.dumps(model))),
+    "pickle of pickle": lambda model: pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model)))),
+    "clone of deepcopy of pickle": lambda model: clone(copy.deepcopy(pickle.loads(pickle.dumps(model)))),
+}
+REGRESSORS = [LabelReleaseRegressor, ldp.ModelReleaseRegressor]
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("regressor", REGRESSORS)
+def test_a_copy_spends_from_the_same_ledger(regressor, way, fitted):
     ledger = ldp.Ledger(limit=ldp.Budget(1.0))
-    model = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1, ledger=ledger)
-    with pytest.raises(TypeError, match="ledger in memory"):
-        pickle.dumps(model)  # before it is fitted it would mint budget elsewhere
-    there = pickle.loads(pickle.dumps(model.fit(X[:400], Y[:400])))
+    model = regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    if fitted:
+        model.fit(X[:100], Y[:100])
+    other = COPIES[way](model)
+    assert other.ledger is ledger
+    if not fitted:
+        other.fit(X[:100], Y[:100])
+    for one in (model, other):
+        with pytest.raises(ldp.BudgetError):
+            one.fit(X[:100], Y[:100])
+    assert ledger.total == ldp.Budget(1.0)
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("way", PICKLES)
+@pytest.mark.parametrize("regressor", REGRESSORS)
+def test_a_pickle_of_a_ledger_in_memory_tells_what_was_spent_and_pays_for_nothing(regressor, way, fitted):
+    ledger = ldp.Ledger(limit=ldp.Budget(3.0))
+    model = regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    if fitted:
+        model.fit(X[:100], Y[:100])
+    there = PICKLES[way](model)
+    assert there.ledger.limit == ldp.Budget(3.0)
+    assert there.ledger.total == ledger.total == ldp.Budget(1.0 if fitted else 0.0)
+    with pytest.raises(ldp.LedgerError, match=r"stayed behind.*set_params"):
+        there.fit(X[:100], Y[:100])
+    assert there.set_params(ledger=ldp.Ledger()).fit(X[:100], Y[:100]).ledger_.total == ldp.Budget(1.0)
+
+
+@pytest.mark.parametrize("regressor", REGRESSORS)
+def test_a_model_fitted_with_a_ledger_in_memory_predicts_wherever_it_travels(regressor):
+    model = regressor(epsilon=1.0, bounds=BOUNDS, ledger=ldp.Ledger(limit=ldp.Budget(1.0))).fit(X[:100], Y[:100])
+    there = pickle.loads(pickle.dumps(model))
     assert np.array_equal(there.predict(X[:5]), model.predict(X[:5]))
     assert there.charges_ == model.charges_
+    assert there.to_card() == model.to_card()
+    with pytest.raises(ldp.LedgerError, match="stayed behind"):
+        there.set_params(ledger=None).fit(X[:100], Y[:100])  # its limit is not lost by leaving it out
 
 
-def test_a_model_that_lost_its_ledger_on_the_way_is_not_fitted_again_without_one():
-    model = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1, ledger=ldp.Ledger())
-    there = pickle.loads(pickle.dumps(model.fit(X[:400], Y[:400])))
-    with pytest.raises(ldp.ParameterError, match="stayed behind"):
-        there.fit(X[:400], Y[:400])
-    assert there.set_params(ledger=ldp.Ledger()).fit(X[:400], Y[:400]).ledger_.total == ldp.Budget(1.0)
+@pytest.mark.parametrize("regressor", REGRESSORS)
+def test_a_model_without_a_ledger_of_its_users_may_be_fitted_where_it_travels(regressor):
+    model = regressor(epsilon=1.0, bounds=BOUNDS).fit(X[:100], Y[:100])
+    there = pickle.loads(pickle.dumps(model))
+    assert there.ledger_.total == ldp.Budget(1.0)
+    assert there.fit(X[:100], Y[:100]).ledger_.total == ldp.Budget(1.0)
+    assert model.ledger_.total == ldp.Budget(1.0)
 
 
 @pytest.mark.parametrize("own", [Ridge, StandardScaler(), "ridge"])

@@ -175,10 +175,12 @@ def test_what_is_refused_later_is_refused_too():
         (1, 9, (1.0,)),
         (3, 9, (1.0, 2.0, 3.0)),
         (np.int64(2), 9, (1.0, 2.0)),
-        (10, 9, tuple(float(k) for k in range(1, 11))),
+        (10, 99, tuple(float(k) for k in range(1, 11))),
         ([0.5, 2], 9, (0.5, 2.0)),
         ([1e-9], 9, (1e-9,)),
-        ([1.0] * 10, 9, (1.0,) * 10),
+        ([5e-324], 9, (5e-324,)),
+        ([1e308, 7e307], 9, (1e308, 7e307)),
+        ([1.0] * 10, 10, (1.0,) * 10),
     ],
 )
 def test_rounds_have_the_sizes_that_were_asked_for(rounds, rows, sizes):
@@ -192,3 +194,12 @@ def test_rounds_have_the_sizes_that_were_asked_for(rounds, rows, sizes):
 def test_rounds_that_cannot_be_are_refused(rounds):
     with pytest.raises(ldp.ParameterError, match="rounds must be"):
         round_sizes(rounds, 1000)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "rows"),
+    [((1e308, 1e308), 1000), ([1e-9, 1.0], 1000), ([1.0, 1e-320], 1000), (10, 9), ([1.0] * 10, 9), (2, 1)],
+)
+def test_rounds_whose_sum_is_infinite_or_that_leave_one_without_a_row_are_refused(rounds, rows):
+    with pytest.raises(ldp.ParameterError, match="at least one row"):
+        round_sizes(rounds, rows)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 
 import labeldp as ldp
-from labeldp import Budget, BudgetError, Ledger, ParameterError
+from labeldp import Budget, BudgetError, Ledger, LedgerError, ParameterError
 from labeldp.channels.proof import exp_lower
 from labeldp.choice import NEEDS_PRIOR
 from labeldp.ledger import group_budget, new_charge, refuse_overspend
@@ -167,7 +167,7 @@ def test_threads_that_race_for_the_last_budget_never_pass_the_limit(monkeypatch)
     assert len(won) == len(ledger.charges) == 10
 
 
-def test_copies_and_scikit_learn_clones_are_the_one_ledger_and_pickles_are_refused():
+def test_copies_and_scikit_learn_clones_are_the_one_ledger():
     class Holder(BaseEstimator):
         def __init__(self, ledger=None):
             self.ledger = ledger
@@ -176,8 +176,21 @@ def test_copies_and_scikit_learn_clones_are_the_one_ledger_and_pickles_are_refus
     assert copy.copy(ledger) is ledger
     assert copy.deepcopy({"deep": [ledger]})["deep"][0] is ledger
     assert clone(Holder(Holder(ledger))).ledger.ledger is ledger
-    with pytest.raises(TypeError, match=r"Ledger\.open"):
-        pickle.dumps(ledger)
+
+
+@pytest.mark.parametrize("limit", [None, Budget(1, 1e-6)])
+def test_a_pickle_tells_the_limit_and_what_was_spent_and_takes_no_charge(limit):
+    ledger = Ledger(limit=limit)
+    assert pickle.loads(pickle.dumps(ledger)).charges == ()
+    ledger.charge("labels", epsilon=0.3, delta=1e-7)
+    ledger.charge("a column's name", epsilon=0.1)
+    sent = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(ledger))))
+    assert (sent.limit, sent.total, sent.remaining) == (ledger.limit, ledger.total, ledger.remaining)
+    assert "column" not in repr(sent.charges), "what was paid for stays here"
+    for copied in (sent, copy.deepcopy(sent), copy.copy(sent)):
+        with pytest.raises(LedgerError, match=r"Ledger\.open"):
+            copied.charge("more", epsilon=0.1)
+    ledger.charge("more", epsilon=0.1)
 
 
 @repeatable

@@ -10,10 +10,11 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp import release as module
+from labeldp import repetition
 from labeldp.mechanisms.base import fingerprint
 from labeldp.plan import Plan
-from labeldp.release import Release, warn_if_seen
+from labeldp.release import Release
+from labeldp.repetition import warn_if_seen
 
 BOUNDS = ((0.0, 5.0), (-1.0, 4.0))
 LABELS = np.random.default_rng(2).gamma(2.0, 0.8, (400, 2))
@@ -134,8 +135,8 @@ def test_a_release_travels_whole_but_for_a_ledger_in_memory(tmp_path):
 
 @pytest.fixture
 def seen(monkeypatch):
-    monkeypatch.setattr(module, "_seen", {})
-    return module._seen
+    monkeypatch.setattr(repetition, "_seen", {})
+    return repetition._seen
 
 
 def warned(labels):

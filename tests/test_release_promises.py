@@ -37,6 +37,16 @@ def test_a_seeded_release_says_that_it_is_not_private():
         assert all(("NOT PRIVATE" in text) is not secure for text in told)
 
 
+def test_what_a_channel_does_not_write_shows_nothing_that_was_in_memory(monkeypatch):
+    mechanism = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
+    monkeypatch.setattr(type(mechanism.channel), "sample", lambda self, labels, source, out: None)
+    for _ in range(3):
+        labels = LABELS + 1.0  # its memory is used again at once
+        del labels
+        assert np.isnan(mechanism.randomize(LABELS)).all()
+        assert np.isnan(ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism=mechanism).labels).all()
+
+
 def test_a_prior_is_of_one_column_only():
     with pytest.raises(ldp.LabelError, match="one label column"):
         ldp.estimate_prior(np.ones((50, 2)), epsilon=1.0, bounds=(0, 5))
@@ -88,6 +98,19 @@ def test_releasing_the_same_labels_again_without_a_ledger_warns():
     for _ in range(2):  # a ledger counts: no warning
         ldp.privatize(labels, epsilon=1.0, bounds=(0, 5), ledger=ledger)
     ldp.privatize(labels.copy(), epsilon=1.0, bounds=(0, 5))
+
+
+@pytest.mark.filterwarnings("error::labeldp.errors.RepeatedReleaseWarning")
+def test_estimating_a_prior_counts_as_a_release():
+    labels, how = LABELS.copy(), {"epsilon": 1.0, "bounds": (0, 5)}
+    for _ in range(2):  # a ledger counts: no warning
+        ldp.estimate_prior(labels, ledger=ldp.Ledger(), **how)
+    ldp.estimate_prior(labels, **how)
+    with pytest.warns(ldp.RepeatedReleaseWarning, match="released before") as caught:
+        ldp.estimate_prior(labels, trust="local", **how)
+    assert caught[0].filename == __file__
+    with pytest.warns(ldp.RepeatedReleaseWarning):
+        ldp.privatize(labels, **how)
 
 
 def test_the_summary_says_where_labels_are_clipped_and_how_loud_the_noise_is():

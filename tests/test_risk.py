@@ -1,5 +1,7 @@
 """private_risk and private_score: the true error, from private labels only, and never worse than they say."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.dummy import DummyRegressor
@@ -236,3 +238,48 @@ def test_bad_input_to_a_score_costs_nothing():
     with pytest.raises(ldp.ParameterError):
         ldp.private_score(good, X, Y, epsilon=1.0, bounds=BOUNDS, ledger=3.0)
     assert not ledger.charges
+
+
+@pytest.mark.parametrize("source", [None, 3])
+def test_an_estimate_made_with_a_seed_says_that_it_is_not_private(source):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ldp.InsecureRandomnessWarning)
+        how = {"epsilon": 2.0, "bounds": BOUNDS, "random_state": source}
+        release = ldp.privatize(Y[:500], mechanism="rp", epsilon_prior=0, **how)
+        rows = ldp.LabelReleaseRegressor(Ridge(), mechanism="rp", rounds=1, **how).fit(X[:500], Y[:500]).release_
+        found = [
+            ldp.private_score(MODELS["good"], X[:500], Y[:500], **how),
+            ldp.private_risk(MODELS["good"], X[:500], release),
+            ldp.private_risk(MODELS["good"], X[:500], rows),
+        ]
+    for risk in found:
+        assert risk.secure is (source is None)
+        for text in (repr(risk), str(risk), risk.summary()):
+            assert ("NOT PRIVATE" in text) is (source is not None)
+
+
+def test_a_repr_tells_the_estimate_its_rows_and_its_price():
+    risk = ldp.Risk(0.52, 0.031, 0.0, "curator", 4000, ldp.Budget(0.2), secure=True)
+    assert repr(risk) == "<Risk: mean squared error 0.52 ± 0.031 from 4,000 rows, ε = 0.2, secure>"
+
+
+@pytest.mark.filterwarnings("error::labeldp.errors.RepeatedReleaseWarning")
+def test_scoring_the_same_labels_again_without_a_ledger_warns():
+    labels, how = Y[:200].copy(), {"epsilon": 1.0, "bounds": BOUNDS}
+    for _ in range(2):  # a ledger counts: no warning
+        ldp.private_score(MODELS["good"], X[:200], labels, ledger=ldp.Ledger(), **how)
+    with pytest.raises(ldp.ParameterError):
+        ldp.private_score(MODELS["good"], X[:200], labels, epsilon=-1.0, bounds=BOUNDS)
+    ldp.private_score(MODELS["good"], X[:200], labels, **how)
+    with pytest.warns(ldp.RepeatedReleaseWarning, match="released before") as caught:
+        ldp.private_score(MODELS["good"], X[:200], labels, **how)
+    assert caught[0].filename == __file__
+    with pytest.warns(ldp.RepeatedReleaseWarning):
+        ldp.privatize(labels, **how)
+
+
+def test_a_regressor_is_judged_by_the_learner_that_was_fitted_whatever_is_set_since():
+    model = ldp.LabelReleaseRegressor(Ridge(), epsilon=4.0, bounds=BOUNDS, rounds=1, mechanism="rp")
+    before = ldp.private_risk(model.fit(X[:400], Y[:400]), X[:400], model.release_)
+    for other in (DummyRegressor(), None):
+        assert ldp.private_risk(model.set_params(estimator=other), X[:400], model.release_) == before

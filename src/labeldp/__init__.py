@@ -20,6 +20,7 @@ from labeldp.errors import (
     NotUnbiasedError,
     ParameterError,
     PrivacyProofError,
+    RawLabelWarning,
     RepeatedReleaseWarning,
 )
 from labeldp.histogram import Histogram
@@ -77,6 +78,7 @@ __all__ = [
     "Proof",
     "RPWithPrior",
     "RROnBins",
+    "RawLabelWarning",
     "Release",
     "RepeatedReleaseWarning",
     "Risk",

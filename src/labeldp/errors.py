@@ -53,5 +53,9 @@ class RepeatedReleaseWarning(UserWarning):
     """The same labels are about to be released again, and paid for again."""
 
 
+class RawLabelWarning(UserWarning):
+    """Something around a private estimator sees the labels themselves, and has no ε at all."""
+
+
 class InsecureRandomnessWarning(UserWarning):
     """A seed was given: results can be repeated, by an attacker too."""

@@ -2,7 +2,8 @@
 
 Budgets are fractions. A float enters as the decimal that the user wrote, so ten releases at 0.1 fit into
 a limit of 1. A ledger is one thing: copies are the ledger itself, so that cloning an estimator mints no
-budget.
+budget. A pickle of one in memory tells its limit and what was spent, and takes no charge: the ledger itself
+would not see it.
 
 Examples
 --------
@@ -162,6 +163,11 @@ class Ledger:
         """What is left of the limit, or None without one."""
         return None if self.limit is None else self.limit.minus(self.total)
 
+    @property
+    def _here(self) -> bool:
+        """Whether this is the ledger itself: not a child's memory of it, and not its pickle."""
+        return self._owner == os.getpid()
+
     # ---- writing ----------------------------------------------------------------------------
 
     def charge(
@@ -187,10 +193,10 @@ class Ledger:
 
     def charge_all(self, charges: Sequence[Charge]) -> range:
         """Spend several charges together, or none of them; return their places in `charges`."""
-        if self._owner != os.getpid():
+        if not self._here:
             raise LedgerError(
-                "this ledger is in the memory of another process, which would not see the charge: share one "
-                "in a file, with Ledger.open(path, limit=...)"
+                "this ledger stayed behind in the memory of another process, or was pickled, and would not see "
+                "the charge: use one in a file, Ledger.open(path, limit=...), in a model by set_params(ledger=...)"
             )
         with self._lock:
             refuse_overspend(self._limit, self._charges, charges)
@@ -214,13 +220,19 @@ class Ledger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError(
-            "a ledger in memory cannot be sent to another process, where it would be counted twice: "
-            "keep it in a file with Ledger.open(path, limit=...)"
-        )
+        return _stayed_behind, (self.limit, self.total)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} spent={self.total} limit={self.limit}>"
+
+
+def _stayed_behind(limit: Budget | None, spent: Budget) -> Ledger:
+    """Return what a pickle tells of a ledger in memory; it takes no charge."""
+    ledger = Ledger(limit)
+    if spent != Budget(0):
+        ledger.charge_all([new_charge("all that was spent before pickling", spent)])
+    ledger._owner = 0
+    return ledger
 
 
 def total_of(charges: Iterable[Charge]) -> Budget:

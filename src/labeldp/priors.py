@@ -18,6 +18,7 @@ from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
 from labeldp.mechanisms import Laplace, RPWithPrior
 from labeldp.randomness import WordSource, resolve_source
+from labeldp.repetition import warn_if_seen
 
 __all__ = ["Reports", "estimate_prior", "square_wave"]
 
@@ -94,7 +95,9 @@ def estimate_prior(
     if bins is not None and not (isinstance(bins, int) and 1 <= bins <= 1 << 20):
         raise ParameterError(f"bins must be a whole number from 1 to 2^20, got {bins!r}")
     source = resolve_source(random_state)
-    if ledger is not None:
+    if ledger is None:
+        warn_if_seen(labels)
+    else:
         ledger.charge(f"prior ({trust})", epsilon=epsilon, rows_per_person=rows_per_person)
     exact = as_fraction(epsilon)
     return histogram_from(array, exact, bounds, source, trust=trust, method=method, sigma=sigma, bins=bins)

@@ -8,8 +8,6 @@ once.
 from __future__ import annotations
 
 import dataclasses
-import warnings
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -18,16 +16,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp._checks import as_labels
-from labeldp.errors import LabelError, ParameterError, RepeatedReleaseWarning
+from labeldp.errors import LabelError, ParameterError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, Ledger, total_of
 from labeldp.mechanisms.base import Mechanism, fingerprint
 from labeldp.plan import Plan, bounds_per_column
 from labeldp.priors import Method, check_method
 from labeldp.randomness import SecureWords, WordSource, resolve_source
+from labeldp.repetition import warn_if_seen
 from labeldp.terms import Terms
 
-__all__ = ["Release", "privatize"]
+__all__ = ["Release", "privatize", "warn_if_seen"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +213,7 @@ def privatize(
         ledger = Ledger()
     places = ledger.charge_all(charges)
 
-    out = np.empty(array.shape, dtype=np.float64)
+    out = np.full(array.shape, np.nan)
     mechanisms, priors = [], []
     for k, (column, target) in enumerate(zip(columns, out.reshape(len(array), -1).T, strict=True)):
         known = plan.prior(k, column, source)
@@ -235,25 +234,3 @@ def privatize(
         trust=trust,
         secure=isinstance(source, SecureWords),
     )
-
-
-_seen: dict[int, weakref.ref[Any]] = {}
-
-
-def warn_if_seen(labels: Any, stacklevel: int = 3) -> None:
-    """Warn if this very object, whatever is in it, was released before without a ledger."""
-    try:
-        reference = weakref.ref(labels)
-    except TypeError:  # a list, say
-        return
-    old = _seen.get(id(labels))
-    if old is not None and old() is labels:
-        warnings.warn(
-            "these labels were released before: each release costs epsilon again, and the costs add up. "
-            "Keep one release and reuse it, or pass a ledger that counts.",
-            RepeatedReleaseWarning,
-            stacklevel=stacklevel,
-        )
-    for key in [key for key, other in _seen.items() if other() is None]:
-        del _seen[key]
-    _seen[id(labels)] = reference

@@ -1,12 +1,10 @@
-"""What both regressors share: checking input, and warning when a fit is one of many."""
+"""What both regressors share: checks, charges, what is said of a fit, and state that changes all at once."""
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Iterable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +14,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from labeldp import cards
 from labeldp._checks import as_bounds, as_epsilon, as_labels, as_roomy_bounds
-from labeldp.errors import ParameterError, RepeatedReleaseWarning
+from labeldp.errors import ParameterError
+from labeldp.estimators.wrappers import warn_of_wrappers
 from labeldp.ledger import Budget, Ledger, new_charge, total_of
 from labeldp.randomness import SecureWords, WordSource
-from labeldp.release import warn_if_seen
+from labeldp.repetition import warn_if_seen
 from labeldp.terms import guarantee
 
 __all__ = ["PrivateRegressor"]
@@ -42,6 +41,17 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True  # privacy has its price on tiny data
         return tags
 
+    def _draft(self) -> Self:
+        """Return a copy for a fit to work on, so that a fit that stops half way changes nothing here."""
+        self._book()
+        draft = object.__new__(type(self))
+        draft.__dict__.update(self.__dict__)
+        return draft
+
+    def _become(self, draft: Self) -> None:
+        """Take over all of a draft at once: one assignment, which no interrupt can cut in two."""
+        self.__dict__ = draft.__dict__
+
     def _checked(self, X: Any, y: Any, unknown: dict[str, Any]) -> tuple[Any, Array]:
         """Return X, dense or sparse, and y, after every check that needs no label's value."""
         if unknown:
@@ -55,31 +65,31 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         as_roomy_bounds(self.bounds)
         if self.ledger is not None and not isinstance(self.ledger, Ledger):
             raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
-        if self.ledger is None and getattr(self, "_left_ledger", False):
-            raise ParameterError(
-                "this model was pickled, and its ledger in memory stayed behind: give it one before it is fitted "
-                "again, for example set_params(ledger=Ledger.open(path))"
-            )
         X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
         labels = column_or_1d(as_labels(y), warn=True).astype(np.float64)
         check_consistent_length(X, labels)
         return X, labels
 
-    def _charge(self, parts: dict[str, Budget]) -> range:
-        """Charge all parts or none, keep the ledger, and return the charges' places in it.
+    def _book(self) -> Ledger:
+        """Return the ledger to charge, the user's or an own one in which all fits add up, also those that fail.
 
-        Without a ledger of the user's, fits of one estimator add up in its own.
+        An own one has no limit, and begins anew where a pickle of the estimator is fitted.
         """
-        ledger = self.ledger if self.ledger is not None else getattr(self, "ledger_", None) or Ledger()
-        places = ledger.charge_all(
+        known = self.ledger if self.ledger is not None else getattr(self, "_charged", None)
+        gone = self.ledger is None and type(known) is Ledger and known.limit is None and not known._here
+        self._charged = known if isinstance(known, Ledger) and not gone else Ledger()
+        return self._charged
+
+    def _charge(self, parts: dict[str, Budget]) -> range:
+        """Charge all parts or none, and return the charges' places in the ledger."""
+        self.ledger_ = self._book()
+        return self.ledger_.charge_all(
             [new_charge(what, budget, rows_per_person=self.rows_per_person) for what, budget in parts.items()]
         )
-        self.ledger_ = ledger
-        return places
 
     def _warn(self, y: Any) -> None:
-        """Warn of a cost that is about to be paid again, once nothing but the ledger can refuse any more."""
-        _warn_if_repeated()
+        """Warn of what the guarantee leaves out, once nothing but the ledger can refuse any more."""
+        warn_of_wrappers(stacklevel=4)
         if self.ledger is None:
             warn_if_seen(y, stacklevel=4)
 
@@ -92,15 +102,6 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.charges_ = tuple(self.ledger_.charges[place] for place in places)
         self.rows_, self.bounds_ = rows, as_bounds(self.bounds)
         self.secure_ = isinstance(source, SecureWords)
-
-    def __getstate__(self) -> Any:
-        state = dict(super().__getstate__())
-        if "ledger_" in state:  # a fitted model may travel; a ledger in memory stays where it is
-            for name in ("ledger", "ledger_"):
-                if type(state.get(name)) is Ledger:
-                    state[name] = None
-                    state["_left_ledger"] = state.get("_left_ledger", False) or name == "ledger"
-        return state
 
     def summary(self) -> str:
         """Return what a fit released and cost, for people."""
@@ -131,19 +132,3 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _inputs(self, X: Any) -> Any:
         check_is_fitted(self)
         return validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-
-
-def _warn_if_repeated() -> None:
-    """Warn when scikit-learn fits again and again: each fit releases the labels, and costs ε, again."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(("sklearn.model_selection.", "sklearn.ensemble.")):
-            warnings.warn(
-                "this fit is one of several in a search, a cross-validation or an ensemble: each releases the "
-                "labels again and costs epsilon again. Release once (privatize, or release_ of a "
-                "LabelReleaseRegressor), then search and validate on the release, for free.",
-                RepeatedReleaseWarning,
-                stacklevel=4,
-            )
-            return
-        frame = frame.f_back  # type: ignore[assignment]

@@ -157,7 +157,7 @@ class PublicGeometry:
         root = np.sqrt(prior).astype(np.float32)
         scaled = (gram * root * root[:, None])[:-1, :-1].astype(np.float64)
         vectors = np.linalg.eigh(scaled)[1][:, ::-1][:, :12] * root[:-1, None]
-        places = np.empty((table.rows, vectors.shape[1]))
+        places = np.full((table.rows, vectors.shape[1]), np.nan)
         for piece, part in table.pieces(rows):
             places[piece] = part[:, :-1] @ vectors.astype(np.float32)
         columns = table.columns(rows)

@@ -14,12 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._checks import float_below
+from labeldp.errors import PrivacyProofError
 from labeldp.estimators.bayes import Observations
 from labeldp.estimators.designs import Sums
 from labeldp.estimators.labels import LabelBudget, LabelSums, knowledge_of
 from labeldp.estimators.learner import Blend, Knowledge, PrivateRows, fit_blend
 from labeldp.estimators.progress import Step, quiet
-from labeldp.estimators.rounds import Interval, Situation, UnitDesign, best_unit_mechanism, design_interval
+from labeldp.estimators.rounds import (
+    Interval,
+    Situation,
+    UnitDesign,
+    best_unit_mechanism,
+    design_interval,
+    round_cuts,
+)
 from labeldp.estimators.sums import Stage
 from labeldp.estimators.table import FeatureTable
 from labeldp.mechanisms import Mechanism
@@ -147,9 +155,15 @@ def draw_rounds(
     unit_design: UnitDesign = best_unit_mechanism,
     step: Step = quiet,
 ) -> tuple[list[P_co], Knowledge]:
-    """Return all rows, released once each, in rounds of the given sizes."""
+    """Return all rows, released once each, in rounds of the given sizes.
+
+    Raises
+    ------
+    PrivacyProofError
+        If a row was not drawn, or more than once; then nothing is released.
+    """
     known, values, masses = knowledge_of(rows.sums, rows.bounds, budget, source)
-    cuts = np.cumsum([0.0, *fractions]) / sum(fractions)
+    cuts = round_cuts(fractions)
     epsilon = float_below(budget.labels)
     drawn: list[P_co] = []
     for number in range(len(fractions)):
@@ -166,7 +180,19 @@ def draw_rounds(
         part = rows.draw(Round(number, share, interval, mechanism, known, blend))
         if part is not None:
             drawn.append(part)
+    _refuse_unless_once(rows, drawn)
     return drawn, known
+
+
+def _refuse_unless_once(rows: LabelRows[P_co], drawn: Sequence[Part]) -> None:
+    """Refuse a release in which a row is missing, whose entry nobody wrote, or drawn twice, at twice its price."""
+    here = np.concatenate([np.zeros(0, dtype=np.int64), *(part.private.rows for part in drawn)])
+    times = np.bincount(here, minlength=rows.table.rows)
+    count = sum(part.private.rows.size if part.observed is None else part.observed.count for part in drawn)
+    if times.size != rows.table.rows or (times != 1).any() or count != rows.count:
+        raise PrivacyProofError(
+            "not every row was drawn exactly once: this is a fault of the program, and nothing was released"
+        )
 
 
 def blend_of(
@@ -177,7 +203,7 @@ def blend_of(
     return fit_blend(table, [part.private for part in drawn], known, spectrum, draft=draft, observed=observed)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RowsHere:
     """Rows whose labels are in memory. Their text form shows no label."""
 
@@ -185,6 +211,9 @@ class RowsHere:
     labels: Array = field(repr=False)
     bounds: tuple[float, float]
     source: WordSource
+
+    def __repr__(self) -> str:
+        return f"<{self.count:,} private labels>"
 
     @property
     def count(self) -> int:

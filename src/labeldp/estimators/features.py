@@ -194,7 +194,7 @@ def _ranks(values: Array, quantiles: Array | None) -> Array:
     """Return each value's rank in its column, 0 to 1; ties get their middle."""
     assert quantiles is not None  # noqa: S101 (for the type checker)
     grid = np.linspace(0.0, 1.0, len(quantiles))
-    ranks = np.empty(values.shape)
+    ranks: Array = np.full(values.shape, np.nan)
     for j in range(values.shape[1]):
         known = quantiles[:, j]
         left = np.searchsorted(known, values[:, j], side="left")

@@ -75,6 +75,11 @@ class LabelReleaseRegressor(PrivateRegressor):
     True
     """
 
+    release_: RowRelease
+    estimator_: Any
+    _public: PublicFeatures
+    _blend: Blend | None
+
     def __init__(
         self,
         estimator: Any = None,
@@ -103,6 +108,9 @@ class LabelReleaseRegressor(PrivateRegressor):
     def fit(self, X: Any, y: Any = None, **unknown: Any) -> LabelReleaseRegressor:
         """Release the labels and learn from them.
 
+        All that was fitted changes at once, at the end. Labels that were released are kept, without a model, if
+        learning from them fails: they were paid for.
+
         Parameters
         ----------
         X : array-like, rows × columns
@@ -110,7 +118,8 @@ class LabelReleaseRegressor(PrivateRegressor):
         y : array-like
             Private labels.
         """
-        X, labels = self._checked(X, y, unknown)
+        draft = self._draft()
+        X, labels = draft._checked(X, y, unknown)
         if self.trust not in ("curator", "local"):
             raise ParameterError(f'trust must be "curator" or "local", got {self.trust!r}')
         fractions = round_sizes(self.rounds, X.shape[0])
@@ -125,27 +134,27 @@ class LabelReleaseRegressor(PrivateRegressor):
             spectrum = table.spectrum()
             budget = LabelBudget.plan(epsilon, X.shape[0], spectrum, self.trust)
             unit = unit_design(self.mechanism, float_below(budget.labels))
-            places = self._charge(budget.parts())
+            places = draft._charge(budget.parts())
             drawn, known = draw_labels(table, labels, bounds, budget, fractions, source, spectrum, unit, step)
-            self._describe(
+            draft._describe(
                 places, budget.parts(), budget.mechanisms([part.mechanism for part in drawn]), X.shape[0], source
             )
-            self.release_ = _as_release(
-                drawn, known, X.shape[0], self.charges_, self.trust, self.secure_, self.ledger_
+            draft.release_ = _as_release(
+                drawn, known, X.shape[0], draft.charges_, self.trust, draft.secure_, draft.ledger_
             )
+            draft._public, draft._blend, draft.estimator_ = table.public, None, None
             step("model")
             try:
-                self._learn(table, X, spectrum)
-            except Exception as error:
+                draft._learn(table, X, spectrum)
+            except BaseException as error:
                 error.add_note("the labels were released and paid for: train any learner on release_.labels")
+                self._become(draft)
                 raise
+        self._become(draft)
         return self
 
     def _learn(self, table: FeatureTable, X: Array, spectrum: Array) -> None:
         """Fit the model, on what may be public."""
-        self._public = table.public
-        self._blend: Blend | None = None
-        self.estimator_: Any = None
         if self.estimator is None:
             self._blend = fit_blend(table, self.release_.blocks(), self.release_.knowledge, spectrum)
         else:
@@ -166,7 +175,7 @@ class LabelReleaseRegressor(PrivateRegressor):
     def _fit_own(self, X: Array, rows: NDArray[np.int64]) -> Any:
         """Return the user's estimator, fitted to some rows of the release; noisier rows weigh less if it can."""
         release = self.release_
-        own = clone(self.estimator)
+        own = clone(self.estimator if self.estimator_ is None else self.estimator_)
         weights = {"sample_weight": 1 / (release.noise[rows] + release.knowledge.variance / 2)}
         weighted = has_fit_parameter(own, "sample_weight")
         return own.fit(X[rows], release.labels[rows], **(weights if weighted else {}))
@@ -219,8 +228,8 @@ def _as_release(
     secure: bool,
     ledger: Ledger,
 ) -> RowRelease:
-    labels, offset, scale, noise, hidden, low, high = (np.empty(rows) for _ in range(7))
-    number, part = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
+    labels, offset, scale, noise, hidden, low, high = (np.full(rows, np.nan) for _ in range(7))
+    number, part = np.full(rows, -1), np.full(rows, -1)
     for k, piece in enumerate(drawn):
         at = piece.private.rows
         labels[at], noise[at] = piece.private.labels, piece.noise

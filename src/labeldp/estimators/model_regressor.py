@@ -111,7 +111,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, **unknown: Any) -> ModelReleaseRegressor:
-        """Learn a model that keeps ε for every label.
+        """Learn a model that keeps ε for every label; all that was fitted changes at once, at the end.
 
         Parameters
         ----------
@@ -120,14 +120,16 @@ class ModelReleaseRegressor(PrivateRegressor):
         y : array-like
             Private labels.
         """
-        X, labels = self._checked(X, y, unknown)
+        draft = self._draft()
+        X, labels = draft._checked(X, y, unknown)
         bounds, source = as_bounds(self.bounds), resolve_source(self.random_state)
         as_delta(self.delta, smallest=0.0)
         self._warn(y)
         with steps(len(ROUNDS) + 2, shown=self.verbose) as step:
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
-            self._learn(RowsHere(table, labels, bounds, source), source, step)
+            draft._learn(RowsHere(table, labels, bounds, source), source, step)
+        self._become(draft)
         return self
 
     def _learn(self, rows: ModelRows, source: WordSource, step: Step = quiet) -> None:

@@ -36,7 +36,7 @@ _SAYS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Risk:
     """An estimate of a model's mean squared error on true labels.
 
@@ -53,6 +53,8 @@ class Risk:
     rows : int
     cost : Budget
         What it cost, beyond what was private already.
+    secure : bool
+        False if the noise came from a seed: then this is an experiment, and **not private**.
     """
 
     mse: float
@@ -61,10 +63,20 @@ class Risk:
     how: How
     rows: int
     cost: Budget
+    secure: bool
+
+    def __repr__(self) -> str:
+        words = "secure" if self.secure else "NOT PRIVATE"
+        return f"<Risk: {self._estimate()} from {self.rows:,} rows, {self.cost}, {words}>"
+
+    def _estimate(self) -> str:
+        return f"mean squared error {self.mse:.4g} ± {self.standard_error:.2g}"
 
     def summary(self) -> str:
         """Return the estimate, for people."""
-        lines = [f"mean squared error {self.mse:.4g} ± {self.standard_error:.2g}, from {self.rows:,} rows"]
+        lines = [f"{self._estimate()}, from {self.rows:,} rows"]
+        if not self.secure:
+            lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
         lines.append(f"  {_SAYS[self.how]}")
         if self.mse < 2 * self.standard_error:
             lines.append("  The noise is as large as the error itself: this says little.")
@@ -209,7 +221,7 @@ def _risk_by_release(predicted: Array, release: Release, rows: NDArray[np.int64]
         more += float(masses @ (2 * kept * gone + gone**2)) - 2 * float(predicted.mean() * (masses @ gone))
         hidden = 2 * float(predicted.std()) * math.sqrt(float(masses @ (gone - masses @ gone) ** 2))
     how: How = "prior" if clipped or spread is None else "unbiased"
-    return _risk(terms + more, hidden, how)
+    return _risk(terms + more, hidden, how, release.secure)
 
 
 def _values(prior: Histogram) -> tuple[Array, Array]:
@@ -228,19 +240,21 @@ def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]
     spreads = {int(k): _spread(release.mechanisms[k], 0.0, 1.0) for k in np.unique(part)}
     clipped = release.clipped
     if all(spread is not None for spread in spreads.values()):
-        noise = np.empty(rows.size)
+        noise = np.full(rows.size, np.nan)
         for k, spread in spreads.items():
             at = part == k
             a, b, c = spread or (0.0, 0.0, 0.0)
             scale = release.scale[rows][at]
             unit = (labels[at] - release.offset[rows][at]) / scale
             noise[at] = scale**2 * (a + b * unit + c * (unit**2 - a - b * unit) / (1 + c))
-        found = _risk((labels - predicted) ** 2 - noise + gone, 0.0, "assumed" if clipped else "unbiased")
+        how: How = "assumed" if clipped else "unbiased"
+        found = _risk((labels - predicted) ** 2 - noise + gone, 0.0, how, release.secure)
         size = max(found.mse, 0.0) + 2 * found.standard_error
     elif release.knowledge.counted:
         known = release.knowledge
         step = predicted - known.mean
-        found = _risk(step**2 - 2 * step * (labels - known.mean) + known.variance, 0.0, "prior")
+        terms = step**2 - 2 * step * (labels - known.mean) + known.variance
+        found = _risk(terms, 0.0, "prior", release.secure)
         size = float((step**2).mean())
     else:
         raise NotUnbiasedError(
@@ -251,6 +265,6 @@ def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]
     return replace(found, hidden=2 * math.sqrt(size * float(gone.mean())) if clipped else 0.0)
 
 
-def _risk(terms: Array, hidden: float, how: How) -> Risk:
+def _risk(terms: Array, hidden: float, how: How, secure: bool) -> Risk:
     error = float(terms.std(ddof=1) / math.sqrt(terms.size)) if terms.size > 1 else math.inf
-    return Risk(float(terms.mean()), error, hidden, how, terms.size, Budget(0))
+    return Risk(float(terms.mean()), error, hidden, how, terms.size, Budget(0), secure)

@@ -6,7 +6,7 @@ free to use, buys accuracy. Each row is released once, in one round.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ __all__ = [
     "UnitDesign",
     "best_unit_mechanism",
     "design_interval",
+    "round_cuts",
     "round_sizes",
     "unit_design",
 ]
@@ -214,8 +215,31 @@ FEWEST = 200
 """With fewer rows all are released at once."""
 
 
+def round_cuts(parts: Sequence[float]) -> Array:
+    """Return where rounds begin and end, from 0 to 1: what is not a number if the parts have no finite sum."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.cumsum([0.0, *parts])
+        return np.asarray(total / total[-1])
+
+
 def round_sizes(rounds: Any, rows: int) -> tuple[float, ...]:
-    """Return the parts of the rows for each round."""
+    """Return the parts of the rows for each round.
+
+    Raises
+    ------
+    ParameterError
+        If a round would have no row.
+    """
+    parts = _round_parts(rounds, rows)
+    if not (np.diff(np.rint(round_cuts(parts) * rows)) >= 1).all():
+        raise ParameterError(
+            f"rounds={rounds!r} must give at least one row of {rows:,} to each round: their sum must be finite, "
+            "and none of them too small a part of it; give fewer or more even parts"
+        )
+    return parts
+
+
+def _round_parts(rounds: Any, rows: int) -> tuple[float, ...]:
     if isinstance(rounds, str) and rounds == "auto":
         return ROUNDS if rows >= FEWEST else (1.0,)
     if isinstance(rounds, int | np.integer) and not isinstance(rounds, bool) and 1 <= rounds <= 10:
@@ -225,5 +249,5 @@ def round_sizes(rounds: Any, rows: int) -> tuple[float, ...]:
     except (TypeError, ValueError):
         parts = ()
     if not 1 <= len(parts) <= 10 or min(parts) <= 0 or not np.isfinite(parts).all():
-        raise ParameterError('rounds must be "auto", a whole number from 1 to 10, or positive parts of the rows')
+        raise ParameterError('rounds must be "auto", an integer from 1 to 10, or positive parts of the rows')
     return parts

@@ -13,7 +13,8 @@ from labeldp.channels.noise import DiscreteLaplace
 from labeldp.errors import LabelError, ParameterError
 from labeldp.estimators.risk import Risk, predictions
 from labeldp.ledger import Budget, Ledger, new_charge
-from labeldp.randomness import WordSource, resolve_source
+from labeldp.randomness import SecureWords, WordSource, resolve_source
+from labeldp.repetition import warn_if_seen
 
 __all__ = ["private_score"]
 
@@ -83,7 +84,9 @@ def private_score(
         raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
     source = resolve_source(random_state)
     charge = new_charge("score", Budget(budget), rows_per_person=rows_per_person)
-    ledger = Ledger() if ledger is None else ledger
+    if ledger is None:
+        warn_if_seen(y)
+        ledger = Ledger()
     noise = DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=budget)
     place = ledger.charge_all([charge])[0]
     ledger.describe(place, str(noise))
@@ -113,4 +116,5 @@ def _noisy_mean(
     mean = int(noise.release(np.array([steps.sum()]), source)[0]) * unit
     inside = float(np.clip(mean, 0.0, most))
     chance = inside * (most - inside) / labels.size  # a mean of values in [0, most] varies by no more
-    return Risk(mean, math.sqrt(noise.variance() * unit**2 + chance), 0.0, "curator", labels.size, cost)
+    error = math.sqrt(noise.variance() * unit**2 + chance)
+    return Risk(mean, error, 0.0, "curator", labels.size, cost, isinstance(source, SecureWords))

@@ -75,7 +75,7 @@ class FeatureTable:
 
     def predict(self, model: Posterior, rows: Index) -> Array:
         """Return the linear model's predictions for some rows."""
-        result = np.empty(rows.size)
+        result = np.full(rows.size, np.nan)
         for piece, features in self.pieces(rows):
             result[piece] = model.predict(features)
         return result

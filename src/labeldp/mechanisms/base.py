@@ -82,7 +82,7 @@ class Mechanism(ABC):
         """
         array = as_labels(labels)
         source = resolve_source(random_state, rows=array.size)
-        out = np.empty(array.shape, dtype=np.float64)
+        out = np.full(array.shape, np.nan)  # a channel that leaves an entry out must not show freed memory
         with np.errstate(all="ignore"):  # a warning that depends on labels would tell
             self.channel.sample(array.reshape(-1), source, out.reshape(-1))
         return out

@@ -57,7 +57,7 @@ class SavedModel:
 
     def predict_numbers(self, X: Array) -> Array:
         """Return predictions for rows that are numbers already."""
-        result = np.empty(len(X))
+        result = np.full(len(X), np.nan)
         with np.errstate(
             all="ignore"
         ):  # numbers from other hands may overflow; what comes out is checked on loading

@@ -120,7 +120,7 @@ class TableEncoder:
         """
         self.check(table.schema)
         tally = Counter() if tally is None else tally
-        result = np.empty((table.num_rows, self.width))
+        result = np.full((table.num_rows, self.width), np.nan)
         start = 0
         for column in self.columns:
             result[:, start : start + column.width] = column.encode(table.column(column.name), tally)

@@ -1,0 +1,222 @@
+"""What is around a private regressor and sees the labels themselves is named: no ε covers it."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingRegressor,
+    GradientBoostingRegressor,
+    StackingRegressor,
+    VotingRegressor,
+)
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.feature_selection import (
+    RFE,
+    SelectFromModel,
+    SelectKBest,
+    SelectPercentile,
+    SequentialFeatureSelector,
+    VarianceThreshold,
+    f_regression,
+)
+from sklearn.impute import IterativeImputer
+from sklearn.linear_model import Lasso, Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multioutput import RegressorChain
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler, TargetEncoder
+
+import labeldp as ldp
+from labeldp.estimators.wrappers import learns_from_labels
+
+BOUNDS = (0.0, 5.0)
+RNG = np.random.default_rng(4)
+X = RNG.normal(size=(80, 4))
+Y = RNG.uniform(0, 5, 80)
+
+
+@pytest.fixture(params=[ldp.LabelReleaseRegressor, ldp.ModelReleaseRegressor])
+def private(request):
+    return request.param(epsilon=1.0, bounds=BOUNDS)
+
+
+def warned(estimator, y=Y, fit=None):
+    """Return what a fit warns of, by the kind of warning."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        (fit or (lambda: estimator.fit(X, y)))()
+    texts = {}
+    for one in caught:
+        texts[one.category] = texts.get(one.category, "") + f"{one.message}\n"
+    return texts
+
+
+class AdaBoostOnce(AdaBoostRegressor):
+    """One of a module of its own, as people write them."""
+
+
+SEES_LABELS = {
+    "a scaler of labels": (
+        lambda model: TransformedTargetRegressor(model, transformer=MinMaxScaler((0, 5))),
+        "TransformedTargetRegressor",
+    ),
+    "a function of labels": (
+        lambda model: TransformedTargetRegressor(model, func=np.sqrt, inverse_func=np.square),
+        "TransformedTargetRegressor",
+    ),
+    "stacking": (lambda model: StackingRegressor([("a", model), ("b", Ridge())], cv=2), "stacking"),
+    "stacking of none else": (lambda model: StackingRegressor([("a", model)], Ridge(), cv=2), "stacking"),
+    "the end of a stack": (lambda model: StackingRegressor([("b", Ridge())], model, cv=2), "stacking"),
+    "AdaBoost": (lambda model: AdaBoostRegressor(model, n_estimators=2, random_state=0), "AdaBoost"),
+    "AdaBoost of another module": (lambda model: AdaBoostOnce(model, n_estimators=2, random_state=0), "AdaBoost"),
+    "gradient boosting": (lambda model: GradientBoostingRegressor(init=model, n_estimators=2), "boosting"),
+    "a selector": (lambda model: make_pipeline(SelectKBest(f_regression, k=2), model), "SelectKBest"),
+    "a selector and more": (
+        lambda model: make_pipeline(StandardScaler(), SelectKBest(f_regression, k=3), PCA(2), model),
+        "SelectKBest",
+    ),
+    "a selector by a model": (lambda model: make_pipeline(SelectFromModel(Lasso(0.01)), model), "SelectFromModel"),
+    "elimination": (lambda model: make_pipeline(RFE(Ridge()), model), "RFE"),
+    "an encoder": (lambda model: make_pipeline(TargetEncoder(target_type="continuous"), model), "TargetEncoder"),
+    "a selector of some columns": (
+        lambda model: make_pipeline(
+            ColumnTransformer([("a", Pipeline([("b", SelectKBest(f_regression, k=1)), ("c", PCA(1))]), [0, 1])]),
+            model,
+        ),
+        "ColumnTransformer",
+    ),
+    "a selector beside": (
+        lambda model: make_pipeline(FeatureUnion([("a", "passthrough"), ("b", SelectKBest(f_regression))]), model),
+        "FeatureUnion",
+    ),
+    "a selector around a search": (
+        lambda model: make_pipeline(SelectKBest(f_regression), GridSearchCV(model, {"verbose": [False]}, cv=2)),
+        "SelectKBest",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("wrap", "name"), SEES_LABELS.values(), ids=SEES_LABELS)
+def test_a_wrapper_that_sees_labels_is_named_and_said_to_have_no_epsilon(wrap, name, private):
+    text = warned(wrap(private))[ldp.RawLabelWarning]
+    assert name in text
+    assert "no epsilon at all" in text
+    assert "privatize" in text, "it says what to do"
+
+
+def test_every_fit_inside_a_stack_warns_of_both(private):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        StackingRegressor([("a", private), ("b", Ridge())], cv=3).fit(X, Y)
+    kinds = [one.category for one in caught]
+    assert kinds.count(ldp.RawLabelWarning) == kinds.count(ldp.RepeatedReleaseWarning) == 4
+
+
+def test_the_warning_points_at_whoever_calls_the_fit(private):
+    class Mine(Pipeline):
+        def fit(self, X, y):
+            self.steps[-1][1].fit(X, y)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Mine([("a", SelectKBest(f_regression)), ("b", private)]).fit(X, Y)
+    assert [(one.category, one.filename) for one in caught if one.category is ldp.RawLabelWarning] == [
+        (ldp.RawLabelWarning, __file__)
+    ]
+
+
+def test_a_chain_makes_features_of_labels(private):
+    chain = RegressorChain(private)
+    assert "chain" in warned(chain, np.column_stack([Y, Y]))[ldp.RawLabelWarning]
+
+
+SEES_NOTHING = {
+    "alone": lambda model: model,
+    "unsupervised steps": lambda model: make_pipeline(StandardScaler(), VarianceThreshold(), PCA(2), model),
+    "an imputer with a model of columns": lambda model: make_pipeline(
+        IterativeImputer(Ridge(), max_iter=2), model
+    ),
+    "columns": lambda model: make_pipeline(
+        ColumnTransformer([("a", StandardScaler(), [0])]), "passthrough", model
+    ),
+    "a union": lambda model: make_pipeline(FeatureUnion([("a", PCA(1)), ("b", FunctionTransformer())]), model),
+    "a selector on private labels": lambda model: ldp.LabelReleaseRegressor(
+        make_pipeline(SelectKBest(f_regression, k=2), Ridge()), epsilon=1.0, bounds=BOUNDS, rounds=1
+    ),
+}
+
+
+@pytest.mark.parametrize("wrap", SEES_NOTHING.values(), ids=SEES_NOTHING)
+def test_what_sees_no_label_is_not_warned_about(wrap, private):
+    assert ldp.RawLabelWarning not in warned(wrap(private))
+
+
+@pytest.mark.parametrize(
+    "repeat",
+    [
+        lambda model: cross_val_score(model, X, Y, cv=2),
+        lambda model: GridSearchCV(model, {"verbose": [False]}, cv=2).fit(X, Y),
+        lambda model: BaggingRegressor(model, n_estimators=2).fit(X, Y),
+        lambda model: VotingRegressor([("a", model), ("b", Ridge())]).fit(X, Y),
+    ],
+    ids=["cross-validation", "search", "bagging", "voting"],
+)
+def test_whatever_fits_again_and_again_is_warned_about_and_what_it_does_with_labels(repeat, private):
+    text = warned(None, fit=lambda: repeat(private))[ldp.RepeatedReleaseWarning]
+    assert "costs epsilon again" in text
+    assert "no epsilon at all" in text
+
+
+class Undeclared(TransformerMixin, BaseEstimator):
+    """A transformer that scikit-learn's tags say nothing about."""
+
+    def fit(self, X, y):
+        return self
+
+    def transform(self, X):
+        return X
+
+
+class Odd:
+    """Not an estimator, but it has a fit."""
+
+    def fit(self):
+        return self
+
+    def __sklearn_tags__(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("step", "learns"),
+    [
+        (Undeclared(), True),
+        (PLSRegression(), True),
+        (SelectPercentile(f_regression), True),
+        (SelectPercentile(lambda X: X.var(axis=0)), False),
+        (SequentialFeatureSelector(Ridge()), True),
+        (SequentialFeatureSelector(KMeans()), False),
+        (VarianceThreshold(), False),
+        (make_pipeline(PCA()), False),
+        (Odd(), False),
+        ("passthrough", False),
+        (None, False),
+    ],
+)
+def test_a_step_that_needs_labels_is_told_by_its_tags_or_its_fit(step, learns):
+    assert learns_from_labels(step) is learns
+
+
+def test_the_warning_contains_no_label_and_is_the_same_whatever_they_are(private):
+    texts = {
+        warned(make_pipeline(SelectKBest(f_regression, k=2), private), y)[ldp.RawLabelWarning] for y in (Y, 5 - Y)
+    }
+    assert len(texts) == 1
