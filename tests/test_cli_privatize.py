@@ -118,8 +118,8 @@ def test_logs_say_the_same_whatever_gives_labels_away(tmp_path, monkeypatch, tel
 
 MISTAKES = {
     "misspelt column": ({"--label": "prise"}, None, "did you mean 'price'"),
-    "text in the label": ({}, "a,price\nx,cheap\n", "'price' holds something that is no number"),
-    "text as the label": ({"--label": "region"}, None, "no number"),
+    "text in the label": ({}, "a,price\nx,cheap\n", "'price' is not a number in row 1"),
+    "text as the label": ({"--label": "region"}, None, "is not a number in row"),
     "NaN": ({}, "a,price\nx,1\ny,NaN\n", "--missing drop"),
     "nothing there": ({}, "a,price\nx,\n", "--missing drop"),
     "infinite": ({}, "a,price\nx,inf\n", "--missing drop"),

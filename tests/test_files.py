@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from labeldp.errors import DataError, DataNotFoundError, LabelError, ParameterError
+from labeldp.errors import DataError, DataNotFoundError, LabelDPError, LabelError, ParameterError
 from labeldp.files import TableWriter, open_table, text, writer
 from labeldp.files.ahead import ahead
 from labeldp.files.labels import label_values
@@ -180,8 +180,8 @@ def test_a_misspelt_column_is_corrected(tmp_path):
 )
 def test_errors_never_quote_the_file(tmp_path, content):
     (tmp_path / "t.csv").write_text(content)
-    with pytest.raises(DataError) as caught:
-        read(tmp_path / "t.csv", as_written=True, types={"price": pa.float64()})
+    with pytest.raises(LabelDPError) as caught:
+        read(tmp_path / "t.csv", as_written=True, label="price")
     error = caught.value
     while error is not None:
         assert SECRET not in str(error)

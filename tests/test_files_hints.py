@@ -45,11 +45,11 @@ HARMLESS = {
 
 
 def hints_of(columns, labels=PRICE, *, ordered=True, batch=700):
-    watch = Watch(len(labels), "price", seeded(1))
     table = pa.table({**columns, "price": labels})
+    watch = Watch(len(labels), table.schema, "price", seeded(1))
     start = 0
-    for part in table.to_batches(max_chunksize=batch):
-        watch.see(part, labels[start : start + part.num_rows])
+    for part in table.drop_columns("price").to_batches(max_chunksize=batch):
+        watch.see(part.columns, labels[start : start + part.num_rows])
         start += part.num_rows
     return watch.hints(ordered=ordered)
 
@@ -92,12 +92,25 @@ def test_hints_go_nowhere_but_to_the_owner(tmp_path):
     table = pa.table({"log_price": np.log(PRICE), "price": PRICE})
     with TableWriter(tmp_path / "in.parquet", table.schema) as out:
         out.write(table.to_batches()[0])
+    said = []
     done = privatize_file(
-        tmp_path / "in.parquet", tmp_path / "out.parquet", label="price", bounds=(0, 20), epsilon=1
+        tmp_path / "in.parquet",
+        tmp_path / "out.parquet",
+        label="price",
+        bounds=(0, 20),
+        epsilon=1,
+        hints=said.append,
     )
-    assert len(done.hints) == 1
+    assert len(said) == 1
     assert "determines" not in done.card + repr(done)
     assert b"determines" not in (tmp_path / "out.parquet").read_bytes()
+
+
+def test_without_anybody_to_tell_no_hint_is_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr("labeldp.files.privatize.Watch", lambda *_: pytest.fail("a hint was computed"))
+    with TableWriter(tmp_path / "in.csv", pa.schema([("price", pa.float64())])) as out:
+        out.write(pa.record_batch({"price": PRICE}))
+    privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", label="price", bounds=(0, 20), epsilon=1)
 
 
 # ---- shuffling ----------------------------------------------------------------------------------------
@@ -154,11 +167,18 @@ def test_shuffled_files_hold_the_same_rows(tmp_path, monkeypatch):
     table = pa.table({"id": np.arange(ROWS), "city": city, "price": np.sort(PRICE)})
     with TableWriter(tmp_path / "in.arrow", table.schema) as out:
         out.write(table.to_batches()[0])
+    said = []
     done = privatize_file(
-        tmp_path / "in.arrow", tmp_path / "out.arrow", label="price", bounds=(0, 20), epsilon=1, shuffle=True
+        tmp_path / "in.arrow",
+        tmp_path / "out.arrow",
+        label="price",
+        bounds=(0, 20),
+        epsilon=1,
+        shuffle=True,
+        hints=said.append,
     )
     after = pa.Table.from_batches(list(open_table(tmp_path / "out.arrow").batches()))
     assert after["id"].to_pylist() != table["id"].to_pylist()
     assert after.sort_by("id").drop(["price"]).cast(table.drop(["price"]).schema).equals(table.drop(["price"]))
     assert '"row_order":"shuffled"' in done.card
-    assert [hint for hint in done.hints if "order in which" in hint] == []
+    assert [hint for hint in said if "order in which" in hint] == []

@@ -20,16 +20,16 @@ ROWS = 300_000
 PLAIN = "from labeldp.cli import app; app()"
 HELD = """
 import sys, time, pathlib
-from labeldp.files import hints, writer
+from labeldp.files import door, writer
 from labeldp.cli import app
 writer.GROUP_ROWS = 50_000  # so that a part of the table is on the disk
-see = hints.Watch.see
-def held(self, batch, labels):
-    see(self, batch, labels)
-    if self._passed > 200_000:
+batch = door.Output.batch
+def held(self, *given):
+    if self.rows > 200_000:
         pathlib.Path("held").touch()
         time.sleep(600)
-hints.Watch.see = held
+    return batch(self, *given)
+door.Output.batch = held
 app()
 """
 CARELESS = """
@@ -200,7 +200,7 @@ def test_a_reader_that_goes_away_is_no_traceback(room):
 
 def test_the_twin_of_the_test_of_signals(room):
     """A writer that works on the file itself leaves a part of it behind, and the check above finds that."""
-    careless = HELD.replace("see =", f"{CARELESS}\nsee =", 1)
+    careless = HELD.replace("batch =", f"{CARELESS}\nbatch =", 1)
     process = started(careless, room)
     wait_until_held(room, process)
     process.terminate()

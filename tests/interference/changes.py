@@ -55,7 +55,7 @@ def changes(rows, every=None):
     where = places(rows, every)
     for spelling in SPELLINGS:
         yield f"first row {spelling}", base, changed(base, where["first"], [spelling])
-    for name in where.keys() - {"first", "all"}:
+    for name in sorted(where.keys() - {"first", "all"}):
         yield f"{name}", base, changed(base, where[name], SPELLINGS)
     yield "all rows", base, changed(base, where["all"], SPELLINGS)
     yield "constant", base, changed(base, where["all"], [PLAIN])

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._arrow import arrow
 from labeldp.cli.options import Policy
 from labeldp.errors import ParameterError
 from labeldp.tabular import TableEncoder, read_columns
@@ -64,10 +63,9 @@ def read_inputs(
     format : str, optional
     """
     from labeldp.files import open_table  # noqa: PLC0415 (slow to import)
-    from labeldp.files.labels import label_values, refuse_other_than_numbers  # noqa: PLC0415
+    from labeldp.files.labels import label_values  # noqa: PLC0415
 
-    table = open_table(source, format, types=dict.fromkeys(categories or [], arrow().core.string()))
-    refuse_other_than_numbers(table.field(label).type, label)
+    table = open_table(source, format, label=label, text=categories or ())
     for name in [*(features or []), *(drop or []), *(categories or [])]:
         table.field(name)
     if label in (features or []) or label in (categories or []):

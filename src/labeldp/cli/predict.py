@@ -40,22 +40,21 @@ def predict(
         from labeldp.files import TableWriter, open_table  # noqa: PLC0415
         from labeldp.files.refusals import refuse_same  # noqa: PLC0415
         from labeldp.model_files import load_model  # noqa: PLC0415
-        from labeldp.tabular.reading import as_written, side_by_side  # noqa: PLC0415
 
         refuse_same({"the predictions": out}, {"the table": source, "the model": model})
         pa = arrow().core
         saved = load_model(model)
-        table = open_table(source, format, types=dict.fromkeys(saved.encoder.texts, pa.string()))
+        table = open_table(source, format, text=saved.encoder.texts)
         saved.encoder.check(table.schema)
         if column in table.schema.names:
             raise ParameterError(f"the table has a column {column!r} already: name another with --column")
-        kept = as_written(table)
+        kept = table.written()
         schema = kept.schema.append(pa.field(column, pa.float64()))
         tally: Tally = Counter()
         rows = 0
         with TableWriter(out, schema, format if out == "-" else None, force) as writer:
-            for batch, features in side_by_side(kept, table, saved.encoder.names):
-                predicted = pa.array(saved.predict(features, tally))
+            for batch in kept.batches():
+                predicted = pa.array(saved.predict(table.typed(batch, saved.encoder.names), tally))
                 writer.write(pa.RecordBatch.from_arrays([*batch.columns, predicted], schema=schema))
                 rows += batch.num_rows
         tell(console, f"{rows:,} rows, with {saved.label!r} as predicted in the column {column!r}: {out}")

@@ -133,6 +133,7 @@ def privatize(
             from labeldp.report import write_report  # noqa: PLC0415
 
             refuse_target(str(report), force=force)
+        hints: list[str] = []
         with _shown(screen) as progress:
             done = privatize_file(
                 source,
@@ -155,13 +156,14 @@ def privatize(
                 card=card,
                 others={"the ledger": ledger, "the report": report},
                 progress=progress,
+                hints=hints.append if someone_looks() else None,
             )
         if report is not None:
             write_report(report, done.card, ledger=till, force=force)
         tell(screen, done.terms.summary())
         for name, (old, new) in done.types_changed.items():
             tell(screen, printable(f"The column {name!r} could not stay {old}: it is {new} now."))
-        seen = _tell_hints(screen, done.hints)
+        seen = _tell_hints(screen, hints)
         _tell_where(screen, done, report, warned=seen)
         _tell_ledger(screen, ledger, till)
 

@@ -7,13 +7,19 @@ import io
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from labeldp._arrow import arrow
 from labeldp.errors import ParameterError
 from labeldp.files.examples import examples
+from labeldp.files.residue import without_residue
 from labeldp.files.text import DELIMITERS
 from labeldp.files.types import rebuilt
 
 __all__ = ["Encoder", "bare_schema", "changed_types", "check_schema", "encoder"]
+
+BATCH_ROWS = 1 << 16
+"""Rows in a batch of Arrow's formats, and of text that is put together at once."""
 
 _KEPT = (b"ARROW:extension:name", b"ARROW:extension:metadata")
 """The only metadata that is kept: without it a column would lose its type."""
@@ -113,10 +119,28 @@ class _Parquet:
         )
 
     def write(self, table: Any) -> None:
+        for place, kind in enumerate(table.schema.types):
+            if arrow().core.types.is_dictionary(kind):
+                table = table.set_column(place, table.schema.field(place), _with_used_words(table.column(place)))
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
 
     def close(self) -> None:
         self._writer.close()
+
+
+def _with_used_words(column: Any) -> Any:
+    """Return a column of one piece with those words of its dictionary that it uses, in their order.
+
+    Parquet writes a dictionary for each row group, used or not.
+    """
+    pa, pc = arrow().core, arrow().compute
+    if not column.num_chunks:
+        return column
+    array = column.chunk(0)
+    used = pc.unique(array.indices).drop_null()
+    used = used.take(pc.array_sort_indices(used))
+    places = pc.index_in(array.indices, value_set=used).cast(array.type.index_type)
+    return pa.DictionaryArray.from_arrays(places, array.dictionary.take(used), ordered=array.type.ordered)
 
 
 def _codec(name: str | None) -> str:
@@ -140,99 +164,84 @@ class _Ipc:
     def __init__(self, stream: Any, schema: Any, *, in_stream: bool) -> None:
         ipc = arrow().core.ipc
         self._schema = schema
-        self._words: dict[int, Any] = {}
-        make = ipc.new_stream if in_stream else ipc.new_file
-        self._writer = make(stream, schema, options=ipc.IpcWriteOptions(emit_dictionary_deltas=True))
+        self._writer = (ipc.new_stream if in_stream else ipc.new_file)(stream, schema)
 
     def write(self, table: Any) -> None:
-        for batch in table.to_batches(max_chunksize=1 << 16):
-            arrays = [self._extended(i, array) for i, array in enumerate(batch.columns)]
+        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+            arrays = [without_residue(array) for array in batch.columns]
             self._writer.write_batch(arrow().core.RecordBatch.from_arrays(arrays, schema=self._schema))
-
-    def _extended(self, place: int, array: Any) -> Any:
-        """Return a dictionary column with all words so far: a file has one dictionary, which may grow."""
-        pa, pc = arrow().core, arrow().compute
-        if not pa.types.is_dictionary(array.type):
-            return array
-        old = self._words.get(place)
-        if old is None and not len(array.dictionary):  # nothing can be added to a dictionary without words
-            old = pa.nulls(1, array.type.value_type)
-        if old is None or array.dictionary.equals(old):
-            self._words[place] = array.dictionary
-            return array
-        new = array.dictionary.filter(pc.invert(pc.is_in(array.dictionary, old)))
-        words = self._words[place] = pa.concat_arrays([old, new]) if len(new) else old
-        moved = pc.index_in(array.dictionary, words).take(array.indices).cast(array.type.index_type)
-        return pa.DictionaryArray.from_arrays(moved, words, ordered=array.type.ordered)
 
     def close(self) -> None:
         self._writer.close()
 
 
 class _Text:
+    """Lines of text, in which a value has quotes if it needs them: that follows from the value alone."""
+
     def __init__(self, stream: Any, schema: Any, delimiter: str, compression: str | None) -> None:
-        pa, csv = arrow().core, arrow().csv
+        pa = arrow().core
         self._stream = pa.CompressedOutputStream(stream, compression) if compression else stream
         self._owned = compression is not None
-        self._bare = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none")
-        self._quoted = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
+        self._delimiter = delimiter
         header = io.StringIO()
         python_csv.writer(header, delimiter=delimiter, lineterminator="\n").writerow(schema.names)
         self._stream.write(header.getvalue().encode())
 
     def write(self, table: Any) -> None:
-        table = _plain(table)
-        for batch in table.to_batches(max_chunksize=1 << 16):
+        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
             self._stream.write(self._lines(batch))
 
     def _lines(self, batch: Any) -> Any:
-        """Return lines without quotes if none of them needs any; empty text looks the same in both."""
-        pa, csv = arrow().core, arrow().csv
-        sink = pa.BufferOutputStream()
-        try:
-            csv.write_csv(batch, sink, self._bare)
-        except pa.ArrowInvalid:
-            sink = pa.BufferOutputStream()
-            csv.write_csv(_empty_as_null(batch), sink, self._quoted)
-        return sink.getvalue()
+        """Return the lines of some rows, one after the other, which is how Arrow keeps an array of them."""
+        pa, pc = arrow().core, arrow().compute
+        columns = [self._quoted(column) for column in batch.columns]
+        if len(columns) == 1:  # a blank line is no row to most readers
+            empty = pc.equal(pc.fill_null(columns[0], ""), "")
+            columns[0] = pc.if_else(empty, pa.scalar('""', pa.large_string()), columns[0])
+        columns[-1] = _put_together(columns[-1], "\n", "")
+        lines = _put_together(*columns, self._delimiter) if len(columns) > 1 else columns[0]
+        return _text_of(lines)
+
+    def _quoted(self, column: Any) -> Any:
+        pa, pc = arrow().core, arrow().compute
+        text = column.cast(_plain_type(column.type)).cast(pa.large_string())
+        special = f'"\n\r{self._delimiter}'
+        data = bytes(_text_of(text))
+        if not any(mark.encode() in data for mark in special):
+            return text
+        doubled = _put_together('"', pc.replace_substring(text, '"', '""'), '"', "")
+        return pc.if_else(pc.match_substring_regex(text, f"[{special}]"), doubled, text)
 
     def close(self) -> None:
         if self._owned:
             self._stream.close()
 
 
-def _plain_type(kind: Any) -> Any:
-    """Return what a column is as text: words of dictionaries, and text that Arrow can write."""
-    pa = arrow().core
-    if pa.types.is_dictionary(kind):
-        return _plain_type(kind.value_type)
-    return pa.large_string() if kind == pa.string_view() else kind
-
-
-def _empty_as_null(batch: Any) -> Any:
-    """Return a batch without empty text: in quotes it would be told apart from null, in some lines only."""
+def _put_together(*pieces: Any) -> Any:
+    """Return text made of arrays and words, the last of which stands between them; null is nothing."""
     pa, pc = arrow().core, arrow().compute
-    if batch.num_columns == 1:  # a blank line is no row to most readers
-        return batch
-    columns = [
-        pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column) if _is_text(column.type) else column
-        for column in batch.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    texts = [pa.scalar(each, pa.large_string()) if isinstance(each, str) else each for each in pieces]
+    return pc.binary_join_element_wise(*texts, null_handling="replace", null_replacement="")
+
+
+def _text_of(array: Any) -> Any:
+    """Return all characters of an array of long text, as Arrow keeps them."""
+    _, offsets, data = array.buffers()
+    ends = np.frombuffer(offsets, np.int64)[[array.offset, array.offset + len(array)]] if len(array) else [0, 0]
+    return b"" if data is None else data.slice(int(ends[0]), int(ends[1] - ends[0]))
+
+
+def _plain_type(kind: Any) -> Any:
+    """Return what a column is as text: words of dictionaries."""
+    return _plain_type(kind.value_type) if arrow().core.types.is_dictionary(kind) else kind
 
 
 def _is_text(kind: Any) -> bool:
     types = arrow().core.types
-    return bool(types.is_string(kind) or types.is_large_string(kind))
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def _has_digits(kind: Any) -> bool:
     """Whether values are written in digits or a word, and not as bytes that could be anything."""
     types = arrow().core.types
     return bool(types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind))
-
-
-def _plain(table: Any) -> Any:
-    pa = arrow().core
-    fields = [pa.field(field.name, _plain_type(field.type)) for field in table.schema]
-    return table if [f.type for f in fields] == table.schema.types else table.cast(pa.schema(fields))

@@ -9,7 +9,7 @@ from typing import Any
 
 from labeldp._arrow import arrow
 
-__all__ = ["examples"]
+__all__ = ["examples", "zero"]
 
 _VALUES: tuple[Any, ...] = (
     0,
@@ -47,21 +47,21 @@ def _array(kind: Any) -> Any:
         return pa.ExtensionArray.from_storage(kind, _array(kind.storage_type))
     if pa.types.is_dictionary(kind):
         return pa.DictionaryArray.from_arrays(pa.array([0], kind.index_type), _array(kind.value_type))
-    return pa.array([_value(kind)], kind)
+    return pa.array([zero(kind)], kind)
 
 
-def _value(kind: Any) -> Any:
+def zero(kind: Any) -> Any:
     """Return a Python value of a type: zero, or empty."""
     pa = arrow().core
     types = pa.types
     if types.is_struct(kind):
-        return {kind.field(i).name: _value(kind.field(i).type) for i in range(kind.num_fields)}
+        return {kind.field(i).name: zero(kind.field(i).type) for i in range(kind.num_fields)}
     if types.is_map(kind):
-        return [(_value(kind.key_type), _value(kind.item_type))]
+        return [(zero(kind.key_type), zero(kind.item_type))]
     if types.is_fixed_size_list(kind):
-        return [_value(kind.value_type)] * kind.list_size
+        return [zero(kind.value_type)] * kind.list_size
     if hasattr(kind, "value_type"):  # lists of all sorts, and dictionaries
-        inner = _value(kind.value_type)
+        inner = zero(kind.value_type)
         return [inner] if types.is_nested(kind) else inner
     if types.is_fixed_size_binary(kind) and not types.is_decimal(kind):
         return bytes(kind.byte_width)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
 
 from labeldp._checks import nearest
@@ -79,5 +80,5 @@ def sniffed(start: bytes) -> str:
     for mark, name in marks.items():
         if start.startswith(mark):
             return name
-    header = start.split(b"\n", 1)[0]
+    header = re.split(rb"[\r\n]", start, maxsplit=1)[0]
     return "tsv" if b"\t" in header and b"," not in header else "csv"

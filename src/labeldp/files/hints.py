@@ -33,12 +33,15 @@ class Watch:
     ----------
     rows : int
         How many will pass.
+    schema : pyarrow.Schema
+        Of the table, its label included.
     label : str
     source : source of words
     """
 
-    def __init__(self, rows: int, label: str, source: WordSource) -> None:
+    def __init__(self, rows: int, schema: Any, label: str, source: WordSource) -> None:
         self._label = label
+        self._schema = schema.remove(schema.get_field_index(label))
         self._source = source
         count = min(rows, SAMPLE)
         edges = np.arange(count + 1) * rows // max(1, count)
@@ -47,12 +50,13 @@ class Watch:
         self._rows: list[Any] = []
         self._labels: list[NDArray[np.float64]] = []
 
-    def see(self, batch: Any, labels: NDArray[np.float64]) -> None:
-        """Look at the next rows."""
-        end = self._passed + batch.num_rows
+    def see(self, public: list[Any], labels: NDArray[np.float64]) -> None:
+        """Look at the public columns and the labels of the next rows."""
+        end = self._passed + labels.size
         first, last = np.searchsorted(self._places, (self._passed, end))
         if last > first:
             places = self._places[first:last] - self._passed
+            batch = arrow().core.RecordBatch.from_arrays(public, schema=self._schema)
             self._rows.append(taken(batch, places))
             self._labels.append(labels[places])
         self._passed = end
@@ -77,8 +81,6 @@ class Watch:
             )
         table = _flat(pa.Table.from_batches(self._rows))
         for name, column in zip(table.column_names, table.columns, strict=True):
-            if name == self._label:
-                continue
             order = np.lexsort((_uniform(labels.size, self._source), _codes(column)))
             if jumpiness(labels[order]) < CLOSE:
                 found.append(

@@ -1,4 +1,4 @@
-"""A label column as numbers. No message here names a row or a value."""
+"""A label column as numbers. Messages name a row at most: that a label is missing or no number is public."""
 
 from __future__ import annotations
 
@@ -10,7 +10,74 @@ from numpy.typing import NDArray
 from labeldp._arrow import arrow
 from labeldp.errors import LabelError, ParameterError
 
-__all__ = ["as_floats", "is_number", "label_values", "refuse_other_than_numbers"]
+__all__ = [
+    "MISSING",
+    "NULL_WORDS",
+    "as_floats",
+    "first_bad_label",
+    "is_number",
+    "label_values",
+    "parse_label_text",
+    "refuse_other_than_numbers",
+]
+
+NULL_WORDS = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
+)
+"""What stands for a missing value in text: the words that PyArrow and pandas know."""
+
+LONGEST = 4096
+TOO_LONG = f"a label has more than {LONGEST:,} characters: no number needs that many"
+
+MISSING = (
+    'some labels are missing or not finite: fill them, or leave their rows out with missing="drop"; '
+    "which rows are left out is public then"
+)
+
+
+def parse_label_text(text: Any) -> Any:
+    """Return an Arrow array of label text as float64, null where a label is missing: all labels in text come here.
+
+    Raises
+    ------
+    LabelError
+        If one is not a number. The message says no more, and no other error is attached.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> parse_label_text(pa.array(["1", " 2.5e1 ", "NA"])).to_pylist()
+    [1.0, 25.0, None]
+    """
+    pa, pc = arrow().core, arrow().compute
+    trimmed = pc.ascii_trim(text, characters=" \t")
+    words = pa.array(NULL_WORDS, trimmed.type)
+    numbers = pc.if_else(pc.is_in(trimmed, value_set=words), pa.scalar(None, trimmed.type), trimmed)
+    if (pc.max(pc.binary_length(text)).as_py() or 0) > LONGEST:
+        raise LabelError(TOO_LONG)
+    try:
+        return numbers.cast(pa.float64())
+    except pa.ArrowInvalid:
+        pass
+    raise LabelError("a label is not a number")
+
+
+def first_bad_label(text: Any) -> int:
+    """Return where the first of some labels is that is no number."""
+    first, last = 0, len(text)
+    while last - first > 1:
+        middle = (first + last) // 2
+        first, last = (middle, last) if _is_fine(text[first:middle]) else (first, middle)
+    return first
+
+
+def _is_fine(text: Any) -> bool:
+    try:
+        parse_label_text(text)
+    except LabelError:
+        return False
+    return True
 
 
 def label_values(
@@ -21,7 +88,7 @@ def label_values(
     Parameters
     ----------
     array : pyarrow.Array or pyarrow.ChunkedArray
-        Whole or decimal numbers, floats, or a dictionary of these.
+        Integers, decimals, floats, or a dictionary of these.
     missing : {"error", "keep"}
         Whether to refuse missing labels, or to return NaN for them. Null, NaN and infinite ones are missing: that
         a label is so is public.
@@ -50,10 +117,7 @@ def label_values(
     gone = ~np.isfinite(values)
     if gone.any():
         if missing == "error":
-            raise LabelError(
-                'some labels are missing or not finite: fill them, or leave their rows out with missing="drop"; '
-                "which rows are left out is public then"
-            )
+            raise LabelError(MISSING)
         values = np.where(gone, np.nan, values)
     return values, gone
 

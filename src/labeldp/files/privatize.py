@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from labeldp._arrow import arrow
 from labeldp.errors import DataError, ParameterError
+from labeldp.files.door import Door, Output, Progress
 from labeldp.files.drafts import is_folder, refuse_target
 from labeldp.files.formats import as_format, format_of
 from labeldp.files.hints import Watch
-from labeldp.files.job import Job, Progress
-from labeldp.files.labels import refuse_other_than_numbers
 from labeldp.files.pair import Pair
 from labeldp.files.refusals import refuse_biased, refuse_label_folders, refuse_same
 from labeldp.files.rows import refuse_odd_types
@@ -53,8 +51,6 @@ class FileRelease:
         None if the table went through a pipe, and no place was named for the card.
     types_changed : dict
         The types, in words, of columns that could not keep theirs: what they were, and what they are.
-    hints : tuple of str
-        What gives labels away in spite of the noise. **For the owner only**: they follow from true labels.
     """
 
     path: str
@@ -62,7 +58,6 @@ class FileRelease:
     card: str = field(repr=False)
     card_path: Path | None
     types_changed: dict[str, tuple[str, str]]
-    hints: tuple[str, ...] = field(repr=False)
 
 
 def privatize_file(
@@ -88,6 +83,7 @@ def privatize_file(
     card: str | os.PathLike[str] | None = None,
     others: Mapping[str, str | os.PathLike[str] | None] | None = None,
     progress: Progress | None = None,
+    hints: Callable[[str], None] | None = None,
     random_state: int | WordSource | None = None,
 ) -> FileRelease:
     r"""Write a table again with private labels, in constant memory; all other columns stay as they are.
@@ -118,6 +114,9 @@ def privatize_file(
         the output, the card or the source as well, or lies in a folder that is replaced.
     progress : callable, optional
         Is told what is being done, how many rows are done, and how many there are, or None.
+    hints : callable, optional
+        Is told, at the end, what gives labels away in spite of the noise: columns, or the order of rows. **For the
+        owner's eyes only**: hints follow from true labels. Without it none are computed.
 
     Returns
     -------
@@ -155,34 +154,47 @@ def privatize_file(
         {"the output": to, "the card": card_path, **kept, **(others or {})}, {"the source": os.fspath(source)}
     )
     table, out_format = _opened(os.fspath(source), to, format, label)
-    job = Job(table, label, debiased, missing == "drop", progress or (lambda *_: None))
+    door = Door(table, drop=missing == "drop", progress=progress or (lambda *_: None))
+    output = Output(table, debiased)
     source_of_words = resolve_source(random_state)
     writer = TableWriter(
         to,
-        job.schema,
+        output.schema,
         out_format,
         force,
         compression=table.compression,
-        plain=[label, job.second or label],
+        plain=[label, output.second or label],
         most=table.rights,
     )
     if debiased != "no":
         refuse_biased(order)
-    stream = LabelStream(job.labels, order, ledger=ledger, random_state=source_of_words)
-    watch = Watch(stream.terms.rows, label, source_of_words)
-    rows: Iterator[Any] = job.released(stream, watch)
+    stream = LabelStream(door.labels, order, ledger=ledger, random_state=source_of_words)
+    watch = None if hints is None else Watch(stream.terms.rows, table.schema, label, source_of_words)
+    batches = _released(door, stream, output, watch)
     if shuffle:
         folder = None if to == PIPE else Path(to).resolve().parent
-        rows = shuffled(rows, job.schema, rows=stream.terms.rows, folder=folder, source=source_of_words)
+        batches = shuffled(batches, output.schema, rows=stream.terms.rows, folder=folder, source=source_of_words)
     with Pair(to, card_path, force=force, most=table.rights) as pair, writer:
-        for batch in rows:
+        for batch in batches:
             writer.write(batch)
         terms = stream.finish()
         digests = writer.finish()
-        text = terms.to_card(file=job.public(to, writer, digests, shuffle=shuffle))
+        facts = output.facts(to, writer, digests, left_out=door.left_out, shuffle=shuffle)
+        text = terms.to_card(file=facts)
         pair.put_card(text + "\n")
-    hints = tuple(watch.hints(ordered=not shuffle))
-    return FileRelease(to, terms, text, card_path, job.types_changed(writer), hints)
+    if hints is not None and watch is not None:
+        for hint in watch.hints(ordered=not shuffle):
+            hints(hint)
+    return FileRelease(to, terms, text, card_path, output.types_changed(writer))
+
+
+def _released(door: Door, stream: LabelStream, output: Output, watch: Watch | None) -> Iterator[Any]:
+    """Yield the rows with private labels."""
+    for rows in door.rows(stream.terms.rows):
+        private = stream.release(rows.labels)
+        if watch is not None:
+            watch.see(rows.public, rows.labels)
+        yield output.batch(rows.public, private, stream.mechanism)
 
 
 def _card_path(to: str, card: str | os.PathLike[str] | None) -> Path | None:
@@ -193,7 +205,6 @@ def _card_path(to: str, card: str | os.PathLike[str] | None) -> Path | None:
 
 def _opened(source: str, to: str, format: str | None, label: str) -> tuple[Table, str]:
     """Return the table, and the format to write it in, if its label can be released."""
-    pa = arrow().core
     named = None if format is None else as_format(format)
     out_format = named
     if to != PIPE and not is_folder(to):
@@ -206,8 +217,7 @@ def _opened(source: str, to: str, format: str | None, label: str) -> tuple[Table
     out_format = out_format or kind
     as_written = kind in DELIMITERS and out_format in DELIMITERS
     refuse_label_folders(parts, label)
-    table = Table(parts, kind, as_written=as_written, types={label: pa.float64()}, exact=True)
-    refuse_other_than_numbers(table.field(label).type, label)
+    table = Table(parts, kind, label=label, as_written=as_written, exact=True)
     refuse_odd_types(table.schema)
     return table, out_format
 

@@ -9,20 +9,7 @@ from labeldp._arrow import arrow
 from labeldp.errors import DataError
 from labeldp.files.sources import Part
 
-__all__ = [
-    "FILE_MARK",
-    "OPENERS",
-    "arrow_batches",
-    "ask",
-    "codec_of",
-    "parquet_batches",
-    "parquet_file",
-    "readable",
-    "schema_of",
-]
-
-FILE_MARK = b"ARROW1"
-"""How a file of Arrow's begins, and a stream does not."""
+__all__ = ["OPENERS", "ask", "codec_of", "file_batches", "parquet_file", "readable", "schema_of"]
 
 
 def readable(part: Part, call: Callable[[], Any]) -> Any:
@@ -55,7 +42,7 @@ def _arrow_file(stream: Any) -> Any:
     ipc = arrow().core.ipc
     start = stream.read(6)
     stream.seek(0)
-    return ipc.open_file(stream) if start == FILE_MARK else ipc.open_stream(stream)
+    return ipc.open_file(stream) if start == b"ARROW1" else ipc.open_stream(stream)
 
 
 OPENERS: dict[str, Callable[[Any], Any]] = {
@@ -80,26 +67,32 @@ def codec_of(file: Any) -> str | None:
     return str(meta.row_group(0).column(0).compression).lower()
 
 
-def parquet_batches(part: Part, names: list[str], rows: int) -> Iterator[Any]:
+def file_batches(part: Part, format: str, names: list[str], rows: int) -> Iterator[Any]:
+    """Yield batches of a file, of at most so many rows; they end wherever the file's own do."""
+    batches = (_parquet_batches if format == "parquet" else _arrow_batches)(part, names, rows)
+    while (batch := readable(part, lambda: next(batches, None))) is not None:
+        if batch.num_rows:
+            yield batch
+
+
+def _parquet_batches(part: Part, names: list[str], rows: int) -> Iterator[Any]:
     """Yield batches page by page, so that a file of one huge row group needs no more memory than others."""
     with part.open() as stream:
         for batch in parquet_file(stream).iter_batches(batch_size=rows, columns=names):
             yield batch.select(names)
 
 
-def arrow_batches(part: Part, names: list[str], rows: int) -> Iterator[Any]:
+def _arrow_batches(part: Part, names: list[str], rows: int) -> Iterator[Any]:
     """Yield batches of one of Arrow's files or streams, checked to the last offset."""
     ipc = arrow().core.ipc
     with part.open() as stream:
-        start = stream.read(6)
-        stream.seek(0)
-        if start == FILE_MARK:
-            schema = ipc.open_file(stream).schema
-            options = ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in names])
+        reader = _arrow_file(stream)
+        if hasattr(reader, "get_batch"):
+            options = ipc.IpcReadOptions(included_fields=[reader.schema.get_field_index(name) for name in names])
             reader = ipc.open_file(stream, options=options)
             whole = (reader.get_batch(i) for i in range(reader.num_record_batches))
         else:
-            whole = iter(ipc.open_stream(stream))
+            whole = iter(reader)
         for batch in whole:
             batch.validate(full=True)  # offsets are taken on trust otherwise, and could point anywhere
             for first in range(0, batch.num_rows, rows):

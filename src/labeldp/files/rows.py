@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from labeldp._arrow import arrow
 from labeldp.errors import ParameterError
 
-__all__ = ["refuse_odd_types", "taken"]
+__all__ = ["refuse_odd_types", "size_of", "taken"]
 
 
 def taken(batch: Any, places: NDArray[np.int64]) -> Any:
@@ -41,12 +41,43 @@ def _taken(column: Any, places: NDArray[np.int64]) -> Any:
     return pa.concat_arrays(pieces) if pieces else column.slice(0, 0)
 
 
+def size_of(batch: Any) -> int:
+    """Return how many bytes the values of a batch have, about: the same however they came into memory.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> size_of(pa.record_batch({"a": [1, 2, 3], "b": ["x", None, "yz"]}).slice(1))
+    18
+    """
+    return sum(_size(column) for column in batch.columns)
+
+
+def _size(array: Any) -> int:
+    pa, pc = arrow().core, arrow().compute
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _size(array.storage)
+    if pa.types.is_dictionary(kind):
+        return _size(array.indices)
+    if pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        inner = array.flatten()
+        return sum(map(_size, inner)) if isinstance(inner, list) else _size(inner)
+    if pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_fixed_size_binary(kind):
+        return int(len(array) * kind.bit_width // 8)
+    try:
+        return int(pc.sum(pc.binary_length(array)).as_py() or 0)
+    except pa.ArrowNotImplementedError:  # of other types, by the number of values
+        return 8 * len(array)
+
+
 def refuse_odd_types(schema: Any) -> None:
-    """Refuse columns that rows cannot be taken of at all, by a trial."""
+    """Refuse columns that rows cannot be taken of, or put together, by a trial."""
     pa = arrow().core
     for field in schema:
         try:
-            _taken(pa.nulls(2, field.type), np.array([1, 0]))
+            some = _taken(pa.nulls(2, field.type), np.array([1, 0]))
+            pa.chunked_array([some, some]).unify_dictionaries().combine_chunks()
             continue
         except pa.ArrowException:
             pass

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from labeldp._arrow import arrow
 from labeldp.errors import DataError
-from labeldp.files.rows import taken
+from labeldp.files.rows import size_of, taken
 from labeldp.randomness import WordSource
 
 __all__ = ["shuffled"]
@@ -74,7 +74,7 @@ def shuffled(
 
 def _buckets(batch: Any, rows: int) -> int:
     """Return a power of two, so that a word's lowest bits choose among them evenly."""
-    size = rows * batch.nbytes / max(1, batch.num_rows)
+    size = rows * size_of(batch) / max(1, batch.num_rows)
     return min(MOST_BUCKETS, 1 << int(np.ceil(np.log2(max(1.0, size / BUCKET_BYTES)))))
 
 

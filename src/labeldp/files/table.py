@@ -1,4 +1,8 @@
-"""A table in one or many files, read in batches as often as needed, in constant memory."""
+"""A table in one or many files, read as often as needed, in constant memory.
+
+Whatever the files are cut into, blocks, row groups, batches or files, ends here: rows are cut again by number,
+which follows from the types of the columns.
+"""
 
 from __future__ import annotations
 
@@ -6,52 +10,50 @@ import operator
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property, partial, reduce
 from typing import Any
 
 from labeldp._arrow import arrow
 from labeldp._checks import nearest
-from labeldp.errors import DataError, ParameterError
+from labeldp.errors import DataError, LabelDPError, LabelError, ParameterError
 from labeldp.files.formats import as_format
-from labeldp.files.labels import as_floats, is_number
-from labeldp.files.readers import (
-    FILE_MARK,
-    OPENERS,
-    arrow_batches,
-    ask,
-    codec_of,
-    parquet_batches,
-    parquet_file,
-    readable,
-    schema_of,
+from labeldp.files.guess import Guess, typed
+from labeldp.files.labels import (
+    TOO_LONG,
+    as_floats,
+    first_bad_label,
+    is_number,
+    parse_label_text,
+    refuse_other_than_numbers,
 )
+from labeldp.files.pieces import CELLS, cut, rows_of
+from labeldp.files.readers import OPENERS, ask, codec_of, file_batches, parquet_file, readable, schema_of
 from labeldp.files.sources import Part, found
-from labeldp.files.text import DELIMITERS, column_names, settled_types, text_batches
-from labeldp.files.types import one_type, steady
+from labeldp.files.text import DELIMITERS, column_names, refuse_long_rows, text_batches
+from labeldp.files.types import one_type, without_inner_dictionaries
+from labeldp.files.words import Words
 
 __all__ = ["Table", "open_table"]
 
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
-"""Whole numbers that int64 holds, written in the one way that comes back the same."""
-
-_CELLS = 1 << 20
-"""Values in a batch, about: wide tables come in short batches."""
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+"""Integers that int64 holds, written in the one way that comes back the same."""
 
 
 class Table:
     """A table in files; see `open_table`.
 
-    With ``exact``, a column whose type is not given has one from which all that is written comes back: other than
-    text only if all its text does, and another than in one of several files only if that loses nothing.
+    With ``exact``, a column has a type from which all that is written comes back: other than text only if all its
+    text does, and another than in one of several files only if that loses nothing.
 
     Attributes
     ----------
     format : str
     parts : list of Part
         Its files, in the order in which they are read.
+    label : str or None
     schema : pyarrow.Schema
-        Without the files' metadata.
+        Without the files' metadata. The label is a float64, and its values have no part in any of it.
     stored : dict
         The types of columns in the first file, where files tell types.
     """
@@ -61,23 +63,27 @@ class Table:
         parts: list[Part],
         format: str,
         *,
-        as_written: bool,
-        types: Mapping[str, Any] | None = None,
+        label: str | None = None,
+        as_written: bool = False,
+        text: Collection[str] = (),
         exact: bool = False,
     ) -> None:
         pa = arrow().core
-        self.parts = parts
-        self.format = format
-        self._types: dict[str, Any] = dict(types or {})
-        self._exact = exact
+        self.parts, self.format, self.label = parts, format, label
+        self._as_written, self._text, self._exact = as_written, frozenset(text), exact
         self.stored: dict[str, Any] = {}
-        self._default = pa.string() if as_written else None
+        self._words: dict[str, Words] = {}
         self._keys = _key_columns(parts)
-        fields = [*self._file_fields(), *(pa.field(name, kind) for name, (kind, _) in self._keys.items())]
-        twice = [name for name, times in Counter(each.name for each in fields).items() if times > 1]
+        keys = [pa.field(name, kind) for name, (kind, _) in self._keys.items()]
+        names = [*self._file_names(), *self._keys]
+        twice = [name for name, times in Counter(names).items() if times > 1]
         if twice:
             raise DataError(f"the table has two columns named {twice[0]!r}: rename one")
-        self.schema = pa.schema(fields)
+        self._names = names
+        if label is not None:
+            self._find(label)
+        fields = self._text_fields() if format in DELIMITERS else self._file_fields()
+        self.schema = pa.schema([*fields, *keys])
 
     # ---- what it is ---------------------------------------------------------------------------
 
@@ -89,13 +95,16 @@ class Table:
         ParameterError
             If there is no such column; the message names the nearest.
         """
-        if name not in self.schema.names:
-            near = nearest(name, self.schema.names)
-            known = ", ".join(map(repr, self.schema.names[:12])) + (", …" if len(self.schema.names) > 12 else "")
-            raise ParameterError(
-                f"there is no column {name!r}" + (f"; did you mean {near!r}?" if near else f"; there are {known}")
-            )
-        return self.schema.field(name)
+        return self.schema.field(self._find(name))
+
+    def _find(self, name: str) -> str:
+        if name in self._names:
+            return name
+        near = nearest(name, self._names)
+        known = ", ".join(map(repr, self._names[:12])) + (", …" if len(self._names) > 12 else "")
+        raise ParameterError(
+            f"there is no column {name!r}" + (f"; did you mean {near!r}?" if near else f"; there are {known}")
+        )
 
     @cached_property
     def rows(self) -> int | None:
@@ -115,51 +124,62 @@ class Table:
         """How a Parquet file is compressed, or None."""
         if self.format != "parquet":
             return None
-        for part in self.parts:
-            codec = ask(part, codec_of, parquet_file)
-            if codec is not None:
-                return str(codec)
-        return None
+        codecs = (ask(part, codec_of, parquet_file) for part in self.parts)
+        return next((str(codec) for codec in codecs if codec is not None), None)
 
-    def _file_fields(self) -> list[Any]:
+    def _file_names(self) -> list[str]:
         """Return the columns that the files hold, all of the same names."""
         if self.format in DELIMITERS:
-            pa = arrow().core
             names = [column_names(part, DELIMITERS[self.format]) for part in self.parts]
-            _refuse_other_columns(self.parts, names)
-            if self._default is None:
-                settled = settled_types(self.parts, DELIMITERS[self.format], self._types, exact=self._exact)
-                self._types = {**settled, **self._types}
-            return [pa.field(name, self._types.get(name, self._default)) for name in names[0]]
-        schemas = [ask(part, schema_of, OPENERS[self.format]) for part in self.parts]
-        _refuse_other_columns(self.parts, [list(schema.names) for schema in schemas])
-        first = schemas[0].remove_metadata()
-        if len(set(first.names)) < len(first.names):
-            return list(first)
-        self.stored = {field.name: field.type for field in first}
-        kinds = {name: [schema.field(name).type for schema in schemas] for name in first.names}
-        fields = [
-            field.with_type(
-                one_type(field.name, kinds[field.name], rounded=not self._exact or field.name in self._types)
-            )
-            for field in first
-        ]
-        if self._has_one_dictionary():
-            return fields
-        return [field.with_type(steady(field.type)) for field in fields]
+        else:
+            self._schemas = [ask(part, schema_of, OPENERS[self.format]) for part in self.parts]
+            names = [list(schema.names) for schema in self._schemas]
+        for part, others in zip(self.parts, names, strict=True):
+            if sorted(others) != sorted(names[0]):
+                raise DataError(f"{part.name} has other columns than {self.parts[0].name}")
+        return names[0]
 
-    def _has_one_dictionary(self) -> bool:
-        """Whether no column can have several: in a file of Arrow's, they only grow."""
-        if len(self.parts) > 1:
-            return False
-        if self.format == "parquet":
-            return bool(ask(self.parts[0], lambda file: file.metadata.num_row_groups, parquet_file) <= 1)
-        return self.parts[0].start().startswith(FILE_MARK)
+    def _text_fields(self) -> list[Any]:
+        """Return the columns of text files; types are guessed from all of a public column and nothing else."""
+        pa = arrow().core
+        names = [name for name in self._names if name not in self._keys]
+        kinds = {name: pa.float64() if name == self.label else pa.string() for name in names}
+        guesses = {
+            name: Guess(exact=self._exact)
+            for name in names
+            if not self._as_written and name != self.label and name not in self._text
+        }
+        if guesses:
+            for piece in self._text_pieces([name for name in names if name != self.label]):
+                for name, guess in guesses.items():
+                    guess.see(piece.column(name))
+        kinds |= {name: guess.kind for name, guess in guesses.items()}
+        return [pa.field(name, kind) for name, kind in kinds.items()]
+
+    def _file_fields(self) -> list[Any]:
+        """Return the columns of files that tell types: a type that holds what all of them hold."""
+        pa = arrow().core
+        first = self._schemas[0].remove_metadata()
+        self.stored = {field.name: field.type for field in first}
+        fields = []
+        for field in first:
+            kinds = [schema.field(field.name).type for schema in self._schemas]
+            public = field.name != self.label
+            kind = one_type(field.name, kinds, rounded=not (self._exact and public))
+            if not public:
+                refuse_other_than_numbers(kind, field.name)
+                kind = pa.float64()
+            elif pa.types.is_dictionary(kind):
+                words = Words.of((batch.column(0) for batch in self._stored([field.name])), kind)
+                kind = words.kind
+                self._words[field.name] = words
+            fields.append(field.with_type(without_inner_dictionaries(kind)))
+        return fields
 
     # ---- what is in it --------------------------------------------------------------------------
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Yield the rows, in the files' order, as record batches.
+        """Yield the rows, in the files' order, as record batches of a length that follows from the columns.
 
         Parameters
         ----------
@@ -169,28 +189,99 @@ class Table:
         pa = arrow().core
         names = list(self.schema.names if columns is None else columns)
         schema = pa.schema([self.field(name) for name in names])
-        wanted = [name for name in names if name not in self._keys]
+        if self.format not in DELIMITERS:
+            for piece in cut(self._stored(names, schema), rows_of(schema)):
+                yield pa.RecordBatch.from_arrays(piece.columns, schema=schema)
+            return
+        yield from self._read(schema)
+
+    def written(self) -> Table:
+        """Return the same table with the text of its columns as it is in the files, every digit and zero of it."""
+        return Table(self.parts, self.format, as_written=True) if self.format in DELIMITERS else self
+
+    def typed(self, batch: Any, columns: Sequence[str]) -> Any:
+        """Return some columns of a batch of `written` as this table has them."""
+        pa = arrow().core
+        schema = pa.schema([self.field(name) for name in columns])
+        if self.format not in DELIMITERS:
+            return batch.select(list(columns))
+        arrays = [typed(batch.column(field.name), field.type) for field in schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _stored(self, names: Sequence[str], schema: Any = None) -> Iterator[Any]:
+        """Yield batches as they come from the files, with what folders tell; of any length, in a schema if any."""
+        pa = arrow().core
+        inside = [name for name in names if name not in self._keys]
+        read = inside or [name for name in self._names if name not in self._keys][:1]
         for part in self.parts:
-            for batch in self._file_batches(part, wanted or self.schema.names[:1]):
+            if self.format in DELIMITERS:
+                batches = text_batches(part, DELIMITERS[self.format], read, self.label)
+            else:
+                batches = file_batches(part, self.format, read, CELLS // max(8, len(read)))
+            for batch in batches:
                 arrays = [
                     self._key_array(part, name, batch.num_rows) if name in self._keys else batch.column(name)
                     for name in names
                 ]
-                yield readable(part, partial(_fitted, arrays, schema))
+                if schema is not None:
+                    arrays = readable(part, partial(self._fitted, arrays, schema))
+                yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
-    def _file_batches(self, part: Part, names: list[str]) -> Iterator[Any]:
-        if self.format in DELIMITERS:
-            known = {name: kind for name, kind in self._types.items() if name in names}
-            yield from text_batches(
-                part, DELIMITERS[self.format], types=known, columns=names, default=self._default
-            )
+    def _text_pieces(self, names: Sequence[str]) -> Iterator[Any]:
+        """Yield the rows of text files as they are written.
+
+        What is wrong with a file is raised from here, whoever found it: even a traceback does not show where a
+        block ended.
+        """
+        pa = arrow().core
+        public = [name for name in names if name != self.label and name not in self._keys]
+        try:
+            for piece in cut(self._stored(names), rows_of(pa.schema(dict.fromkeys(names, pa.string())))):
+                refuse_long_rows(piece.select(public), self.parts[0].name)
+                yield piece
             return
-        rows = max(1024, _CELLS // max(8, len(names)))
-        reader = parquet_batches if self.format == "parquet" else arrow_batches
-        batches = reader(part, names, rows)
-        while (batch := readable(part, lambda: next(batches, None))) is not None:
-            if batch.num_rows:
-                yield batch
+        except LabelDPError as error:
+            problem = type(error)(*error.args)
+        raise problem
+
+    def _read(self, schema: Any) -> Iterator[Any]:
+        """Yield rows of text in the types of a schema.
+
+        That a label is no number is said once the rest was read: what is wrong with the file itself is said first,
+        wherever a block ended.
+        """
+        pa = arrow().core
+        public = [name for name in schema.names if name != self.label and name not in self._keys]
+        row, problem = 0, None
+        for piece in self._text_pieces(schema.names):
+            if problem is not None:
+                continue
+            arrays = {name: typed(piece.column(name), schema.field(name).type) for name in public}
+            arrays |= {name: piece.column(name) for name in schema.names if name in self._keys}
+            if self.label in schema.names:
+                text = piece.column(self.label)
+                try:
+                    arrays[str(self.label)] = parse_label_text(text)
+                except LabelError as error:
+                    problem = _with_row(error, str(self.label), row, text)
+                    continue
+            row += piece.num_rows
+            yield pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
+        if problem is not None:
+            raise problem
+
+    def _fitted(self, arrays: list[Any], schema: Any) -> list[Any]:
+        """Return columns of a file in the types of the whole table."""
+        return [self._cast(array, field) for array, field in zip(arrays, schema, strict=True)]
+
+    def _cast(self, array: Any, field: Any) -> Any:
+        """Return an array as a type that it fits; numbers are rounded to float64 where they must be."""
+        pa = arrow().core
+        if field.name in self._words:
+            return self._words[field.name].fitted(array)
+        if array.type == field.type:
+            return array
+        return as_floats(array) if field.type == pa.float64() and is_number(array.type) else array.cast(field.type)
 
     def _key_array(self, part: Part, name: str, rows: int) -> Any:
         pa = arrow().core
@@ -203,8 +294,9 @@ def open_table(
     source: str | os.PathLike[str],
     format: str | None = None,
     *,
+    label: str | None = None,
     as_written: bool = False,
-    types: Mapping[str, Any] | None = None,
+    text: Collection[str] = (),
 ) -> Table:
     r"""Open a table: CSV, TSV, Parquet, Arrow or Feather.
 
@@ -214,11 +306,13 @@ def open_table(
         A file, a folder, a glob, or ``-`` for standard input, which is kept in a temporary file without a name.
     format : str, optional
         One of ``csv``, ``tsv``, ``parquet``, ``arrow`` and ``arrow-stream``; by default the name tells.
+    label : str, optional
+        The private column: read as float64, and never looked at to decide anything.
     as_written : bool
         Read columns of text files as the text that is there, so that they can be written back unchanged. By
-        default their types are guessed.
-    types : mapping, optional
-        Arrow types of some columns of text files.
+        default their types are guessed, each from the whole column.
+    text : collection of str
+        Columns of text files that are text even if they look like numbers.
 
     Raises
     ------
@@ -236,45 +330,33 @@ def open_table(
     >>> table.schema.names, [batch.num_rows for batch in table.batches(["price"])]
     (['rooms', 'price'], [2])
     """
+    arrow()
     parts, kind = found(os.fspath(source), None if format is None else as_format(format))
-    return Table(parts, kind, as_written=as_written, types=types)
+    return Table(parts, kind, label=label, as_written=as_written, text=text)
+
+
+def _with_row(problem: LabelError, label: str, before: int, text: Any) -> LabelError:
+    """Return the complaint about a label, with its row unless it is too long to be looked at."""
+    if str(problem) == TOO_LONG:
+        return LabelError(TOO_LONG)
+    return LabelError(
+        f"the label {label!r} is not a number in row {before + first_bad_label(text) + 1:,}: convert the column "
+        "first. Numbers have a decimal point, not a comma"
+    )
 
 
 # ---- columns --------------------------------------------------------------------------------------
 
 
 def _key_columns(parts: list[Part]) -> dict[str, tuple[Any, Callable[[str], Any]]]:
-    """Return the type of each column that folders tell: whole numbers where all are, else text."""
+    """Return the type of each column that folders tell: integers where all are, else text."""
     pa = arrow().core
     names = list(parts[0].keys)
     if any(list(part.keys) != names for part in parts):
         raise DataError("some files lie in folders named key=value and others do not, or in other ones")
-    found_types: dict[str, tuple[Any, Callable[[str], Any]]] = {}
+    kinds: dict[str, tuple[Any, Callable[[str], Any]]] = {}
     for name in names:
         values = [value for part in parts if (value := part.keys[name]) is not None]
-        whole = bool(values) and all(_WHOLE.fullmatch(value) for value in values)
-        found_types[name] = (pa.int64(), int) if whole else (pa.string(), str)
-    return found_types
-
-
-def _refuse_other_columns(parts: list[Part], names: list[list[str]]) -> None:
-    for part, others in zip(parts, names, strict=True):
-        if sorted(others) != sorted(names[0]):
-            raise DataError(f"{part.name} has other columns than {parts[0].name}")
-
-
-def _fitted(arrays: list[Any], schema: Any) -> Any:
-    cast = [a if a.type == f.type else _cast(a, f.type) for a, f in zip(arrays, schema, strict=True)]
-    return arrow().core.RecordBatch.from_arrays(cast, schema=schema)
-
-
-def _cast(array: Any, kind: Any) -> Any:
-    """Return an array as a type that it fits; numbers are rounded to the nearest float64 where they must be."""
-    pa = arrow().core
-    if kind == pa.float64() and is_number(array.type):
-        return as_floats(array)
-    if pa.types.is_dictionary(kind) and pa.types.is_dictionary(array.type):
-        return pa.DictionaryArray.from_arrays(
-            array.indices.cast(kind.index_type), array.dictionary, ordered=kind.ordered
-        )
-    return array.cast(kind)
+        integers = bool(values) and all(_INTEGER.fullmatch(value) for value in values)
+        kinds[name] = (pa.int64(), int) if integers else (pa.string(), str)
+    return kinds

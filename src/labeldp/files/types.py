@@ -9,7 +9,7 @@ from labeldp._arrow import arrow
 from labeldp.errors import DataError
 from labeldp.files.labels import is_number
 
-__all__ = ["one_type", "rebuilt", "steady"]
+__all__ = ["one_type", "rebuilt", "without_inner_dictionaries"]
 
 
 def one_type(name: str, kinds: Sequence[Any], *, rounded: bool = False) -> Any:
@@ -71,33 +71,27 @@ def _fits(kind: Any, target: Any) -> bool:
 def _words_fit(kind: Any, target: Any) -> bool:
     if not arrow().core.types.is_dictionary(target):
         return bool(kind.value_type == target)
-    wider = target.index_type.bit_width >= kind.index_type.bit_width  # and wide enough for all, by `steady`
+    wider = target.index_type.bit_width >= kind.index_type.bit_width
     return bool(kind.value_type == target.value_type and kind.ordered == target.ordered and wider)
 
 
-def steady(kind: Any, *, inside: bool = False) -> Any:
-    """Return a type that holds the words of all dictionaries of a column.
+def without_inner_dictionaries(kind: Any) -> Any:
+    """Return a type whose lists and structs hold words themselves.
 
-    Indices of 8 or 16 bits may be too short for them. Inside lists and structs the words are written out: Arrow's
-    files have one dictionary for each column, and cannot add to it there.
+    A file of Arrow's has one dictionary for each column, and each file or row group that is read may have its own.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> steady(pa.dictionary(pa.int8(), pa.string()))
-    DictionaryType(dictionary<values=string, indices=int32, ordered=0>)
+    >>> without_inner_dictionaries(pa.list_(pa.dictionary(pa.int8(), pa.string())))
+    ListType(list<item: string>)
     """
-    pa = arrow().core
-    types = pa.types
-    if not types.is_dictionary(kind):
-        return rebuilt(kind, _steady_field)
-    if inside:
-        return steady(kind.value_type, inside=True)
-    return kind if kind.index_type.bit_width >= 32 else pa.dictionary(pa.int32(), kind.value_type, kind.ordered)
+    return rebuilt(kind, _plain_field)
 
 
-def _steady_field(field: Any) -> Any:
-    return field.with_type(steady(field.type, inside=True))
+def _plain_field(field: Any) -> Any:
+    kind = field.type.value_type if arrow().core.types.is_dictionary(field.type) else field.type
+    return field.with_type(without_inner_dictionaries(kind))
 
 
 def rebuilt(kind: Any, change: Callable[[Any], Any]) -> Any:

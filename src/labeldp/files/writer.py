@@ -13,15 +13,16 @@ from labeldp._arrow import arrow
 from labeldp.files.drafts import drafted, is_folder, refuse_target
 from labeldp.files.encoders import Encoder, bare_schema, changed_types, check_schema, encoder
 from labeldp.files.formats import as_format, compression_of, format_of
+from labeldp.files.rows import size_of
 from labeldp.files.sources import PIPE
 
 __all__ = ["TableWriter"]
 
 GROUP_ROWS = 1 << 20
 GROUP_BYTES = 1 << 27
-"""A row group ends at whichever comes first: both follow from what is written, not from how it was read."""
+"""A row group ends at whichever comes first, after a whole piece of rows: both follow from the values in it."""
 
-BATCH_ROWS = 1 << 17
+SMALL_ROWS = 1 << 17
 """Formats without row groups are written in smaller pieces."""
 
 PART_ROWS = 1 << 23
@@ -84,7 +85,7 @@ class TableWriter:
         self.schema = bare_schema(schema)
         self._compression = compression if self.format == "parquet" else compression_of(self._to)
         self._plain = tuple(plain)
-        self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, BATCH_ROWS)
+        self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, SMALL_ROWS)
         self._most = most
         self.digests: dict[str, str] = {}
         check_schema(self.schema, self.format)
@@ -112,7 +113,7 @@ class TableWriter:
             place += some.num_rows
             self._pending.append(some)
             self._rows += some.num_rows
-            self._bytes += some.nbytes
+            self._bytes += size_of(some)
             if self._rows >= self._group_rows or self._bytes >= GROUP_BYTES:
                 self._flush()
 
@@ -139,6 +140,7 @@ class TableWriter:
     def _flush(self) -> None:
         """Hand a row group to the thread that encodes, once it is done with the one before."""
         table = arrow().core.Table.from_batches(self._pending, self.schema)
+        table = table.unify_dictionaries().combine_chunks()  # how rows came shows in no page or batch
         self._pending, self._rows, self._bytes = [], 0, 0
         self._run(lambda: self._encode(table))
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from labeldp._arrow import arrow
 from labeldp.errors import DataError
-from labeldp.files import Table
-from labeldp.files.text import DELIMITERS
+from labeldp.files.rows import size_of
 
-__all__ = ["as_written", "free_memory", "read_columns", "refuse_too_wide", "side_by_side"]
+__all__ = ["free_memory", "read_columns", "refuse_too_wide"]
 
 _COPIES = 4
 """A fit holds a table about this many times: as it was read, as numbers, and as what the model learns from."""
@@ -49,7 +48,7 @@ def read_columns(table: Any, names: Sequence[str], *, memory: int | None = None)
     pieces, size = [], 0
     for batch in table.batches(columns=list(names)):
         pieces.append(batch)
-        size += max(batch.nbytes, 8 * batch.num_rows * batch.num_columns)
+        size += max(size_of(batch), 8 * batch.num_rows * batch.num_columns)
         if size * _COPIES > most:
             raise DataError(
                 f"the table is too large to learn from in {most / 2**30:.3g} GiB of memory: take fewer columns "
@@ -58,26 +57,6 @@ def read_columns(table: Any, names: Sequence[str], *, memory: int | None = None)
     if not sum(piece.num_rows for piece in pieces):
         raise DataError("the table has no rows")
     return arrow().core.Table.from_batches(pieces)
-
-
-def as_written(table: Table) -> Table:
-    """Return the same table with the text of its columns as it is in the files, every digit and zero of it."""
-    return Table(table.parts, table.format, as_written=True) if table.format in DELIMITERS else table
-
-
-def side_by_side(kept: Table, table: Table, names: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-    """Yield batches of all columns of one reading of a table, each with the same rows of another's columns."""
-    if kept is table:
-        yield from ((batch, batch) for batch in table.batches())
-        return
-    typed, rest = table.batches(list(names)), None
-    for batch in kept.batches():
-        pieces, wanted = [], batch.num_rows
-        while wanted:
-            rest = next(typed) if rest is None or not rest.num_rows else rest
-            pieces.append(rest.slice(0, wanted))
-            rest, wanted = rest.slice(wanted), wanted - pieces[-1].num_rows
-        yield batch, arrow().core.Table.from_batches(pieces)
 
 
 def refuse_too_wide(rows: int, width: int, *, memory: int | None = None) -> None:

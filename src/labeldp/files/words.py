@@ -1,0 +1,63 @@
+"""Columns of words: one dictionary for the whole table, whatever files and row groups have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from labeldp._arrow import arrow
+
+__all__ = ["Words"]
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of a dictionary column, all of them, in the order of the files.
+
+    Attributes
+    ----------
+    kind : Arrow type
+        The column's type: a dictionary, or that of the words where Arrow cannot look such words up.
+    words : Arrow array or None
+    """
+
+    kind: Any
+    words: Any
+
+    @classmethod
+    def of(cls, columns: Iterable[Any], kind: Any) -> Words:
+        """Return the words in all pieces of a column.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> pieces = [pa.array(names).dictionary_encode() for names in (["b", "a"], ["c", "b"])]
+        >>> Words.of(pieces, pieces[0].type).words.to_pylist()
+        ['b', 'a', 'c']
+        """
+        pa, pc = arrow().core, arrow().compute
+        words = pa.nulls(0, kind.value_type)
+        try:
+            for column in columns:
+                here = column.dictionary if pa.types.is_dictionary(column.type) else column
+                if not here.equals(words):
+                    words = pc.unique(pa.concat_arrays([words, here.cast(kind.value_type)])).drop_null()
+            pc.index_in(words, value_set=words)
+        except pa.ArrowNotImplementedError:
+            return cls(kind.value_type, None)
+        fits = kind.index_type.bit_width >= 32 or len(words) < 1 << (kind.index_type.bit_width - 1)
+        return cls(kind if fits else pa.dictionary(pa.int32(), kind.value_type, kind.ordered), words)
+
+    def fitted(self, array: Any) -> Any:
+        """Return a piece of the column, with these words as its dictionary."""
+        pa, pc = arrow().core, arrow().compute
+        if self.words is None:
+            return array.cast(self.kind)
+        if pa.types.is_dictionary(array.type) and array.dictionary.equals(self.words):
+            places = array.indices
+        else:
+            places = pc.index_in(array.cast(self.words.type), value_set=self.words)
+        return pa.DictionaryArray.from_arrays(
+            places.cast(self.kind.index_type), self.words, ordered=self.kind.ordered
+        )

@@ -1,0 +1,168 @@
+"""What is wrong with a table, and how it is cut, follows from its rows; not from where a block of bytes ended."""
+
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import labeldp as ldp
+from labeldp.errors import LabelDPError
+from labeldp.files import open_table, privatize_file
+from labeldp.files.residue import without_residue
+
+ROWS = 400
+SHORT, LONG = "1", "3.14159265358979"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("labeldp.files.text.BLOCK", 8192)
+    monkeypatch.setattr("labeldp.files.text.LONGEST_ROW", 1024)
+    monkeypatch.setattr("labeldp.files.pieces.CELLS_OF_ANY_LENGTH", 100)  # of 1024 rows at least
+    return tmp_path
+
+
+def lines(label, rows=6000):
+    return [f"{i},{label}" for i in range(rows)]
+
+
+FAULTS = {
+    "ragged": lambda row: row + ",7",
+    "not UTF-8": lambda row: row.replace(",", "\udce9,"),
+    "long": lambda row: "x" * 2000 + row,
+    "no number": lambda row: row.split(",")[0] + ",cheap",
+    "missing": lambda row: row.split(",")[0] + ",",
+    "long label": lambda row: row.split(",")[0] + "," + "0" * 5000,
+    "very long label": lambda row: row.split(",")[0] + "," + "0" * 40_000,
+    "very long": lambda row: "x" * 40_000 + row,
+}
+
+
+def complaint(name, content):
+    data = "\n".join(["c,price", *content]).encode(errors="surrogateescape") + b"\n"
+    with (gzip.open if name.endswith("gz") else open)(name, "wb") as file:
+        file.write(data)
+    ledger = ldp.Ledger()
+    with pytest.raises(LabelDPError) as caught:
+        privatize_file(name, "out.csv", label="price", bounds=(0, 5), epsilon=1, ledger=ledger)
+    assert ledger.charges == ()
+    assert caught.value.__context__ is None
+    return type(caught.value), str(caught.value)
+
+
+@pytest.mark.parametrize("second", FAULTS)
+@pytest.mark.parametrize("first", FAULTS)
+def test_of_two_faults_the_same_is_told_wherever_blocks_end(first, second):
+    told = set()
+    for label in (SHORT, LONG, f"0{SHORT}"):
+        for at in ((1500, 1502), (1023, 1025), (1500, 2500), (2000, 5000)):
+            content = lines(label)
+            for place, fault in zip(at, (first, second), strict=True):
+                content[place] = FAULTS[fault](content[place])
+            told.add((at, complaint("in.csv", content)))
+    assert len(told) == 4
+
+
+@pytest.mark.parametrize("fault", ["missing", "no number"])
+def test_faults_of_the_file_come_before_those_of_labels(fault):
+    """Rows 1,024 to 2,047 are a piece; whether the block where it ends has the other fault depends on labels."""
+    told = set()
+    for label in (SHORT, LONG):
+        for other in range(2050, 3300, 60):
+            content = lines(label)
+            content[1500] = FAULTS[fault](content[1500])
+            content[other] = FAULTS["ragged"](content[other])
+            told.add((other, complaint("in.csv", content)))
+    assert len(told) == len(range(2050, 3300, 60))
+    assert all("ragged" in text for _, (_, text) in told)
+
+
+def test_a_fault_is_told_by_its_row():
+    content = lines(SHORT)
+    content[4321] = FAULTS["no number"](content[4321])
+    assert "'price' is not a number in row 4,322:" in complaint("in.csv", content)[1]
+    content[5000] = FAULTS["ragged"](content[5000])
+    assert "row 5,001 has more values" in complaint("in.csv.gz", content)[1]
+
+
+def test_a_file_that_is_cut_off_is_damaged_unless_a_row_before_that_is_at_fault(place):
+    for content, word in ((lines(LONG), "damaged"), ([*lines(LONG)[:50], "1,2,3", *lines(LONG)[50:]], "ragged")):
+        complete = gzip.compress("\n".join(["c,price", *content]).encode())
+        (place / "in.csv.gz").write_bytes(complete[: len(complete) * 2 // 3])
+        with pytest.raises(LabelDPError, match=word):
+            privatize_file("in.csv.gz", "out.csv", label="price", bounds=(0, 5), epsilon=1)
+
+
+def batch_rows(path):
+    return [batch.num_rows for batch in open_table(path).batches()]
+
+
+def test_pieces_have_as_many_rows_however_long_labels_are(place):
+    seen = set()
+    for label in (SHORT, LONG, "x"):
+        (place / "in.csv").write_text("\n".join(["c,price", *lines(label)]) + "\n")
+        seen.add(tuple(batch_rows("in.csv")))
+    assert seen == {(1024,) * 5 + (880,)}
+
+
+@pytest.mark.parametrize("size", [70, 1000, 6000])
+def test_pieces_do_not_show_row_groups(size):
+    table = pa.table({"c": [f"{i}" for i in range(6000)], "price": np.arange(6000.0)})
+    pq.write_table(table, "in.parquet", row_group_size=size)
+    assert batch_rows("in.parquet") == [1024] * 5 + [880]
+
+
+# ---- memory under nulls ------------------------------------------------------------------------------------
+
+SECRET = 31415.92653
+
+
+def residues():
+    gaps = pa.py_buffer(np.packbits([True, False] * 2, bitorder="little"))
+    floats = pa.Array.from_buffers(pa.float64(), 4, [gaps, pa.py_buffer(np.array([1.0, SECRET, 2.0, SECRET]))])
+    data = b"a%rb%r" % (SECRET, SECRET)
+    ends = np.cumsum([0, 1, len(repr(SECRET)), 1, len(repr(SECRET))]).astype(np.int32)
+    text = pa.Array.from_buffers(pa.string(), 4, [gaps, pa.py_buffer(ends), pa.py_buffer(data)])
+    full = pa.array([SECRET] * 8)
+    offsets = pa.array([0, 2, 4, 6, 8], pa.int32())
+    listed = pa.ListArray.from_arrays(
+        offsets, pa.concat_arrays([full[:2], pa.array([1.0, 2.0]), full[:2], pa.array([3.0, 4.0])]),
+        mask=pa.array([True, False, True, False]),
+    )  # fmt: skip
+    struct = pa.StructArray.from_arrays([full[:4]], ["x"], mask=pa.array([True] * 4))
+    fixed = pa.FixedSizeListArray.from_arrays(full, 2, mask=pa.array([True] * 4))
+    inner = pa.ListArray.from_arrays(pa.array([0, 2, 4, 4, 4], pa.int32()), floats)
+    return {"floats": floats, "text": text, "list": listed, "struct": struct, "fixed": fixed, "inner": inner}
+
+
+def bytes_of(array):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, pa.schema([("c", array.type)])) as out:
+        out.write_batch(pa.record_batch([array], names=["c"]))
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize("kind", residues())
+def test_what_lies_under_a_null_is_not_written(kind):
+    array = residues()[kind]
+    clean = without_residue(array)
+    assert clean.type == array.type
+    assert clean.to_pylist() == array.to_pylist()
+    marks = (np.float64(SECRET).tobytes(), repr(SECRET).encode())
+    assert any(mark in bytes_of(array) for mark in marks), "there is something to remove"
+    assert not any(mark in bytes_of(clean) for mark in marks)
+    pa.record_batch([clean], names=["c"]).validate(full=True)
+
+
+def test_arrow_files_are_written_without_it(place):
+    table = pa.table({**residues(), "price": np.ones(4)})
+    with pa.ipc.new_file("in.arrow", table.schema) as out:
+        out.write_table(table)
+    assert np.float64(SECRET).tobytes() in (place / "in.arrow").read_bytes()
+    privatize_file("in.arrow", "out.arrow", label="price", bounds=(0, 5), epsilon=1)
+    assert np.float64(SECRET).tobytes() not in (place / "out.arrow").read_bytes()
+    got = open_table("out.arrow")
+    assert next(got.batches(list(residues()))).to_pydict() == table.drop_columns("price").to_pydict()
