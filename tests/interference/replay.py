@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from unittest import mock
 
 import numpy as np
+import rich.console
 
 from labeldp.channels import ShiftChannel, TableChannel, WindowChannel
 from labeldp.channels.identity import IdentityChannel
@@ -207,6 +208,7 @@ def stillness(unwritten):
         for place, name, new in (
             (time, "time", NOW.timestamp),
             (time, "time_ns", lambda: int(NOW.timestamp()) * 10**9),
+            (rich.console, "monotonic", NOW.timestamp),  # for how long a bar was shown
             (os, "urandom", urandom),
             (secrets, "token_hex", lambda size=32: token(size).hex()),
             (secrets, "token_bytes", lambda size=32: token(size)),

@@ -1,5 +1,8 @@
 """The command line where nobody looks on: what is written, printed and returned tells nothing of labels."""
 
+import sys
+from unittest import mock
+
 import pytest
 
 from interference import changes, tables
@@ -69,6 +72,20 @@ def test_privatize_with_changes_of_labels(change, tmp_path):
     first, found = compared(out, *CHANGES[change], tmp_path)
     assert codes(first) == [0, 0], first.stderr.decode()
     assert found == {}
+
+
+def test_hints_on_a_terminal_reach_nothing_else(tmp_path):
+    """Somebody looks: what is told there follows from true labels. All else that leaves is equal."""
+
+    def act(given):
+        with mock.patch.object(sys.stderr, "isatty", return_value=True):
+            return [typed(*PRIVATIZE, "--mechanism", "two-point")]
+
+    both = CHANGES["sorted"][::-1]
+    first, found = compared(Way(act, way().prepare), *both, tmp_path)
+    assert codes(first) == [0]
+    assert b"For you alone" in first.stderr
+    assert set(found) == {"stderr"}
 
 
 PRIVATIZE_WITH = {

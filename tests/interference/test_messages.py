@@ -131,6 +131,32 @@ def test_labels_that_cannot_be_used_are_refused_everywhere(tmp_path):
     assert "secret" not in str(left)
 
 
+TINY = [5e-324, 1e-310, -1e-310, -0.0, 1e-200, 1.5e308, -1.5e308]
+
+
+@pytest.mark.parametrize("way", ["labels", "sums", "score", "prior", "release", "stream"])
+def test_arithmetic_on_labels_raises_no_flag_that_numpy_warns_of(way, tmp_path):
+    """Whoever calls may have asked NumPy to warn of underflow: a tiny label, beside bounds at 0, would tell."""
+    X, options = np.random.default_rng(0).normal(size=(40, 2)), {"epsilon": 1.0, "bounds": (0.0, 5.0)}
+    zeros = Ridge().fit(X, np.zeros(40))
+    ways = {
+        "labels": lambda y: ldp.LabelReleaseRegressor(zeros, **options, mechanism="two-point").fit(X, y),
+        "sums": lambda y: ldp.ModelReleaseRegressor(**options).fit(X, y),
+        "score": lambda y: ldp.private_score(zeros, X, y, **options),
+        "prior": lambda y: [ldp.estimate_prior(y, **options, trust=trust) for trust in ("curator", "local")],
+        "release": lambda y: ldp.privatize(y, **options),
+        "stream": lambda y: LabelStream(lambda: [y], Order(**options)).release(y),
+    }
+
+    def act(labels):
+        with np.errstate(all="warn"):
+            return ways[way](labels)
+
+    one, other = np.full(40, 2.5), np.full(40, 2.5)
+    other[: len(TINY)] = TINY
+    assert interference(Way(act), one, other, tmp_path) == {}
+
+
 @pytest.mark.parametrize(
     "options",
     [
