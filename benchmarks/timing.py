@@ -59,14 +59,23 @@ class Case:
 
 
 def released(noise: DiscreteLaplace | DiscreteGaussian) -> Callable[[int], float]:
-    source = SecureWords()
-    exact = [np.array([0]), np.array([SENSITIVITY])]
-    return lambda which: float(noise.release(exact[which], source)[0]) / SENSITIVITY
+    source, exact = SecureWords(), np.zeros(1, dtype=np.int64)
+
+    def call(which: int) -> float:
+        exact[0] = which * SENSITIVITY  # one buffer for both: where it lies may take time too
+        return float(noise.release(exact, source)[0]) / SENSITIVITY
+
+    return call
 
 
 def score(epsilon: float) -> Callable[[int], float]:
-    labels, features = [np.zeros(1), np.ones(1)], np.zeros((1, 1))
-    return lambda which: ldp.private_score(Zero(), features, labels[which], epsilon=epsilon, bounds=(0, 1)).mse
+    features, labels = np.zeros((1, 1)), np.zeros(1)
+
+    def call(which: int) -> float:
+        labels[0] = which
+        return ldp.private_score(Zero(), features, labels, epsilon=epsilon, bounds=(0, 1)).mse
+
+    return call
 
 
 def cases(calls: int) -> list[Case]:

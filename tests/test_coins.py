@@ -199,7 +199,7 @@ def test_these_coins_make_exactly_the_geometric_distribution(scale):
 @pytest.mark.parametrize("place", [0, 7])
 @pytest.mark.parametrize(("less", "bit"), [(1, 1), (-1, 0)])
 def test_a_bit_in_doubt_is_decided_by_more_words(place, less, bit):
-    """Three more. Place 7 tells that there is more; a bit of it would have another probability at 277 bits."""
+    """Three more. Place 7 tells that there is more; were it a bit, its probability would differ at the 277th."""
     scale = Fraction(4, 3)  # then 2^7 = 96 · scale
     words = words_for(scale, [0, 0])
     first, following = divmod(threshold(scale, place, BITS + 192), 2**192)

@@ -21,6 +21,8 @@ def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("labeldp.files.text.BLOCK", 8192)
     monkeypatch.setattr("labeldp.files.text.LONGEST_ROW", 1024)
+    monkeypatch.setattr("labeldp.files.text.LONGEST", 4096)
+    monkeypatch.setattr("labeldp.files.labels.LONGEST", 4096)
     monkeypatch.setattr("labeldp.files.pieces.CELLS_OF_ANY_LENGTH", 100)  # of 1024 rows at least
     return tmp_path
 

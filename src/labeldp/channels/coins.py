@@ -224,7 +224,7 @@ class Coins:
             square, total = sum(x * x for x in sizes), sum(sizes) << 32
 
             def rate(work: int) -> int:
-                root = math.isqrt(square << 2 * (work + more))
+                root = min(square, 1) * math.isqrt(max(square, 1) << 2 * (work + more))  # no shortcut for 0
                 return (root * steps - (total << (work + more))) * bottom // (top * steps << more)
 
             return self.toss(partial(exp_minus_bounds, rate))

@@ -33,10 +33,10 @@ _LARGEST = 1 << 52
 _COORDINATES = 256
 
 
-def _positive(value: Fraction, name: str, largest: int = _LARGEST) -> None:
+def _positive(value: Fraction, name: str, largest: int | None = None) -> None:
     if not isinstance(value, Fraction) or value <= 0:
         raise ParameterError(f"{name} must be a positive Fraction, got {value!r}")
-    if value > largest:
+    if largest is not None and value > largest:
         raise ParameterError(f"{name} must be at most 2^{largest.bit_length() - 1}: use a larger epsilon")
 
 
@@ -84,7 +84,7 @@ class DiscreteLaplace(IntegerNoise):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        _positive(self.scale, "scale")
+        _positive(self.scale, "scale", _LARGEST)
 
     @classmethod
     def calibrated(cls, *, sensitivity: int, epsilon: Fraction) -> DiscreteLaplace:
@@ -156,7 +156,7 @@ class LatticeNorm(IntegerNoise):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        _positive(self.scale, "scale")
+        _positive(self.scale, "scale", _LARGEST)
 
     @classmethod
     def calibrated(cls, *, squared_sensitivity: int, epsilon: Fraction) -> LatticeNorm:

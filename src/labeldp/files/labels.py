@@ -27,7 +27,7 @@ NULL_WORDS = (
 )
 """What stands for a missing value in text: the words that PyArrow and pandas know."""
 
-LONGEST = 4096
+LONGEST = 1 << 20
 TOO_LONG = f"a label has more than {LONGEST:,} characters: no number needs that many"
 
 MISSING = (

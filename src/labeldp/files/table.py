@@ -170,6 +170,8 @@ class Table:
                 refuse_other_than_numbers(kind, field.name)
                 kind = pa.float64()
             elif pa.types.is_dictionary(kind):
+                if self.format == "parquet":  # each row group has an order of its own
+                    kind = pa.dictionary(kind.index_type, kind.value_type)
                 words = Words.of((batch.column(0) for batch in self._stored([field.name])), kind)
                 kind = words.kind
                 self._words[field.name] = words

@@ -1,4 +1,4 @@
-"""Columns of words: one dictionary for the whole table, whatever files and row groups have."""
+"""Columns of words: one dictionary for the whole table, whatever files, row groups and batches have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ __all__ = ["Words"]
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a dictionary column, all of them, in the order of the files.
+    """The words of a dictionary column.
+
+    They are in the order in which rows use them first: the order of an input's dictionary, and which words are in
+    it though no row uses them, may show how its rows were cut. An ordered dictionary is kept as it is, if all
+    pieces have the same, and else is not ordered any more.
 
     Attributes
     ----------
@@ -32,22 +36,28 @@ class Words:
         Examples
         --------
         >>> import pyarrow as pa
-        >>> pieces = [pa.array(names).dictionary_encode() for names in (["b", "a"], ["c", "b"])]
+        >>> pieces = [pa.DictionaryArray.from_arrays([1, 0], ["a", "b"]), pa.array(["c", "b"]).dictionary_encode()]
         >>> Words.of(pieces, pieces[0].type).words.to_pylist()
         ['b', 'a', 'c']
         """
         pa, pc = arrow().core, arrow().compute
         words = pa.nulls(0, kind.value_type)
+        common = None  # the dictionary, as long as there is but one
         try:
             for column in columns:
-                here = column.dictionary if pa.types.is_dictionary(column.type) else column
-                if not here.equals(words):
-                    words = pc.unique(pa.concat_arrays([words, here.cast(kind.value_type)])).drop_null()
+                here = column
+                if pa.types.is_dictionary(column.type):
+                    common = column.dictionary if common is None else common
+                    common = common if common.equals(column.dictionary) else pa.nulls(0)
+                    here = column.dictionary.take(pc.unique(column.indices))
+                words = pc.unique(pa.concat_arrays([words, here.cast(kind.value_type)])).drop_null()
             pc.index_in(words, value_set=words)
         except pa.ArrowNotImplementedError:
             return cls(kind.value_type, None)
+        ordered = kind.ordered and common is not None and len(common) > 0
+        words = common.cast(kind.value_type) if ordered and common is not None else words
         fits = kind.index_type.bit_width >= 32 or len(words) < 1 << (kind.index_type.bit_width - 1)
-        return cls(kind if fits else pa.dictionary(pa.int32(), kind.value_type, kind.ordered), words)
+        return cls(pa.dictionary(kind.index_type if fits else pa.int32(), kind.value_type, ordered), words)
 
     def fitted(self, array: Any) -> Any:
         """Return a piece of the column, with these words as its dictionary."""
