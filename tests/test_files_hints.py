@@ -179,6 +179,7 @@ def test_shuffled_files_hold_the_same_rows(tmp_path, monkeypatch):
     )
     after = pa.Table.from_batches(list(open_table(tmp_path / "out.arrow").batches()))
     assert after["id"].to_pylist() != table["id"].to_pylist()
-    assert after.sort_by("id").drop(["price"]).cast(table.drop(["price"]).schema).equals(table.drop(["price"]))
+    assert after.schema == table.schema
+    assert after.sort_by("id").drop(["price"]).to_pydict() == table.drop(["price"]).to_pydict()
     assert '"row_order":"shuffled"' in done.card
     assert [hint for hint in said if "order in which" in hint] == []

@@ -94,6 +94,7 @@ class Design:
             unit /= _WEIGHTS
         return noise.variance(self.count) * unit**2
 
+    @np.errstate(all="ignore")  # a warning that depends on labels would tell
     def sums(self, labels: Array, width: float, rows: Index | None = None) -> Sums:
         """Return exact integer sums of labels in [0, width], of some rows or of all; sums of parts add up."""
         steps = np.clip(np.rint(labels / width * STEPS), 0, STEPS).astype(np.int64)

@@ -110,6 +110,7 @@ class LabelSums:
     counts: NDArray[np.int64]
 
     @classmethod
+    @np.errstate(all="ignore")  # a warning that depends on labels would tell
     def of(cls, labels: Array, bounds: tuple[float, float]) -> LabelSums:
         """Return the sums over some labels."""
         low, high = bounds
@@ -123,6 +124,7 @@ class LabelSums:
         return f"<{self.rows:,} labels, summed>"
 
 
+@np.errstate(all="ignore")
 def _steps(labels: Array, bounds: tuple[float, float]) -> int:
     low, high = bounds
     return int(np.rint((np.clip(labels, low, high) - low) / (high - low) * GRID).astype(np.int64).sum())

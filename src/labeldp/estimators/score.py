@@ -110,8 +110,9 @@ def _noisy_mean(
     """Return the mean of squared errors, each an integer from 0 to `GRID`, with noise for a change of `GRID`."""
     low, high = bounds
     most = _most(predicted, low, high)
-    errors = (predicted - np.clip(labels, low, high)) ** 2
-    steps = np.clip(np.rint(errors / most * GRID), 0, GRID).astype(np.int64)
+    with np.errstate(all="ignore"):  # a warning that depends on labels would tell
+        errors = (predicted - np.clip(labels, low, high)) ** 2
+        steps = np.clip(np.rint(errors / most * GRID), 0, GRID).astype(np.int64)
     unit = most / GRID / labels.size
     mean = int(noise.release(np.array([steps.sum()]), source)[0]) * unit
     inside = float(np.clip(mean, 0.0, most))

@@ -120,6 +120,7 @@ class Stage:
         """The range of what is summed."""
         return self.bounds[1] - self.bounds[0] if self.guess is None else 2 * self.reach
 
+    @np.errstate(all="ignore")
     def sums(self, labels: Array, rows: Index | None = None) -> Sums:
         """Return exact sums over some of the design's rows, or over all; sums of parts add up."""
         low, high = self.bounds
