@@ -88,11 +88,11 @@ class Secrets:
     """Numbers that nothing public may hold.
 
     ``values`` have so many digits that one alone is found. Rows hold numbers that chance would find one by one,
-    small integers or float32: of them 4 or 8 must follow each other.
+    small integers or float32: of them 4, 8 or 16 must follow each other.
     """
 
     values: dict = field(default_factory=dict)
-    rows: dict = field(default_factory=lambda: {4: {}, 8: {}})
+    rows: dict = field(default_factory=lambda: {4: {}, 8: {}, 16: {}})
 
     def add_row(self, name, numbers, length=4):
         """Keep all pieces of this length."""
@@ -152,8 +152,9 @@ def secrets_of(y, bounds, X=None):
     secrets.add_row("sums on the grid", np.cumsum(steps))
     for bins in (10, 20, 40, 80, 160, 256):
         counts = np.histogram(share, bins=bins, range=(0, 1))[0]
-        secrets.add_row(f"histogram of {bins}", counts, 8)
-        secrets.add_row(f"masses of {bins}", counts / counts.sum(), 8)
+        length = 8 if bins <= 40 else 16  # narrow bins hold few labels, and trees are full of small integers
+        secrets.add_row(f"histogram of {bins}", counts, length)
+        secrets.add_row(f"masses of {bins}", counts / counts.sum(), length)
     return secrets
 
 
