@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import spark_interference as ways
-from labeldp.spark import output, privatize
+from labeldp.spark import model, output, privatize
 from spark_interference import LABELS, WAYS, differences, read_table, replayed, write_table
 
 pytestmark = [
@@ -87,3 +89,95 @@ def test_without_replay_public_columns_order_and_parts_are_the_same(small_splits
     ]
     assert found[0] == found[1]
     assert len(found[0]) == ways.ROWS
+
+
+# ---- each old leak, built in again, is convicted ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("broken", "shown"),
+    [
+        (lambda frame, id, rows: frame, "parquet"),  # rows stay where they lay
+        (lambda frame, id, rows: frame.repartition(5, id), "parquet"),  # and in their order
+        (lambda frame, id, rows: frame.sortWithinPartitions(id), "parquet"),  # parts stay as they were cut
+    ],
+)
+def test_a_release_whose_rows_lie_elsewhere_is_convicted(
+    small_splits, tables, tmp_path, monkeypatch, broken, shown
+):
+    monkeypatch.setattr(output, "spread_by_id", broken)
+    one, other = left(small_splits, tables, tmp_path, "release", "csv", ["base", "some rows"])
+    assert any(where.startswith(shown) for where in differences(one, other))
+
+
+def test_a_model_whose_floats_are_added_up_as_rows_lay_is_convicted(small_splits, tables, tmp_path, monkeypatch):
+    monkeypatch.setattr(model, "spread_by_id", lambda frame, id, rows: frame)
+    one, other = left(small_splits, tables, tmp_path, "model from labels", "csv", ["base", "some rows"])
+    assert differences(one, other)
+
+
+def test_a_release_with_a_label_left_out_of_the_replay_is_convicted(small_splits, tables, tmp_path, monkeypatch):
+    monkeypatch.setattr(ways, "equal_labels", lambda real: real)  # cells follow from labels: so they must differ
+    one, other = left(small_splits, tables, tmp_path, "release", "csv", ["base", "all rows"])
+    assert differences(one, other)
+
+
+# ---- the layout itself --------------------------------------------------------------------------------
+
+
+def test_rows_lie_where_their_ids_put_them_whatever_adaptive_execution_would_do(small_splits, tables):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    df = read_table(small_splits, tables("csv", "base"), "csv")
+    settings = {
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": "1g",
+        "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+        "spark.sql.adaptive.forceOptimizeSkewedJoin": "true",
+        "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "1b",
+    }
+    with privatize(df, label="y", id="id", epsilon=1.0, bounds=ways.BOUNDS) as release:
+        part, expected = F.spark_partition_id().alias("part"), F.expr("pmod(hash(id), 5)").alias("expected")
+        free = release.frame.repartition("id").select(part)
+        for size in ("1g", "1b"):
+            settings["spark.sql.adaptive.advisoryPartitionSizeInBytes"] = size
+            for name, value in settings.items():
+                small_splits.conf.set(name, value)
+            table = release.frame.select("id", part, expected).toArrow()
+            parts = free.distinct().count()
+            for name in settings:
+                small_splits.conf.unset(name)
+            assert table["part"] == table["expected"]
+            ids = list(zip(table["part"].to_pylist(), table["id"].to_pylist(), strict=True))
+            assert ids == sorted(ids)
+            assert parts == (1 if size == "1g" else 2)  # parts of no explicit number are merged by size
+
+
+def test_nothing_that_is_done_to_the_output_takes_its_order_away(small_splits, tables, monkeypatch):
+    df = read_table(small_splits, tables("csv", "base"), "csv")
+
+    def lost():
+        frame = privatize(df, label="y", id="id", epsilon=1.0, bounds=ways.BOUNDS).frame
+        ties = {
+            "sort": frame.orderBy("note"),
+            "spread": frame.repartition(3, "note"),
+            "sort in parts": frame.sortWithinPartitions("note"),
+            "filter": frame.where("a > 0"),
+            "limit": frame.limit(10),
+            "columns": frame.select("a", "y"),
+            "merge": frame.coalesce(2),
+        }
+        plans = {name: one._jdf.queryExecution().executedPlan().toString() for name, one in ties.items()}
+        return {name for name, plan in plans.items() if not _laid_out(plan)}
+
+    assert lost() == set()
+    monkeypatch.setattr(output, "_wall", lambda frame: frame)
+    assert {"sort", "spread"} <= lost()  # what Spark would do
+
+
+def _laid_out(plan):
+    """Return whether a plan sorts by id what was spread by id, and filters no rows before."""
+    sort, spread = (
+        r"Sort \[id#\d+ ASC NULLS FIRST\], false, 0",
+        r"Exchange hashpartitioning\(id#\d+, 5\), REPARTITION",
+    )
+    return re.search(rf"{sort}\n[ :+-]*{spread}", plan) is not None and "GreaterThan(a" not in plan

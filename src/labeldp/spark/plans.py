@@ -117,7 +117,10 @@ class Lineage:
         if name == "Aggregate":
             return frozenset().union(*(self.reads(one) for one in listed(step.groupingExpressions())))
         everything = self._of(one for child in listed(step.children()) for one in _ids(child))
-        return everything if name in ("Distinct", "Except", "Intersect") else everything | {PLACE}
+        known = name in ("Distinct", "Except", "Intersect")
+        if known or (name == "Deduplicate" and step.keys().size() == step.output().size()):
+            return everything
+        return everything | {PLACE}  # of duplicates by some columns, the first that comes stays
 
     def copies(self, attribute: int) -> set[int]:
         """Return the columns of which this one is a copy, or a cast, and itself: it is missing where they are."""
