@@ -173,9 +173,14 @@ def test_nothing_that_is_done_to_the_output_takes_its_order_away(small_splits, t
 
 
 def _laid_out(plan):
-    """Return whether a plan sorts by id what was spread by id, and filters no rows before."""
+    """Return whether a plan randomises rows, spreads and then sorts them by id, and filters none before."""
     sort, spread = (
         r"Sort \[id#\d+ ASC NULLS FIRST\], false, 0",
         r"Exchange hashpartitioning\(id#\d+, 5\), REPARTITION",
     )
-    return re.search(rf"{sort}\n[ :+-]*{spread}", plan) is not None and "GreaterThan(a" not in plan
+    found = re.search(rf"{sort}\n[ :+-]*{spread}", plan)
+    return (
+        found
+        and plan.count("ArrowEval", found.end()) == plan.count("ArrowEval") > 0
+        and "GreaterThan(a" not in plan
+    )

@@ -28,7 +28,7 @@ from labeldp.spark.asked import as_ledger, as_seed, release_key
 from labeldp.spark.columns import RowColumns, column, feature_columns, need_spark
 from labeldp.spark.counting import count_rows, refuse_repeated_ids
 from labeldp.spark.output import spread_by_id
-from labeldp.spark.passes import RoundSums, drawer, masker, sampler, stage_adder, surveyor
+from labeldp.spark.passes import drawer, masker, sampler, stage_adder, surveyor
 from labeldp.spark.related import refuse_related
 from labeldp.spark.repeatable import stable_frame
 from labeldp.spark.secret import Sealed, refuse_telling_log, seal
@@ -204,15 +204,14 @@ class ClusterRows:
         finally:
             mask.destroy()
             sealed.destroy()
-        total = RoundSums.of(vectors, self.table.public.block.size + 1)
-        square, count, noise = total.last.tolist()
-        if not count:
+        if not vectors:
             return None
+        *gram, moment, last = (vectors[key] for key in sorted(vectors))
+        square, count, noise = last[:3].tolist()
         places, values = _sort_sample(sample, 2)
         labels = values[:, 0].view(np.float64)
         private = PrivateRows(np.searchsorted(self.places, places), labels, noise / count, now.number)
-        gram = total.gram.astype(np.float32)
-        observed = Observations(gram, total.moment, square, int(count), 1.0, noise / count)
+        observed = Observations(np.array(gram, np.float32), moment, square, int(count), 1.0, noise / count)
         return Part(private=private, mechanism=now.mechanism, observed=observed)
 
     def _round_rows(self, now: Round, mask: Sealed) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,14 +17,14 @@ from labeldp.estimators.table import FeatureTable
 from labeldp.row_ids import IntegerIds, TextIds, public_places
 from labeldp.row_words import RowWords
 from labeldp.spark.executor import floats, ids_of
-from labeldp.spark.vectors import SAMPLE, Batches, Vectors, Work, cut, vector_batch
+from labeldp.spark.vectors import SAMPLE, Batches, Work, cut, vector_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from labeldp.spark.secret import Sealed
 
-__all__ = ["RoundSums", "drawer", "masker", "sampler", "stage_adder", "surveyor"]
+__all__ = ["drawer", "masker", "sampler", "stage_adder", "surveyor"]
 
 Array = NDArray[np.float64]
 Words = NDArray[np.uint64]
@@ -102,41 +102,18 @@ def _pad(secret: bytes, ids: IntegerIds | TextIds) -> Words:
     return words
 
 
-@dataclass
-class RoundSums:
-    """A round's statistics, as they add up; the last vector is (sum of squares, rows, sum of noise)."""
-
-    gram: Array
-    moment: Array
-    last: Array
-
-    @classmethod
-    def zeros(cls, size: int) -> RoundSums:
-        """Return the statistics of no rows, of this many features."""
-        return cls(np.zeros((size, size)), np.zeros(size), np.zeros(3))
-
-    @classmethod
-    def of(cls, vectors: Vectors, size: int) -> RoundSums:
-        """Return the statistics that were sent as vectors."""
-        if not vectors:
-            return cls.zeros(size)
-        return cls(np.array([vectors[k] for k in range(size)]), vectors[size], vectors[size + 1])
-
-    def vectors(self) -> Vectors:
-        """Return the statistics as vectors with keys."""
-        return dict(enumerate([*self.gram, self.moment, self.last]))
-
-
 def drawer(now: Round, public: PublicFeatures, mask: Sealed, sealed: Sealed, sample: float) -> Work:
     """Return what randomises a round's labels and sums what a linear model needs; columns as `masker` gives them.
 
-    These are sums of floats, and predictions that follow in their last bits from how rows are batched: rows must
-    lie where their ids put them. Private labels of the sample are sent along.
+    The sums are the features' second moments, their moments with labels, and (squares, rows, noise). They are sums
+    of floats, and predictions too follow in their last bits from how rows are batched: rows must lie where their
+    ids put them. Private labels of the sample are sent along.
     """
+    size = public.block.size + 1
 
     def draw(batches: Batches) -> Batches:
         pad, secret = mask.open(), sealed.open()
-        sums, part = RoundSums.zeros(public.block.size + 1), None
+        sums, part = np.zeros((size + 2, size)), None
         for batch in batches:
             ids = ids_of(batch.column(1))
             places = public_places(ids)
@@ -146,15 +123,15 @@ def drawer(now: Round, public: PublicFeatures, mask: Sealed, sealed: Sealed, sam
             drawn = draw_part(rows, labels, now.centre(table, rows), now, RowWords(secret, ids))
             private = drawn.private.labels
             seen = table.observations(rows, private - now.known.mean, 0.0)
-            sums.gram += seen.gram
-            sums.moment += seen.moment
-            sums.last += (seen.square, seen.count, float(drawn.noise.sum()))
+            sums[:size] += seen.gram
+            sums[size] += seen.moment
+            sums[size + 1, :3] += (seen.square, seen.count, drawn.noise.sum())
             chosen = _in_sample(places, sample)
             data = _bits(places[chosen, 0], private[chosen])
             if len(data):
                 yield vector_batch({SAMPLE: data})
         if part is not None:
-            yield vector_batch(sums.vectors(), part)
+            yield vector_batch(dict(enumerate(sums)), part)
 
     return draw
 

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["PLACE", "Lineage", "Origins", "analyzed", "attribute_id", "functions", "listed", "node_name", "steps"]
+__all__ = [
+    "PLACE",
+    "SAME_ROWS",
+    "Lineage",
+    "Origins",
+    "analyzed",
+    "attribute_id",
+    "functions",
+    "listed",
+    "node_name",
+    "steps",
+]
 
 Origins = frozenset[object]
 """What a column was computed from: columns of sources, and `PLACE`."""
@@ -17,22 +28,9 @@ Origins = frozenset[object]
 PLACE = "where rows lie"
 """The origin of what depends on how Spark cuts and orders rows: by bytes, labels' bytes among them."""
 
-_SAME_ROWS = frozenset(
-    {
-        "CTERelationDef",
-        "Project",
-        "RebalancePartitions",
-        "Repartition",
-        "RepartitionByExpression",
-        "ResolvedHint",
-        "Sort",
-        "SubqueryAlias",
-        "Union",
-        "View",
-        "Window",
-        "WithCTE",
-    }
-)
+_NAMES = frozenset({"CTERelationDef", "ResolvedHint", "SubqueryAlias", "View", "WithCTE"})
+_MOVES = frozenset({"RebalancePartitions", "Repartition", "RepartitionByExpression", "Sort"})
+SAME_ROWS = _NAMES | _MOVES | {"Project", "Union", "Window"}
 """Steps that neither choose nor merge rows."""
 
 
@@ -110,7 +108,7 @@ class Lineage:
     def chosen_by(self, step: Any) -> Origins:
         """Return what decides which rows leave a step; of steps not known, all that they get, and its order."""
         name = node_name(step)
-        if name in _SAME_ROWS or not step.children().size():
+        if name in SAME_ROWS or not step.children().size():
             return frozenset()
         if name in ("Filter", "Generate", "Join"):
             return self._expressions(step)

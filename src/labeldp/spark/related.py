@@ -47,7 +47,7 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> No
             "plans behind Spark Connect cannot be asked: whether another column, or which rows there are, gives "
             "the label away is for you to judge",
             UserWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
         return
     plan = analyzed(df)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from labeldp.errors import DataError, ParameterError
 from labeldp.spark.failures import without_labels
-from labeldp.spark.plans import analyzed, functions, listed, node_name, steps
+from labeldp.spark.plans import SAME_ROWS, analyzed, functions, listed, node_name, steps
 from labeldp.spark.secret import is_connect
 
 if TYPE_CHECKING:
@@ -21,29 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["StableFrame", "stable_frame"]
 
-_REPEATS = frozenset(
-    {
-        "CTERelationDef",
-        "CTERelationRef",
-        "Distinct",
-        "Except",
-        "Filter",
-        "Intersect",
-        "Join",
-        "LocalRelation",
-        "OneRowRelation",
-        "Project",
-        "Range",
-        "Repartition",
-        "RepartitionByExpression",
-        "ResolvedHint",
-        "Sort",
-        "SubqueryAlias",
-        "Union",
-        "View",
-        "WithCTE",
-    }
-)
+_SETS = frozenset({"Distinct", "Except", "Filter", "Intersect", "Join"})
+_SOURCES = frozenset({"CTERelationRef", "LocalRelation", "OneRowRelation", "Range"})
+_REPEATS = (SAME_ROWS - {"Window"}) | _SETS | _SOURCES
 """Steps whose rows are the same each time, in whatever order.
 
 Not among them: limits, samples, duplicates dropped by some columns and `first`, which keep whichever row comes
