@@ -1,4 +1,4 @@
-"""Private sales amounts on Spark: a made log of Criteo's format, on two cores of this machine.
+"""Private sales amounts on Spark: a synthetic log of Criteo's format, on two cores of this machine.
 
     pip install 'labeldp[spark]'        # and Java 17 or newer
     python examples/spark_twin.py
@@ -28,21 +28,23 @@ FEATURES = ["product_price", "nb_clicks_1week", "hour"]
 
 
 def sales(spark: Any, folder: Path, rows: int) -> Any:
-    """Return the log's sales, each with an id, as a table in a file."""
+    """Return the log's sales, each with an id."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     log = make_criteo_like(rows, seed=1, path=folder / "twin.tsv")
-    read = spark.read.csv(str(log), sep="\t").toDF(*[f"c{k}" for k in range(23)])
-    table = read.where("c0 = 1").select(
-        F.monotonically_increasing_id().alias("id"),
+    # Ids belong to rows, and are public: here the number of a line. Those that Spark counts out
+    # (monotonically_increasing_id) follow from how it cuts the file, and so from the length of labels.
+    numbered = folder / "numbered.tsv"
+    with log.open() as lines, numbered.open("w") as out:
+        out.writelines(f"{number}\t{line}" for number, line in enumerate(lines))
+    read = spark.read.csv(str(numbered), sep="\t").toDF("id", *[f"c{k}" for k in range(23)])
+    return read.where("c0 = 1").select(
+        F.col("id").cast("long").alias("id"),
         F.col("c1").cast("double").alias("amount"),
         F.hour(F.timestamp_seconds(F.col("c3").cast("long"))).alias("hour"),
         F.col("c4").cast("double").alias("nb_clicks_1week"),
         F.col("c5").cast("double").alias("product_price"),
     )
-    # Ids that Spark counts out differ from run to run; in a file they stay as they are.
-    table.write.parquet(str(folder / "sales"))
-    return spark.read.parquet(str(folder / "sales"))
 
 
 def main(spark: Any, folder: Path, rows: int = 200_000) -> dict[str, float]:

@@ -19,12 +19,38 @@ from pyspark.sql import functions as F  # noqa: E402, N812
 from pyspark.sql.connect.logging import logger  # noqa: E402
 
 import labeldp as ldp  # noqa: E402
+import spark_interference as ways  # noqa: E402
 from conftest import spark_builder  # noqa: E402
 from labeldp.row_ids import as_ids, public_places  # noqa: E402
 from labeldp.row_words import ReleaseKey, RowWords, card_checksum  # noqa: E402
-from labeldp.spark import estimate_prior, fit_model, privatize, randomize  # noqa: E402
+from labeldp.spark import estimate_prior, fit_model, output, privatize, randomize  # noqa: E402
 
 ROWS, BOUNDS = 300, (0.0, 5.0)
+
+
+def different(spark, way, number):
+    """Return in what two tables that differ in labels only differ when they leave, cells replayed."""
+    left = []
+    with ways.replayed() as noise:
+        for name in ("base", "some rows"):
+            noise.start()
+            folder = FOLDER / f"{number} {name}"
+            folder.mkdir()
+            ways.write_table(folder / "in", "csv", ways.LABELS[name])
+            left.append(ways.WAYS[way](ways.read_table(spark, folder / "in", "csv"), folder))
+    return ways.differences(*left)
+
+
+def interference(spark):
+    """Return what leaves besides the noise; and what would, if rows stayed where they lay."""
+    for name, value in ways.SMALL_SPLITS.items():
+        spark.conf.set(name, value)
+    output.PART_ROWS, spread = 300, output.spread_by_id
+    told = [different(spark, way, number) for number, way in enumerate(("release", "model from labels"))]
+    output.spread_by_id = lambda frame, id, rows: frame
+    told.append(different(spark, "release", 2))
+    output.spread_by_id = spread
+    return told
 
 
 def main():
@@ -84,6 +110,7 @@ def main():
         "columns": release.frame.columns,
         "refused": [refused, ledger.total.epsilon],
         "prior": prior == ldp.estimate_prior(y, epsilon=1.0, bounds=BOUNDS, method="adaptive", random_state=3),
+        "interference": interference(spark),
         "model": bool((model.predict(x[:, None]) == alone.predict(x[:, None])).all()),
     }
     print("ANSWER " + json.dumps(answer), flush=True)

@@ -20,3 +20,6 @@ def test_through_spark_connect_releases_priors_and_models_are_those_of_one_machi
     assert answer["refused"] == [2, 0.0]
     assert answer["prior"]
     assert answer["model"]
+    release, model, broken = answer["interference"]
+    assert release == model == []  # tables that differ in labels only give the same bytes, cells replayed
+    assert broken  # and the twin, whose rows stay where they lay, does not

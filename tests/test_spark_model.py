@@ -10,7 +10,7 @@ import pytest
 import labeldp as ldp
 from labeldp.errors import DataError
 from labeldp.row_ids import IntegerIds, public_places
-from labeldp.spark import fit_model
+from labeldp.spark import fit_model, passes
 from labeldp.spark import model as room
 
 pytestmark = [
@@ -74,7 +74,7 @@ def test_from_labels_it_learns_as_well_as_one_machine(spark, monkeypatch, quick,
     assert len(model.mechanism_) == 3
 
 
-def test_statistics_of_rows_do_not_depend_on_partitions_and_rows_are_drawn_once(spark, monkeypatch, quick):
+def test_statistics_do_not_depend_on_partitions_in_any_bit_and_rows_are_drawn_once(spark, monkeypatch, quick):
     seen = []
     monkeypatch.setattr(room.ClusterRows, "draw", spied(room.ClusterRows.draw, seen))
     X, y, ids = table(4200)
@@ -82,12 +82,36 @@ def test_statistics_of_rows_do_not_depend_on_partitions_and_rows_are_drawn_once(
     for partitions in (1, 5):
         fit_model(frame(spark, X, y, ids, partitions), **ask)
     one, other = seen[:3], seen[3:]
-    np.testing.assert_array_equal(one[0].private.labels, other[0].private.labels)
     for a, b in zip(one, other, strict=True):
-        np.testing.assert_allclose(a.observed.gram, b.observed.gram, rtol=1e-4, atol=1e-3)
-        np.testing.assert_allclose(a.observed.moment, b.observed.moment, rtol=1e-4, atol=1e-2)
+        np.testing.assert_array_equal(a.private.labels, b.private.labels)
+        np.testing.assert_array_equal(a.observed.gram, b.observed.gram)
+        np.testing.assert_array_equal(a.observed.moment, b.observed.moment)
+        assert (a.observed.square, a.observed.noise) == (b.observed.square, b.observed.noise)
     assert sum(part.observed.count for part in one) == 4200
     assert sorted(np.concatenate([part.private.rows for part in one]).tolist()) == list(range(4200))
+
+
+def test_labels_travel_masked(spark, monkeypatch, quick):
+    X, y, ids = table(4200)
+    ask = {"features": FEATURES, "label": "y", "id": "id", "epsilon": 1.0, "bounds": BOUNDS, "random_state": 3}
+    spread, seen = room.spread_by_id, []
+
+    def watched(rows, id, count):
+        seen.append(rows.toArrow()["c0"].to_numpy())
+        return spread(rows, id, count)
+
+    monkeypatch.setattr(room, "spread_by_id", watched)
+    model = fit_model(frame(spark, X, y, ids), **ask)
+    shuffled = np.concatenate(seen)
+    assert shuffled.size == len(set(shuffled.tolist())) == 4200  # equal labels look different
+    assert not set(shuffled.tolist()) & set(y.view(np.int64).tolist())
+    # The twin, whose mask is nothing, is the same model, and its shuffles have raw labels.
+    seen.clear()
+    monkeypatch.setattr(passes, "_pad", lambda secret, ids: np.zeros(len(ids), dtype=np.uint64))
+    twin = fit_model(frame(spark, X, y, ids), **ask)
+    assert sorted(np.concatenate(seen).tolist()) == sorted(y.view(np.int64).tolist())
+    names = pytest.importorskip("pandas").DataFrame(X, columns=FEATURES)
+    np.testing.assert_array_equal(model.predict(names), twin.predict(names))
 
 
 def spied(draw, seen):

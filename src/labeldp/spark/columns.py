@@ -19,10 +19,10 @@ def need_spark() -> None:
     """Say which extra brings PySpark, if it is not there."""
     try:
         import pyarrow  # noqa: F401, PLC0415
-        import pyspark.sql  # noqa: F401, PLC0415
+        from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # noqa: F401, PLC0415
     except ImportError:
         raise MissingExtraError(
-            "this needs PySpark and PyArrow, which are not installed: pip install 'labeldp[spark]'"
+            "this needs PySpark 4.1 or newer and PyArrow, which are not installed: pip install 'labeldp[spark]'"
         ) from None
 
 
@@ -96,7 +96,7 @@ class RowColumns:
         field = _field(df, id, "id")
         if not isinstance(field.dataType, T.IntegralType | T.StringType | T.BinaryType):
             raise ParameterError(
-                f"ids must be whole numbers, text or binary, got {field.dataType.simpleString()}: convert them"
+                f"ids must be integers, text or binary, got {field.dataType.simpleString()}: convert them"
             )
         if isinstance(field.dataType, T.StringType) and field.dataType.collation != "UTF8_BINARY":
             raise ParameterError("ids of text must be compared byte by byte: cast them to a plain string")
@@ -120,16 +120,10 @@ class RowColumns:
         chosen[self.label_place] = chosen[self.label_place].cast("double")
         return df.select(*(one.alias(f"c{k}") for k, one in enumerate(chosen)))
 
-    def released(self, df: DataFrame, extra: str | None) -> Any:
-        """Return the schema of the output: the label a double, and nothing left of what was said of it.
-
-        Before Spark 4.1 all columns pass through Python, and those that cannot are refused.
-        """
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415
+    def schema(self, df: DataFrame, extra: str | None) -> Any:
+        """Return the schema of the output: the label a double, and nothing left of what was said of it."""
         from pyspark.sql import types as T  # noqa: N812, PLC0415
 
-        if not hasattr(F, "arrow_udf"):
-            _refuse_odd_types(df)
         fields = [T.StructField(f.name, T.DoubleType()) if f.name == self.label else f for f in df.schema]
         if extra is not None:
             _refuse_repeated([*self.names, extra])
@@ -152,27 +146,3 @@ def feature_columns(df: DataFrame, features: object, label: str) -> list[str]:
     if label in names or len(set(names)) < len(names):
         raise ParameterError("features must be different columns, and none of them the label")
     return names
-
-
-def _refuse_odd_types(df: DataFrame) -> None:
-    """Refuse columns that Spark may not hand to Python through Arrow, and back, as they are."""
-    for field in df.schema:
-        if not _passes(field.dataType):
-            raise DataError(
-                f"column {field.name!r} is of type {field.dataType.simpleString()}, which Spark does not hand to "
-                "Python: convert or drop it"
-            )
-
-
-def _passes(kind: Any) -> bool:
-    from pyspark.sql import types as T  # noqa: N812, PLC0415
-
-    if isinstance(kind, T.ArrayType):
-        return _passes(kind.elementType)
-    if isinstance(kind, T.MapType):
-        return _passes(kind.keyType) and _passes(kind.valueType)
-    if isinstance(kind, T.StructType):
-        names = [field.name for field in kind]
-        return len(set(names)) == len(names) and all(_passes(field.dataType) for field in kind)
-    simple = (T.NumericType, T.StringType, T.BinaryType, T.BooleanType, T.NullType)
-    return isinstance(kind, (*simple, T.DateType, T.TimestampType, T.TimestampNTZType, T.DayTimeIntervalType))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from labeldp.errors import DataError, LabelError
 from labeldp.spark.columns import column
-from labeldp.spark.executor import MISSING, counter
+from labeldp.spark.executor import counter
 from labeldp.spark.failures import without_labels
-from labeldp.spark.vectors import added, joined
+from labeldp.spark.vectors import concatenate, sum_vectors
 from labeldp.stream import Counted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["checked_rows", "count_labels", "refuse_repeated_ids"]
+__all__ = ["count_labels", "count_rows", "refuse_repeated_ids"]
 
 
 def _missing(name: str) -> Column:
@@ -26,7 +28,7 @@ def _missing(name: str) -> Column:
     return value.isNull() | F.isnan(value) | (F.abs(value) == float("inf"))
 
 
-def checked_rows(df: DataFrame, label: str, id: str | None = None, features: Sequence[str] = ()) -> int:
+def count_rows(df: DataFrame, label: str, id: str | None = None, features: Sequence[str] = ()) -> int:
     """Return the number of rows, if all labels, ids and features are there; Spark counts them without Python.
 
     Raises
@@ -42,60 +44,39 @@ def checked_rows(df: DataFrame, label: str, id: str | None = None, features: Seq
     if id is not None:
         lacks["id"] = column(id).isNull()
     if features:
-        found = _missing(features[0])
-        for feature in features[1:]:
-            found = found | _missing(feature)
-        lacks["features"] = found
+        lacks["features"] = reduce(operator.or_, map(_missing, features))
     counts = [F.count_if(condition).alias(what) for what, condition in lacks.items()]
-    counted = df.agg(F.count(F.lit(1)).alias("rows"), *counts)
-    told = without_labels(counted.collect)[0].asDict()
-    rows = int(told.pop("rows"))
-    _refuse_missing_labels(rows, int(told["label"]))
-    if told.get("id"):
-        raise DataError(f"{told['id']} of {rows} rows have no id: their noise follows from it")
-    if told.get("features"):
+    totals = without_labels(df.agg(F.count(F.lit(1)).alias("rows"), *counts).collect)[0].asDict()
+    rows = int(totals["rows"])
+    if rows == 0:
+        raise LabelError("there are no labels: give at least one")
+    if totals["label"]:
+        raise LabelError(
+            f"{totals['label']} of {rows} labels are missing, NaN or infinite: drop those rows or fill them first"
+        )
+    if totals.get("id"):
+        raise DataError(f"{totals['id']} of {rows} rows have no id: their noise follows from it")
+    if totals.get("features"):
         raise DataError(
-            f"{told['features']} of {rows} rows have features that are missing, NaN or infinite: drop those rows "
-            "or fill them first"
+            f"{totals['features']} of {rows} rows have features that are missing, NaN or infinite: drop those "
+            "rows or fill them first"
         )
     return rows
 
 
-def _refuse_missing_labels(rows: int, missing: int) -> None:
-    if rows == 0:
-        raise LabelError("there are no labels: give at least one")
-    if missing:
-        raise LabelError(
-            f"{missing} of {rows} labels are missing, NaN or infinite: drop those rows or fill them first"
-        )
-
-
-def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int | None = None) -> Counted:
-    """Return exact counts of labels, of which none may be missing, in one pass.
-
-    Parameters
-    ----------
-    df : DataFrame
-    label : str
-    bounds : (lo, hi)
-    rows : int, optional
-        How many there were before.
+def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int) -> Counted:
+    """Return exact counts of labels, which `count_rows` has checked, in one pass.
 
     Raises
     ------
-    LabelError
-        If labels are missing or not finite, or there are none.
     DataError
-        If there are more or fewer rows than before.
+        If there are more or fewer labels than ``rows``, or some are missing now.
     """
-    vectors, _ = added(df.select(column(label).cast("double")), counter(bounds))
-    missing = int(vectors.pop(MISSING, [0])[0])
-    fine = joined(vectors) if vectors else Counted.none().fine
-    found = int(fine.sum()) + missing
-    _refuse_missing_labels(found, missing)
-    if rows is not None and found != rows:
+    vectors, _ = sum_vectors(df.select(column(label).cast("double")), counter(bounds))
+    fine = concatenate(vectors)
+    if int(fine.sum()) != rows:
         raise DataError("there are more or fewer labels now than before: the table changed while it was read")
-    return Counted(found, fine)
+    return Counted(rows, fine)
 
 
 def refuse_repeated_ids(df: DataFrame, id: str) -> None:

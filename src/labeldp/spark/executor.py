@@ -5,7 +5,7 @@ Functions here see labels. What they raise is shown on the driver and in logs, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,34 +17,27 @@ from labeldp.mechanisms.base import Mechanism, load_mechanism
 from labeldp.priors import Reports
 from labeldp.row_ids import IntegerIds, TextIds
 from labeldp.row_words import RowWords
-from labeldp.spark.vectors import Batches, Work, batch_of, chunks
+from labeldp.spark.vectors import Batches, Work, cut, vector_batch
 from labeldp.stream import Counted
 
 if TYPE_CHECKING:
     from labeldp.spark.secret import Sealed
 
-__all__ = ["MISSING", "Release", "counter", "floats", "ids_of", "releaser", "reporter", "whole_rows"]
+__all__ = ["Release", "counter", "floats", "ids_of", "releaser", "reporter"]
 
 Release = Callable[[Iterator[tuple[Any, Any]]], Iterator[Any]]
 """From Arrow arrays (labels, ids) to an array of private labels, or of structs with unbiased ones beside them."""
 
 
-MISSING = 1 << 20
-"""The key of a vector with the number of labels that are missing, NaN or infinite."""
-
-
 def counter(bounds: tuple[float, float]) -> Work:
-    """Return what counts labels, the only column, and how many are missing."""
+    """Return what counts labels, the only column, of which none is missing."""
 
     def count_labels(batches: Batches) -> Batches:
-        total, missing = Counted.none(), 0
+        total = Counted.none()
         for batch in batches:
-            labels = floats(batch.column(0))
-            there = np.isfinite(labels)
-            found = Counted.of(labels if there.all() else labels[there], bounds)
-            total, missing = total + found, missing + labels.size - found.rows
-        if total.rows or missing:
-            yield batch_of(chunks(total.fine) | {MISSING: np.array([missing])})
+            total += Counted.of(floats(batch.column(0)), bounds)
+        if total.rows:
+            yield vector_batch(cut(total.fine))
 
     return count_labels
 
@@ -57,10 +50,10 @@ def reporter(asked: Reports, sealed: Sealed) -> Work:
         counts: Any = None
         for batch in batches:
             if batch.num_rows:
-                some = asked.count(_randomized(mechanism, secret, batch.column(0), batch.column(1)))
+                some = asked.count(_randomize(mechanism, secret, batch.column(0), batch.column(1)))
                 counts = some if counts is None else counts + some
         if counts is not None:
-            yield batch_of(chunks(counts))
+            yield vector_batch(cut(counts))
 
     return count_reports
 
@@ -73,7 +66,7 @@ def releaser(card: str, sealed: Sealed, *, debiased: bool) -> Release:
 
         mechanism, secret = _mechanism(card), sealed.open()
         for labels, ids in arrays:
-            private = _randomized(mechanism, secret, labels, ids) if len(labels) else np.empty(0)
+            private = _randomize(mechanism, secret, labels, ids) if len(labels) else np.zeros(0)
             if not debiased:
                 yield pa.array(private)
                 continue
@@ -83,27 +76,6 @@ def releaser(card: str, sealed: Sealed, *, debiased: bool) -> Release:
     return release
 
 
-def whole_rows(release: Release, label: int, id: int, names: Sequence[str]) -> Work:
-    """Return what puts private labels in the place of labels, for rows of any columns.
-
-    ``label`` and ``id`` are places of columns; ``names`` are those of the output.
-    """
-
-    def release_rows(batches: Batches) -> Batches:
-        import pyarrow as pa  # noqa: PLC0415
-
-        for batch in batches:
-            columns = batch.columns
-            (private,) = release(iter([(columns[label], columns[id])]))
-            if pa.types.is_struct(private.type):
-                private, unbiased = private.flatten()
-                columns.append(unbiased)
-            columns[label] = private
-            yield pa.RecordBatch.from_arrays(columns, names=names)
-
-    return release_rows
-
-
 @lru_cache(maxsize=8)
 def _mechanism(card: str) -> Mechanism:
     """Return the mechanism, proven again, once for each Python worker."""
@@ -111,7 +83,7 @@ def _mechanism(card: str) -> Mechanism:
     return mechanism
 
 
-def _randomized(mechanism: Mechanism, secret: bytes, labels: Any, ids: Any) -> NDArray[np.float64]:
+def _randomize(mechanism: Mechanism, secret: bytes, labels: Any, ids: Any) -> NDArray[np.float64]:
     return mechanism.randomize(floats(labels), random_state=RowWords(secret, ids_of(ids)))
 
 
@@ -131,6 +103,6 @@ def ids_of(values: Any) -> IntegerIds | TextIds:
     text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
     wide = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
     _, places, data = values.buffers()
-    found: NDArray[Any] = np.frombuffer(places, dtype=np.int64 if wide else np.int32)
-    offsets = found[values.offset : values.offset + len(values) + 1].astype(np.int64)
+    starts: NDArray[Any] = np.frombuffer(places, dtype=np.int64 if wide else np.int32)
+    offsets = starts[values.offset : values.offset + len(values) + 1].astype(np.int64)
     return TextIds(offsets, np.frombuffer(data or b"", dtype=np.uint8), "text" if text else "binary")

@@ -26,12 +26,13 @@ from labeldp.release import warn_if_seen
 from labeldp.row_words import ReleaseKey, card_checksum
 from labeldp.spark.asked import as_ledger, as_seed, release_key
 from labeldp.spark.columns import RowColumns, column, feature_columns, need_spark
-from labeldp.spark.counting import checked_rows, refuse_repeated_ids
-from labeldp.spark.passes import Gathered, drawer, sampler, stage_adder, surveyor
+from labeldp.spark.counting import count_rows, refuse_repeated_ids
+from labeldp.spark.output import spread_by_id
+from labeldp.spark.passes import drawer, masker, sampler, stage_adder, surveyor
 from labeldp.spark.related import refuse_related
-from labeldp.spark.repeatable import held
-from labeldp.spark.secret import refuse_telling_log, seal
-from labeldp.spark.vectors import Parts, added, joined
+from labeldp.spark.repeatable import stable_frame
+from labeldp.spark.secret import Sealed, refuse_telling_log, seal
+from labeldp.spark.vectors import concatenate, sum_vectors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -61,8 +62,8 @@ def fit_model(
 
     The driver gets the features of at most 400,000 rows, which are public; of labels it gets sums, to which it
     adds the noise, and private labels. Rows are read once to be checked, once to sum what mean and prior need,
-    once for the sample, and once for each of three rounds; or, with so few rows that all are in the sample and
-    sums tell more, for each of two stages of sums.
+    once for the sample, and once for each of three rounds, which also shuffles the round's rows by id; or, with so
+    few rows that all are in the sample and sums tell more, for each of two stages of sums.
 
     Parameters
     ----------
@@ -93,12 +94,12 @@ def fit_model(
     used = feature_columns(df, features, names.label)
     meant = df.select(*(column(name) for name in dict.fromkeys((names.label, names.id, *used))))
     refuse_telling_log(df)
-    refuse_related(meant, names.label, names.id, allow_related)
+    refuse_related(meant, names.label, allow_related)
     chosen = [column(names.label).cast("double"), column(names.id), *(column(x).cast("double") for x in used)]
-    kept = held(df, materialize)
+    source = stable_frame(df, materialize)
     try:
-        rows = kept.frame.select(*(one.alias(f"c{k}") for k, one in enumerate(chosen)))
-        sums = _surveyed(rows, pair, check_ids=check_ids)
+        rows = source.frame.select(*(one.alias(f"c{k}") for k, one in enumerate(chosen)))
+        label_sums = _survey(rows, pair, check_ids=check_ids)
         if given is None:
             warn_if_seen(df)
         model = ModelReleaseRegressor(
@@ -110,21 +111,21 @@ def fit_model(
             random_state=random_state,
         )
         with release_key(seed) as key:
-            model._learn(ClusterRows.of(rows, pair, sums, key, names.label), resolve_source(seed))
+            model._learn(ClusterRows.of(rows, pair, label_sums, key, names.label), resolve_source(seed))
     finally:
-        kept.drop()
+        source.drop()
     model.n_features_in_ = len(used)
     model.feature_names_in_ = np.array(used, dtype=object)
     return model
 
 
-def _surveyed(rows: DataFrame, bounds: tuple[float, float], *, check_ids: bool) -> LabelSums:
+def _survey(rows: DataFrame, bounds: tuple[float, float], *, check_ids: bool) -> LabelSums:
     """Check the rows, and return exact sums over all labels."""
-    count = checked_rows(rows, "c0", "c1", rows.columns[2:])
+    count = count_rows(rows, "c0", "c1", rows.columns[2:])
     if check_ids:
         refuse_repeated_ids(rows, "c1")
-    survey = joined(added(rows.select("c0"), surveyor(bounds))[0])
-    return LabelSums(count, int(survey[0]), survey[1:])
+    vector = concatenate(sum_vectors(rows.select("c0"), surveyor(bounds))[0])
+    return LabelSums(count, int(vector[0]), vector[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ class ClusterRows:
     frame : DataFrame
         Columns: label, id, features.
     bounds : (lo, hi)
-    held : LabelSums
+    label_sums : LabelSums
         Exact sums over all labels, kept until they are paid for.
     key : ReleaseKey
     label : str
@@ -144,79 +145,87 @@ class ClusterRows:
         The sample, or all rows.
     places : array
         Of the table's rows, which are sorted by them.
-    sampled : float
-        Which part of all rows is in the table, about; 1 or more if all are.
+    share : float
+        Which part of all rows is in the table, about; 1 if all are.
     """
 
     frame: DataFrame
     bounds: tuple[float, float]
-    held: LabelSums
+    label_sums: LabelSums
     key: ReleaseKey
     label: str
     table: FeatureTable
     places: NDArray[np.uint64]
-    sampled: float
+    share: float
 
     @classmethod
     def of(
-        cls, frame: DataFrame, bounds: tuple[float, float], held: LabelSums, key: ReleaseKey, label: str
+        cls, frame: DataFrame, bounds: tuple[float, float], label_sums: LabelSums, key: ReleaseKey, label: str
     ) -> ClusterRows:
         """Return the rows, with a public sample of their features."""
-        sampled = 1.0 if held.rows <= GROWN else GROWN / held.rows
-        width = len(frame.columns) - 1
-        _, parts = added(frame.select(*frame.columns[1:]), sampler(sampled))
-        data = _stacked(parts, width)
-        places = data[:, 0].astype(np.uint64)
-        order = np.argsort(places)
-        places, X = places[order], data[order, 1:].copy().view(np.float64)
-        if (places[1:] == places[:-1]).any() or (sampled == 1.0 and len(X) != held.rows):
+        share = 1.0 if label_sums.rows <= GROWN else GROWN / label_sums.rows
+        data = sum_vectors(frame.select(*frame.columns[1:]), sampler(share))[1]
+        places, values = _sort_sample(data, len(frame.columns) - 1)
+        X = values.view(np.float64)
+        if (places[1:] == places[:-1]).any() or (share == 1.0 and len(X) != label_sums.rows):
             raise DataError("rows share an id, or the table changed while it was read")
-        return cls(frame, bounds, held, key, label, FeatureTable(PublicFeatures.fit(X), X), places, sampled)
+        return cls(frame, bounds, label_sums, key, label, FeatureTable(PublicFeatures.fit(X), X), places, share)
 
     @property
     def count(self) -> int:
         """How many rows there are."""
-        return self.held.rows
+        return self.label_sums.rows
 
     @property
     def all_here(self) -> bool:
         """Whether the table has all rows."""
-        return self.sampled == 1.0
+        return self.share == 1.0
 
     def sums(self) -> LabelSums:
         """Return exact sums over all labels."""
-        return self.held
+        return self.label_sums
 
     def add_up(self, stage: Stage) -> Sums:
         """Return a stage's exact sums over all labels, in one pass."""
         pair = self.frame.select(*self.frame.columns[:2])
-        return joined(added(pair, stage_adder(stage, self.places))[0])
+        return concatenate(sum_vectors(pair, stage_adder(stage, self.places))[0])
 
     def draw(self, now: Round) -> Part | None:
-        """Randomise a round's labels, in one pass."""
+        """Randomise a round's labels, in one pass.
+
+        Its rows go where their ids put them, so that no float follows from where they lay; labels go there masked.
+        """
+        mask = seal(self.frame, self.key.secret(card="mask", column=self.label, round=-1 - now.number))
         secret = self.key.secret(card=card_checksum(now.mechanism), column=self.label, round=now.number)
         sealed = seal(self.frame, secret)
         try:
-            work = drawer(now, self.table.public, sealed, self.sampled)
-            vectors, sample = added(self.frame, work, "float64")
+            work = drawer(now, self.table.public, mask, sealed, self.share)
+            vectors, sample = sum_vectors(self._round_rows(now, mask), work, "float64")
         finally:
+            mask.destroy()
             sealed.destroy()
-        total = Gathered.of(vectors, self.table.public.block.size + 1)
-        square, count, noise = total.last.tolist()
-        if not count:
+        if not vectors:
             return None
-        drawn = _stacked(sample, 2)
-        rows = np.searchsorted(self.places, drawn[:, 0].astype(np.uint64))
-        order = np.argsort(rows)
-        labels = drawn[order, 1].view(np.float64)
-        private = PrivateRows(rows[order], labels, noise / count, now.number)
-        observed = Observations(
-            total.gram.astype(np.float32), total.moment, square, int(count), 1.0, noise / count
-        )
+        *gram, moment, last = (vectors[key] for key in sorted(vectors))
+        square, count, noise = last[:3].tolist()
+        places, values = _sort_sample(sample, 2)
+        labels = values[:, 0].view(np.float64)
+        private = PrivateRows(np.searchsorted(self.places, places), labels, noise / count, now.number)
+        observed = Observations(np.array(gram, np.float32), moment, square, int(count), 1.0, noise / count)
         return Part(private=private, mechanism=now.mechanism, observed=observed)
 
+    def _round_rows(self, now: Round, mask: Sealed) -> DataFrame:
+        """Return a round's rows with masked labels, where their ids put them."""
+        from pyspark.sql import types as T  # noqa: N812, PLC0415
 
-def _stacked(parts: Parts, width: int) -> NDArray[np.int64]:
-    """Return a sample's rows as they were sent: bits, which stand for a place and then for floats."""
-    data = b"".join(part for _, part in parts)
-    return np.frombuffer(data, dtype=np.int64).reshape(-1, width)
+        schema = T.StructType([T.StructField("c0", T.LongType()), *self.frame.schema.fields[1:]])
+        rows = self.frame.mapInArrow(masker(now.share, mask), schema)
+        return spread_by_id(rows, "c1", round(self.count * (now.share[1] - now.share[0])))
+
+
+def _sort_sample(data: bytes, width: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return the places of a sample's rows, sorted, and the bits of the floats that belong to them."""
+    rows = np.frombuffer(data, dtype=np.int64).reshape(-1, width)
+    places = rows[:, 0].astype(np.uint64)
+    order = np.argsort(places)
+    return places[order], rows[order, 1:].copy()

@@ -1,49 +1,73 @@
-"""The frame of a release: private labels in the place of labels, and nothing of them behind it."""
+"""The frame of a release: private labels in the place of labels, and rows where their ids put them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from labeldp.errors import DataError
-from labeldp.spark.columns import RowColumns
-from labeldp.spark.executor import Release, whole_rows
-from labeldp.spark.plans import Lineage, analyzed, attribute_ids, node_name
-from labeldp.spark.secret import is_connect
+from labeldp.spark.columns import RowColumns, column
+from labeldp.spark.executor import Release
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["refuse_label_in_output", "released_frame"]
+__all__ = ["release_frame", "spread_by_id"]
+
+PART_ROWS = 1 << 18
+"""About so many rows are in a part of the output, and so in a file."""
+
+MOST_PARTS = 10_000
 
 
-def released_frame(rows: DataFrame, columns: RowColumns, release: Release, schema: Any) -> DataFrame:
+def spread_by_id(frame: DataFrame, id: str, rows: int) -> DataFrame:
+    """Return rows in parts and in an order that follow from their ids, and from how many rows there are.
+
+    Spark cuts its input by bytes and packs files by size, and labels are among these bytes: where rows lie tells
+    of labels. The number of parts is explicit, because else Spark merges and splits them by size as it goes.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Without raw labels: a shuffle lies on disks.
+    id : str
+        Of which no two rows have the same.
+    rows : int
+    """
+    parts = min(MOST_PARTS, max(1, -(-rows // PART_ROWS)))
+    return frame.repartition(parts, column(id)).sortWithinPartitions(column(id))
+
+
+def release_frame(rows: DataFrame, columns: RowColumns, release: Release, schema: Any, count: int) -> DataFrame:
     """Return the rows with private labels, computed when Spark is asked to.
 
-    Where Spark can do so (from 4.1 on) only labels and ids go to Python; else all columns do, by `mapInArrow`.
+    Parameters
+    ----------
+    rows : DataFrame
+        As `RowColumns.ready` returns them.
+    columns : RowColumns
+    release : callable
+        Makes private labels on the executors. Only labels and ids go to Python.
+    schema : StructType
+        Of the output.
+    count : int
+        The number of rows.
     """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     label, id = columns.label_place, columns.id_place
-    extra = len(schema) > len(columns.names)
-    arrow_udf = getattr(F, "arrow_udf", None)
-    if arrow_udf is None:
-        frame = rows.mapInArrow(whole_rows(release, label, id, schema.names), schema)
-    else:
-        rows = _with_ids(rows, id)
-        kind = "private double, debiased double" if extra else "double"
-        private = arrow_udf(_hinted(release), kind)(rows[f"c{label}"], rows[f"c{id}"])
-        made = rows.withColumn(f"c{label}", private)
-        chosen = [made[name].alias(field.name) for name, field in zip(rows.columns, schema, strict=False)]
-        if extra:
-            chosen[label] = made[f"c{label}"]["private"].alias(columns.label)
-            chosen.append(made[f"c{label}"]["debiased"].alias(schema.names[-1]))
-        frame = _walled(made.select(*chosen))
-    refuse_label_in_output(frame, rows, label)
-    return frame
+    debiased = len(schema) > len(columns.names)
+    rows = _refuse_new_gaps(rows, id)
+    kind = "private double, debiased double" if debiased else "double"
+    randomize = F.arrow_udf(_with_hints(release), kind)  # type: ignore[attr-defined]
+    private_rows = rows.withColumn(f"c{label}", randomize(rows[f"c{label}"], rows[f"c{id}"]))
+    chosen = [private_rows[name].alias(field.name) for name, field in zip(rows.columns, schema, strict=False)]
+    if debiased:
+        chosen[label] = private_rows[f"c{label}"]["private"].alias(columns.label)
+        chosen.append(private_rows[f"c{label}"]["debiased"].alias(schema.names[-1]))
+    return _wall(spread_by_id(private_rows.select(*chosen), columns.id, count))
 
 
-def _with_ids(rows: DataFrame, id: int) -> DataFrame:
+def _refuse_new_gaps(rows: DataFrame, id: int) -> DataFrame:
     """Return the rows, of which one without an id is an error: they were checked, but may have changed since.
 
     It also keeps Spark from copying columns twice: what a filter has seen goes on in rows, and with Spark 4.3 a
@@ -51,11 +75,11 @@ def _with_ids(rows: DataFrame, id: int) -> DataFrame:
     """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
-    said = "some ids are missing now that were not before: the table changed while it was read"
-    return rows.where(F.when(rows[f"c{id}"].isNull(), F.raise_error(F.lit(said))).isNull())
+    message = "some ids are missing now that were not before: the table changed while it was read"
+    return rows.where(F.when(rows[f"c{id}"].isNull(), F.raise_error(F.lit(message))).isNull())
 
 
-def _hinted(release: Release) -> Any:
+def _with_hints(release: Release) -> Any:
     """Return the function with the hints by which Spark learns what it takes and gives."""
     import pyarrow as pa  # noqa: PLC0415
 
@@ -69,39 +93,14 @@ def _hinted(release: Release) -> Any:
     return private_labels
 
 
-def _walled(frame: DataFrame) -> DataFrame:
-    """Return the frame behind a wall: a union with nothing, which costs nothing.
+def _wall(frame: DataFrame) -> DataFrame:
+    """Return the frame behind a wall that what is done to it later cannot pass; it costs nothing.
 
-    Spark lets a filter or an order on a frame reach back to columns that a projection has dropped; not through a
-    union.
+    Spark takes out a sort that it thinks nobody needs, and moves filters in front of it; not past a condition that
+    is not deterministic, though this one holds for every row. And it lets a filter or an order reach back to
+    columns that a projection has dropped; not through a union, though this one is with nothing.
     """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
+    frame = frame.where(F.spark_partition_id() >= 0)
     return frame.union(frame.where(F.lit(False)))
-
-
-def refuse_label_in_output(frame: DataFrame, rows: DataFrame, label: int) -> None:
-    """Check that a release's plan ends in a step that hands no raw label on.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        What is about to be released.
-    rows : DataFrame
-        What it was made from.
-    label : int
-        Where the label is in that.
-    """
-    if is_connect(frame):
-        step: Any = frame._plan
-        closed = type(step).__name__ in ("MapPartitions", "SetOperation")
-    else:
-        plan, made_from = analyzed(frame), analyzed(rows)
-        name = node_name(plan)
-        lineage = Lineage(start=made_from, released_by="PythonUDF" if name == "Union" else "MapInArrow")
-        lineage.walk(plan)
-        raw = attribute_ids(made_from)[label]
-        carried = any(raw in lineage.origin(one) for one in attribute_ids(plan))
-        closed = name in ("MapInArrow", "Union") and not carried
-    if not closed:
-        raise DataError("the plan of the release would carry raw labels along; nothing may be released")

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp.channels.domain import pieces
 from labeldp.estimators.drawing import Round, draw_part
 from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.labels import LabelSums
 from labeldp.estimators.sums import Stage
 from labeldp.estimators.table import FeatureTable
-from labeldp.row_ids import public_places
+from labeldp.row_ids import IntegerIds, TextIds, public_places
 from labeldp.row_words import RowWords
 from labeldp.spark.executor import floats, ids_of
-from labeldp.spark.vectors import SAMPLED, Batches, Work, batch_of, chunks
+from labeldp.spark.vectors import SAMPLE, Batches, Work, cut, vector_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from labeldp.spark.secret import Sealed
 
-__all__ = ["Gathered", "drawer", "sampler", "stage_adder", "surveyor"]
+__all__ = ["drawer", "masker", "sampler", "stage_adder", "surveyor"]
 
 Array = NDArray[np.float64]
 Words = NDArray[np.uint64]
@@ -33,11 +34,11 @@ def surveyor(bounds: tuple[float, float]) -> Work:
     """Return what sums labels, the only column: their total, then their counts."""
 
     def survey(batches: Batches) -> Batches:
-        total = LabelSums.of(np.empty(0), bounds)
+        total = LabelSums.of(np.zeros(0), bounds)
         for batch in batches:
             total += LabelSums.of(floats(batch.column(0)), bounds)
         if total.rows:
-            yield batch_of({0: np.concatenate([[total.total], total.counts])})
+            yield vector_batch({0: np.concatenate([[total.total], total.counts])})
 
     return survey
 
@@ -48,16 +49,16 @@ def sampler(below: float) -> Work:
     def sample(batches: Batches) -> Batches:
         for batch in batches:
             places = public_places(ids_of(batch.column(0)))
-            chosen = _sampled(places, below)
+            chosen = _in_sample(places, below)
             data = _bits(places[chosen, 0], _table(batch, 1)[chosen])
             if len(data):
-                yield batch_of({SAMPLED: data})
+                yield vector_batch({SAMPLE: data})
 
     return sample
 
 
 def stage_adder(stage: Stage, places: Words) -> Work:
-    """Return what adds up a stage's labels; columns: label, id.
+    """Return what adds up a stage's labels, as integers; columns: label, id.
 
     ``places`` are those of the design's rows, sorted.
     """
@@ -69,72 +70,73 @@ def stage_adder(stage: Stage, places: Words) -> Work:
             rows = np.searchsorted(places, public_places(ids_of(batch.column(1)))[:, 0])
             total = total + lean.sums(floats(batch.column(0)), rows)
         if not isinstance(total, int):
-            yield batch_of(chunks(total))
+            yield vector_batch(cut(total))
 
     return add_up
 
 
-@dataclass
-class Gathered:
-    """A round's statistics, as they add up; its last vector is (sum of squares, rows, sum of noise)."""
+def masker(share: tuple[float, float], sealed: Sealed) -> Work:
+    """Return what picks a round's rows by id, and masks their labels; columns: label, id, features."""
 
-    gram: Array
-    moment: Array
-    last: Array
-
-    @classmethod
-    def none(cls, size: int) -> Gathered:
-        """Return the statistics of no rows, of this many features."""
-        return cls(np.zeros((size, size)), np.zeros(size), np.zeros(3))
-
-    @classmethod
-    def of(cls, vectors: dict[int, Array], size: int) -> Gathered:
-        """Return the statistics that were sent as vectors."""
-        if not vectors:
-            return cls.none(size)
-        return cls(np.array([vectors[k] for k in range(size)]), vectors[size], vectors[size + 1])
-
-    def vectors(self) -> dict[int, Array]:
-        """Return the statistics as vectors with keys."""
-        return dict(enumerate([*self.gram, self.moment, self.last])) if self.last[1] else {}
-
-
-def drawer(now: Round, public: PublicFeatures, sealed: Sealed, sampled: float) -> Work:
-    """Return what randomises a round's labels and sums what a linear model needs; columns: label, id, features.
-
-    Private labels of the sample are sent along.
-    """
-
-    def draw(batches: Batches) -> Batches:
+    def mask(batches: Batches) -> Batches:
         import pyarrow as pa  # noqa: PLC0415
 
         secret = sealed.open()
-        found = Gathered.none(public.block.size + 1)
         for batch in batches:
-            share = _unit(public_places(ids_of(batch.column(1)))[:, 0])
-            now_drawn = batch.filter(pa.array((share >= now.share[0]) & (share < now.share[1])))
-            if not now_drawn.num_rows:
-                continue
-            ids = ids_of(now_drawn.column(1))
-            table, rows = FeatureTable(public, _table(now_drawn, 2)), np.arange(now_drawn.num_rows)
-            labels, words = floats(now_drawn.column(0)), RowWords(secret, ids)
-            part = draw_part(rows, labels, now.centre(table, rows), now, words)
-            private = part.private.labels
-            seen = table.observations(rows, private - now.known.mean, 0.0)
-            found.gram += seen.gram
-            found.moment += seen.moment
-            found.last += (seen.square, seen.count, float(part.noise.sum()))
+            places = _unit(public_places(ids_of(batch.column(1)))[:, 0])
+            chosen = batch.filter(pa.array((places >= share[0]) & (places < share[1])))
+            if chosen.num_rows:
+                bits = floats(chosen.column(0)).view(np.uint64) ^ _pad(secret, ids_of(chosen.column(1)))
+                columns = [pa.array(bits.view(np.int64)), *chosen.columns[1:]]
+                yield pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+    return mask
+
+
+def _pad(secret: bytes, ids: IntegerIds | TextIds) -> Words:
+    """Return a word for each row, which masks its label where that lies on disks: a one-time pad."""
+    words = np.zeros(len(ids), dtype=np.uint64)
+    source = RowWords(secret, ids).for_labels(len(ids))
+    for piece in pieces(len(ids)):
+        source.fill(words[piece])
+    return words
+
+
+def drawer(now: Round, public: PublicFeatures, mask: Sealed, sealed: Sealed, sample: float) -> Work:
+    """Return what randomises a round's labels and sums what a linear model needs; columns as `masker` gives them.
+
+    The sums are the features' second moments, their moments with labels, and (squares, rows, noise). They are sums
+    of floats, and predictions too follow in their last bits from how rows are batched: rows must lie where their
+    ids put them. Private labels of the sample are sent along.
+    """
+    size = public.block.size + 1
+
+    def draw(batches: Batches) -> Batches:
+        pad, secret = mask.open(), sealed.open()
+        sums, part = np.zeros((size + 2, size)), None
+        for batch in batches:
+            ids = ids_of(batch.column(1))
             places = public_places(ids)
-            chosen = _sampled(places, sampled)
+            part = int(places[0, 0].view(np.int64)) if part is None else part
+            labels = (batch.column(0).to_numpy().view(np.uint64) ^ _pad(pad, ids)).view(np.float64)
+            table, rows = FeatureTable(public, _table(batch, 2)), np.arange(batch.num_rows)
+            drawn = draw_part(rows, labels, now.centre(table, rows), now, RowWords(secret, ids))
+            private = drawn.private.labels
+            seen = table.observations(rows, private - now.known.mean, 0.0)
+            sums[:size] += seen.gram
+            sums[size] += seen.moment
+            sums[size + 1, :3] += (seen.square, seen.count, drawn.noise.sum())
+            chosen = _in_sample(places, sample)
             data = _bits(places[chosen, 0], private[chosen])
             if len(data):
-                yield batch_of({SAMPLED: data})
-        yield batch_of(found.vectors())
+                yield vector_batch({SAMPLE: data})
+        if part is not None:
+            yield vector_batch(dict(enumerate(sums)), part)
 
     return draw
 
 
-def _sampled(places: Words, below: float) -> NDArray[np.bool_]:
+def _in_sample(places: Words, below: float) -> NDArray[np.bool_]:
     """Return which rows are in the sample: by the second word, so that it is spread evenly over rounds."""
     return _unit(places[:, 1]) < below
 

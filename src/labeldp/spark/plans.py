@@ -1,18 +1,37 @@
-"""Spark's plans, as far as a classic session shows them: their steps, and where columns come from."""
+"""Spark's plans, as far as a classic session shows them: their steps, and what columns and rows follow from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Lineage", "Origins", "analyzed", "attribute_ids", "functions", "listed", "node_name", "steps"]
+__all__ = [
+    "PLACE",
+    "SAME_ROWS",
+    "Lineage",
+    "Origins",
+    "analyzed",
+    "attribute_id",
+    "functions",
+    "listed",
+    "node_name",
+    "steps",
+]
 
 Origins = frozenset[object]
-"""What a column was computed from: columns of sources."""
+"""What a column was computed from: columns of sources, and `PLACE`."""
+
+PLACE = "where rows lie"
+"""The origin of what depends on how Spark cuts and orders rows: by bytes, labels' bytes among them."""
+
+_NAMES = frozenset({"CTERelationDef", "ResolvedHint", "SubqueryAlias", "View", "WithCTE"})
+_MOVES = frozenset({"RebalancePartitions", "Repartition", "RepartitionByExpression", "Sort"})
+SAME_ROWS = _NAMES | _MOVES | {"Project", "Union", "Window"}
+"""Steps that neither choose nor merge rows."""
 
 
 def analyzed(df: DataFrame) -> Any:
@@ -50,114 +69,126 @@ def functions(step: Any) -> Iterator[str]:
             waiting += listed(one.children())
 
 
-def _id(attribute: Any) -> int:
+def attribute_id(attribute: Any) -> int:
+    """Return the id by which Spark knows a column."""
     return int(attribute.exprId().id())
 
 
-def attribute_ids(plan: Any) -> list[int]:
-    """Return the ids by which Spark knows a plan's columns."""
-    return [_id(one) for one in listed(plan.output())]
+def _ids(plan: Any) -> list[int]:
+    return [attribute_id(one) for one in listed(plan.output())]
 
 
 @dataclass
 class Lineage:
-    """Where the columns of a plan come from.
-
-    Parameters
-    ----------
-    start : plan, optional
-        Where to stop: its columns count as sources.
-    released_by : str, optional
-        The kind of expression or step whose results are private, and show nothing of what they are computed from.
+    """What the columns of a plan are computed from.
 
     Attributes
     ----------
-    known : dict
-        From a column's id to what it was computed from.
-    placed_by : list of (step, origins)
-        Steps that decide where a row lands, or in which order, and what they look at.
-    folders : set
-        Columns of sources that stand in the names of folders.
+    origins : dict
+        From a column's id to what it is computed from.
     """
 
-    start: Any = None
-    released_by: str | None = None
-    known: dict[int, Origins] = field(default_factory=dict)
-    placed_by: list[tuple[Any, Origins]] = field(default_factory=list)
-    folders: set[object] = field(default_factory=set)
+    origins: dict[int, Origins] = field(default_factory=dict)
+    _copies: dict[int, set[int]] = field(default_factory=dict)
     _files: list[list[str]] = field(default_factory=list)
-    _parts: dict[int, list[int]] = field(default_factory=dict)
+    _queries: dict[int, list[int]] = field(default_factory=dict)
 
-    def walk(self, plan: Any) -> None:
-        """Take in a plan, from its sources on."""
-        if self.start is not None and plan.sameResult(self.start):  # ids of columns may be new in a second copy
-            pairs = zip(attribute_ids(plan), attribute_ids(self.start), strict=True)
-            self.known |= {one: frozenset([source]) for one, source in pairs}
-            return
+    @classmethod
+    def of(cls, plan: Any) -> Lineage:
+        """Return the lineage of a plan."""
+        lineage = cls()
+        lineage._walk(plan)
+        return lineage
+
+    def reads(self, expression: Any) -> Origins:
+        """Return what an expression is computed from."""
+        origins = self._of(attribute_id(one) for one in listed(expression.references().toSeq()))
+        return origins if expression.deterministic() else origins | {PLACE}
+
+    def chosen_by(self, step: Any) -> Origins:
+        """Return what decides which rows leave a step; of steps not known, all that they get, and its order."""
+        name = node_name(step)
+        if name in SAME_ROWS or not step.children().size():
+            return frozenset()
+        if name in ("Filter", "Generate", "Join"):
+            return self._expressions(step)
+        if name == "Aggregate":
+            return frozenset().union(*(self.reads(one) for one in listed(step.groupingExpressions())))
+        everything = self._of(one for child in listed(step.children()) for one in _ids(child))
+        known = name in ("Distinct", "Except", "Intersect")
+        if known or (name == "Deduplicate" and step.keys().size() == step.output().size()):
+            return everything
+        return everything | {PLACE}  # of duplicates by some columns, the first that comes stays
+
+    def copies(self, attribute: int) -> set[int]:
+        """Return the columns of which this one is a copy, or a cast, and itself: it is missing where they are."""
+        all_of, waiting = set[int](), [attribute]
+        while waiting:
+            one = waiting.pop()
+            if one not in all_of:
+                all_of.add(one)
+                waiting += self._copies.get(one, ())
+        return all_of
+
+    def _walk(self, plan: Any) -> None:
         for child in (*listed(plan.subqueries()), *listed(plan.children())):
-            self.walk(child)
-        name = node_name(plan)
-        made = {"Project": "projectList", "Aggregate": "aggregateExpressions"}.get(name)
-        if not plan.children().size():
+            self._walk(child)
+        name, outputs = node_name(plan), [_ids(child) for child in listed(plan.children())]
+        if not outputs:
             self._source(plan, name)
-        elif made is not None:
-            self._computed(plan, made)
+        elif name in ("Project", "Aggregate"):
+            self._compute(plan, name)
         elif name in ("Union", "Intersect", "Except"):
-            outputs = [attribute_ids(child) for child in listed(plan.children())]
-            for place, one in enumerate(attribute_ids(plan)):
-                self.known[one] = self._of(output[place] for output in outputs)
+            for place, one in enumerate(_ids(plan)):
+                self._copies.setdefault(one, set()).update(output[place] for output in outputs)
+                self.origins[one] = self._of(output[place] for output in outputs)
         elif name == "CTERelationDef":
-            self._parts[int(plan.id())] = attribute_ids(plan)
-        else:
-            self._others(plan, name)
-        looked_at = self._looked_at(plan, name)
-        if looked_at:
-            self.placed_by.append((plan, looked_at))
+            self._queries[int(plan.id())] = _ids(plan)
+        else:  # windows, and steps not known, may follow from the order of rows
+            given = [one for output in outputs for one in output]
+            origins = self._expressions(plan) if name in ("Generate", "Window") else self._of(given)
+            new = [one for one in _ids(plan) if one not in given]
+            self.origins |= dict.fromkeys(new, origins if name == "Generate" else origins | {PLACE})
 
-    def origin(self, attribute: int) -> Origins:
-        """Return what a column was computed from."""
-        return self.known.get(attribute, frozenset([attribute]))
+    def _of(self, attributes: Iterable[int]) -> Origins:
+        return frozenset().union(*(self.origins.get(one, {PLACE}) for one in attributes))
 
-    def _of(self, attributes: Any) -> Origins:
-        return frozenset().union(*(self.origin(one) for one in attributes))
+    def _asked(self, plan: Any) -> Origins:
+        """Return what the queries inside a step's expressions are computed from."""
+        return self._of(one for query in listed(plan.subqueries()) for one in _ids(query))
 
-    def _read(self, node: Any) -> Origins:
-        return self._of(_id(one) for one in listed(node.references().toSeq()))
+    def _expressions(self, plan: Any) -> Origins:
+        """Return what a step's expressions are computed from."""
+        return self._asked(plan).union(*(self.reads(one) for one in listed(plan.expressions())))
 
-    def _computed(self, plan: Any, made: str) -> None:
-        asked = self._of(one for query in listed(plan.subqueries()) for one in attribute_ids(query))
-        found = {}
-        for expression in listed(getattr(plan, made)()):
+    def _compute(self, plan: Any, name: str) -> None:
+        """Take in columns that are computed; an aggregate may follow from the order of what it is made from."""
+        aggregate, asked = name == "Aggregate", self._asked(plan)
+        for expression in listed(plan.aggregateExpressions() if aggregate else plan.projectList()):
             if node_name(expression) == "AttributeReference":
                 continue
-            private = self.released_by is not None and node_name(expression.child()) == self.released_by
-            found[_id(expression)] = frozenset() if private else self._read(expression) | asked
-        self.known |= found
-
-    def _others(self, plan: Any, name: str) -> None:
-        """Whatever is new may come from all that the step looks at; of steps not known, from all that they get."""
-        given = [one for child in listed(plan.children()) for one in attribute_ids(child)]
-        new = [one for one in attribute_ids(plan) if one not in given]
-        if new and name != self.released_by:
-            of = self._read(plan) if name in ("Window", "Generate") else self._of(given)
-            self.known |= dict.fromkeys(new, of)
-        elif new:
-            self.known |= dict.fromkeys(new, frozenset())
+            one, value = attribute_id(expression), expression.child()
+            self.origins[one] = self.reads(value) | asked | ({PLACE} if aggregate else set())
+            while node_name(value) == "Cast":
+                value = value.child()
+            if node_name(value) == "AttributeReference":
+                self._copies[one] = {attribute_id(value)}
 
     def _source(self, plan: Any, name: str) -> None:
         """Name a source's columns so that a second look at the same source finds the same names."""
         outputs = list(listed(plan.output()))
         if name == "CTERelationRef":
-            for one, other in zip(attribute_ids(plan), self._parts[int(plan.cteId())], strict=True):
-                self.known[one] = self.origin(other)
+            for one, other in zip(_ids(plan), self._queries[int(plan.cteId())], strict=True):
+                self.origins[one], self._copies[one] = self.origins[other], {other}
         elif name == "LogicalRelation" and node_name(plan.relation()) == "HadoopFsRelation":
-            relation = plan.relation()
-            place = self._file([str(path) for path in listed(relation.location().rootPaths())])
-            self.known |= {_id(one): frozenset([(place, str(one.name()).lower())]) for one in outputs}
-            self.folders |= {(place, str(one).lower()) for one in relation.partitionSchema().fieldNames()}
+            number = self._file([str(path) for path in listed(plan.relation().location().rootPaths())])
+            for one in outputs:
+                name = str(one.name()).lower()
+                self.origins[attribute_id(one)] = frozenset([PLACE if name == "_metadata" else (number, name)])
         else:
             same = int(plan.rdd().id()) if name == "LogicalRDD" else int(plan.canonicalized().hashCode())
-            self.known |= {_id(one): frozenset([(name, same, place)]) for place, one in enumerate(outputs)}
+            for place, one in enumerate(outputs):
+                self.origins[attribute_id(one)] = frozenset([(name, same, place)])
 
     def _file(self, paths: list[str]) -> int:
         """Return the number of a source of files; sources that share a file have the same."""
@@ -168,19 +199,3 @@ class Lineage:
                 return number
         self._files.append(ours)
         return len(self._files) - 1
-
-    def _looked_at(self, plan: Any, name: str) -> Origins:
-        """Return what a step looks at to decide where a row lands.
-
-        Rows that are dealt out evenly are first sorted by a hash of all their columns.
-        """
-        if name in ("Sort", "RepartitionByExpression", "RebalancePartitions", "Join", "Window", "Generate"):
-            dealt = name == "RepartitionByExpression" and not plan.partitionExpressions().size()
-            return self._of(attribute_ids(plan)) if dealt else self._read(plan)
-        if name == "Aggregate":
-            return frozenset().union(*(self._read(one) for one in listed(plan.groupingExpressions())))
-        if name == "Deduplicate":
-            return self._of(_id(one) for one in listed(plan.keys()))
-        if name in ("Distinct", "Intersect", "Except") or (name == "Repartition" and plan.shuffle()):
-            return self._of(attribute_ids(plan))
-        return frozenset()

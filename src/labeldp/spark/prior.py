@@ -10,9 +10,10 @@ from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Ledger, group_budget
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.spark.asked import as_ledger
-from labeldp.spark.columns import label_column, need_spark
-from labeldp.spark.counting import count_labels
-from labeldp.spark.repeatable import held
+from labeldp.spark.columns import column, label_column, need_spark
+from labeldp.spark.counting import count_labels, count_rows
+from labeldp.spark.related import refuse_related
+from labeldp.spark.repeatable import stable_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -61,9 +62,10 @@ def estimate_prior(
     source = resolve_source(random_state)
     ledger = as_ledger(ledger)
     name = label_column(df, label)
-    rows = held(df, materialize)
+    refuse_related(df.select(column(name)), name)
+    rows = stable_frame(df, materialize)
     try:
-        counted = count_labels(rows.frame, name, pair)
+        counted = count_labels(rows.frame, name, pair, count_rows(rows.frame, name))
     finally:
         rows.drop()
     if ledger is not None:

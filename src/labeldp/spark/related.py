@@ -1,13 +1,14 @@
-"""What would show labels beside the label: columns computed from the same data, and where rows land."""
+"""What would show labels beside the label: columns computed from the same data, and which rows there are."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labeldp.errors import DataError, ParameterError
-from labeldp.spark.plans import Lineage, Origins, analyzed, attribute_ids, listed, node_name
+from labeldp.spark.plans import PLACE, Lineage, Origins, analyzed, attribute_id, listed, node_name, steps
 from labeldp.spark.secret import is_connect
 
 if TYPE_CHECKING:
@@ -15,20 +16,26 @@ if TYPE_CHECKING:
 
 __all__ = ["refuse_related"]
 
+_COMPARISONS = frozenset(
+    {"EqualNullSafe", "EqualTo", "GreaterThan", "GreaterThanOrEqual", "In", "LessThan", "LessThanOrEqual"}
+)
+_NOT_FINITE = frozenset({"Infinity", "-Infinity", "NaN"})
 
-def refuse_related(df: DataFrame, label: str, id: str, allowed: Sequence[str]) -> None:
-    """Refuse a frame that carries the label along: in another column, or by where its rows lie.
 
-    A column computed from what the label was computed from (``sales`` beside ``log(sales)``) may show it; so does
-    a row's place, if rows were sorted or spread by their labels. Only what the plan tells can be seen.
+def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> None:
+    """Refuse a frame that carries the label along: in another column, or by which rows there are.
+
+    A column computed from what the label was computed from (``sales`` beside ``log(sales)``) may show it, and so
+    may a filter on it. What follows from where rows lie (``monotonically_increasing_id``, ``limit``) may do so
+    too, because Spark cuts its input by bytes, the label's among them. Only what the plan tells can be seen.
 
     Parameters
     ----------
     df : DataFrame
         Classic; plans behind Spark Connect cannot be asked.
-    label, id : str
+    label : str
     allowed : list of str
-        Columns that may be related to the label.
+        Columns that may be public, and so may what they are computed from.
     """
     if isinstance(allowed, str):
         raise ParameterError("allow_related must be a list of columns")
@@ -37,45 +44,70 @@ def refuse_related(df: DataFrame, label: str, id: str, allowed: Sequence[str]) -
             raise ParameterError(f"allow_related names a column that is not there: {name!r}")
     if is_connect(df):
         warnings.warn(
-            "plans behind Spark Connect cannot be asked: whether another column, or the order of rows, gives the "
-            "label away is for you to judge",
+            "plans behind Spark Connect cannot be asked: whether another column, or which rows there are, gives "
+            "the label away is for you to judge",
             UserWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
         return
     plan = analyzed(df)
-    lineage = Lineage()
-    lineage.walk(plan)
-    names = [str(one.name()) for one in listed(plan.output())]
-    origin = {name: lineage.origin(one) for name, one in zip(names, attribute_ids(plan), strict=True)}
-    of_label = origin[label]
-    for name, of in origin.items():
-        if name != label and of & of_label and name not in allowed:
+    lineage = Lineage.of(plan)
+    ids = {str(one.name()): attribute_id(one) for one in listed(plan.output())}
+    public: Origins = frozenset().union(*(lineage.origins[ids[name]] for name in allowed))
+    private = (lineage.origins[ids[label]] | {PLACE}) - public
+    for name, one in ids.items():
+        shown = lineage.origins[one] & private
+        if shown and name != label and name not in allowed:
             raise DataError(
-                f"column {name!r} is computed from the same data as the label, and may show it: drop it, or "
-                "name it in allow_related if you know that it may be public"
+                f"column {name!r} is computed from {_named(shown)}, and may show it: drop it, or name it in "
+                "allow_related if you know that it may be public"
             )
-    if of_label & lineage.folders:
-        raise DataError(
-            "the files lie in folders named by the label, and where a row lies gives its label away: put them all "
-            "into one folder first, in an order that does not tell"
-        )
-    for step, looked_at in lineage.placed_by:
-        if looked_at & of_label and not _sorted_after(plan, step, lineage, origin[id] - of_label):
+    asks = _Conditions(lineage, private, lineage.copies(ids[label]))
+    for step in steps(plan):
+        shown = lineage.chosen_by(step) & private
+        if shown and not asks.only_for_missing_labels(step):
             raise DataError(
-                f"where a row lies depends on its label here ({node_name(step)}), and shows when the frame is "
-                f"written: spread rows by their ids with .repartition(n, {id!r}), or add .orderBy({id!r})"
+                f"which rows there are follows from {_named(shown)} ({node_name(step)}), and may show it: choose "
+                "rows by public columns, or by whether the label is missing. If you know that it shows nothing, "
+                "write the frame to a file, read it back, and release that"
             )
 
 
-def _sorted_after(plan: Any, step: Any, lineage: Lineage, by: Origins) -> bool:
-    """Return whether all rows are sorted by their ids after a step."""
-    while not plan.equals(step):
-        if node_name(plan) == "Sort" and getattr(plan, "global")():
-            looked_at = next(of for one, of in lineage.placed_by if one.equals(plan))
-            if by and by <= looked_at:
-                return True
-        if plan.children().size() != 1:
-            return False
-        plan = plan.children().apply(0)
-    return False
+def _named(shown: Origins) -> str:
+    return "where rows lie, as the labels' bytes decide" if shown == {PLACE} else "the same data as the label"
+
+
+@dataclass(frozen=True, slots=True)
+class _Conditions:
+    """What conditions ask of the label, of which ``copies`` are the columns that it is a copy of."""
+
+    lineage: Lineage
+    private: Origins
+    copies: set[int]
+
+    def only_for_missing_labels(self, step: Any) -> bool:
+        """Return whether a step is a filter that asks no more than whether labels are missing or not finite."""
+        return node_name(step) == "Filter" and not step.subqueries().size() and self._passes(step.condition())
+
+    def _passes(self, asked: Any) -> bool:
+        if self._is_public(asked):
+            return True
+        name, children = node_name(asked), list(listed(asked.children()))
+        if name in ("And", "Or", "Not"):
+            return all(self._passes(child) for child in children)
+        if name in _COMPARISONS:
+            children = [one for one in children if str(one.toString()) not in _NOT_FINITE]
+            return len(children) == 1 and self._is_label(children[0])
+        missing = name in ("AtLeastNNonNulls", "IsNaN", "IsNotNull", "IsNull")
+        return missing and all(self._is_label(one) or self._is_public(one) for one in children)
+
+    def _is_public(self, value: Any) -> bool:
+        return not self.lineage.reads(value) & self.private
+
+    def _is_label(self, value: Any) -> bool:
+        """Return whether a value is the label, perhaps without its sign, or as a float."""
+        while node_name(value) == "Abs" or (
+            node_name(value) == "Cast" and value.dataType().sql() in ("DOUBLE", "FLOAT")
+        ):
+            value = next(listed(value.children()))
+        return node_name(value) == "AttributeReference" and attribute_id(value) in self.copies

@@ -21,13 +21,13 @@ from labeldp.release import warn_if_seen
 from labeldp.row_words import card_checksum
 from labeldp.spark.asked import as_ledger, as_seed, release_key
 from labeldp.spark.columns import RowColumns, need_spark
-from labeldp.spark.counting import checked_rows, count_labels, refuse_repeated_ids
+from labeldp.spark.counting import count_labels, count_rows, refuse_repeated_ids
 from labeldp.spark.executor import releaser, reporter
-from labeldp.spark.output import released_frame
+from labeldp.spark.output import release_frame
 from labeldp.spark.related import refuse_related
-from labeldp.spark.repeatable import Held, held
+from labeldp.spark.repeatable import StableFrame, stable_frame
 from labeldp.spark.secret import Sealed, refuse_telling_log, seal
-from labeldp.spark.vectors import added, joined
+from labeldp.spark.vectors import concatenate, sum_vectors
 from labeldp.stream import Counted, Order, settle
 from labeldp.terms import Terms
 
@@ -66,7 +66,7 @@ class SparkRelease:
     id: str
     name: str
     _sealed: Sealed = field(repr=False)
-    _held: Held = field(repr=False)
+    _source: StableFrame = field(repr=False)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -99,7 +99,7 @@ class SparkRelease:
         forget: there both are gone when the frame, and all made from it, are.
         """
         self._sealed.destroy()
-        self._held.drop()
+        self._source.drop()
 
     def __enter__(self) -> SparkRelease:
         return self
@@ -144,7 +144,7 @@ def privatize(
     label : str
         A top-level column of numbers; labels outside the bounds are clipped. Missing ones are refused.
     id : str
-        A column that tells rows apart: whole numbers, text or binary. It is public.
+        A column that tells rows apart: integers, text or binary. It is public.
     epsilon, bounds, mechanism, prior, trust, epsilon_prior, zeta, delta, rows_per_person
         As for `labeldp.privatize`.
     debiased : bool
@@ -183,23 +183,23 @@ def privatize(
     )
     seed = as_seed(random_state)
     columns = RowColumns.of(df, label, id)
-    schema = columns.released(df, f"{columns.label}_debiased" if debiased else None)
+    schema = columns.schema(df, f"{columns.label}_debiased" if debiased else None)
     given = as_ledger(ledger)
     if debiased:
         refuse_biased(order)
     refuse_telling_log(df)
-    refuse_related(df, columns.label, columns.id, allow_related)
-    kept = held(df, materialize)
+    refuse_related(df, columns.label, allow_related)
+    source = stable_frame(df, materialize)
     try:
-        return _released(df, kept, columns, order, schema, check_ids=check_ids, ledger=given, seed=seed)
+        return _release(df, source, columns, order, schema, check_ids=check_ids, ledger=given, seed=seed)
     except BaseException:
-        kept.drop()
+        source.drop()
         raise
 
 
-def _released(
+def _release(
     df: DataFrame,
-    kept: Held,
+    source: StableFrame,
     columns: RowColumns,
     order: Order,
     schema: Any,
@@ -209,9 +209,9 @@ def _released(
     seed: int | None,
 ) -> SparkRelease:
     """Check and count the rows, charge the ledger, and set the release up."""
-    rows = columns.ready(kept.frame)
+    rows = columns.ready(source.frame)
     label, id = f"c{columns.label_place}", f"c{columns.id_place}"
-    count = checked_rows(rows, label, id)
+    count = count_rows(rows, label, id)
     if check_ids:
         refuse_repeated_ids(rows, id)
     counted = Counted(count, Counted.none().fine)
@@ -226,21 +226,22 @@ def _released(
             secret = key.secret(card=card_checksum(asked.mechanism), column=columns.label, round=REPORTS)
             sealed = seal(rows, secret)
             try:
-                found, _ = added(rows.select(label, id), reporter(asked, sealed))
+                vectors, _ = sum_vectors(rows.select(label, id), reporter(asked, sealed))
             finally:
                 sealed.destroy()
-            return joined(found)
+            return concatenate(vectors)
 
         terms = settle(order, counted, ledger=ledger, source=resolve_source(seed), reports=reports)
         chosen = terms.mechanisms[0]
         sealed = seal(rows, key.secret(card=card_checksum(chosen), column=columns.label, round=LABELS))
     try:
         debiased = len(schema) > len(columns.names)
-        frame = released_frame(rows, columns, releaser(chosen.to_json(), sealed, debiased=debiased), schema)
+        work = releaser(chosen.to_json(), sealed, debiased=debiased)
+        frame = release_frame(rows, columns, work, schema, count)
     except BaseException:
         sealed.destroy()
         raise
-    return SparkRelease(frame, terms, ledger, columns.label, columns.id, key.release, sealed, kept)
+    return SparkRelease(frame, terms, ledger, columns.label, columns.id, key.release, sealed, source)
 
 
 def randomize(

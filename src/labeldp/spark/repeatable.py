@@ -13,37 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from labeldp.errors import DataError, ParameterError
 from labeldp.spark.failures import without_labels
-from labeldp.spark.plans import analyzed, functions, listed, node_name, steps
+from labeldp.spark.plans import SAME_ROWS, analyzed, functions, listed, node_name, steps
 from labeldp.spark.secret import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Held", "held"]
+__all__ = ["StableFrame", "stable_frame"]
 
-_REPEATS = frozenset(
-    {
-        "CTERelationDef",
-        "CTERelationRef",
-        "Distinct",
-        "Except",
-        "Filter",
-        "Intersect",
-        "Join",
-        "LocalRelation",
-        "OneRowRelation",
-        "Project",
-        "Range",
-        "Repartition",
-        "RepartitionByExpression",
-        "ResolvedHint",
-        "Sort",
-        "SubqueryAlias",
-        "Union",
-        "View",
-        "WithCTE",
-    }
-)
+_SETS = frozenset({"Distinct", "Except", "Filter", "Intersect", "Join"})
+_SOURCES = frozenset({"CTERelationRef", "LocalRelation", "OneRowRelation", "Range"})
+_REPEATS = (SAME_ROWS - {"Window"}) | _SETS | _SOURCES
 """Steps whose rows are the same each time, in whatever order.
 
 Not among them: limits, samples, duplicates dropped by some columns and `first`, which keep whichever row comes
@@ -55,7 +35,7 @@ _NOW = frozenset({"LocalTimestamp", "Now"})
 
 
 @dataclass(slots=True)
-class Held:
+class StableFrame:
     """A frame that is the same each time it is computed; perhaps because it was kept."""
 
     frame: DataFrame
@@ -71,7 +51,7 @@ class Held:
             analyzed(self.frame).rdd().unpersist(True)
 
 
-def held(df: DataFrame, materialize: bool | None) -> Held:
+def stable_frame(df: DataFrame, materialize: bool | None) -> StableFrame:
     """Return the frame if it repeats, or computed once and kept; or refuse.
 
     Parameters
@@ -84,7 +64,7 @@ def held(df: DataFrame, materialize: bool | None) -> Held:
     if materialize is not None and not isinstance(materialize, bool):
         raise ParameterError("materialize must be True, False or None")
     if materialize or (materialize is None and is_connect(df)):
-        return Held(without_labels(lambda: df.localCheckpoint(eager=True)), kept=True)
+        return StableFrame(without_labels(lambda: df.localCheckpoint(eager=True)), kept=True)
     if materialize is None:
         odd = sorted({what for step in steps(analyzed(df)) for what in _odd(step)})
         if odd:
@@ -93,7 +73,7 @@ def held(df: DataFrame, materialize: bool | None) -> Held:
                 "noise on two labels would show how they differ: write it to a file and read it back, or say "
                 "materialize=True; materialize=False if you know that it repeats"
             )
-    return Held(df, kept=False)
+    return StableFrame(df, kept=False)
 
 
 def _odd(step: Any) -> Iterator[str]:

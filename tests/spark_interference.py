@@ -1,0 +1,200 @@
+"""Tables that differ in labels only, and all that leaves Spark for each: for tests of non-interference.
+
+Released cells and noisy sums are replayed: on the executors, a channel is given the same label for every row; on
+the driver, a curator's noise gives out what it gave out for the first table. Keys come from a seed. What then
+differs between two tables was told by something other than channels and noise.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+
+import labeldp as ldp
+from labeldp.channels.noise import IntegerNoise
+from labeldp.spark import estimate_prior, fit_model, passes, privatize
+from labeldp.spark import release as room
+
+ROWS, FILES = 1500, 3
+BOUNDS = (0.0, 5.0)
+SCHEMA = "id string, a double, b double, note string, y double"
+SMALL_SPLITS = {"spark.sql.files.maxPartitionBytes": "4096", "spark.sql.files.openCostInBytes": "0"}
+"""Input is split so often that splits move with the length of the labels' text."""
+
+
+def _changed(base, **rows):
+    return [rows.get(f"r{k}", text) for k, text in enumerate(base)]
+
+
+BASE = [f"{(k * 37) % 50 / 10}" for k in range(ROWS)]
+LABELS = {
+    "base": BASE,
+    "first row": _changed(BASE, r0="4.123456789012345"),
+    "last row": _changed(BASE, r1499="0.00000000000000000000001"),
+    "all rows": ["1"] * ROWS,
+    "some rows": [f"{text}0000000000000000" if 700 < k < 900 else text for k, text in enumerate(BASE)],
+    "magnitude": ["-1.7e308" if k % 3 else "1e-300" for k in range(ROWS)],
+    "negative zero": ["-0.0" if k % 2 else text for k, text in enumerate(BASE)],
+}
+"""The text of all labels. Those outside the bounds are clipped."""
+
+
+def write_table(folder, kind, labels):
+    """Write a table in several files; its public columns are always the same."""
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=ROWS).tolist(), rng.uniform(size=ROWS).tolist()
+    rows = []
+    for k, y in enumerate(labels):
+        public = {"id": f"person {(k * 7919) % 100_003}", "a": a[k], "b": b[k], "note": "n" * (k % 11)}
+        if kind == "json":
+            rows.append(f'{json.dumps(public)[:-1]}, "y": {y}}}')
+        else:
+            rows.append({"csv": ",", "tsv": "\t"}[kind].join([*map(str, public.values()), y]))
+    folder.mkdir()
+    for part in range(FILES):
+        some = rows[part * ROWS // FILES : (part + 1) * ROWS // FILES]
+        (folder / f"{part}.{kind}").write_text("\n".join(some) + "\n")
+
+
+def read_table(spark, folder, kind):
+    """Return the table."""
+    reader = spark.read.schema(SCHEMA)
+    if kind == "json":
+        return reader.json(str(folder))
+    return reader.csv(str(folder), sep={"csv": ",", "tsv": "\t"}[kind])
+
+
+def files_in(folder):
+    """Return the bytes of all files that Spark wrote, without the random part of their names."""
+    found = {
+        re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "", path.name): path.read_bytes()
+        for path in folder.iterdir()
+    }
+    assert len(found) == len(list(folder.iterdir())) > 2
+    return found
+
+
+def parts_of(frame):
+    """Return the public columns of a frame's rows, part by part, in their order."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    table = frame.select(F.spark_partition_id().alias("part"), "id", "a", "b", "note").toArrow()
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def card_content(card):
+    """Return what a card says, but for the time of its charges and the checksum over it."""
+    content = json.loads(card)
+    content.pop("checksum")
+    for charge in content["charges"]:
+        charge.pop("when")
+    return content
+
+
+class Replay:
+    """A curator's noise that gives out, for every table, what it gave out for the first."""
+
+    def __init__(self):
+        self.given, self.turn = [], 0
+
+    def start(self):
+        """Begin with the next table."""
+        self.turn = 0
+
+    def method(self):
+        """Return what stands for `IntegerNoise.release`."""
+
+        def release(noise, exact, source):
+            if self.turn == len(self.given):
+                self.given.append(exact + noise.sample(exact.size, source))
+            self.turn += 1
+            return self.given[self.turn - 1].copy()
+
+        return release
+
+
+def equal_labels(real):
+    """Return a function that makes the executors' work, with one label for all rows."""
+
+    def releaser(*arguments, **options):
+        work = real(*arguments, **options)
+
+        def run(arrays):
+            import pyarrow as pa
+
+            yield from work((pa.array([1.5] * len(labels)), ids) for labels, ids in arrays)
+
+        return run
+
+    return releaser
+
+
+def equal_part(real):
+    """Return a function that draws a round's labels, with one label for all rows."""
+
+    def draw_part(rows, labels, centre, now, source):
+        return real(rows, labels * 0 + 1.5, centre, now, source)
+
+    return draw_part
+
+
+@contextmanager
+def replayed():
+    """Replay released cells and noisy sums; hands out the `Replay`, to be started for each table."""
+    noise = Replay()
+    before = room.releaser, passes.draw_part, IntegerNoise.release
+    room.releaser, passes.draw_part = equal_labels(before[0]), equal_part(before[1])
+    IntegerNoise.release = noise.method()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield noise
+    finally:
+        room.releaser, passes.draw_part, IntegerNoise.release = before
+
+
+def released(df, folder, writers=("parquet", "csv")):
+    """Return all that a release lets out."""
+    ledger = ldp.Ledger()
+    ask = {"epsilon": 1.0, "bounds": BOUNDS, "debiased": True, "random_state": 5, "ledger": ledger}
+    with privatize(df, label="y", id="id", mechanism="rp", **ask) as release:
+        out = {"card": card_content(release.card), "summary": release.summary(), "spent": str(ledger.total)}
+        for kind in writers:
+            getattr(release.frame.write, kind)(str(folder / kind))
+            out[kind] = files_in(folder / kind)
+        out["collected"] = [tuple(row) for row in release.frame.select("id", "a", "y").collect()]
+    return out
+
+
+def learnt(df, folder, epsilon):
+    """Return all that a model lets out."""
+    model = fit_model(df, features=["a", "b"], label="y", id="id", epsilon=epsilon, bounds=BOUNDS, random_state=5)
+    grid = np.random.default_rng(1).normal(size=(50, 2))
+    inside = (model._model, model._public)
+    return {
+        "card": card_content(model.to_card()),
+        "inside": pickle.dumps(inside),
+        "predictions": model.predict(grid).tobytes(),
+    }
+
+
+WAYS = {
+    "release": released,
+    "prior": lambda df, folder: estimate_prior(df, label="y", epsilon=1.0, bounds=BOUNDS, random_state=5),
+    "model from sums": lambda df, folder: learnt(df, folder, 0.5),
+    "model from labels": lambda df, folder: learnt(df, folder, 2.0),
+}
+"""The ways out: each returns all that leaves, for a frame."""
+
+
+def differences(one, other):
+    """Return where two things that left differ."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return [] if one == other else ["it"]
+    both = sorted(set(one) | set(other))
+    return [f"{key}: {where}" for key in both for where in differences(one.get(key), other.get(key))]

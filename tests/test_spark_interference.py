@@ -1,0 +1,186 @@
+"""Nothing leaves Spark but the noise: tables that differ in labels only give the same bytes, cells replayed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import spark_interference as ways
+from labeldp.spark import model, output, privatize
+from spark_interference import LABELS, WAYS, differences, read_table, replayed, write_table
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.filterwarnings("ignore"),
+]
+
+
+@pytest.fixture
+def small_splits(spark, monkeypatch):
+    monkeypatch.setattr(output, "PART_ROWS", 300)
+    monkeypatch.setattr("labeldp.estimators.learner._WORTH", 1e9)  # trees take long, and see private labels only
+    for name, value in ways.SMALL_SPLITS.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name in ways.SMALL_SPLITS:
+        spark.conf.unset(name)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Folders of tables, written once."""
+    folder = tmp_path_factory.mktemp("tables")
+
+    def table(kind, labels):
+        path = folder / f"{kind} {labels}"
+        if not path.exists():
+            write_table(path, kind, LABELS[labels])
+        return path
+
+    return table
+
+
+def left(spark, tables, tmp_path, way, kind, names):
+    """Return what leaves for each of some tables, cells replayed."""
+    found = []
+    with replayed() as noise:
+        for name in names:
+            noise.start()
+            (tmp_path / name).mkdir()
+            found.append(WAYS[way](read_table(spark, tables(kind, name), kind), tmp_path / name))
+    return found
+
+
+def splits(spark, tables, kind, name):
+    return [len(part) for part in read_table(spark, tables(kind, name), kind).rdd.glom().collect()]
+
+
+def test_the_splits_of_the_input_do_move(small_splits, tables):
+    base = splits(small_splits, tables, "csv", "base")
+    assert len(base) > 12
+    for name in ("all rows", "some rows", "magnitude"):
+        assert splits(small_splits, tables, "csv", name) != base
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [("csv", list(LABELS)), ("tsv", ["base", "some rows"]), ("json", ["base", "all rows", "some rows"])],
+)
+def test_a_release_lets_out_the_same_bytes(small_splits, tables, tmp_path, kind, names):
+    first, *others = left(small_splits, tables, tmp_path, "release", kind, names)
+    for name, other in zip(names[1:], others, strict=True):
+        assert differences(first, other) == [], name
+
+
+@pytest.mark.parametrize("way", ["prior", "model from sums", "model from labels"])
+def test_priors_and_models_let_out_the_same_bytes(small_splits, tables, tmp_path, way):
+    names = ["base", "some rows", "magnitude"]
+    first, *others = left(small_splits, tables, tmp_path, way, "csv", names)
+    for name, other in zip(names[1:], others, strict=True):
+        assert differences(first, other) == [], name
+
+
+def test_without_replay_public_columns_order_and_parts_are_the_same(small_splits, tables):
+    ask = {"label": "y", "id": "id", "epsilon": 1.0, "bounds": ways.BOUNDS}
+    found = [
+        ways.parts_of(privatize(read_table(small_splits, tables("csv", name), "csv"), **ask).frame)
+        for name in ("base", "some rows")
+    ]
+    assert found[0] == found[1]
+    assert len(found[0]) == ways.ROWS
+
+
+# ---- each old leak, built in again, is convicted ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda frame, id, rows: frame,  # rows stay where they lay
+        lambda frame, id, rows: frame.repartition(5, id),  # rows stay in the order in which they come
+        lambda frame, id, rows: frame.sortWithinPartitions(id),  # parts stay as they were cut
+    ],
+)
+def test_a_release_whose_rows_lie_elsewhere_is_convicted(small_splits, tables, tmp_path, monkeypatch, broken):
+    monkeypatch.setattr(output, "spread_by_id", broken)
+    one, other = left(small_splits, tables, tmp_path, "release", "csv", ["base", "some rows"])
+    assert {where.split(":")[0] for where in differences(one, other)} >= {"parquet", "csv"}
+
+
+def test_a_model_whose_floats_are_added_up_as_rows_lay_is_convicted(small_splits, tables, tmp_path, monkeypatch):
+    monkeypatch.setattr(model, "spread_by_id", lambda frame, id, rows: frame)
+    one, other = left(small_splits, tables, tmp_path, "model from labels", "csv", ["base", "some rows"])
+    assert differences(one, other)
+
+
+def test_a_release_with_a_label_left_out_of_the_replay_is_convicted(small_splits, tables, tmp_path, monkeypatch):
+    monkeypatch.setattr(ways, "equal_labels", lambda real: real)  # cells follow from labels: so they must differ
+    one, other = left(small_splits, tables, tmp_path, "release", "csv", ["base", "all rows"])
+    assert differences(one, other)
+
+
+# ---- the layout itself --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", ["1b", "1g"])
+def test_rows_lie_where_their_ids_put_them_whatever_adaptive_execution_does(small_splits, tables, size):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    settings = {
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": size,
+        "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+        "spark.sql.adaptive.forceOptimizeSkewedJoin": "true",
+        "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "1b",
+    }
+    for name, value in settings.items():
+        small_splits.conf.set(name, value)
+    try:
+        df = read_table(small_splits, tables("csv", "base"), "csv")
+        with privatize(df, label="y", id="id", epsilon=1.0, bounds=ways.BOUNDS) as release:
+            part, expected = F.spark_partition_id().alias("part"), F.expr("pmod(hash(id), 5)").alias("expected")
+            table = release.frame.select("id", part, expected).toArrow()
+            merged = release.frame.repartition("id").select(part).distinct().count()
+    finally:
+        for name in settings:
+            small_splits.conf.unset(name)
+    assert table["part"] == table["expected"]
+    places = list(zip(table["part"].to_pylist(), table["id"].to_pylist(), strict=True))
+    assert places == sorted(places)
+    assert merged == 1 < int(small_splits.conf.get("spark.sql.shuffle.partitions"))  # of no explicit number
+
+
+def test_nothing_that_is_done_to_the_output_takes_its_order_away(small_splits, tables, monkeypatch):
+    df = read_table(small_splits, tables("csv", "base"), "csv")
+
+    def lost():
+        frame = privatize(df, label="y", id="id", epsilon=1.0, bounds=ways.BOUNDS).frame
+        ties = {
+            "sort": frame.orderBy("note"),
+            "spread": frame.repartition(3, "note"),
+            "sort in parts": frame.sortWithinPartitions("note"),
+            "filter": frame.where("a > 0"),
+            "limit": frame.limit(10),
+            "columns": frame.select("a", "y"),
+            "merge": frame.coalesce(2),
+        }
+        plans = {name: one._jdf.queryExecution().executedPlan().toString() for name, one in ties.items()}
+        return {name for name, plan in plans.items() if not _laid_out(plan)}
+
+    assert lost() == set()
+    monkeypatch.setattr(output, "_wall", lambda frame: frame)
+    assert {"sort", "spread"} <= lost()  # what Spark would do
+
+
+def _laid_out(plan):
+    """Return whether a plan randomises rows, spreads and then sorts them by id, and filters none before."""
+    sort, spread = (
+        r"Sort \[id#\d+ ASC NULLS FIRST\], false, 0",
+        r"Exchange hashpartitioning\(id#\d+, 5\), REPARTITION",
+    )
+    found = re.search(rf"{sort}\n[ :+-]*{spread}", plan)
+    return (
+        found
+        and plan.count("ArrowEval", found.end()) == plan.count("ArrowEval") > 0
+        and "GreaterThan(a" not in plan
+    )
