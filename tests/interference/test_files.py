@@ -16,7 +16,7 @@ from labeldp.files import privatize_file
 
 ROWS = 150
 CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS, every=50)}
-CUTS = (20, 70, 71), (19, 70, 90, 140)
+CUTS = (20, 70, 71), (19, 70, 70, 90, 140)
 """Where the row groups, batches or files of the two inputs begin: who wrote them may have counted bytes."""
 
 
