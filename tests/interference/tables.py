@@ -85,7 +85,7 @@ def _decimals(labels):
 def _typed(kind):
     def made(labels):
         values = changes.numbers([text or "0" for text in labels], kind)
-        return pa.array(values, mask=np.array([text == "" for text in labels]))
+        return pa.array(values, mask=np.array([text == "" for text in labels], dtype=bool))
 
     return made
 

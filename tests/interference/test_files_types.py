@@ -1,0 +1,160 @@
+"""Columns of every type, and whatever else in a binary file follows from how its writer cut it.
+
+A writer that cuts by size counts the bytes of labels too. So where row groups, batches and files end, which words
+each of them has, in which order, and how it packed the label, all follow from labels, and may show nowhere.
+"""
+
+import datetime
+import decimal
+import io
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from interference import changes, tables
+from interference.harness import Way, compared
+from interference.tables import LABEL, Input
+from interference.test_files import CUTS, privatized
+
+ROWS = 150
+ONE = changes.plain(ROWS)
+OTHER = changes.changed(ONE, range(ROWS), changes.SPELLINGS)
+PAIR = (ONE, CUTS[0]), (OTHER, CUTS[1])
+
+
+def some(value):
+    """Return a value for each row, and none in some rows."""
+    return [None if row % 7 == 3 else value(row) for row in range(ROWS)]
+
+
+def columns():
+    start = datetime.datetime(2020, 1, 1)
+    return {
+        "view of text": pa.array(some(lambda row: f"text that is not kept in place {row}"), pa.string_view()),
+        "view of bytes": pa.array(some(lambda row: b"x" * row), pa.binary_view()),
+        "list": pa.array(some(lambda row: [*range(row % 4)]), pa.list_(pa.int32())),
+        "list with gaps": pa.array(some(lambda row: [None, "a"] * (row % 3)), pa.list_(pa.string())),
+        "large list": pa.array(some(lambda row: [1.5] * (row % 3)), pa.large_list(pa.float64())),
+        "pairs": pa.array(some(lambda row: [row, None]), pa.list_(pa.int64(), 2)),
+        "struct": pa.array(
+            some(lambda row: {"a": row, "b": "x" if row % 3 else None}),
+            pa.struct([("a", pa.int64()), ("b", pa.string())]),
+        ),
+        "map": pa.array(some(lambda row: [("key", row)] * (row % 3)), pa.map_(pa.string(), pa.int64())),
+        "boolean": pa.array(some(lambda row: row % 3 == 0)),
+        "nothing": pa.nulls(ROWS),
+        "decimal": pa.array(some(lambda row: decimal.Decimal(row) / 4), pa.decimal128(20, 4)),
+        "time": pa.array(
+            some(lambda row: start + datetime.timedelta(hours=row)), pa.timestamp("us", "Europe/Berlin")
+        ),
+        "duration": pa.array(some(lambda row: datetime.timedelta(hours=row)), pa.duration("us")),
+        "bytes of one length": pa.array(some(lambda row: bytes([row]) * 4), pa.binary(4)),
+        "float32": pa.array(some(float), pa.float32()),
+        "int8": pa.array(some(lambda row: row % 100), pa.int8()),
+        "large text": pa.array(some(str), pa.large_string()),
+        "words": pa.array(some(lambda row: "abcde"[row % 5])).dictionary_encode(),
+        "numbers as words": pa.array(some(lambda row: row % 5)).dictionary_encode(),
+        "one gap": pa.array([row if row != 75 else None for row in range(ROWS)]),
+        "list of structs": pa.array(
+            some(lambda row: [{"a": row}] * (row % 3)), pa.list_(pa.struct([("a", pa.int64())]))
+        ),
+    }
+
+
+COLUMNS = columns()
+
+
+def written(table, cuts, form):
+    """Return a file's bytes, cut into row groups or batches."""
+    sink = io.BytesIO()
+    writers = {"parquet": pq.ParquetWriter, "arrow": pa.ipc.new_file, "arrows": pa.ipc.new_stream}
+    with writers[form](sink, table.schema) as writer:
+        for first, last in pairwise([0, *cuts, ROWS]):
+            writer.write_table(table.slice(first, last - first))
+    return sink.getvalue()
+
+
+def way(form, to, public, **options):
+    def prepare(folder, given):
+        labels, cuts = given
+        table = pa.table({**public, LABEL: changes.numbers(labels)})
+        (folder / f"table.{form}").write_bytes(written(table, cuts, form))
+
+    return Way(lambda _: privatized(f"table.{form}", f"out.{to}", **options), prepare)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize(("form", "to"), [("arrow", "arrow"), ("arrows", "parquet"), ("parquet", "arrows")])
+def test_columns_of_every_type(form, to, shuffle, tmp_path):
+    first, found = compared(way(form, to, COLUMNS, shuffle=shuffle), *PAIR, tmp_path)
+    assert first.error is None
+    assert found == {}
+
+
+def test_runs_do_not_end_where_batches_did(tmp_path):
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([75, ROWS], pa.int32()), pa.array(["a", "b"]))
+    assert compared(way("arrow", "arrow", {"runs": runs}), *PAIR, tmp_path)[1] == {}
+
+
+@pytest.mark.parametrize("to", ["arrow", "parquet", "csv"])
+@pytest.mark.parametrize("form", ["parquet", "arrows"])
+def test_words_that_a_writer_sorted_in_each_piece(form, to, tmp_path):
+    """Words in the order of pieces, each sorted by itself, would tell where pieces end."""
+    cells = pa.array([f"w{99 - row // 5:02d}" for row in range(ROWS)])
+
+    def pieces(labels, cuts):
+        for first, last in pairwise([0, *cuts, ROWS]):
+            here = cells.slice(first, last - first)
+            words = pc.unique(here).sort()
+            column = pa.DictionaryArray.from_arrays(pc.index_in(here, value_set=words), words)
+            yield pa.table({"word": column, LABEL: changes.numbers(labels)[first:last]})
+
+    def prepare(folder, given):
+        made, sink = list(pieces(*given)), io.BytesIO()
+        with (pq.ParquetWriter if form == "parquet" else pa.ipc.new_stream)(sink, made[0].schema) as writer:
+            for piece in made:
+                writer.write_table(piece)
+        (folder / f"table.{form}").write_bytes(sink.getvalue())
+
+    out = Way(lambda _: privatized(f"table.{form}", f"out.{to}"), prepare)
+    first, found = compared(out, *PAIR, tmp_path)
+    assert first.error is None
+    assert found == {}
+
+
+PACKED = {
+    "codec": {"compression": {LABEL: "none", "id": "snappy"}},
+    "pages": {"use_dictionary": False, "data_page_size": 64, "data_page_version": "2.0"},
+    "statistics": {"write_statistics": False, "write_page_index": True},
+}
+
+
+@pytest.mark.parametrize("packed", PACKED)
+def test_how_the_label_was_packed(packed, tmp_path):
+    """In a Parquet file whose first column is the label."""
+
+    def prepare(folder, given):
+        labels, options = given
+        table = pa.table({LABEL: changes.numbers(labels), "id": np.arange(ROWS)})
+        pq.write_table(table, folder / "table.parquet", **options)
+
+    out = Way(lambda _: privatized("table.parquet", "out.parquet"), prepare)
+    assert compared(out, (ONE, {}), (OTHER, PACKED[packed]), tmp_path)[1] == {}
+
+
+def test_files_that_are_numbered_without_zeros(tmp_path):
+    """Ten files or nine, by the size of labels: the tenth is read after the ninth."""
+
+    def prepare(folder, given):
+        labels, count = given
+        (folder / "parts").mkdir()
+        for number, rows in enumerate(np.array_split(np.arange(ROWS), count), 1):
+            some_labels, ids = [labels[row] for row in rows], [str(row) for row in rows]
+            tables.write(folder / "parts", Input(some_labels, columns={"id": ids}), "csv", f"part-{number}")
+
+    out = Way(lambda _: privatized("parts", "out.csv"), prepare)
+    assert compared(out, (ONE, 9), (OTHER, 10), tmp_path)[1] == {}
