@@ -59,12 +59,12 @@ def schema_of(file: Any) -> Any:
     return schema
 
 
-def codec_of(file: Any) -> str | None:
-    """Return how an open Parquet file is compressed."""
+def codec_of(file: Any, label: str | None) -> str | None:
+    """Return how the first public column of an open Parquet file is compressed."""
     meta = file.metadata
-    if not meta.num_row_groups or not meta.num_columns:
-        return None
-    return str(meta.row_group(0).column(0).compression).lower()
+    columns = [meta.row_group(0).column(k) for k in range(meta.num_columns)] if meta.num_row_groups else []
+    public = [column for column in columns if column.path_in_schema.split(".")[0] != label]
+    return str(public[0].compression).lower() if public else None
 
 
 def file_batches(part: Part, format: str, names: list[str], rows: int) -> Iterator[Any]:

@@ -26,7 +26,7 @@ def without_residue(array: Any) -> Any:  # noqa: PLR0911 (one for each kind of t
     >>> gap.to_pylist(), np.frombuffer(without_residue(gap).buffers()[1], np.int64).tolist()
     ([1, None], [1, 0])
     """
-    pa = arrow().core
+    pa, pc = arrow().core, arrow().compute
     types, kind = pa.types, array.type
     if types.is_null(kind):
         return array
@@ -45,14 +45,11 @@ def without_residue(array: Any) -> Any:  # noqa: PLR0911 (one for each kind of t
         return pa.StructArray.from_arrays(inner, fields=list(kind), mask=gaps) if inner else array
     if types.is_list(kind) or types.is_large_list(kind):
         return _list(array)
+    if types.is_run_end_encoded(kind):  # a run ended where a batch did
+        return pc.run_end_encode(pc.run_end_decode(array), run_end_type=kind.run_end_type)
     if types.is_nested(kind) or types.is_string_view(kind) or types.is_binary_view(kind):
-        return pa.array(array.to_pylist(), kind) if _may_have_gaps(kind) else array
+        return array if types.is_union(kind) else pa.array(array.to_pylist(), kind)
     return _flat(array) if array.null_count else array
-
-
-def _may_have_gaps(kind: Any) -> bool:
-    types = arrow().core.types
-    return not (types.is_union(kind) or types.is_run_end_encoded(kind))
 
 
 def _flat(array: Any) -> Any:

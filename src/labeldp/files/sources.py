@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import io
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -107,7 +108,7 @@ class _View(io.RawIOBase):
 
 
 def found(source: str, wanted: str | None) -> tuple[list[Part], str]:
-    """Return the files of a table, in the order of their names, and their format.
+    """Return the files of a table, in the order of their names and of numbers in them, and their format.
 
     Raises
     ------
@@ -119,13 +120,13 @@ def found(source: str, wanted: str | None) -> tuple[list[Part], str]:
         return [part], wanted or _format_of_pipe(part)
     path = Path(source)
     if path.is_dir():
-        files, root = sorted(_below(path)), path
+        files, root = sorted(_below(path), key=_in_order), path
     elif path.exists() or not glob.has_magic(source):
         if not path.exists():
             raise DataNotFoundError(f"there is no file {source}")
         files, root = [path], path.parent
     else:
-        names = sorted(glob.glob(source, recursive=True))
+        names = sorted(glob.glob(source, recursive=True), key=_in_order)
         files = [file for name in names if not _hidden(Path(name)) for file in _expanded(Path(name))]
         root = Path(*_fixed(Path(source)))
     if not files:
@@ -147,6 +148,12 @@ def _format_of_pipe(part: Part) -> str:
     return sniffed(start)
 
 
+def _in_order(path: Path | str) -> list[tuple[int, str]]:
+    """Return a key by which 10 comes after 9: how many files there are may follow from the sizes of labels."""
+    pieces = re.split(r"([0-9]+)", str(path))
+    return [(int(piece) if place % 2 else 0, piece) for place, piece in enumerate(pieces)]
+
+
 def _hidden(path: Path) -> bool:
     return path.name.startswith((".", "_")) or path.name.endswith((".part", ".card.json"))
 
@@ -158,7 +165,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _expanded(path: Path) -> list[Path]:
-    return sorted(_below(path)) if path.is_dir() else [path]
+    return sorted(_below(path), key=_in_order) if path.is_dir() else [path]
 
 
 def _fixed(pattern: Path) -> list[str]:

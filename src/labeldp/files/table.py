@@ -124,7 +124,7 @@ class Table:
         """How a Parquet file is compressed, or None."""
         if self.format != "parquet":
             return None
-        codecs = (ask(part, codec_of, parquet_file) for part in self.parts)
+        codecs = (ask(part, lambda file: codec_of(file, self.label), parquet_file) for part in self.parts)
         return next((str(codec) for codec in codecs if codec is not None), None)
 
     def _file_names(self) -> list[str]:
