@@ -110,6 +110,24 @@ def test_folders_named_key_value_are_columns(tmp_path):
     assert next(open_table(tmp_path).batches(["region", "a"])).schema.names == ["region", "a"]
 
 
+def test_text_as_written_can_be_typed_afterwards(tmp_path):
+    for year in (2023, 2024):
+        (tmp_path / f"year={year}").mkdir()
+        write(tmp_path / f"year={year}" / "x.csv", pa.table({"code": ["007", "8"], "price": ["1.50", ""]}))
+    table = open_table(tmp_path, text=["code"])
+    (batch,) = table.written().batches()
+    assert batch.to_pydict() == {
+        "code": ["007", "8"] * 2,
+        "price": ["1.50", ""] * 2,
+        "year": [2023] * 2 + [2024] * 2,
+    }
+    assert table.typed(batch, ["year", "price", "code"]).to_pydict() == {
+        "year": [2023] * 2 + [2024] * 2,
+        "price": [1.5, None] * 2,
+        "code": ["007", "8"] * 2,
+    }
+
+
 def test_columns_are_found_by_name_in_all_files(tmp_path):
     write(tmp_path / "a.arrow", pa.table({"x": [1], "y": [1.5]}))
     write(tmp_path / "b.arrow", pa.table({"y": [2], "x": [2]}))

@@ -207,8 +207,9 @@ class Table:
         schema = pa.schema([self.field(name) for name in columns])
         if self.format not in DELIMITERS:
             return batch.select(list(columns))
-        arrays = [typed(batch.column(field.name), field.type) for field in schema]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        arrays = {name: batch.column(name) for name in schema.names}
+        arrays |= {name: typed(arrays[name], schema.field(name).type) for name in arrays if name not in self._keys}
+        return pa.RecordBatch.from_arrays(list(arrays.values()), schema=schema)
 
     def _stored(self, names: Sequence[str], schema: Any = None) -> Iterator[Any]:
         """Yield batches as they come from the files, with what folders tell; of any length, in a schema if any."""
