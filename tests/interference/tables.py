@@ -4,7 +4,7 @@ import datetime
 import decimal
 import gzip
 import io
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -52,14 +52,17 @@ class Input:
         included, so that this follows from labels.
     kind : str
         The type of the label in binary formats, one of `KINDS`.
-    columns : dict
-        The public columns, as text.
+    columns : dict, optional
+        The public columns, as text; by default those of `public`.
+    place : int, optional
+        How many columns stand before the label; by default half of them.
     """
 
     labels: list
     cuts: tuple = ()
     kind: str = "float64"
-    columns: dict = field(default_factory=dict)
+    columns: dict | None = None
+    place: int | None = None
 
     def pieces(self):
         """Return the first row of each piece, and the row after its last."""
@@ -69,7 +72,9 @@ class Input:
         """Return a table for each piece; the dictionaries of its columns have the words that the piece uses."""
         columns = _columns(self)
         return [
-            Input(self.labels[a:b], (), self.kind, {name: cells[a:b] for name, cells in columns.items()})
+            Input(
+                self.labels[a:b], (), self.kind, {name: cells[a:b] for name, cells in columns.items()}, self.place
+            )
             for a, b in self.pieces()
         ]
 
@@ -102,24 +107,24 @@ KINDS = {
 
 
 def _columns(given):
-    return given.columns or public(len(given.labels))
+    return public(len(given.labels)) if given.columns is None else given.columns
 
 
 def quoted(cell, delimiter):
     return '"' + cell.replace('"', '""') + '"' if set(cell) & {delimiter, '"', "\n"} else cell
 
 
-def ordered(columns, label):
+def ordered(columns, label, place):
     """Return the columns with the label among them."""
     names = list(columns)
-    half = len(names) // 2
-    return {name: label if name == LABEL else columns[name] for name in [*names[:half], LABEL, *names[half:]]}
+    names.insert(len(names) // 2 if place is None else place, LABEL)
+    return {name: label if name == LABEL else columns[name] for name in names}
 
 
 def as_text(given, delimiter=","):
     """Return the table as text; labels stand there as they are."""
     columns = {name: [quoted(cell, delimiter) for cell in cells] for name, cells in _columns(given).items()}
-    whole = ordered(columns, given.labels)
+    whole = ordered(columns, given.labels, given.place)
     rows = [delimiter.join(row) for row in zip(*whole.values(), strict=True)]
     return "".join(f"{line}\n" for line in [delimiter.join(whole), *rows])
 
@@ -135,7 +140,7 @@ def _public_array(name, cells):
 def as_arrow(given):
     """Return the table in Arrow, in one piece."""
     columns = {name: _public_array(name, cells) for name, cells in _columns(given).items()}
-    return pa.table(ordered(columns, KINDS[given.kind](given.labels)))
+    return pa.table(ordered(columns, KINDS[given.kind](given.labels), given.place))
 
 
 def as_bytes(given, form):

@@ -78,6 +78,14 @@ def test_labels_in_quotes_and_long_ones(spelling, tmp_path):
     assert interference(way("csv", "out.csv"), Input(one), Input(other), tmp_path) == {}
 
 
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("form", ["csv", "tsv", "parquet"])
+def test_a_table_of_nothing_but_labels(form, to, tmp_path):
+    first, found = compared(way(form, f"out.{to}"), *inputs(columns={}), tmp_path)
+    assert first.error is None
+    assert found == {}
+
+
 @pytest.mark.parametrize("kind", tables.KINDS)
 @pytest.mark.parametrize(("form", "to"), [("parquet", "arrow"), ("arrow", "parquet")])
 def test_labels_of_each_type(form, to, kind, tmp_path):
@@ -219,7 +227,8 @@ def pairs_of_tables(draw):
     names = draw(st.lists(st.sampled_from(["a", "b c", "ü"]), max_size=3, unique=True))
     columns = {name: draw(st.lists(cells, min_size=rows, max_size=rows)) for name in names}
     cut = st.sets(st.integers(1, rows - 1), max_size=3).map(sorted).map(tuple) if rows > 1 else st.just(())
-    return [Input(labels, draw(cut), columns=columns) for labels in (one, other)]
+    place = draw(st.integers(0, len(names)))
+    return [Input(labels, draw(cut), columns=columns, place=place) for labels in (one, other)]
 
 
 @given(pair=pairs_of_tables(), form=st.sampled_from(FORMATS), to=st.sampled_from(FORMATS), shuffle=st.booleans())
