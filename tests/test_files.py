@@ -4,6 +4,7 @@ import datetime
 import io
 import itertools
 import os
+import time
 from decimal import Decimal
 
 import numpy as np
@@ -254,6 +255,14 @@ def test_folders_get_files_of_a_fixed_size(tmp_path, monkeypatch):
     parts = sorted((tmp_path / "out").iterdir())
     assert [pq.read_metadata(part).num_rows for part in parts] == [40, 40, 15]
     assert [part.name for part in parts] == [f"part-0000{i}.parquet" for i in range(3)]
+
+
+def test_no_empty_row_group_is_added_while_the_last_one_is_encoded(tmp_path, monkeypatch):
+    encode = TableWriter._encode
+    monkeypatch.setattr(writer, "GROUP_ROWS", 10)
+    monkeypatch.setattr(TableWriter, "_encode", lambda *given: (time.sleep(0.1), encode(*given)))
+    write(tmp_path / "t.parquet", pa.table({"a": np.arange(10)}))
+    assert pq.read_metadata(tmp_path / "t.parquet").num_row_groups == 1
 
 
 def test_metadata_is_left_behind(tmp_path):

@@ -270,6 +270,7 @@ def _usual_residuals(variance: float, width: float) -> tuple[Array, Array]:
     return values, masses / masses.sum()
 
 
+@np.errstate(all="ignore")  # a warning that depends on labels would tell
 def draw_part(rows: Index, labels: Array, centre: Array, now: Round, source: WordSource | RowSource) -> Drawn:
     """Randomise labels over an interval around each centre, inside the bounds."""
     interval, mechanism, known = now.interval, now.mechanism, now.known

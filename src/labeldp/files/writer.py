@@ -102,7 +102,7 @@ class TableWriter:
         self._task: Future[None] | None = None
         self._pending: list[Any] = []
         self._rows = self._bytes = self._part_rows = 0
-        self._finished = False
+        self._begun = self._finished = False
         return self
 
     def write(self, batch: Any) -> None:
@@ -120,7 +120,7 @@ class TableWriter:
     def finish(self) -> dict[str, str]:
         """Write all that is left; return the SHA-256 of each file, which has its name only after the block."""
         if not self._finished:
-            if self._rows or self._stream is None:
+            if self._rows or not self._begun:
                 self._flush()
             self._run(self._end_part)
             self._wait()
@@ -142,6 +142,7 @@ class TableWriter:
         table = arrow().core.Table.from_batches(self._pending, self.schema)
         table = table.unify_dictionaries().combine_chunks()  # how rows came shows in no page or batch
         self._pending, self._rows, self._bytes = [], 0, 0
+        self._begun = True
         self._run(lambda: self._encode(table))
 
     def _run(self, work: Callable[[], None]) -> None:
