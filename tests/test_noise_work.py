@@ -5,6 +5,7 @@ Gaussian and K-norm noise is drawn by rejection: work is so much for each propos
 are is independent of the one that is kept (docs/proofs/noise.md).
 """
 
+import gc
 import sys
 from fractions import Fraction
 from functools import partial
@@ -54,11 +55,14 @@ def counted(call, seed):
         return trace
 
     before = sys.gettrace()
+    gc.collect()
+    gc.disable()  # what is called back when garbage is collected would count
     sys.settrace(trace)
     try:
         result = call(source)
     finally:
         sys.settrace(before)
+        gc.enable()
     return result, source.words, steps
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
 __all__ = ["ahead"]
@@ -23,6 +23,6 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
     end: list[T] = []
     with ThreadPoolExecutor(1, "labeldp-ahead") as thread:
         coming = thread.submit(next, source, end)
-        while item := coming.result():
+        while wait([coming]) and (item := coming.result()):  # waits first: one traceback, whoever was quicker
             coming = thread.submit(next, source, end)
             yield item[0]
