@@ -84,7 +84,7 @@ def test_several_cards_give_their_mechanisms_in_order_and_each_distinct_one_once
     texts = [card(2.0), card(1.0), card(2.0)]
     assert [mechanism.epsilon for mechanism in load_all(texts)] == [2.0, 1.0, 2.0]
     assert built == texts[:2]
-    with pytest.raises(CardError, match="no mechanism"):
+    with pytest.raises(ldp.CardError, match="no mechanism"):
         load_all([])
 
 
