@@ -35,11 +35,11 @@ BASE = [f"{(k * 37) % 50 / 10}" for k in range(ROWS)]
 LABELS = {
     "base": BASE,
     "first row": _changed(BASE, r0="4.123456789012345"),
-    "last row": _changed(BASE, r1499="0.00000000000000000000001"),
-    "all rows": ["1"] * ROWS,
     "some rows": [f"{text}0000000000000000" if 700 < k < 900 else text for k, text in enumerate(BASE)],
-    "magnitude": ["-1.7e308" if k % 3 else "1e-300" for k in range(ROWS)],
-    "negative zero": ["-0.0" if k % 2 else text for k, text in enumerate(BASE)],
+    "all rows": [("-1.7e308", "1e-300", "-0.0")[k % 3] for k in range(ROWS)],
+    "last row": _changed(BASE, r1499="0.00000000000000000000001"),
+    "short text": ["1"] * ROWS,
+    "negative zero": ["-0.0" if text == "0.0" else text for text in BASE],
 }
 """The text of all labels. Those outside the bounds are clipped."""
 
@@ -167,7 +167,6 @@ def released(df, folder, writers=("parquet", "csv")):
         for kind in writers:
             getattr(release.frame.write, kind)(str(folder / kind))
             out[kind] = files_in(folder / kind)
-        out["collected"] = [tuple(row) for row in release.frame.select("id", "a", "y").collect()]
     return out
 
 
