@@ -1,10 +1,12 @@
 """What is around a private regressor and sees the labels themselves is named: no ε covers it."""
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
+import joblib
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.cross_decomposition import PLSRegression
@@ -167,6 +169,28 @@ def test_a_cache_of_a_pipeline_is_named_for_it_writes_labels_to_disk(private, in
     cached = Pipeline([scale, ("model", private)], memory=None if inside else folder)
     assert "cache folder" in warned(cached)[ldp.RawLabelWarning]
     assert any(str(Y[0])[:8] in file.read_text() for file in tmp_path.rglob("metadata.json")), "it does write them"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_stack_in_threads_is_named_as_it_is_without(private, threads):
+    stack = StackingRegressor([("a", private), ("b", Ridge())], cv=2, n_jobs=threads)
+    with joblib.parallel_config("threading"):
+        assert "stacking" in warned(stack)[ldp.RawLabelWarning]
+
+
+def test_a_fit_in_a_thread_is_not_warned_about_a_stack_in_another(private):
+    class Around(RegressorMixin, BaseEstimator):
+        """A member of a stack, during whose fit somebody else fits a private regressor in a thread."""
+
+        def fit(self, X, y):
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(private.fit, X, y).result()
+            return self
+
+        def predict(self, X):
+            return np.zeros(len(X))
+
+    assert ldp.RawLabelWarning not in warned(StackingRegressor([("a", Around())], Ridge(), cv=2))
 
 
 def test_a_chain_makes_features_of_labels(private):

@@ -7,6 +7,8 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from threading import get_ident
+from types import FrameType
 from typing import Any
 
 from sklearn.feature_selection import SelectorMixin
@@ -38,6 +40,7 @@ _SEES_LABELS = {
 }
 """Where scikit-learn's code is, and what it does with labels there."""
 
+_JOBLIB_CALL = "joblib.parallel.Parallel."
 _REPLACED = (
     " Rows that are drawn with replacement are released several times in one fit, which the ledger does not "
     "count: use bootstrap=False, or a rows_per_person that no row's copies exceed."
@@ -47,16 +50,12 @@ _REPLACED = (
 def warn_of_wrappers(stacklevel: int) -> None:
     """Warn of callers that fit again and again, and of those that see labels, as far as the stack tells."""
     repeated, replaced, reasons = False, False, list[str]()
-    frame = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        place = f"{frame.f_globals.get('__name__', '')}.{code.co_qualname}"
+    for place, frame in _places_around(sys._getframe(1)):
         repeated = repeated or place.startswith(_REPEATS)
         replaced = replaced or (place.startswith(_REPLACES) and bool(frame.f_locals.get("bootstrap", True)))
         reasons += [why for start, why in _SEES_LABELS.items() if place.startswith(start)]
-        if code.co_name.startswith("fit") and isinstance(around := frame.f_locals.get("self"), Pipeline):
+        if frame.f_code.co_name.startswith("fit") and isinstance(around := frame.f_locals.get("self"), Pipeline):
             reasons += _reasons_in(around)
-        frame = frame.f_back  # type: ignore[assignment]
     if reasons:
         warnings.warn(
             "something around this regressor sees the labels themselves: "
@@ -76,6 +75,27 @@ def warn_of_wrappers(stacklevel: int) -> None:
             RepeatedReleaseWarning,
             stacklevel=stacklevel,
         )
+
+
+def _places_around(frame: FrameType) -> list[tuple[str, FrameType]]:
+    """Return the frames of a call and where their code is, with those of joblib's callers if it is in a worker."""
+    places = _stack(frame)
+    jobs = [place for place, _ in places if place.startswith("joblib.")]
+    if jobs and not jobs[-1].startswith(_JOBLIB_CALL):  # a worker is outermost: its caller is in another thread
+        others = [_stack(top) for thread, top in sys._current_frames().items() if thread != get_ident()]
+        for other in others:
+            if any(place.startswith(_JOBLIB_CALL) for place, _ in other):
+                places += other
+    return places
+
+
+def _stack(frame: FrameType | None) -> list[tuple[str, FrameType]]:
+    """Return a frame and its callers, each with its module and qualified name."""
+    places = []
+    while frame is not None:
+        places.append((f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_qualname}", frame))
+        frame = frame.f_back
+    return places
 
 
 def _reasons_in(around: Pipeline) -> list[str]:
