@@ -1,10 +1,12 @@
 """What is around a private regressor and sees the labels themselves is named: no ε covers it."""
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
+import joblib
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.cross_decomposition import PLSRegression
@@ -19,6 +21,7 @@ from sklearn.ensemble import (
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_selection import (
     RFE,
+    RFECV,
     SelectFromModel,
     SelectKBest,
     SelectPercentile,
@@ -27,9 +30,9 @@ from sklearn.feature_selection import (
     f_regression,
 )
 from sklearn.impute import IterativeImputer
-from sklearn.linear_model import Lasso, Ridge
+from sklearn.linear_model import Lasso, RANSACRegressor, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.multioutput import RegressorChain
+from sklearn.multioutput import MultiOutputRegressor, RegressorChain
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler, TargetEncoder
 
@@ -100,7 +103,32 @@ SEES_LABELS = {
         lambda model: make_pipeline(SelectKBest(f_regression), GridSearchCV(model, {"verbose": [False]}, cv=2)),
         "SelectKBest",
     ),
+    "a search of a selector": (
+        lambda model: make_pipeline(
+            SelectFromModel(
+                GridSearchCV(Lasso(), {"alpha": [0.01, 0.1]}, cv=2),
+                importance_getter=lambda search: search.best_estimator_.coef_,
+            ),
+            model,
+        ),
+        "SelectFromModel",
+    ),
+    "elimination by scores": (
+        lambda model: RFECV(make_pipeline(model), importance_getter=no_importance, cv=2),
+        "RFECV",
+    ),
+    "a search for outliers": (
+        lambda model: RANSACRegressor(
+            make_pipeline(model), max_trials=2, min_samples=40, residual_threshold=9.0, random_state=0
+        ),
+        "RANSAC",
+    ),
 }
+
+
+def no_importance(model):
+    """Return the same importance for each column that a model was fitted to."""
+    return np.ones(model[-1].n_features_in_)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -131,6 +159,38 @@ def test_the_warning_points_at_whoever_calls_the_fit(private):
     assert [(one.category, one.filename) for one in caught if one.category is ldp.RawLabelWarning] == [
         (ldp.RawLabelWarning, __file__)
     ]
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["around", "in a step"])
+def test_a_cache_of_a_pipeline_is_named_for_it_writes_labels_to_disk(private, inside, tmp_path):
+    scale, folder = ("scale", StandardScaler()), str(tmp_path)
+    if inside:
+        scale = ("scale", ColumnTransformer([("some", Pipeline([scale, ("pca", PCA(1))], memory=folder), [0, 1])]))
+    cached = Pipeline([scale, ("model", private)], memory=None if inside else folder)
+    assert "cache folder" in warned(cached)[ldp.RawLabelWarning]
+    assert any(str(Y[0])[:8] in file.read_text() for file in tmp_path.rglob("metadata.json")), "it does write them"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_stack_in_threads_is_named_as_it_is_without(private, threads):
+    stack = StackingRegressor([("a", private), ("b", Ridge())], cv=2, n_jobs=threads)
+    with joblib.parallel_config("threading"):
+        assert "stacking" in warned(stack)[ldp.RawLabelWarning]
+
+
+def test_a_fit_in_a_thread_is_not_warned_about_a_stack_in_another(private):
+    class Around(RegressorMixin, BaseEstimator):
+        """A member of a stack, during whose fit somebody else fits a private regressor in a thread."""
+
+        def fit(self, X, y):
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(private.fit, X, y).result()
+            return self
+
+        def predict(self, X):
+            return np.zeros(len(X))
+
+    assert ldp.RawLabelWarning not in warned(StackingRegressor([("a", Around())], Ridge(), cv=2))
 
 
 def test_a_chain_makes_features_of_labels(private):
@@ -166,13 +226,32 @@ def test_what_sees_no_label_is_not_warned_about(wrap, private):
         lambda model: GridSearchCV(model, {"verbose": [False]}, cv=2).fit(X, Y),
         lambda model: BaggingRegressor(model, n_estimators=2).fit(X, Y),
         lambda model: VotingRegressor([("a", model), ("b", Ridge())]).fit(X, Y),
+        lambda model: RFE(make_pipeline(model), importance_getter=no_importance).fit(X, Y),
+        lambda model: MultiOutputRegressor(model).fit(X, np.column_stack([Y, Y])),
+        lambda model: RegressorChain(model).fit(X, np.column_stack([Y, Y])),
     ],
-    ids=["cross-validation", "search", "bagging", "voting"],
+    ids=["cross-validation", "search", "bagging", "voting", "elimination", "columns of labels", "a chain"],
 )
 def test_whatever_fits_again_and_again_is_warned_about_and_what_it_does_with_labels(repeat, private):
     text = warned(None, fit=lambda: repeat(private))[ldp.RepeatedReleaseWarning]
     assert "costs epsilon again" in text
     assert "no epsilon at all" in text
+
+
+@pytest.mark.parametrize(
+    ("ensemble", "replaces"),
+    [
+        (lambda model: BaggingRegressor(model, n_estimators=2), True),
+        (lambda model: BaggingRegressor(model, n_estimators=2, bootstrap=False), False),
+        (lambda model: AdaBoostRegressor(model, n_estimators=2), True),
+        (lambda model: VotingRegressor([("a", model)]), False),
+    ],
+    ids=["bagging", "bagging without replacement", "AdaBoost", "voting"],
+)
+def test_rows_that_an_ensemble_draws_several_times_are_warned_about(ensemble, replaces, private):
+    text = warned(ensemble(make_pipeline(private)))[ldp.RepeatedReleaseWarning]
+    assert ("drawn with replacement" in text) is replaces
+    assert ("rows_per_person" in text) is replaces, "it says what to do"
 
 
 class Undeclared(TransformerMixin, BaseEstimator):
@@ -201,7 +280,14 @@ class Odd:
         (Undeclared(), True),
         (PLSRegression(), True),
         (SelectPercentile(f_regression), True),
-        (SelectPercentile(lambda X: X.var(axis=0)), False),
+        (SelectPercentile(lambda X, y=None: np.abs(X.T @ y)), True),
+        (SelectPercentile(lambda X, labels: np.abs(X.T @ labels)), True),
+        (SelectPercentile(lambda *both: np.abs(both[0].T @ both[1])), True),
+        (SelectFromModel(GridSearchCV(Lasso(), {})), True),
+        (GridSearchCV(PLSRegression(), {}), True),
+        (GridSearchCV(SelectFromModel(Lasso()), {}), True),
+        (GridSearchCV(PCA(), {}), False),
+        (IterativeImputer(Ridge()), False),
         (SequentialFeatureSelector(Ridge()), True),
         (SequentialFeatureSelector(KMeans()), False),
         (VarianceThreshold(), False),

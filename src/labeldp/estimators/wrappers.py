@@ -5,42 +5,57 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
+from threading import get_ident
+from types import FrameType
 from typing import Any
 
-from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from labeldp.errors import RawLabelWarning, RepeatedReleaseWarning
 
 __all__ = ["learns_from_labels", "warn_of_wrappers"]
 
-_REPEATS = ("sklearn.model_selection.", "sklearn.ensemble.")
+_REPEATS = (
+    "sklearn.model_selection.",
+    "sklearn.ensemble.",
+    "sklearn.feature_selection._rfe.",
+    "sklearn.linear_model._ransac.",
+    "sklearn.multioutput.",
+)
+_REPLACES = ("sklearn.ensemble._bagging._parallel_build_estimators", "sklearn.ensemble._weight_boosting.")
+"""Where scikit-learn draws rows with replacement, unless a variable there named bootstrap is false."""
 _SEES_LABELS = {
     "sklearn.compose._target.": "TransformedTargetRegressor fits or tries its transformer on them",
     "sklearn.ensemble._stacking.": "a stacking ensemble fits its other estimators to them",
     "sklearn.ensemble._weight_boosting.": "AdaBoost weighs rows and members by errors on them",
     "sklearn.ensemble._gb.": "gradient boosting fits its trees to them",
     "sklearn.multioutput._BaseChain.": "a chain of regressors makes features of them",
+    "sklearn.linear_model._ransac.": "RANSAC chooses rows by errors on them",
+    "sklearn.feature_selection._rfe.RFECV.": "RFECV chooses features by scores on them",
+    "sklearn.feature_selection._rfe._rfe_single_fit": "RFECV chooses features by scores on them",
 }
 """Where scikit-learn's code is, and what it does with labels there."""
+
+_JOBLIB_CALL = "joblib.parallel.Parallel."
+_REPLACED = (
+    " Rows that are drawn with replacement are released several times in one fit, which the ledger does not "
+    "count: use bootstrap=False, or a rows_per_person that no row's copies exceed."
+)
 
 
 def warn_of_wrappers(stacklevel: int) -> None:
     """Warn of callers that fit again and again, and of those that see labels, as far as the stack tells."""
-    repeated, reasons = False, list[str]()
-    frame = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        place = f"{frame.f_globals.get('__name__', '')}.{code.co_qualname}"
+    repeated, replaced, reasons = False, False, list[str]()
+    for place, frame in _places_around(sys._getframe(1)):
         repeated = repeated or place.startswith(_REPEATS)
+        replaced = replaced or (place.startswith(_REPLACES) and bool(frame.f_locals.get("bootstrap", True)))
         reasons += [why for start, why in _SEES_LABELS.items() if place.startswith(start)]
-        if code.co_name.startswith("fit") and isinstance(around := frame.f_locals.get("self"), Pipeline):
-            steps = [type(step).__name__ for _, step in around.steps[:-1] if learns_from_labels(step)]
-            reasons += [f"{name}, a step of a pipeline, learns from them" for name in steps]
-        frame = frame.f_back  # type: ignore[assignment]
+        if frame.f_code.co_name.startswith("fit") and isinstance(around := frame.f_locals.get("self"), Pipeline):
+            reasons += _reasons_in(around)
     if reasons:
         warnings.warn(
             "something around this regressor sees the labels themselves: "
@@ -52,32 +67,78 @@ def warn_of_wrappers(stacklevel: int) -> None:
         )
     if repeated:
         warnings.warn(
-            "this fit is one of several in a search, a cross-validation or an ensemble: each releases the "
-            "labels again and costs epsilon again; scores on the labels themselves, choices by such scores, and "
-            "members that are not private have no epsilon at all. Release once (privatize, or release_ of a "
-            "LabelReleaseRegressor), then search and validate on the release, for free.",
+            "this fit is one of several in a search, a cross-validation, a selection of features, an ensemble or "
+            "for several labels of a row: each releases the labels again and costs epsilon again; scores on the "
+            "labels themselves, choices by such scores, and members that are not private have no epsilon at all. "
+            "Release once (privatize, or release_ of a LabelReleaseRegressor), then search and validate on the "
+            "release, for free." + (_REPLACED if replaced else ""),
             RepeatedReleaseWarning,
             stacklevel=stacklevel,
         )
 
 
+def _places_around(frame: FrameType) -> list[tuple[str, FrameType]]:
+    """Return the frames of a call and where their code is, with those of joblib's callers if it is in a worker."""
+    places = _stack(frame)
+    jobs = [place for place, _ in places if place.startswith("joblib.")]
+    if jobs and not jobs[-1].startswith(_JOBLIB_CALL):  # a worker is outermost: its caller is in another thread
+        others = [_stack(top) for thread, top in sys._current_frames().items() if thread != get_ident()]
+        for other in others:
+            if any(place.startswith(_JOBLIB_CALL) for place, _ in other):
+                places += other
+    return places
+
+
+def _stack(frame: FrameType | None) -> list[tuple[str, FrameType]]:
+    """Return a frame and its callers, each with its module and qualified name."""
+    places = []
+    while frame is not None:
+        places.append((f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_qualname}", frame))
+        frame = frame.f_back
+    return places
+
+
+def _reasons_in(around: Pipeline) -> list[str]:
+    """Return what a pipeline does with the labels before they reach its last step."""
+    steps = [step for _, step in around.steps[:-1]]
+    reasons = [
+        f"{type(step).__name__}, a step of a pipeline, learns from them"
+        for step in steps
+        if learns_from_labels(step)
+    ]
+    inner = [part for step in steps for part in _parts(step)]
+    if any(isinstance(one, Pipeline) and one.memory is not None for one in (around, *inner)):
+        reasons.append("a cached pipeline (memory=...) writes them to its cache folder")
+    return reasons
+
+
 def learns_from_labels(step: Any) -> bool:
     """Return whether a step of a pipeline learns from labels, as far as it or a part of it tells."""
+    return any(_needs_labels(part) for part in _parts(step))
+
+
+def _parts(step: Any) -> Iterator[Any]:
+    """Yield a step and the estimators among its parameters, all that have a fit and get the labels."""
     if not hasattr(step, "fit"):  # "passthrough", say
-        return False
-    if isinstance(step, Pipeline | FeatureUnion | ColumnTransformer | SelectorMixin):
-        parts = [part for name, part in step.get_params().items() if "__" not in name]
-        if any(learns_from_labels(part) for part in parts):
-            return True
-    with suppress(Exception):  # whatever other people's steps raise when asked
+        return
+    yield step
+    inner: dict[str, Any] = {}
+    if not type(step).__module__.startswith("sklearn.impute."):  # an imputer's model predicts columns, not labels
+        with suppress(Exception):  # whatever other people's steps raise when asked
+            inner = step.get_params()
+    for name, part in inner.items():
+        if "__" not in name:
+            yield from _parts(part)
+
+
+def _needs_labels(step: Any) -> bool:
+    """Return whether an estimator by itself asks for labels; a selector passes them to any score_func."""
+    with suppress(Exception):  # as above
         if get_tags(step).target_tags.required:
             return True
-    return _asks_for_labels(step.fit) or _asks_for_labels(getattr(step, "score_func", None))
-
-
-def _asks_for_labels(function: Any) -> bool:
-    """Return whether a function has an argument y that must be given."""
+    if isinstance(step, SelectorMixin) and hasattr(step, "score_func"):
+        return True
     with suppress(TypeError, ValueError):
-        given = inspect.signature(function).parameters.get("y")
-        return given is not None and given.default is given.empty
+        y = inspect.signature(step.fit).parameters.get("y")
+        return y is not None and y.default is y.empty
     return False
