@@ -243,3 +243,12 @@ def test_a_prior_needs_a_frame_that_repeats_and_leaves_nothing_behind(spark, df)
     holes = df.withColumn("y", F.when(df.x > 4, df.y))
     with pytest.raises(ldp.LabelError, match=r"^5 of 500 labels"):
         estimate_prior(holes, **ask)
+
+
+def test_a_prior_that_is_estimated_again_without_a_ledger_warns(spark, df):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    again, ask = df.select("id", F.col("y")), {"label": "y", "epsilon": 1.0, "bounds": (0, 5)}
+    estimate_prior(again, **ask)
+    with pytest.warns(ldp.errors.RepeatedReleaseWarning, match="released before"):
+        estimate_prior(again, **ask)
