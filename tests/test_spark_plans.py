@@ -8,6 +8,7 @@ import pytest
 import labeldp as ldp
 from labeldp.errors import DataError
 from labeldp.spark import estimate_prior, fit_model, privatize, randomize
+from labeldp.spark.related import refuse_related
 from labeldp.spark.repeatable import stable_frame
 
 pytestmark = [
@@ -98,6 +99,124 @@ def test_copies_of_the_label_are_found_wherever_they_come_from(spark, df):
     assert LEDGER.total == ldp.Budget(epsilon=0.0)
 
 
+@pytest.fixture(scope="module")
+def text_file(tmp_path_factory):
+    """A text file: id, y, z, with a z that is no number."""
+    path = tmp_path_factory.mktemp("text") / "t.csv"
+    path.write_text("id,y,z\n1,-5.25,3\n2,7.5,x\n3,2.125,4\n")
+    return str(path)
+
+
+def read_text(spark, path, schema="id long, y double, z int", **options):
+    return spark.read.csv(path, schema=schema, **{"header": True, **options})
+
+
+def related(df, match, allowed=(), label="y"):
+    with pytest.raises(DataError, match=match):
+        refuse_related(df, label, allowed)
+
+
+def test_a_column_of_records_that_cannot_be_read_is_related_to_the_label(spark, text_file, tmp_path):
+    schema = "id long, y double, z int"
+    refuse_related(read_text(spark, text_file), "y")
+    related(read_text(spark, text_file, f"{schema}, _corrupt_record string"), "'_corrupt_record'")
+    broken = f"{schema}, broken string"
+    refuse_related(read_text(spark, text_file, broken), "y")
+    option = {"columnNameOfCorruptRecord": "broken"}
+    related(read_text(spark, text_file, broken, **option), "'broken'")
+    (tmp_path / "t.json").write_text('{"id":1,"y":-5.25,"z":3}\n{"id":2,"y":7.5,"z":"x"}\n')
+    json = str(tmp_path / "t.json")
+    related(spark.read.json(json, schema=f"{schema}, _corrupt_record string"), "'_corrupt_record'")
+    related(spark.read.json(json, schema=broken, **option), "'broken'")
+    spark.conf.set("spark.sql.columnNameOfCorruptRecord", "broken")
+    try:
+        related(read_text(spark, text_file, broken), "'broken'")
+    finally:
+        spark.conf.unset("spark.sql.columnNameOfCorruptRecord")
+
+
+def test_a_column_that_is_vouched_for_vouches_for_no_other(spark, df):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    big = df.withColumn("big", F.col("y") > 3)
+    refuse_related(big, "y", ["big"])
+    refuse_related(big.withColumn("small", ~F.col("big")).where("big"), "y", ["big"])
+    refuse_related(big.union(big), "y", ["big"])
+    related(big.withColumn("copy", F.col("y")), "'copy'", ["big"])
+    related(big.withColumn("log", F.log("y")), "'log'", ["big"])
+    related(big.withColumn("copy", F.col("y")), "'copy'", ["big", "y"])
+    related(big.where("y > 3"), "which rows there are", ["big"])
+    related(big.join(df.select("id", F.col("y").alias("copy")), "id"), "'copy'", ["big"])
+    line = df.withColumn("line", F.monotonically_increasing_id())
+    refuse_related(line, "y", ["line"])
+    related(line.withColumn("other", F.monotonically_increasing_id() * 2), "'other'", ["line"])
+    related(line.limit(2), "which rows there are", ["line"])
+    whole = df.withColumnRenamed("y", "sales").withColumn("y", F.log("sales"))
+    refuse_related(whole, "y", ["sales"])
+    again = df.select("id", F.col("y").alias("second"))
+    related(whole.join(again, "id"), "'second'", ["sales"])
+
+
+def test_another_reading_of_the_same_file_is_related_to_the_label(spark, text_file):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    same = read_text(spark, text_file)
+    refuse_related(same.join(read_text(spark, text_file).select("id", F.col("z").alias("z2")), "id"), "y")
+    for other in (
+        read_text(spark, text_file, "id long, a string, b string"),
+        read_text(spark, text_file, "id string, y string, z string", sep=";").toDF("a", "b", "c"),
+        spark.read.text(text_file),
+        spark.read.text(text_file.rpartition("/")[0]),
+    ):
+        shown = other.columns[0]
+        pair = same.select("y").join(other.select(F.col(shown).alias("other")), F.lit(True))
+        related(pair, "'other'")
+        related(other.select(F.col(shown).alias("other")).join(same.select("y"), F.lit(True)), "'other'")
+
+
+def test_sources_that_a_third_one_covers_are_the_same_source(spark, df, tmp_path):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    for part in ("a", "b"):
+        df.limit(3).write.parquet(str(tmp_path / part))
+    first, second = (spark.read.parquet(str(tmp_path / part)) for part in ("a", "b"))
+    both = spark.read.option("recursiveFileLookup", "true").parquet(str(tmp_path))
+    joined = first.select("id", "x").join(second.select("id", "y"), "id")
+    refuse_related(joined, "y")
+    related(joined.join(both.select("id", F.col("y").alias("copy")), "id"), "is computed from")
+
+
+def test_a_label_that_is_computed_tells_by_where_it_is_missing(spark, df, text_file):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    chosen = "which rows there are follows from the same data as the label"
+    infinite = float("inf")
+    text = read_text(spark, text_file, "id long, t string, z int").withColumn("y", F.col("t").cast("double"))
+    refuse_related(text.where("t is not null and not isnan(y)").where(F.abs("y") < infinite).drop("t"), "y")
+    refuse_related(df.withColumn("y", F.col("y").cast("int")).dropna(), "y")
+    for wrong in (
+        text.where("t > '-Infinity'").drop("t"),
+        text.where("t < 'NaN'").drop("t"),
+        text.where("t in ('NaN', 'Infinity')").drop("t"),
+        df.where(F.col("y").cast("float") < infinite),
+        df.withColumn("y", F.col("y").cast("float")).where(F.col("y") < infinite),
+        *(
+            df.withColumn("y", F.expr(made)).dropna(subset=["y"])
+            for made in (
+                "nullif(y, 3.5)",
+                "if(y > 3, y, null)",
+                "log(y)",
+                "sqrt(y)",
+                "try_cast(y as tinyint)",
+                "try_cast(y as decimal(3, 2))",
+            )
+        ),
+        df.union(df.withColumn("y", F.nullif("y", F.lit(3.5)))).dropna(),
+        df.withColumn("y", F.nullif("y", F.lit(3.5))).union(df).dropna(),
+    ):
+        related(wrong, chosen)
+
+
 def rows_of(df, **change):
     return randomize(df, "y", MECHANISM, id="id", **change).terms.rows
 
@@ -144,7 +263,6 @@ def test_rows_may_be_chosen_by_public_columns_and_by_whether_the_label_is_missin
     from pyspark.sql import functions as F  # noqa: N812
 
     infinite = float("inf")
-    holes = df.withColumn("y", F.when(F.col("id") > 3, F.col("y")))
     text = df.select("id", F.col("y").cast("string").alias("t")).where("t is not null")
     for fine in (
         df.where("x > 3"),
@@ -162,8 +280,7 @@ def test_rows_may_be_chosen_by_public_columns_and_by_whether_the_label_is_missin
         ),
     ):
         assert rows_of(fine) >= 496
-    assert rows_of(holes.where("y is not null"), allow_related=["id"]) == 496
-    # What a column that may be public is computed from may choose rows, too.
+    # A column that may be public may choose rows, too.
     sales = df.withColumn("sales", F.exp("y")).where("sales > 3")
     refused(sales, "'sales'")
     assert rows_of(sales, allow_related=["sales"]) < 500
@@ -243,3 +360,12 @@ def test_a_prior_needs_a_frame_that_repeats_and_leaves_nothing_behind(spark, df)
     holes = df.withColumn("y", F.when(df.x > 4, df.y))
     with pytest.raises(ldp.LabelError, match=r"^5 of 500 labels"):
         estimate_prior(holes, **ask)
+
+
+def test_a_prior_that_is_estimated_again_without_a_ledger_warns(spark, df):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    again, ask = df.select("id", F.col("y")), {"label": "y", "epsilon": 1.0, "bounds": (0, 5)}
+    estimate_prior(again, **ask)
+    with pytest.warns(ldp.errors.RepeatedReleaseWarning, match="released before"):
+        estimate_prior(again, **ask)

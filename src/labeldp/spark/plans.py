@@ -30,6 +30,7 @@ PLACE = "where rows lie"
 
 _NAMES = frozenset({"CTERelationDef", "ResolvedHint", "SubqueryAlias", "View", "WithCTE"})
 _MOVES = frozenset({"RebalancePartitions", "Repartition", "RepartitionByExpression", "Sort"})
+_RECORD = "_corrupt_record"
 SAME_ROWS = _NAMES | _MOVES | {"Project", "Union", "Window"}
 """Steps that neither choose nor merge rows."""
 
@@ -78,6 +79,39 @@ def _ids(plan: Any) -> list[int]:
     return [attribute_id(one) for one in listed(plan.output())]
 
 
+def _is_file(plan: Any) -> bool:
+    return node_name(plan) == "LogicalRelation" and node_name(plan.relation()) == "HadoopFsRelation"
+
+
+def _options(relation: Any) -> dict[str, str]:
+    """Return the options by which a file is read."""
+    pairs = listed(relation.options().toSeq())
+    return {str(pair._1()).lower(): str(pair._2()) for pair in pairs}
+
+
+def _keeps_missing(cast: Any) -> bool:
+    """Return whether a cast is missing, or not finite, only where its text is no number, or the number is not."""
+    target = str(cast.dataType().sql())
+    return target in ("DOUBLE", "STRING") or (target != "FLOAT" and str(cast.evalMode().toString()) == "ANSI")
+
+
+@dataclass
+class _Files:
+    """Files, and in which ways they are read."""
+
+    paths: set[str]
+    readings: set[str]
+
+    @classmethod
+    def of(cls, relation: Any) -> _Files:
+        options = {key: value for key, value in _options(relation).items() if key not in ("path", "paths")}
+        reading = (node_name(relation.fileFormat()), str(relation.dataSchema().json()), sorted(options.items()))
+        return cls({f"{path.toString()}/" for path in listed(relation.location().rootPaths())}, {repr(reading)})
+
+    def share(self, other: _Files) -> bool:
+        return any(one.startswith(two) or two.startswith(one) for one in self.paths for two in other.paths)
+
+
 @dataclass
 class Lineage:
     """What the columns of a plan are computed from.
@@ -90,13 +124,18 @@ class Lineage:
 
     origins: dict[int, Origins] = field(default_factory=dict)
     _copies: dict[int, set[int]] = field(default_factory=dict)
-    _files: list[list[str]] = field(default_factory=list)
+    _computed: set[int] = field(default_factory=set)
+    _files: list[_Files] = field(default_factory=list)
+    _public: dict[int, Origins] = field(default_factory=dict)
     _queries: dict[int, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, plan: Any) -> Lineage:
-        """Return the lineage of a plan."""
-        lineage = cls()
+    def of(cls, plan: Any, public: Iterable[int] = ()) -> Lineage:
+        """Return the lineage of a plan, where public columns follow from nothing but themselves."""
+        lineage = cls(_public={one: frozenset([("public", one)]) for one in public})
+        for step in steps(plan):
+            if _is_file(step):
+                lineage._take_files(_Files.of(step.relation()))
         lineage._walk(plan)
         return lineage
 
@@ -121,14 +160,17 @@ class Lineage:
         return everything | {PLACE}  # of duplicates by some columns, the first that comes stays
 
     def copies(self, attribute: int) -> set[int]:
-        """Return the columns of which this one is a copy, or a cast, and itself: it is missing where they are."""
+        """Return the columns of which this one is a copy, or a cast, and itself: it is missing where they are.
+
+        None if it is computed otherwise: then it may be missing because of a value.
+        """
         all_of, waiting = set[int](), [attribute]
         while waiting:
             one = waiting.pop()
             if one not in all_of:
                 all_of.add(one)
                 waiting += self._copies.get(one, ())
-        return all_of
+        return set() if all_of & self._computed else all_of
 
     def _walk(self, plan: Any) -> None:
         for child in (*listed(plan.subqueries()), *listed(plan.children())):
@@ -149,6 +191,8 @@ class Lineage:
             origins = self._expressions(plan) if name in ("Generate", "Window") else self._of(given)
             new = [one for one in _ids(plan) if one not in given]
             self.origins |= dict.fromkeys(new, origins if name == "Generate" else origins | {PLACE})
+            self._computed.update(new)
+        self.origins |= self._public
 
     def _of(self, attributes: Iterable[int]) -> Origins:
         return frozenset().union(*(self.origins.get(one, {PLACE}) for one in attributes))
@@ -169,33 +213,47 @@ class Lineage:
                 continue
             one, value = attribute_id(expression), expression.child()
             self.origins[one] = self.reads(value) | asked | ({PLACE} if aggregate else set())
-            while node_name(value) == "Cast":
+            while node_name(value) == "Cast" and _keeps_missing(value):
                 value = value.child()
             if node_name(value) == "AttributeReference":
                 self._copies[one] = {attribute_id(value)}
+            else:
+                self._computed.add(one)
 
     def _source(self, plan: Any, name: str) -> None:
-        """Name a source's columns so that a second look at the same source finds the same names."""
-        outputs = list(listed(plan.output()))
+        """Name a source's columns so that a second look at the same source finds the same names.
+
+        Files that are read in several ways may have the label under any name: all their columns are one. Where a
+        record cannot be read, its text, the label's among it, may be in a column of its own.
+        """
         if name == "CTERelationRef":
             for one, other in zip(_ids(plan), self._queries[int(plan.cteId())], strict=True):
                 self.origins[one], self._copies[one] = self.origins[other], {other}
-        elif name == "LogicalRelation" and node_name(plan.relation()) == "HadoopFsRelation":
-            number = self._file([str(path) for path in listed(plan.relation().location().rootPaths())])
-            for one in outputs:
-                name = str(one.name()).lower()
-                self.origins[attribute_id(one)] = frozenset([PLACE if name == "_metadata" else (number, name)])
+            return
+        columns, records = (
+            [(attribute_id(one), str(one.name()).lower()) for one in listed(plan.output())],
+            {_RECORD},
+        )
+        if _is_file(plan):
+            relation = plan.relation()
+            files = _Files.of(relation)
+            number = next(number for number, other in enumerate(self._files) if files.share(other))
+            one_way = len(self._files[number].readings) == 1
+            for one, called in columns:
+                origin = PLACE if called == "_metadata" else (number, called if one_way else "")
+                self.origins[one] = frozenset([origin])
+            usual = str(relation.sparkSession().conf().get("spark.sql.columnNameOfCorruptRecord"))
+            records |= {usual.lower(), _options(relation).get("columnnameofcorruptrecord", usual).lower()}
         else:
             same = int(plan.rdd().id()) if name == "LogicalRDD" else int(plan.canonicalized().hashCode())
-            for place, one in enumerate(outputs):
-                self.origins[attribute_id(one)] = frozenset([(name, same, place)])
+            for place, (one, _) in enumerate(columns):
+                self.origins[one] = frozenset([(name, same, place)])
+        everything = self._of(one for one, _ in columns)
+        self.origins |= {one: everything for one, called in columns if called in records}
 
-    def _file(self, paths: list[str]) -> int:
-        """Return the number of a source of files; sources that share a file have the same."""
-        ours = [f"{path}/" for path in paths]
-        for number, theirs in enumerate(self._files):
-            if any(one.startswith(two) or two.startswith(one) for one in ours for two in theirs):
-                theirs.extend(ours)
-                return number
-        self._files.append(ours)
-        return len(self._files) - 1
+    def _take_files(self, files: _Files) -> None:
+        """Take in files; sources that share some are one."""
+        for other in [other for other in self._files if files.share(other)]:
+            self._files.remove(other)
+            files = _Files(files.paths | other.paths, files.readings | other.readings)
+        self._files.append(files)

@@ -9,6 +9,7 @@ from labeldp.curator import adaptive_histogram
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Ledger, group_budget
 from labeldp.randomness import WordSource, resolve_source
+from labeldp.repetition import warn_if_seen
 from labeldp.spark.asked import as_ledger
 from labeldp.spark.columns import column, label_column, need_spark
 from labeldp.spark.counting import count_labels, count_rows
@@ -68,6 +69,8 @@ def estimate_prior(
         counted = count_labels(rows.frame, name, pair, count_rows(rows.frame, name))
     finally:
         rows.drop()
-    if ledger is not None:
+    if ledger is None:
+        warn_if_seen(df)
+    else:
         ledger.charge("prior (curator)", epsilon=epsilon, rows_per_person=rows_per_person)
     return adaptive_histogram(counted.fine, exact, pair, source)

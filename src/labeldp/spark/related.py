@@ -19,6 +19,7 @@ __all__ = ["refuse_related"]
 _COMPARISONS = frozenset(
     {"EqualNullSafe", "EqualTo", "GreaterThan", "GreaterThanOrEqual", "In", "LessThan", "LessThanOrEqual"}
 )
+_FLOATS = frozenset({"DOUBLE", "FLOAT"})
 _NOT_FINITE = frozenset({"Infinity", "-Infinity", "NaN"})
 
 
@@ -35,7 +36,7 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> No
         Classic; plans behind Spark Connect cannot be asked.
     label : str
     allowed : list of str
-        Columns that may be public, and so may what they are computed from.
+        Columns that may be public, and so may what is computed from them alone; what they come from stays private.
     """
     if isinstance(allowed, str):
         raise ParameterError("allow_related must be a list of columns")
@@ -53,11 +54,12 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> No
     plan = analyzed(df)
     lineage = Lineage.of(plan)
     ids = {str(one.name()): attribute_id(one) for one in listed(plan.output())}
-    public: Origins = frozenset().union(*(lineage.origins[ids[name]] for name in allowed))
-    private = (lineage.origins[ids[label]] | {PLACE}) - public
+    private = lineage.origins[ids[label]] | {PLACE}
+    if allowed:
+        lineage = Lineage.of(plan, {ids[name] for name in allowed} - {ids[label]})
     for name, one in ids.items():
         shown = lineage.origins[one] & private
-        if shown and name != label and name not in allowed:
+        if shown and name != label:
             raise DataError(
                 f"column {name!r} is computed from {_named(shown)}, and may show it: drop it, or name it in "
                 "allow_related if you know that it may be public"
@@ -97,7 +99,8 @@ class _Conditions:
             return all(self._passes(child) for child in children)
         if name in _COMPARISONS:
             children = [one for one in children if str(one.toString()) not in _NOT_FINITE]
-            return len(children) == 1 and self._is_label(children[0])
+            floats = all(one.dataType().sql() in _FLOATS for one in children)  # text is compared letter by letter
+            return len(children) == 1 and floats and self._is_label(children[0])
         missing = name in ("AtLeastNNonNulls", "IsNaN", "IsNotNull", "IsNull")
         return missing and all(self._is_label(one) or self._is_public(one) for one in children)
 
@@ -105,9 +108,7 @@ class _Conditions:
         return not self.lineage.reads(value) & self.private
 
     def _is_label(self, value: Any) -> bool:
-        """Return whether a value is the label, perhaps without its sign, or as a float."""
-        while node_name(value) == "Abs" or (
-            node_name(value) == "Cast" and value.dataType().sql() in ("DOUBLE", "FLOAT")
-        ):
+        """Return whether a value is the label, perhaps without its sign, or as a double."""
+        while node_name(value) == "Abs" or (node_name(value) == "Cast" and value.dataType().sql() == "DOUBLE"):
             value = next(listed(value.children()))
         return node_name(value) == "AttributeReference" and attribute_id(value) in self.copies
