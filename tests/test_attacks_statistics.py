@@ -55,8 +55,9 @@ def recorded(monkeypatch):
 
     def record_label_sums(y, bounds):
         found = label_sums(y, bounds)
-        mean = bounds[0] + found.total * ((bounds[1] - bounds[0]) / labels.GRID / found.rows)
-        secrets.values.update({"total": found.total, "mean": mean})
+        total = int(found.total[0])
+        mean = bounds[0] + total * ((bounds[1] - bounds[0]) / labels.GRID / found.rows)
+        secrets.values.update({"total": total, "mean": mean})
         secrets.add_row("counts", found.counts, 8)
         secrets.add_row("masses", found.counts / found.rows, 8)
         return found

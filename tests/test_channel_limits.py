@@ -139,6 +139,25 @@ def test_an_interval_that_gives_a_label_no_row_is_refused(name):
             replace(channel, low=low, high=high)
 
 
+class Half(float):
+    """A float with arithmetic of its own."""
+
+    __slots__ = ()
+
+    def __sub__(self, other):
+        return 0.0
+
+
+@EVERY
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.int8, Fraction, Half, int])
+def test_the_ends_are_plain_floats(name, kind):
+    """In 16 bits a scale overflows: infinity times zero has bits too, and they are no row."""
+    channel = CASES[name][0]
+    for ends in ({"low": kind(0), "high": 1.0}, {"low": 0.0, "high": kind(1)}):
+        with refused("plain floats"):
+            replace(channel, **ends)
+
+
 @pytest.mark.parametrize(
     ("epsilon", "delta"),
     [

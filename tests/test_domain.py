@@ -101,6 +101,15 @@ def test_labels_as_far_outside_as_floats_go_raise_no_warning():
     assert domain.split(far)[0].tolist() == [0, domain.steps - 1]
 
 
+def test_a_place_that_is_not_a_number_gets_a_row_that_exists():
+    """No label is not a number, and no interval that was verified makes one so; but an index is never let off."""
+    domain = Domain(0.0, 1.0, 8)
+    odd = np.array([np.nan, -np.nan, np.inf, -np.inf])
+    for rows in (domain.nearest(odd, np.empty(4)), domain.rounded(odd, np.zeros(4, np.uint32), np.empty(4))):
+        assert ((rows >= 0) & (rows <= 8)).all()
+    assert ((domain.piece(odd, np.empty(4)) >= 0) & (domain.piece(odd, np.empty(4)) < 8)).all()
+
+
 # ---- what channels share ------------------------------------------------------------------------------
 
 

@@ -133,6 +133,14 @@ def test_sums_are_exact_and_add_up_from_parts():
     assert repr(sums) == "<10 labels, summed>", "no sum is shown before it has its noise"
 
 
+def test_exact_sums_are_never_python_integers(monkeypatch):
+    """The time and memory of those depend on their size: small ones are shared, large ones have more digits."""
+    monkeypatch.setattr(np, "count_nonzero", lambda *given, **more: pytest.fail("counts as a Python integer"))
+    sums = LabelSums.of(LABELS, BOUNDS) + LabelSums.of(LABELS[:0], BOUNDS)
+    assert (type(sums.total), sums.total.dtype, sums.total.shape) == (np.ndarray, np.int64, (1,))
+    assert (type(sums.counts), sums.counts.dtype, sums.counts.shape) == (np.ndarray, np.int64, (64,))
+
+
 def test_no_label_however_far_out_warns():
     sums = LabelSums.of(np.array([-1e308, 1e308, 0.25]), (0.0, 0.5))
     assert (sums.total, sums.counts[0], sums.counts[-1]) == (GRID + GRID // 2, 1, 1)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import threading
+import time
 from collections import deque
 
 import numpy as np
@@ -182,6 +185,60 @@ def test_a_key_serves_each_column_and_round_once():
     key.secret(card="one", column="y", round=1)
     with pytest.raises(ldp.ParameterError, match="share their noise"):
         key.secret(card="two", column="y")
+
+
+def test_a_forked_process_gets_nothing_from_a_key_or_a_source():
+    key = ReleaseKey()
+    words = RowWords(key.secret(card="c", column="z"), [1, 2])
+    child = os.fork()
+    if not child:
+        for forbidden in (lambda: key.secret(card="c", column="y"), lambda: words.for_labels(2)):
+            try:
+                forbidden()
+            except ldp.ParameterError:
+                continue
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert key.secret(card="c", column="y")
+    assert words.for_labels(2)
+
+
+def at_once(act):
+    """Return how many of eight threads succeed that are as close together as the interpreter lets them be."""
+    done, start = [], threading.Barrier(8)
+
+    def work():
+        start.wait(10)
+        try:
+            act()
+        except ldp.ParameterError:
+            return
+        done.append(True)
+
+    def slow(frame, event, arg):
+        if frame.f_globals["__name__"] != RowWords.__module__:
+            return None
+        time.sleep(0.01)  # before each line, so that the others come between any two without a lock
+        return slow
+
+    threading.settrace(slow)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        threading.settrace(None)
+    return len(done)
+
+
+def test_of_several_threads_one_gets_a_columns_secret_or_a_sources_words():
+    key = ReleaseKey()
+    assert at_once(lambda: key.secret(card="c", column="y")) == 1
+    words = RowWords(key.secret(card="c", column="z"), [1, 2])
+    assert at_once(lambda: words.for_labels(2)) == 1
 
 
 def test_a_destroyed_key_gives_nothing_and_keeps_nothing():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -75,6 +76,52 @@ def test_a_forked_process_cannot_release_again_either():
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     assert stream.release(LABELS[:9]).size == 9
+
+
+class Lazy:
+    """An array-like that is computed when it is looked at, and may have grown by then."""
+
+    def __init__(self, *looks, wait=lambda: None):
+        self.looks, self.wait = list(looks), wait
+
+    def __array__(self, dtype=None, copy=None):
+        self.wait()
+        return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+
+
+def test_of_several_threads_one_releases_the_labels():
+    stream = LabelStream(lambda: [LABELS[:9]], Order(epsilon=1.0, bounds=(0, 5), prior=PRIOR))
+    meet, released, refused = threading.Barrier(4), [], []
+
+    def release():
+        try:
+            released.append(stream.release(Lazy(LABELS[:9], wait=lambda: meet.wait(10))))
+        except DataError:
+            refused.append(True)
+
+    threads = [threading.Thread(target=release) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(released), len(refused)) == (1, 3)
+
+
+def test_labels_that_grow_between_two_looks_are_looked_at_once():
+    stream = LabelStream(lambda: [LABELS[:9]], Order(epsilon=1.0, bounds=(0, 5), prior=PRIOR))
+    assert stream.release(Lazy(LABELS[:9], LABELS)).size == 9
+    assert stream.finish().rows == 9
+    stream = LabelStream(lambda: [Lazy(LABELS[:9], LABELS)], Order(epsilon=1.0, bounds=(0, 5), prior=PRIOR))
+    assert stream.terms.rows == 9
+
+
+@pytest.mark.parametrize(
+    "unneeded", [{"trust": "local"}, {"prior": PRIOR}, {"mechanism": "two-point"}, {"epsilon_prior": 0}], ids=str
+)
+def test_labels_are_not_counted_in_cells_that_no_curators_prior_needs(unneeded, monkeypatch):
+    monkeypatch.setattr("labeldp.stream.count", lambda *given: pytest.fail("counted"))
+    stream = LabelStream(lambda: [LABELS, LABELS[:0]], Order(epsilon=1.0, bounds=(0, 5), **unneeded))
+    assert stream.terms.rows == LABELS.size
 
 
 def test_what_the_ledger_refuses_is_not_released():

@@ -201,8 +201,8 @@ def as_roomy_bounds(value: Any, name: str = "bounds") -> tuple[float, float]:
     return low, high
 
 
-def as_labels(labels: Any) -> NDArray[Any]:
-    """Return labels as a real-valued array, checked to be finite.
+def as_labels(labels: Any, *, or_none: bool = False) -> NDArray[Any]:
+    """Return labels as a real-valued array, checked to be finite; there may be none where that is said.
 
     Whether a label is missing or not finite is public; nothing else about it is. No message quotes
     a label, and the check reads every one of them whatever it finds.
@@ -216,6 +216,8 @@ def as_labels(labels: Any) -> NDArray[Any]:
         raise LabelError(
             "labels must be real numbers; some are missing, or text, or something else: convert the column first"
         )
+    if or_none and array.size == 0:
+        return np.zeros(0)
     if array.dtype.kind not in "fiu":
         what = {"U": "text", "S": "text", "b": "booleans", "c": "complex numbers"}
         raise LabelError(

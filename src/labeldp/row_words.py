@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 import warnings
 from types import TracebackType
 from typing import Any, NoReturn
@@ -51,6 +52,26 @@ def _derive(secret: bytes | bytearray, *purpose: str | int) -> bytes:
     return HKDF(hashes.SHA256(), _LENGTH, salt=b"labeldp row words 1", info=_encoded(*purpose)).derive(secret)
 
 
+class _Once:
+    """What is given once each, whatever the threads, and only in the process that made it."""
+
+    __slots__ = ("_given", "_lock", "_owner")
+
+    def __init__(self) -> None:
+        self._given: set[object] = set()
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+
+    def take(self, what: object, refusal: str) -> None:
+        """Note that something is given, or refuse it."""
+        if self._owner != os.getpid():
+            raise ParameterError("a secret of rows serves the process that made it: make another one there")
+        with self._lock:
+            if what in self._given:
+                raise ParameterError(refusal)
+            self._given.add(what)
+
+
 class ReleaseKey:
     """A secret for the rows of one release.
 
@@ -83,7 +104,7 @@ class ReleaseKey:
 
     def _start(self, secret: bytes, release: str, *, secure: bool) -> None:
         self._secret: bytearray | None = bytearray(secret)
-        self._given: set[tuple[str, int]] = set()
+        self._given = _Once()
         self.release = release
         self.secure = secure
 
@@ -114,20 +135,26 @@ class ReleaseKey:
         Raises
         ------
         ParameterError
-            If it was given before, or the key is destroyed.
+            If it was given before, or the key is destroyed, or it was made in another process.
         """
+        secret = self._present()
+        self._given.take(
+            (column, round), "this key was used for that column before: two releases would share their noise"
+        )
+        derived = _derive(secret, "rows", self.release, card, column, round)
+        self._present()  # if it was overwritten meanwhile, all know what was derived
+        return derived
+
+    def _present(self) -> bytearray:
         if self._secret is None:
             raise ParameterError("this key served its release and was destroyed: make a new one for another")
-        if (column, round) in self._given:
-            raise ParameterError("this key was used for that column before: two releases would share their noise")
-        self._given.add((column, round))
-        return _derive(self._secret, "rows", self.release, card, column, round)
+        return self._secret
 
     def destroy(self) -> None:
-        """Overwrite and forget the secret."""
-        if self._secret is not None:
-            self._secret[:] = bytes(_LENGTH)
-            self._secret = None
+        """Forget and overwrite the secret."""
+        secret, self._secret = self._secret, None
+        if secret is not None:
+            secret[:] = bytes(_LENGTH)
 
     def __enter__(self) -> ReleaseKey:
         return self
@@ -159,7 +186,7 @@ class RowWords:
         and no id may be used for two rows in different calls with one secret.
     """
 
-    __slots__ = ("_cipher", "_ids", "_used")
+    __slots__ = ("_cipher", "_given", "_ids")
 
     def __init__(self, secret: bytes, ids: Any) -> None:
         self._ids: IntegerIds | TextIds = as_ids(ids)
@@ -169,7 +196,7 @@ class RowWords:
         self._cipher = aes(_derive(secret, "words", kind, 0))
         if isinstance(self._ids, TextIds):
             self._ids = self._ids.under(aes(_derive(secret, "ids", kind)))
-        self._used = False
+        self._given = _Once()
 
     def for_labels(self, rows: int) -> WordSource:
         """Return the source for the labels of these rows.
@@ -177,13 +204,11 @@ class RowWords:
         Raises
         ------
         ParameterError
-            If there are more labels than ids, or fewer, or the words were used before.
+            If there are more labels than ids, or fewer, or the words were used before, or are another process's.
         """
         if rows != len(self._ids):
             raise ParameterError(f"there must be one id for each label: {len(self._ids)} ids, {rows} labels")
-        if self._used:
-            raise ParameterError("the words of these rows were used before: one release, one source")
-        self._used = True
+        self._given.take("words", "the words of these rows were used before: one release, one source")
         return _Words(self._cipher, self._ids)
 
     def __reduce__(self) -> NoReturn:

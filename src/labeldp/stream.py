@@ -7,6 +7,7 @@ counted before stays in memory until it is paid for.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -29,6 +30,9 @@ __all__ = ["Counted", "LabelStream", "Order", "settle"]
 
 Batches = Callable[[], Iterable[Any]]
 Counts = NDArray[np.int64]
+
+_MANY = 1 << 40
+"""Rows for which a prior is estimated, if one ever is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,11 @@ class Order:
             method=None,
         )
 
+    @property
+    def needs_counts(self) -> bool:
+        """Whether a curator makes the prior, for one number of rows or another: else nobody may count labels."""
+        return self.trust == "curator" and bool(self.plan(_MANY).for_prior)
+
 
 @dataclass(frozen=True, slots=True)
 class Counted:
@@ -86,12 +95,11 @@ class Counted:
         return cls(0, np.zeros(FINE, dtype=np.int64))
 
     @classmethod
-    def of(cls, labels: Any, bounds: tuple[float, float]) -> Counted:
-        """Count a batch of labels, which may be empty."""
-        if np.size(labels) == 0:
-            return cls.none()
-        array = as_labels(labels).reshape(-1)
-        return cls(array.size, count(array, bounds, FINE))
+    def of(cls, labels: Any, bounds: tuple[float, float] | None) -> Counted:
+        """Count a batch of labels, which may be empty; without bounds, only its rows."""
+        array = as_labels(labels, or_none=True).reshape(-1)
+        fine = np.zeros(FINE, dtype=np.int64) if bounds is None else count(array, bounds, FINE)
+        return cls(array.size, fine)
 
     def __add__(self, other: Counted) -> Counted:
         return Counted(self.rows + other.rows, self.fine + other.fine)
@@ -186,14 +194,14 @@ class LabelStream:
         random_state: int | WordSource | None = None,
     ) -> None:
         self._source = resolve_source(random_state)
-        counted = Counted.none()
+        counted, bounds = Counted.none(), order.bounds if order.needs_counts else None
         for batch in batches():
-            counted += Counted.of(batch, order.bounds)
+            counted += Counted.of(batch, bounds)
 
         def reports(asked: Reports) -> Counts:
             randomize = asked.mechanism.randomize
-            full = (batch for batch in batches() if np.size(batch))
-            counts = [asked.count(randomize(batch, random_state=self._source)) for batch in full]
+            full = (labels for batch in batches() if (labels := as_labels(batch, or_none=True)).size)
+            counts = [asked.count(randomize(labels, random_state=self._source)) for labels in full]
             return np.asarray(np.sum(counts, axis=0))
 
         if not isinstance(ledger, Ledger):
@@ -201,6 +209,7 @@ class LabelStream:
         self.terms = settle(order, counted, ledger=ledger, source=self._source, reports=reports)
         self._left = counted.rows
         self._owner = os.getpid()
+        self._lock = threading.Lock()
 
     @property
     def mechanism(self) -> Mechanism:
@@ -211,12 +220,15 @@ class LabelStream:
         """Return the private labels of a batch. Each label may be passed once."""
         if self._owner != os.getpid():
             raise ParameterError("a stream releases its labels once, in the process that made it: make it there")
-        if np.size(labels) == 0:
-            return np.empty(0)
-        self._left -= np.size(labels)
-        if self._left < 0:
+        array = as_labels(labels, or_none=True)  # once: what is released is what is counted
+        if array.size == 0:
+            return np.zeros(0)
+        with self._lock:
+            self._left -= array.size
+            left = self._left
+        if left < 0:
             raise DataError("there are more labels now than were counted: the table changed while it was read")
-        return self.mechanism.randomize(labels, random_state=self._source)
+        return self.mechanism.randomize(array, random_state=self._source)
 
     def finish(self) -> Terms:
         """Return the terms, if all labels that were paid for were released."""

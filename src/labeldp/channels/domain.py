@@ -68,9 +68,12 @@ class Domain:
         ParameterError
             If low and high are no interval: a place that is not a number has bits too.
         PrivacyProofError
-            If there are no steps, or too many.
+            If low and high are no plain floats, whose arithmetic could differ from what was proven; or if there
+            are no steps, or too many.
         """
         as_bounds((self.low, self.high), "low and high")
+        if type(self.low) is not float or type(self.high) is not float:
+            raise PrivacyProofError("low and high must be plain floats: pass float(low) and float(high)")
         if type(self.steps) is not int or not 1 <= self.steps <= MOST_STEPS:
             raise PrivacyProofError("steps must be an integer from 1 to 2^51")
 
@@ -97,11 +100,12 @@ class Domain:
         """Return the integer nearest to place − lead − less, clipped to rows that exist.
 
         Above 2^52 floats are integers: adding 2^52 rounds, and the low bits are the result. That is
-        several times faster than a conversion.
+        several times faster than a conversion. Bits are clipped, not floats: they are in the floats' order, those
+        of negative ones below, and what is not a number passes no clip of integers.
         """
         place += TOP - self._lead * self.steps - less
-        np.clip(place, TOP, TOP + self.steps, out=place)
         rows = place.view(np.int64)
+        np.clip(rows, TOP_BITS, TOP_BITS + self.steps, out=rows)
         rows -= TOP_BITS
         return rows
 

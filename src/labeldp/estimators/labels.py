@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,14 +98,15 @@ class LabelSums:
     Attributes
     ----------
     rows : int
-    total : int
+    total : array of one integer
         Of the labels' places in the bounds, on a public grid of integers: one label moves it by at most `GRID`.
-    counts : array
-        How many labels lie in each of the prior's bins.
+    counts : array of integers
+        How many labels lie in each of the prior's bins. These are never Python integers, whose time depends on
+        their size.
     """
 
     rows: int
-    total: int
+    total: NDArray[np.int64]
     counts: NDArray[np.int64]
 
     @classmethod
@@ -125,9 +125,10 @@ class LabelSums:
 
 
 @np.errstate(all="ignore")
-def _steps(labels: Array, bounds: tuple[float, float]) -> int:
+def _steps(labels: Array, bounds: tuple[float, float]) -> NDArray[np.int64]:
     low, high = bounds
-    return int(np.rint((np.clip(labels, low, high) - low) / (high - low) * GRID).astype(np.int64).sum())
+    steps = np.rint((np.clip(labels, low, high) - low) / (high - low) * GRID).astype(np.int64)
+    return np.asarray(steps.sum(keepdims=True))
 
 
 def private_mean(
@@ -138,19 +139,22 @@ def private_mean(
 
 
 def _noisy_mean(
-    steps: int, rows: int, bounds: tuple[float, float], noise: DiscreteLaplace, source: WordSource
+    steps: NDArray[np.int64], rows: int, bounds: tuple[float, float], noise: DiscreteLaplace, source: WordSource
 ) -> tuple[float, float]:
     """Return the mean from a sum of integers, so that it and its noise are exact."""
     low, high = bounds
-    total = int(noise.release(np.array([steps]), source)[0])
+    total = int(noise.release(steps, source)[0])
     unit = (high - low) / GRID / rows
     return float(np.clip(low + total * unit, low, high)), noise.variance() * unit**2
 
 
 def count_between(values: Array, edges: Array) -> NDArray[np.int64]:
     """Return how many values lie in each bin, ends included, by comparisons that take the same time for all."""
-    above = [values.size, *(int(np.count_nonzero(values >= edge)) for edge in edges[1:-1]), 0]
-    return np.array([here - there for here, there in pairwise(above)], dtype=np.int64)
+    above = np.zeros(edges.size, dtype=np.int64)
+    above[0] = values.size
+    for k, edge in enumerate(edges[1:-1], start=1):
+        np.sum(values >= edge, dtype=np.int64, out=above[k : k + 1], keepdims=True)
+    return above[:-1] - above[1:]
 
 
 def first_knowledge(

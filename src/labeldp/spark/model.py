@@ -125,7 +125,7 @@ def _survey(rows: DataFrame, bounds: tuple[float, float], *, check_ids: bool) ->
     if check_ids:
         refuse_repeated_ids(rows, "c1")
     vector = concatenate(sum_vectors(rows.select("c0"), surveyor(bounds))[0])
-    return LabelSums(count, int(vector[0]), vector[1:])
+    return LabelSums(count, vector[:1], vector[1:])
 
 
 @dataclass(frozen=True, slots=True)

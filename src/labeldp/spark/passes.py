@@ -38,7 +38,7 @@ def surveyor(bounds: tuple[float, float]) -> Work:
         for batch in batches:
             total += LabelSums.of(floats(batch.column(0)), bounds)
         if total.rows:
-            yield vector_batch({0: np.concatenate([[total.total], total.counts])})
+            yield vector_batch({0: np.concatenate([total.total, total.counts])})
 
     return survey
 
