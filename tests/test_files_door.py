@@ -1,6 +1,7 @@
 """What is wrong with a table, and how it is cut, follows from its rows; not from where a block of bytes ended."""
 
 import gzip
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -98,6 +99,46 @@ def test_a_file_that_is_cut_off_is_damaged_unless_a_row_before_that_is_at_fault(
             privatize_file("in.csv.gz", "out.csv", label="price", bounds=(0, 5), epsilon=1)
 
 
+HIDDEN = {
+    "a quote that never ends": ['7,2.5,"x', "8,3.5,x", "9,4.5,x"],
+    "closed later": ['7,2.5,"x', "8,3.5,x", '9,4.5,"y"'],
+    "closed legally": ['7,2.5,"x', '8,3.5,y"', "9,4.5,x"],
+    "at once": ['7,2.5,"x', '8,3.5,"'],
+}
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_a_quote_that_takes_rows_in_is_refused(place, kind, out):
+    """The rows behind it, with their labels, would leave as a value of a public column."""
+    content = [f"{i},{i % 5}.5,n" for i in range(5)] + HIDDEN[kind]
+    (place / "in.csv").write_text("\n".join(["c,price,note", *content]) + "\n")
+    ledger = ldp.Ledger()
+    with pytest.raises(LabelDPError, match=r"looks like further rows|ragged"):
+        privatize_file("in.csv", out, label="price", bounds=(0, 5), epsilon=1, ledger=ledger)
+    assert ledger.charges == ()
+
+
+def test_values_with_line_breaks_are_kept(place):
+    (place / "in.csv").write_text('c,price,note\n1,2.5,"two\nlines, with a comma"\n2,3.5,"5, 6\n7"\n')
+    privatize_file("in.csv", "out.csv", label="price", bounds=(0, 5), epsilon=1)
+    assert "two\nlines, with a comma" in (place / "out.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["1000,2.7182818,north\n1001,3.1,south\n", 'id,"income,town\n1000,2.7182818,north\n', "2.7182818,2.7182818\n"],
+)
+def test_a_file_without_a_header_is_not_quoted(place, content):
+    (place / "in.csv").write_text(content)
+    with pytest.raises(LabelDPError) as caught:
+        open_table("in.csv", label="income")
+    assert "2.718" not in str(caught.value)
+    (place / "in.csv").write_text('id,"' + "1,2.5\n" * 50_000)
+    with pytest.raises(LabelDPError, match="header"):
+        open_table("in.csv", label="income")
+
+
 def batch_rows(path):
     return [batch.num_rows for batch in open_table(path).batches()]
 
@@ -138,6 +179,26 @@ def residues():
     fixed = pa.FixedSizeListArray.from_arrays(full, 2, mask=pa.array([True] * 4))
     inner = pa.ListArray.from_arrays(pa.array([0, 2, 4, 4, 4], pa.int32()), floats)
     return {"floats": floats, "text": text, "list": listed, "struct": struct, "fixed": fixed, "inner": inner}
+
+
+@pytest.mark.parametrize("kind", [pa.decimal32(5, 1), pa.decimal64(9, 1), pa.decimal128(20, 1)])
+def test_decimals_with_gaps_keep_their_values(kind):
+    array = pa.array([Decimal("0.1"), Decimal("1.1"), None, Decimal("4.1")], kind)
+    assert without_residue(array).equals(array)
+
+
+def test_what_lies_after_the_last_value_is_not_written():
+    array = pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(np.array([1.0, SECRET]))])
+    assert np.float64(SECRET).tobytes() in bytes_of(array)
+    assert np.float64(SECRET).tobytes() not in bytes_of(without_residue(array))
+
+
+def test_nested_values_that_python_has_no_time_for_are_written(place):
+    far = pa.array([2**60] * 4, pa.timestamp("us"))
+    fixed = pa.FixedSizeListArray.from_arrays(far, 2, mask=pa.array([False, True]))
+    pairs = pa.MapArray.from_arrays(pa.array([0, 2, 4], pa.int32()), pa.array(["a", "b", "c", "d"]), far)
+    for array in (fixed, pairs, pa.array([None, "a view of more than twelve letters"], pa.string_view())):
+        assert without_residue(array).equals(array)
 
 
 def bytes_of(array):

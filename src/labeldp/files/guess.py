@@ -58,14 +58,16 @@ class Guess:
 
     def __init__(self, *, exact: bool) -> None:
         pa = arrow().core
-        self._exact = exact
-        kinds = [pa.null(), pa.int64(), pa.bool_(), pa.date32(), pa.time32("s")]
+        self._exact, self._empty = exact, True
+        kinds = [pa.int64(), pa.bool_(), pa.date32(), pa.time32("s")]
         kinds += [pa.timestamp(unit, zone) for unit in ("s", "ns") for zone in (None, "UTC")]
         self._left: dict[Any, list[Spelling]] = {kind: _spellings(kind) for kind in [*kinds, pa.float64()]}
 
     def see(self, text: Any) -> None:
         """Take in more of the column."""
-        pa = arrow().core
+        pa, pc = arrow().core, arrow().compute
+        words = pc.is_in(pc.ascii_trim(text, characters=" \t"), value_set=pa.array(NULL_WORDS))
+        self._empty = self._empty and bool(pc.all(words, min_count=0).as_py())
         for kind, spellings in list(self._left.items()):
             try:
                 values = typed(text, kind)
@@ -79,9 +81,8 @@ class Guess:
     def kind(self) -> Any:
         """The first type that all text can be read as; text, if it does not come back from it or is missing."""
         pa = arrow().core
-        for kind, spellings in self._left.items():
-            return kind if spellings and not pa.types.is_null(kind) else pa.string()
-        return pa.string()
+        kind, spellings = next(iter(self._left.items()), (None, []))
+        return kind if spellings and not self._empty else pa.string()
 
 
 # ---- ways of writing values -------------------------------------------------------------------------------

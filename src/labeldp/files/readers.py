@@ -63,7 +63,7 @@ def codec_of(file: Any, label: str | None) -> str | None:
     """Return how the first public column of an open Parquet file is compressed."""
     meta = file.metadata
     columns = [meta.row_group(0).column(k) for k in range(meta.num_columns)] if meta.num_row_groups else []
-    public = [column for column in columns if column.path_in_schema.split(".")[0] != label]
+    public = [column for column in columns if column.path_in_schema != label]
     return str(public[0].compression).lower() if public else None
 
 

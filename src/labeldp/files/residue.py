@@ -46,20 +46,47 @@ def without_residue(array: Any) -> Any:  # noqa: PLR0911 (one for each kind of t
     if types.is_list(kind) or types.is_large_list(kind):
         return _list(array)
     if types.is_run_end_encoded(kind):  # a run ended where a batch did
-        return pc.run_end_encode(pc.run_end_decode(array), run_end_type=kind.run_end_type)
-    if types.is_nested(kind) or types.is_string_view(kind) or types.is_binary_view(kind):
-        return array if types.is_union(kind) else pa.array(array.to_pylist(), kind)
-    return _flat(array) if array.null_count else array
+        return pc.run_end_encode(without_residue(pc.run_end_decode(array)), run_end_type=kind.run_end_type)
+    if types.is_fixed_size_list(kind):
+        return _fixed_size_list(array)
+    if types.is_map(kind):
+        return _map(array)
+    solid = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(kind)
+    if solid is not None:
+        return without_residue(array.cast(solid)).cast(kind)
+    return _flat(array)
 
 
 def _flat(array: Any) -> Any:
+    """Return a copy that is as long as its values: a buffer may go on after the last of them."""
     pa = arrow().core
+    if not array.null_count:
+        return pa.concat_arrays([array, array.slice(0, 0)])
     there = np.asarray(array.is_valid())
-    full = array.fill_null(pa.scalar(zero(array.type), array.type))
-    bits = pa.py_buffer(np.packbits(there, bitorder="little"))
-    return pa.Array.from_buffers(
-        array.type, len(array), [bits, *full.buffers()[1:]], array.null_count, full.offset
-    )
+    full = array.fill_null(pa.scalar(zero(array.type), array.type)).cast(array.type)  # short decimals grow
+    full = pa.concat_arrays([full, full.slice(0, 0)])
+    buffers = [pa.py_buffer(np.packbits(there, bitorder="little")), *full.buffers()[1:]]
+    return pa.Array.from_buffers(array.type, len(array), buffers, array.null_count, full.offset)
+
+
+def _fixed_size_list(array: Any) -> Any:
+    pa = arrow().core
+    size, there = array.type.list_size, np.asarray(array.is_valid())
+    places = np.repeat(np.cumsum(there) - 1, size) * size + np.tile(np.arange(size), len(array))
+    values = array.flatten().take(pa.array(places, pa.int64(), mask=np.repeat(~there, size)))
+    gaps = array.is_null() if array.null_count else None
+    return pa.FixedSizeListArray.from_arrays(without_residue(values), type=array.type, mask=gaps)
+
+
+def _map(array: Any) -> Any:
+    """Return a map by way of a list of pairs, which is what it is in memory."""
+    pa = arrow().core
+    pairs = pa.StructArray.from_arrays([array.keys, array.items], names=["key", "value"])
+    kept, kind = array.buffers()[:2], pa.list_(pairs.type)
+    listed = _list(pa.Array.from_buffers(kind, len(array), kept, array.null_count, array.offset, children=[pairs]))
+    keys, items = listed.values.flatten()
+    gaps = array.is_null() if array.null_count else None
+    return pa.MapArray.from_arrays(listed.offsets, keys, items, type=array.type, mask=gaps)
 
 
 def _list(array: Any) -> Any:

@@ -75,6 +75,8 @@ def refuse_odd_types(schema: Any) -> None:
     """Refuse columns that rows cannot be taken of, or put together, by a trial."""
     pa = arrow().core
     for field in schema:
+        if _has_union(field.type):  # the memory of what is not selected would be written, too
+            raise ParameterError(f"columns of unions, such as {field.name!r}, are not supported: convert it")
         try:
             some = _taken(pa.nulls(2, field.type), np.array([1, 0]))
             pa.chunked_array([some, some]).unify_dictionaries().combine_chunks()
@@ -84,3 +86,9 @@ def refuse_odd_types(schema: Any) -> None:
         raise ParameterError(
             f"columns of type {field.type}, such as {field.name!r}, are not supported: convert it"
         )
+
+
+def _has_union(kind: Any) -> bool:
+    types = arrow().core.types
+    inner = [kind.field(k).type for k in range(kind.num_fields)] if types.is_nested(kind) else []
+    return bool(types.is_union(kind) or types.is_list_view(kind) or any(map(_has_union, inner)))

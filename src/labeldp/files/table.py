@@ -30,7 +30,14 @@ from labeldp.files.labels import (
 from labeldp.files.pieces import CELLS, cut, rows_of
 from labeldp.files.readers import OPENERS, ask, codec_of, file_batches, parquet_file, readable, schema_of
 from labeldp.files.sources import Part, found
-from labeldp.files.text import DELIMITERS, column_names, refuse_long_rows, text_batches
+from labeldp.files.text import (
+    DELIMITERS,
+    column_names,
+    first_fault,
+    refuse_hidden_rows,
+    refuse_long_rows,
+    text_batches,
+)
 from labeldp.files.types import one_type, without_inner_dictionaries
 from labeldp.files.words import Words
 
@@ -77,8 +84,9 @@ class Table:
         keys = [pa.field(name, kind) for name, (kind, _) in self._keys.items()]
         names = [*self._file_names(), *self._keys]
         twice = [name for name, times in Counter(names).items() if times > 1]
-        if twice:
-            raise DataError(f"the table has two columns named {twice[0]!r}: rename one")
+        if twice:  # without a header, names would be the values of a row
+            name = "of the same name" if format in DELIMITERS else f"named {twice[0]!r}"
+            raise DataError(f"the table has two columns {name}: rename one, or add the header if there is none")
         self._names = names
         if label is not None:
             self._find(label)
@@ -101,9 +109,11 @@ class Table:
         if name in self._names:
             return name
         near = nearest(name, self._names)
-        known = ", ".join(map(repr, self._names[:12])) + (", …" if len(self._names) > 12 else "")
+        known = "there are " + ", ".join(map(repr, self._names[:12])) + (", …" if len(self._names) > 12 else "")
+        if self.format in DELIMITERS:  # without a header, names would be the values of a row
+            known = "does the first line name the columns, with commas (.csv) or tabs (.tsv) between them?"
         raise ParameterError(
-            f"there is no column {name!r}" + (f"; did you mean {near!r}?" if near else f"; there are {known}")
+            f"there is no column {name!r}" + (f"; did you mean {near!r}?" if near else f"; {known}")
         )
 
     @cached_property
@@ -134,6 +144,7 @@ class Table:
         else:
             self._schemas = [ask(part, schema_of, OPENERS[self.format]) for part in self.parts]
             names = [list(schema.names) for schema in self._schemas]
+        self._label_places = {each.index(self.label) for each in names if self.label in each}
         for part, others in zip(self.parts, names, strict=True):
             if sorted(others) != sorted(names[0]):
                 raise DataError(f"{part.name} has other columns than {self.parts[0].name}")
@@ -218,7 +229,7 @@ class Table:
         read = inside or [name for name in self._names if name not in self._keys][:1]
         for part in self.parts:
             if self.format in DELIMITERS:
-                batches = text_batches(part, DELIMITERS[self.format], read, self.label)
+                batches = text_batches(part, DELIMITERS[self.format], read)
             else:
                 batches = file_batches(part, self.format, read, CELLS // max(8, len(read)))
             for batch in batches:
@@ -233,19 +244,21 @@ class Table:
     def _text_pieces(self, names: Sequence[str]) -> Iterator[Any]:
         """Yield the rows of text files as they are written.
 
-        What is wrong with a file is raised from here, whoever found it: even a traceback does not show where a
-        block ended.
+        What is wrong is looked for again, row by row, and raised from here, whoever found that there is something:
+        not even a traceback shows where a block ended.
         """
         pa = arrow().core
         public = [name for name in names if name != self.label and name not in self._keys]
+        delimiter = DELIMITERS[self.format]
         try:
             for piece in cut(self._stored(names), rows_of(pa.schema(dict.fromkeys(names, pa.string())))):
-                refuse_long_rows(piece.select(public), self.parts[0].name)
+                refuse_long_rows(piece.select(public))
+                refuse_hidden_rows(piece.select(public), delimiter, self._label_places)
                 yield piece
             return
         except LabelDPError as error:
             problem = type(error)(*error.args)
-        raise problem
+        raise first_fault(self.parts, delimiter, self.label) or problem
 
     def _read(self, schema: Any) -> Iterator[Any]:
         """Yield rows of text in the types of a schema.

@@ -56,7 +56,8 @@ class Words:
             return cls(kind.value_type, None)
         ordered = kind.ordered and common is not None and len(common) > 0
         words = common.cast(kind.value_type) if ordered and common is not None else words
-        fits = kind.index_type.bit_width >= 32 or len(words) < 1 << (kind.index_type.bit_width - 1)
+        bits = kind.index_type.bit_width - pa.types.is_signed_integer(kind.index_type)
+        fits = bits >= 31 or len(words) < 1 << bits
         return cls(pa.dictionary(kind.index_type if fits else pa.int32(), kind.value_type, ordered), words)
 
     def fitted(self, array: Any) -> Any:
