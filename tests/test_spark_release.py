@@ -15,6 +15,7 @@ from labeldp.any_card import read_any_card
 from labeldp.errors import DataError
 from labeldp.row_words import ReleaseKey, RowWords, card_checksum
 from labeldp.spark import estimate_prior, output, privatize, randomize
+from labeldp.spark.repeatable import stable_frame
 from labeldp.stream import Counted, Order, settle
 from labeldp.verification import verify_card
 from labeldp.words.card import left_and_stayed
@@ -269,7 +270,9 @@ def test_a_frame_that_spark_may_compute_differently_is_refused(spark, tmp_path):
         refused(some, DataError, "Limit|Deduplicate|Sample")
     refused(df.groupBy("id").agg(F.sum("y").alias("y")), DataError, "Aggregate")
     mapped = spark.range(9).selectExpr("id", "1e0 * id y").mapInArrow(lambda batches: batches, "id long, y double")
-    refused(mapped, DataError, again, allow_related=["id"])
+    refused(mapped, DataError, "which rows there are", allow_related=["id"])  # no column vouches for a function
+    with pytest.raises(DataError, match=again):
+        stable_frame(mapped, None)
     refused(spark.createDataFrame(df.rdd), DataError, "an RDD")
     df.write.parquet(str(tmp_path / "p"))
     kept = spark.read.parquet(str(tmp_path / "p"))
