@@ -111,7 +111,7 @@ def test_a_mean_without_noise_is_found(name, recorded, monkeypatch):
     noisy = labels._noisy_mean
 
     def exact(steps, rows, bounds, noise, source):
-        return bounds[0] + steps * ((bounds[1] - bounds[0]) / labels.GRID / rows), noisy(
+        return bounds[0] + int(steps[0]) * ((bounds[1] - bounds[0]) / labels.GRID / rows), noisy(
             steps, rows, bounds, noise, source
         )[1]
 

@@ -34,6 +34,7 @@ EPSILON_RANGE = (0.001, 20.0)
 """The budgets that every mechanism supports, with a proof within 0.1 % of what was asked."""
 
 _CHUNK = 1 << 16
+_LAST = float(np.finfo(np.float64).max)
 
 
 def as_fraction(value: float) -> Fraction:
@@ -244,16 +245,30 @@ def as_labels(labels: Any, *, or_none: bool = False) -> NDArray[Any]:
 def _converted(labels: Any) -> NDArray[Any] | None:
     """Return labels as an array of numbers, or None."""
     try:
-        array = np.asarray(labels)
+        try:
+            array = np.asarray(labels)
+        except OverflowError:  # an integer beyond floats among floats
+            array = np.asarray(labels, dtype=object)
         if array.dtype != object:
             return array
         for item in array.reshape(-1):
             odd = isinstance(item, bool | np.bool_ | np.timedelta64)
             if odd or not isinstance(item, Real | Decimal):
                 return None
-        return array.astype(np.float64)
+        return np.array([_as_float(item) for item in array.reshape(-1)]).reshape(array.shape)
     except Exception:  # whatever an array-like may raise
         return None
+
+
+def _as_float(item: Any) -> float:
+    """Return the nearest float; for finite numbers beyond floats the last one, since an error would tell."""
+    try:
+        number = float(item)
+    except OverflowError:
+        number = math.inf if item > 0 else -math.inf
+    if math.isinf(number) and item != number:
+        return math.copysign(_LAST, number)
+    return number
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

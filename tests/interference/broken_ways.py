@@ -203,6 +203,30 @@ def progress_by_bytes(labels, leak):
     return released(labels)
 
 
+# ---- more than is paid for -------------------------------------------------------------------------------------
+
+
+def average_of_several(labels, leak):
+    ldp.Ledger().charge("labels", epsilon=1.0)
+    return np.mean([released(labels) for _ in range(8 if leak else 1)], axis=0)
+
+
+def second_release(labels, leak):
+    made = ldp.privatize(changes.numbers(labels), epsilon=1.0, bounds=changes.BOUNDS, mechanism="two-point")
+    return made, leak and ldp.Laplace(bounds=changes.BOUNDS, epsilon=20.0).randomize(changes.numbers(labels))
+
+
+def sum_that_moves_too_far(labels, leak):
+    ldp.Ledger().charge("sum", epsilon=1.0)
+    places = np.clip(changes.numbers(labels), *changes.BOUNDS) / max(map(abs, changes.BOUNDS))
+    steps = np.rint(places * (1000 if leak else 0.5)).astype(np.int64)
+    return NOISE.release(steps.sum(keepdims=True), default_source())
+
+
+OVERSPENT = (average_of_several, second_release, sum_that_moves_too_far)
+"""Ways that tell inputs apart by noise that is too small for what was charged."""
+
+
 # ---- messages --------------------------------------------------------------------------------------------------
 
 

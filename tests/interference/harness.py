@@ -79,6 +79,14 @@ def interference(way: Way, one: Any, other: Any, folder: Path) -> dict[str, str]
     return compared(way, one, other, folder)[1]
 
 
+def overspending(way: Way, one: Any, other: Any, folder: Path) -> bool:
+    """Return whether channels and noise spend more than ledgers are charged; inputs are rows of single labels."""
+    _, tape = run(way, one, folder)
+    _, again = run(way, other, folder, before=tape, number=1)
+    changed = sum(a != b for a, b in zip(one, other, strict=True))
+    return tape.overspent(len(one)) or tape.moved(again, changed)
+
+
 def fresh(way: Way, given: Any, folder: Path, seed: int = 0) -> tuple[Observed, Tape]:
     """Return what left, and the tape, of a run without replay; its files stay in ``folder / "now"``."""
     return run(way, given, folder, seed=seed)

@@ -18,6 +18,7 @@ import time
 from collections import Counter, defaultdict
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from unittest import mock
 
 import numpy as np
@@ -25,7 +26,8 @@ import rich.console
 
 from labeldp.channels import ShiftChannel, TableChannel, WindowChannel
 from labeldp.channels.identity import IdentityChannel
-from labeldp.channels.noise import IntegerNoise
+from labeldp.channels.noise import DiscreteLaplace, IntegerNoise
+from labeldp.ledger import Ledger
 from labeldp.mechanisms.base import fingerprint
 from labeldp.randomness import SecureWords
 
@@ -51,6 +53,12 @@ class Tape:
         In order. A seam is the class and all parameters of a channel or of noise.
     given : dict
         By seam, what was given out.
+    spent : list of (ε, size)
+        Of each call of a channel that keeps a pure ε.
+    exact : list of (scale, integers)
+        Of each sum that got Laplace noise.
+    charged : list of Fraction
+        The ε of all charges.
     inside : list of int
         Words drawn in each call; none where values are replayed.
     outside : Counter
@@ -62,6 +70,21 @@ class Tape:
     inside: list = field(default_factory=list)
     outside: Counter = field(default_factory=Counter)
     mismatch: str | None = None
+    spent: list = field(default_factory=list)
+    exact: list = field(default_factory=list)
+    charged: list = field(default_factory=list)
+
+    def overspent(self, rows):
+        """Return whether channels spend more than ledgers were charged, on average over rows."""
+        return (
+            bool(self.charged) and sum(epsilon * size for epsilon, size in self.spent) > sum(self.charged) * rows
+        )
+
+    def moved(self, other, rows):
+        """Return whether sums moved further, from this run to its replay with other labels, than was charged."""
+        pairs = zip(self.exact, other.exact, strict=True)
+        ways = [Fraction(int(np.abs(one - two).sum())) / scale for (scale, one), (_, two) in pairs]
+        return bool(self.charged) and sum(ways) > sum(self.charged) * rows
 
 
 class _Run:
@@ -144,6 +167,8 @@ def seams(before=None, *, seed=0):
 
             if labels.shape != out.shape or out.ndim != 1:
                 raise MismatchError(f"labels of shape {labels.shape} for {out.shape} outputs")
+            if self.promise is not None:
+                run.tape.spent.append((self.promise.epsilon, out.size))
             out[...] = run.pass_through(fingerprint(self), out.size, draw)
 
         return sample
@@ -151,11 +176,22 @@ def seams(before=None, *, seed=0):
     def releasing(original):
         def release(self, exact, source):
             seam = f"{type(self).__name__}: {self!r}"
+            if isinstance(self, DiscreteLaplace):
+                run.tape.exact.append((self.scale, exact.copy()))
             return run.pass_through(seam, exact.size, lambda: original(self, exact, source)).reshape(exact.shape)
 
         return release
 
+    charge_all = Ledger.charge_all
+
+    def charging(self, charges, *more, **named):
+        charges = list(charges)
+        places = charge_all(self, charges, *more, **named)
+        run.tape.charged += [charge.budget.exact_epsilon for charge in charges]
+        return places
+
     with ExitStack() as stack:
+        stack.enter_context(mock.patch.object(Ledger, "charge_all", charging))
         for channel in CHANNELS:
             stack.enter_context(mock.patch.object(channel, "sample", sampling(channel.sample)))
         stack.enter_context(mock.patch.object(IntegerNoise, "release", releasing(IntegerNoise.release)))

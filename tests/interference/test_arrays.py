@@ -11,7 +11,7 @@ import labeldp as ldp
 from fuzzing import tries
 from helpers import NAMES, mechanisms
 from interference import changes
-from interference.harness import Way, fresh, interference
+from interference.harness import Way, fresh, interference, overspending
 from labeldp.channels.domain import CHUNK
 from labeldp.row_words import ReleaseKey, RowWords, card_checksum
 from labeldp.stream import LabelStream, Order
@@ -166,3 +166,24 @@ def test_without_replay_all_but_the_labels_and_what_follows_from_the_prior_is_eq
         del observed.files["labels.npy"]
     assert one == other
     assert not Path("ledger.jsonl").exists()
+
+
+# ---- charges ------------------------------------------------------------------------------------------------
+
+
+def streamed(labels):
+    stream = LabelStream(lambda: [labels], Order(epsilon=1.0, bounds=BOUNDS, trust="local"))
+    return stream.release(labels)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        released,
+        streamed,
+        lambda labels: released(labels, trust="local"),
+        lambda labels: ldp.estimate_prior(labels, epsilon=0.5, bounds=BOUNDS, ledger=ldp.Ledger()),
+    ],
+)
+def test_channels_and_noise_spend_no_more_than_is_charged(act, tmp_path):
+    assert not overspending(Way(act), *pair("all rows"), tmp_path)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from interference import changes
-from interference.broken_ways import BROKEN, batches_by_bytes
-from interference.harness import Way, interference
+from interference.broken_ways import BROKEN, OVERSPENT, batches_by_bytes
+from interference.harness import Way, interference, overspending
 from interference.replay import stillness
 
 ROWS = 64
@@ -41,3 +41,10 @@ def test_memory_that_was_not_written_is_marked():
     with stillness(0x5A):
         assert np.empty((2, 3), dtype=np.uint8, order="F").tolist() == [[0x5A] * 3] * 2
         assert np.empty_like(np.zeros(3, dtype=np.int32)).tolist() == [0x5A5A5A5A] * 3
+
+
+@pytest.mark.parametrize("way", OVERSPENT, ids=lambda way: way.__name__)
+def test_what_spends_more_than_it_charges_is_found_and_acquitted_when_it_does_not(way, tmp_path):
+    for leak in (True, False):
+        found = overspending(Way(lambda labels, leak=leak: way(labels, leak=leak)), ONE, OTHER, tmp_path)
+        assert found is leak

@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 import labeldp as ldp
 from fuzzing import LONG, tries
 from interference import changes
-from interference.harness import Way, fresh, interference
+from interference.harness import Way, fresh, interference, overspending
 from interference.outputs import described_error
 from labeldp.model_files import load_model, save_model
 from labeldp.tabular import TableEncoder
@@ -164,3 +164,22 @@ def test_without_replay_charges_words_and_public_parts_of_a_model_are_equal(mode
     assert [size for _, size in tape.calls[: len(again.calls)]] == [size for _, size in again.calls]
     assert one.value == other.value
     assert one.error is None
+
+
+class Constant:
+    """A model that says the same for all."""
+
+    def predict(self, X):
+        return np.full(len(X), 2.0)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda labels: label_model(epsilon=1.0).fit(features(labels.size), labels),
+        lambda labels: sum_model(epsilon=0.1).fit(features(labels.size), labels),
+        lambda labels: ldp.private_score(Constant(), features(labels.size), labels, epsilon=0.5, bounds=BOUNDS),
+    ],
+)
+def test_channels_and_noise_spend_no_more_than_is_charged(act, tmp_path):
+    assert not overspending(Way(act), *pair("all rows"), tmp_path)

@@ -114,7 +114,7 @@ class Mechanism(ABC):
 
     def bias(self, labels: ArrayLike) -> NDArray[np.float64]:
         """Return the mean of the released value minus the label itself, unclipped."""
-        return self.mean(labels) - np.asarray(labels, dtype=np.float64)
+        return self.mean(labels) - as_labels(labels).astype(np.float64)
 
     def debias(self, outputs: ArrayLike) -> NDArray[np.float64]:
         """Return unbiased labels from released values.
