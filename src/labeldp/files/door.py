@@ -73,9 +73,7 @@ class Door:
                 continue
             done += batch.num_rows
             kept += batch.num_rows - int(gone.sum())
-            if (
-                self.table.format not in DELIMITERS
-            ):  # how many come before a fault of text depends on where blocks end
+            if self.table.format not in DELIMITERS:  # how far it got before a fault tells where blocks end
                 self._progress("Counting", done, self.table.rows)
             yield values[~gone]
         if problem is not None:
