@@ -23,6 +23,8 @@ BEYOND = (
     "that the noise came from the secure source: the card says so, and only whoever ran it knows",
     "that nobody kept the true labels, or released them elsewhere too",
     "that the bounds were chosen without looking at the labels, and so was a prior that it calls public",
+    "that a prior cost no more than the epsilon charged for it: its noise is not on the card",
+    "that the file holds private labels and not the true ones: its checksum only ties the card to its bytes",
     "who wrote the card: its checksum finds damage, but it is no signature",
 )
 """What verifying a card cannot show."""
