@@ -37,6 +37,8 @@ CONTENT = {
     },
     "labeldp.model": {**PARTS, "bounds": [0, 5]},
 }
+NO_PRIOR = dataclasses.replace(TERMS, priors=(None,), charges=(LABELS,))
+UNKNOWN = {key: json.loads(NO_PRIOR.to_card())[key] for key in ("priors", "charges", "cost", "guarantee")}
 each_kind = pytest.mark.parametrize("schema", CONTENT)
 
 
@@ -108,7 +110,7 @@ def test_a_card_of_seeded_words_is_read_and_says_so(schema):
 def test_public_facts_are_of_their_kind(schema):
     for rows in (1, (1 << 63) - 1):
         assert read_any_card(card(schema, rows=rows)).content["rows"] == rows
-    unknown = {"priors": [None]} if schema == "labeldp.release" else {}
+    unknown = UNKNOWN if schema == "labeldp.release" else {}
     for trust in ("curator", "local", *(() if unknown else (...,))):
         assert read_any_card(card(schema, trust=trust, **unknown))
     for rows in (0, -1, 1 << 63, True, 1.0, "70", None, [70]):
@@ -143,9 +145,9 @@ WRONG = [
     ("labeldp.release", {"bounds": [[0, 5]] * 2}, "each mechanism needs bounds"),
     ("labeldp.release", {"bounds": [[5, 5]]}, "cannot be used: bounds must satisfy lo < hi"),
     ("labeldp.release", {"bounds": [[5, 0]]}, "cannot be used: bounds must satisfy lo < hi"),
-    ("labeldp.release", {"priors": []}, "each mechanism needs bounds"),
-    ("labeldp.release", {"priors": [None] * 2}, "each mechanism needs bounds"),
-    ("labeldp.release", {"bounds": [[0, 5]] * 2, "priors": [None] * 2}, "each mechanism needs bounds"),
+    ("labeldp.release", {**UNKNOWN, "priors": []}, "each mechanism needs bounds"),
+    ("labeldp.release", {**UNKNOWN, "priors": [None] * 2}, "each mechanism needs bounds"),
+    ("labeldp.release", {**UNKNOWN, "bounds": [[0, 5]] * 2, "priors": [None] * 2}, "each mechanism needs bounds"),
     ("labeldp.release", {"bounds": [[0, 5, 6]]}, "cannot be used"),
     ("labeldp.release", {"bounds": [["0", None]]}, "cannot be used"),
     ("labeldp.release", {"bounds": [[0, 10**400]]}, "cannot be used"),
@@ -181,7 +183,7 @@ def test_a_prior_lies_inside_its_bounds_up_to_rounding():
     def with_prior(low, high):
         return card("labeldp.release", priors=[{**paid, "nodes": [low, 1, high], "masses": [0.5, 0.5]}])
 
-    assert read_any_card(card("labeldp.release", priors=[None])).priors == (None,)
+    assert read_any_card(card("labeldp.release", **UNKNOWN)).priors == (None,)
     for low, high in ((0, 5), (0.5, 4.5), (-4e-9, 5), (0, 5 + 4e-9), (-1e-9 * 5, 5), (0, 5 + 1e-9 * 5)):
         assert read_any_card(with_prior(low, high)).priors[0].bounds == (low, high)
     for low, high in ((-6e-9, 5), (0, 5 + 6e-9), (-1, 5), (0, 6)):

@@ -16,6 +16,8 @@ import labeldp as ldp
 from labeldp.any_card import read_any_card
 from labeldp.cli import app
 from labeldp.cli.shell import printable
+from labeldp.model_files.layout import OURS
+from labeldp.verification import MODEL_FILES
 from test_forged_cards import forged
 
 ROWS = 400
@@ -148,7 +150,8 @@ def test_every_private_card_verifies_and_no_other(made, name):
     assert shown.exit_code == (4 if name in NOT_PRIVATE else 0), shown.output
     assert max(map(len, shown.output.splitlines())) <= 80
     assert ("✗" in shown.output) == (name in NOT_PRIVATE)
-    assert "no signature" in shown.output
+    for beyond in ("no signature", "epsilon charged for it", "private labels and not the true ones"):
+        assert beyond in flat(shown)
     data = json.loads(run("verify", "--json", made[name]).stdout)
     assert data["holds"] == (name not in NOT_PRIVATE)
 
@@ -219,6 +222,31 @@ def test_the_file_beside_the_card_is_checked_and_one_that_was_changed_is_red(mad
     assert "✓ file" in run("verify", table).output  # the card beside it is found
 
 
+def test_the_very_file_that_was_asked_for_is_compared_not_the_one_its_card_names(made, tmp_path):
+    honest = made["table"].read_bytes()
+    (tmp_path / "private.csv").write_bytes(honest)
+    other = tmp_path / "other.csv"
+    other.write_bytes(honest.replace(b"\n", b"\n0", 1))
+    content = json.loads(made["file"].read_text())
+    without = {key: value for key, value in content.items() if key != "file"}
+    for text in (made["file"].read_text(), forged(without)):
+        (tmp_path / "other.csv.card.json").write_text(text)
+        shown = run("verify", other)
+        assert (shown.exit_code, "✗ file" in shown.output) == (4, True), shown.output
+
+
+def test_a_table_or_folder_without_a_card_is_told_which_card_is_not_there(tmp_path):
+    for name, data in (("homes.csv", b"id,price\n1,2\n"), ("homes.parquet", b"PAR1\xff\xfe")):
+        (tmp_path / name).write_bytes(data)
+        shown = run("verify", tmp_path / name)
+        assert shown.exit_code == 4
+        assert f"there is no {name}.card.json" in flat(shown)
+    (tmp_path / "parts").mkdir()
+    shown = run("verify", tmp_path / "parts")
+    assert shown.exit_code == 2
+    assert "there is no parts.card.json" in flat(shown)
+
+
 def test_rows_that_do_not_fit_the_file_are_red(made):
     content = json.loads(made["file"].read_text())
     about = content["file"]
@@ -282,8 +310,9 @@ def test_every_file_that_privatize_writes_verifies_and_is_red_once_changed(tmp_p
     extra = ("--format", "csv") if out.endswith("/") else ()
     done = run("privatize", source, "-o", f"{tmp_path}/{out}", *order, *extra)
     assert done.exit_code == 0, done.output
-    shown = run("verify", tmp_path / f"{out.rstrip('/')}.card.json")
-    assert (shown.exit_code, "✓ file" in shown.output, "✓ rows" in shown.output) == (0, True, True), shown.output
+    for asked in (f"{out.rstrip('/')}.card.json", out, out.rstrip("/")):
+        shown = run("verify", f"{tmp_path}/{asked}")
+        assert (shown.exit_code, "✓ file" in shown.output, "✓ rows" in shown.output) == (0, True, True), asked
     target = tmp_path / out
     part = next(target.iterdir()) if target.is_dir() else target
     part.write_bytes(part.read_bytes()[:-1] + b"!")
@@ -300,8 +329,18 @@ def test_a_saved_model_verifies_and_is_red_once_changed(tmp_path):
     assert "What it means" in run("explain", folder).output
     part = next(path for path in folder.iterdir() if path.suffix == ".npz")
     part.write_bytes(part.read_bytes() + b"!")
+    content = json.loads((folder / "card.json").read_text())
+    for asked in (folder, folder / "card.json"):
+        for gone in ("nothing", "files"):
+            text = forged({key: value for key, value in content.items() if key != gone})
+            (folder / "card.json").write_text(text)
+            shown = run("verify", asked)
+            assert (shown.exit_code, "✗ file" in shown.output) == (4, True), (asked, gone)
+    fewer = {name: value for name, value in content["files"].items() if name != part.name}
+    (folder / "card.json").write_text(forged({**content, "files": fewer}))
     shown = run("verify", folder)
-    assert (shown.exit_code, "✗ file" in shown.output) == (4, True)
+    assert (shown.exit_code, "✗ file" in shown.output) == (4, True), fewer
+    assert {*MODEL_FILES, "card.json"} == OURS
 
 
 def test_a_saved_release_of_rows_is_compared_with_its_card(made, tmp_path):

@@ -206,6 +206,13 @@ UNPAID = {
     "a charge of another column": without(
         charge("labels", Budget(1), STRONG), charge("prior (local), column 1", Budget(0.5))
     ),
+    "another's charge beside its own": without(
+        charge("labels", Budget(1), STRONG), PAID, charge("prior (curator)", Budget(0.5))
+    ),
+    "a charge, and no prior": forged(CARD, priors=[None]),
+    "another's charge for a public prior": forged(
+        CARD, trust="curator", priors=[{**json.loads(CARD)["priors"][0], "source": "public"}]
+    ),
     "trust that is another": forged(CARD, trust="curator"),
     "public, and charged": forged(CARD, priors=[{**json.loads(CARD)["priors"][0], "source": "public"}]),
     "no source": forged(CARD, priors=[{"nodes": [0, 1, 5], "masses": [1, 3]}]),
@@ -220,6 +227,38 @@ def test_a_prior_that_was_paid_for_has_its_charge(case):
     with pytest.raises(ldp.CardError):
         read_release_card(UNPAID[case])
     assert not verify_card(UNPAID[case]).holds
+
+
+def test_all_charges_of_a_card_are_for_as_many_rows_of_a_person():
+    """Or the guarantee names the most rows, and the labels were charged for one."""
+    said = terms(charge("labels", Budget(1), STRONG), charge("prior (local)", Budget(0.5), people=100))
+    with pytest.raises(ldp.CardError, match="rows_per_person"):
+        read_release_card(said.to_card())
+    with pytest.raises(ldp.CardError, match="rows_per_person"):
+        refuse_contradictions(of_rows(said.to_card()), [STRONG])
+
+
+RANGES = {
+    "laplace": ldp.Laplace(bounds=(0, 5), epsilon=1.0),
+    "rp": ldp.RPWithPrior(interval=(0, 5), zeta=0.5, epsilon=1.0),
+    "bins": ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_a_mechanism_for_labels_outside_the_bounds_of_the_card_does_not_hold(name):
+    """One for more labels than the bounds allow is as private: it may be made before the bounds are known."""
+    mechanism = RANGES[name]
+    one = charge("labels", Budget(1), mechanism)
+    for bounds, good in (
+        ((0.0, 5.0), True),
+        ((-1.0, 6.0), True),
+        ((1.0, 5.0), True),
+        ((100.0, 101.0), False),
+        ((5.0, 6.0), False),
+    ):
+        card = Terms(70, (mechanism,), (None,), (one,), (bounds,), "curator", True).to_card()
+        assert verify_card(card).holds == good, bounds
 
 
 def test_a_release_that_shows_no_mechanism_does_not_hold():

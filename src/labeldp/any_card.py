@@ -121,6 +121,18 @@ def _mechanism(text: str, allow_no_privacy: bool) -> ReadCard:
     return ReadCard("mechanism", content, (mechanism,), (), (None,), (pair,) if pair else ())
 
 
+def _range_of(mechanism: Mechanism) -> tuple[float, float] | None:
+    """Return the lowest and the highest label that a mechanism is made for; None if it does not say."""
+    named = (getattr(mechanism, name, None) for name in ("bounds", "interval", "edges"))
+    edges = next((ends for ends in named if ends is not None), None)
+    return (float(edges[0]), float(edges[-1])) if edges is not None else None
+
+
+def _apart(own: tuple[float, float] | None, bounds: tuple[float, float]) -> bool:
+    """Return whether two ranges share no label; one may be wider: a mechanism made already keeps its own."""
+    return own is not None and (own[1] <= bounds[0] or bounds[1] <= own[0])
+
+
 def _facts(content: dict[str, Any]) -> None:
     """Refuse public facts that are not of their kind: others print, format and compute with them."""
     rows, trust = content["rows"], content.get("trust", "curator")
@@ -137,6 +149,8 @@ def _release(text: str, most: int) -> ReadCard:
         raise CardError("the card contradicts itself: each mechanism needs bounds, and a prior or none")
     if not all(_inside(prior, pair) for prior, pair in zip(priors, bounds, strict=True)):
         raise CardError("the card contradicts itself: a prior lies outside its bounds")
+    if any(_apart(_range_of(one), pair) for one, pair in zip(content["mechanisms"], bounds, strict=True)):
+        raise CardError("the card contradicts itself: a mechanism is made for labels outside its bounds")
     charges = tuple(stated_charges(content))
     return ReadCard("release", content, tuple(content["mechanisms"]), charges, priors, bounds)
 

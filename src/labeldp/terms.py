@@ -175,8 +175,10 @@ def stated_charges(content: dict[str, Any]) -> list[Charge]:
 
 
 def _agreed_charges(content: dict[str, Any]) -> list[Charge]:
-    """Return a card's charges, if they give the cost and the guarantee that it states."""
+    """Return a card's charges, if they give the cost and the guarantee that it states, all for the same people."""
     charges = stated_charges(content)
+    if len({charge.rows_per_person for charge in charges}) != 1:
+        raise CardError("the card contradicts itself: all of its charges must have the same rows_per_person")
     total = total_of(charges)
     if content.get("cost") != {"epsilon": total.epsilon, "delta": total.delta}:
         raise CardError("the card contradicts itself: its charges do not give the cost it states")
@@ -188,19 +190,18 @@ def _for_labels(charges: Sequence[Charge]) -> list[Charge]:
 
 
 def _refuse_unpaid_priors(content: dict[str, Any], charges: Sequence[Charge]) -> None:
-    """Refuse a prior that was paid for and has no charge of its own, or has one though it was public."""
+    """Refuse a prior that was paid for and has no charge of its own, and a charge for any other."""
     paid = {charge.what for charge in charges}
     try:
         priors, trust = list(content["priors"]), content["trust"]
         sources = {k: prior["source"] for k, prior in enumerate(priors) if prior is not None}
     except (KeyError, TypeError):
         raise CardError("the card lacks what a card of a release has: priors, and where they are from") from None
-    for k, source in sources.items():
-        if source not in ("public", "paid for"):
-            raise CardError('the source of a prior on the card must be "public" or "paid for"')
-        charged = name_of_charge(f"prior ({trust})", k, len(priors)) in paid
-        if source == ("public" if charged else "paid for"):
-            raise CardError("the card contradicts itself: its charges and trust do not fit the source of a prior")
+    if not set(sources.values()) <= {"public", "paid for"}:
+        raise CardError('the source of a prior on the card must be "public" or "paid for"')
+    names = {name_of_charge(f"prior ({trust})", k, len(priors)) for k in sources if sources[k] == "paid for"}
+    if names != {what for what in paid if what.startswith("prior")}:
+        raise CardError("the card contradicts itself: its charges and trust do not fit the source of a prior")
 
 
 def _refuse_underpaid(mechanisms: Sequence[Mechanism], charges: Sequence[Charge]) -> None:

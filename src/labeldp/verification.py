@@ -23,9 +23,13 @@ BEYOND = (
     "that the noise came from the secure source: the card says so, and only whoever ran it knows",
     "that nobody kept the true labels, or released them elsewhere too",
     "that the bounds were chosen without looking at the labels, and so was a prior that it calls public",
+    "that a prior cost no more than the epsilon charged for it: its noise is not on the card",
+    "that the file holds private labels and not the true ones: its checksum only ties the card to its bytes",
     "who wrote the card: its checksum finds damage, but it is no signature",
 )
 """What verifying a card cannot show."""
+
+MODEL_FILES = {"columns.json", "model.npz", "release.npz"}  # as in model_files.layout, which is slow to import
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,9 @@ def _files(
         yield from _cluster_files(card, path)
         return
     if not hashes:
-        if path is not None:
+        if path is not None or (
+            card.kind == "model" and folder is not None and Path(folder, "model.npz").exists()
+        ):
             yield Check("file", False, "the card speaks of no file, so nothing ties this one to it")
         return
     path = path or _beside(entry.get("name"), folder)
@@ -195,6 +201,8 @@ def _same_bytes(path: Path, hashes: dict[str, str], *, whole: bool) -> Check:
         return Check("file", False, "the card names files outside its folder")
     if not single and whole and {part.name for part in path.iterdir()} != set(hashes):
         return Check("file", False, f"{name} holds other files than the card says")
+    if not whole and any((path / part).exists() for part in MODEL_FILES - set(hashes)):
+        return Check("file", False, f"{name} holds files of a model of which the card has no checksum")
     for part, expected in hashes.items():
         if _sha256(path / part) != expected.removeprefix("sha256:"):
             return Check("file", False, f"{part or name} is another file, was changed, or is not there")

@@ -12,7 +12,7 @@ __all__ = ["read_card_file"]
 
 
 def read_card_file(path: Path) -> tuple[Path, str]:
-    """Return a card's path and text; for a folder of a model, or a file with its card beside it, of that card.
+    """Return a card's path and text; for a model's folder, or what has its card beside it, of that card.
 
     ``-`` is standard input.
 
@@ -27,12 +27,18 @@ def read_card_file(path: Path) -> tuple[Path, str]:
     """
     if path == Path("-"):
         return path, _decoded(sys.stdin.buffer.read(MAX_TEXT + 1), "standard input")
-    beside = path / "card.json" if path.is_dir() else path.with_name(f"{path.name}.card.json")
-    found = beside if beside.is_file() else path
+    beside = path.parent / f"{path.name}.card.json"
+    inside = path / "card.json"
+    found = inside if inside.is_file() else beside if beside.is_file() else path
     if not found.exists():
         raise ParameterError(f"there is no file {found}")
+    if found.is_dir():
+        raise ParameterError(f"{path} holds no card.json, and there is no {beside.name} beside it")
     with open(found, "rb") as stream:
-        return found, _decoded(stream.read(MAX_TEXT + 1), str(found))
+        data = stream.read(MAX_TEXT + 1)
+    if found == path and data.strip() and not data.lstrip().startswith((b"{", b"[")):
+        raise CardError(f"{path} is no card, and there is no {beside.name} beside it")
+    return found, _decoded(data, str(found))
 
 
 def _decoded(data: bytes, name: str) -> str:

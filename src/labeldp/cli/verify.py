@@ -25,7 +25,9 @@ EXAMPLE = "Example:  labeldp verify private.parquet.card.json"
 def verify(
     card: Annotated[
         Path,
-        typer.Argument(metavar="CARD", help="A card, the file it lies beside, a model's folder, or - for a pipe."),
+        typer.Argument(
+            metavar="CARD", help="A card, the file or folder it lies beside, a model's folder, or - for a pipe."
+        ),
     ],
     file: Annotated[
         Path | None,
@@ -41,6 +43,8 @@ def verify(
         if file is not None and not file.exists():
             raise ParameterError(f"there is no file {file}")
         found, text = read_card_file(card)
+        if file is None and found != card:
+            file = card  # what was asked for, whatever file the card found beside it names
         done = verify_card(text, file=file, folder=None if found == Path("-") else found.parent)
         if as_json:
             data = {
