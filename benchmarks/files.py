@@ -80,6 +80,9 @@ WAYS = {
     "and --shuffle": (PRIVATE, [*ASKED, "--shuffle"]),
 }
 OURS = "labeldp privatize"
+MOST = {"parquet": 1.3, "csv": 1.0}
+"""The most that our time may be, in times of the faster PyArrow."""
+
 SMALLER = 16
 """How many times fewer rows the small table has."""
 
@@ -144,7 +147,7 @@ def rows_of(
             judged[2] = f"{growth:.2f}"
             if name == OURS:
                 judged = [
-                    met(ratio, 2, at_most=True),
+                    met(ratio, MOST[kind], at_most=True),
                     met(peak, 1024, at_most=True),
                     judged[2],
                     met(growth, FLAT, at_most=True),
