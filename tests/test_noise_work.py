@@ -55,7 +55,6 @@ def counted(call, seed):
         return trace
 
     before = sys.gettrace()
-    gc.collect()
     gc.disable()  # what is called back when garbage is collected would count
     sys.settrace(trace)
     try:
