@@ -13,7 +13,7 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.channels.noise import DiscreteGaussian, DiscreteLaplace
+from labeldp.noise import DiscreteGaussian, DiscreteLaplace
 from labeldp.randomness import WordSource
 
 _BATCH = 1 << 10

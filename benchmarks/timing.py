@@ -31,7 +31,7 @@ import labeldp as ldp
 from benchmarks.loop_noise import LoopNoise
 from benchmarks.report import Sheet, commit, cpu, load
 from labeldp.audit.bounds import loss_at_least
-from labeldp.channels.noise import DiscreteGaussian, DiscreteLaplace
+from labeldp.noise import DiscreteGaussian, DiscreteLaplace
 from labeldp.randomness import SecureWords
 
 RESULTS = Path(__file__).with_suffix(".md")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from labeldp.cards import register
+from labeldp.card_format import register
 from labeldp.channels import Promise, TableChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
 

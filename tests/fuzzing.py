@@ -5,7 +5,7 @@ import os
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from test_forged_cards import leaves
+from forged_cards import leaves
 
 LONG = bool(os.environ.get("LABELDP_LONG"))
 

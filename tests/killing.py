@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 import labeldp as ldp
-from labeldp.model_files import load_model
-from labeldp.verification import verify_card
+from labeldp.cards.verification import verify_card
+from labeldp.files.models import load_model
 
 EPSILON = 0.125
 WORKER = """
@@ -45,7 +45,7 @@ def privatize(folder, number, ledger):
         np.savez(stream, labels=release.labels, card=np.array(release.to_card()))
 
 def stream(folder, number, ledger):
-    from labeldp.stream import LabelStream, Order
+    from labeldp.release.stream import LabelStream, Order
     order = Order(epsilon=E, bounds=BOUNDS, mechanism="two-point")
     batches = np.split(LABELS, 6)
     running = LabelStream(lambda: batches, order, ledger=ledger)
@@ -58,7 +58,7 @@ def fit(folder, number, ledger):
     model.release_.save(f"{folder}/{number}.npz")
 
 def save(folder, name, ledger, force):
-    from labeldp.model_files import model_folder, save_model
+    from labeldp.files.models import model_folder, save_model
     fitted = ldp.ModelReleaseRegressor(epsilon=E, bounds=BOUNDS, ledger=ledger).fit(FEATURES, LABELS)
     with model_folder(f"{folder}/{name}.model", force=force) as draft:
         save_model(fitted, ENCODER, draft, label="price")
@@ -101,7 +101,7 @@ def writes_in_place(folder, number, ledger):
         np.savez(stream, labels=release.labels, card=np.array(release.to_card()))
 
 def replaces_in_place(folder, number, ledger):
-    from labeldp.model_files import save_model
+    from labeldp.files.models import save_model
     fitted = ldp.ModelReleaseRegressor(epsilon=E, bounds=BOUNDS, ledger=ledger).fit(FEATURES, LABELS)
     begun = time.perf_counter()
     target = Path(f"{folder}/latest.model")

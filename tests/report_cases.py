@@ -10,7 +10,7 @@ import numpy as np
 
 import labeldp as ldp
 from helpers import mechanisms
-from labeldp import cards
+from labeldp import card_format
 from labeldp.report import Section, blank, render_page, render_report
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\u202e\x00&lt;\ud800'
@@ -66,7 +66,7 @@ def changed(text, **entries):
     """Return the card with other entries and a checksum that fits."""
     content = json.loads(text)
     schema = content.pop("schema")
-    return cards.dump(
+    return card_format.dump(
         {k: v for k, v in {**content, **entries}.items() if k not in ("checksum", "version")}, schema
     )
 

@@ -21,8 +21,8 @@ from pyspark.sql.connect.logging import logger  # noqa: E402
 import labeldp as ldp  # noqa: E402
 import spark_interference as ways  # noqa: E402
 from conftest import spark_builder  # noqa: E402
-from labeldp.row_ids import as_ids, public_places  # noqa: E402
-from labeldp.row_words import ReleaseKey, RowWords, card_checksum  # noqa: E402
+from labeldp.randomness.row_ids import as_ids, public_places  # noqa: E402
+from labeldp.randomness.row_words import ReleaseKey, RowWords, card_checksum  # noqa: E402
 from labeldp.spark import estimate_prior, fit_model, output, privatize, randomize  # noqa: E402
 
 ROWS, BOUNDS = 300, (0.0, 5.0)

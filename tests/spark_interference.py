@@ -16,7 +16,7 @@ from contextlib import contextmanager
 import numpy as np
 
 import labeldp as ldp
-from labeldp.channels.noise import IntegerNoise
+from labeldp.noise import IntegerNoise
 from labeldp.spark import estimate_prior, fit_model, passes, privatize
 from labeldp.spark import release as room
 

@@ -28,7 +28,7 @@ from pyspark.sql import functions as F  # noqa: E402, N812
 import labeldp as ldp  # noqa: E402
 import labeldp.spark.release as room  # noqa: E402
 from conftest import spark_builder  # noqa: E402
-from labeldp.row_words import ReleaseKey, card_checksum  # noqa: E402
+from labeldp.randomness.row_words import ReleaseKey, card_checksum  # noqa: E402
 
 SEED = 7
 real, really_sealed = room.releaser, room.seal

@@ -24,8 +24,7 @@ from labeldp.errors import (
     RepeatedReleaseWarning,
 )
 from labeldp.histogram import Histogram
-from labeldp.interval import optimal_interval
-from labeldp.ledger import Budget, Charge, Ledger
+from labeldp.ledger.ledger import Budget, Charge, Ledger
 from labeldp.mechanisms import (
     Gaussian,
     Laplace,
@@ -38,9 +37,10 @@ from labeldp.mechanisms import (
     Unbiased,
     load_mechanism,
 )
-from labeldp.priors import estimate_prior
-from labeldp.release import Release, privatize
-from labeldp.terms import read_release_card
+from labeldp.mechanisms.interval import optimal_interval
+from labeldp.priors.estimate import estimate_prior
+from labeldp.release.arrays import Release, privatize
+from labeldp.release.terms import read_release_card
 
 if TYPE_CHECKING:
     from labeldp.estimators import (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labeldp._checks import as_bounds, as_numbers
+from labeldp._validation import as_bounds, as_numbers
 from labeldp.errors import ParameterError
 
 __all__ = ["Histogram"]

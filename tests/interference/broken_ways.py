@@ -20,7 +20,7 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from interference import changes
-from labeldp.channels.noise import DiscreteLaplace
+from labeldp.noise import DiscreteLaplace
 from labeldp.randomness import default_source
 
 MECHANISM = ldp.TwoPoint(bounds=changes.BOUNDS, epsilon=1.0)

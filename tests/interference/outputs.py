@@ -20,8 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labeldp import repetition
-from labeldp.ledger import Ledger
+from labeldp.ledger import Ledger, repetition
 
 # ---- objects ------------------------------------------------------------------------------------------------
 

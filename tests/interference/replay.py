@@ -26,9 +26,9 @@ import rich.console
 
 from labeldp.channels import ShiftChannel, TableChannel, WindowChannel
 from labeldp.channels.identity import IdentityChannel
-from labeldp.channels.noise import DiscreteLaplace, IntegerNoise
 from labeldp.ledger import Ledger
 from labeldp.mechanisms.base import fingerprint
+from labeldp.noise import DiscreteLaplace, IntegerNoise
 from labeldp.randomness import SecureWords
 
 CHANNELS = (WindowChannel, TableChannel, ShiftChannel, IdentityChannel)

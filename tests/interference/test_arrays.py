@@ -13,8 +13,8 @@ from helpers import NAMES, mechanisms
 from interference import changes
 from interference.harness import Way, fresh, interference, overspending
 from labeldp.channels.domain import CHUNK
-from labeldp.row_words import ReleaseKey, RowWords, card_checksum
-from labeldp.stream import LabelStream, Order
+from labeldp.randomness.row_words import ReleaseKey, RowWords, card_checksum
+from labeldp.release.stream import LabelStream, Order
 
 BOUNDS = changes.BOUNDS
 ROWS = 120

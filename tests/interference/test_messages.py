@@ -13,7 +13,7 @@ import labeldp as ldp
 from interference import changes
 from interference.harness import Way, fresh, interference
 from interference.outputs import described_error
-from labeldp.stream import LabelStream, Order
+from labeldp.release.stream import LabelStream, Order
 
 BOUNDS = changes.BOUNDS
 ONE = changes.numbers(changes.plain(40))

@@ -14,7 +14,7 @@ from fuzzing import LONG, tries
 from interference import changes
 from interference.harness import Way, fresh, interference, overspending
 from interference.outputs import described_error
-from labeldp.model_files import load_model, save_model
+from labeldp.files.models import load_model, save_model
 from labeldp.tabular import TableEncoder
 
 BOUNDS = changes.BOUNDS

@@ -10,9 +10,9 @@ import pytest
 import labeldp
 from interference.harness import modules
 from interference.replay import CHANNELS, MismatchError, seams
-from labeldp._checks import as_fraction
-from labeldp.channels.noise import DiscreteLaplace, IntegerNoise
+from labeldp._validation import as_fraction
 from labeldp.mechanisms import TwoPoint
+from labeldp.noise import DiscreteLaplace, IntegerNoise
 from labeldp.randomness import SecureWords
 
 ROOT = Path(labeldp.__file__).parent

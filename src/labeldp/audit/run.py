@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labeldp._checks import as_labels, as_number
+from labeldp._validation import as_labels, as_number
 from labeldp.audit.bounds import best_case, loss_at_least
 from labeldp.audit.events import Watched, watch
 from labeldp.audit.lenses import Lens, Size, Together, standard_lenses

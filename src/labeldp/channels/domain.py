@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import as_bounds
+from labeldp._validation import as_bounds
 from labeldp.errors import PrivacyProofError
 
 __all__ = ["CHUNK", "Domain", "frozen_copy", "pieces", "select"]

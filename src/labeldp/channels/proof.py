@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from labeldp._checks import as_fraction
+from labeldp._validation import as_fraction
 from labeldp.errors import ParameterError, PrivacyProofError
 
 __all__ = [

@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from labeldp._checks import rounded_up
-from labeldp.any_card import ReadCard, read_any_card
+from labeldp._validation import rounded_up
 from labeldp.audit import Audit
 from labeldp.audit.bounds import POWER
 from labeldp.audit.run import audit, default_labels
+from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.cli.card_file import read_card_file
 from labeldp.cli.shell import EXIT, explained, news
 from labeldp.errors import ParameterError

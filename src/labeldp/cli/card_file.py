@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from labeldp.cards import MAX_TEXT
+from labeldp.card_format import MAX_TEXT
 from labeldp.errors import CardError, ParameterError
 
 __all__ = ["read_card_file"]

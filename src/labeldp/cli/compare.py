@@ -9,8 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from labeldp._checks import as_delta, as_epsilon, as_roomy_bounds, rounded_up
-from labeldp.choice import NEEDS_PRIOR
+from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds, rounded_up
 from labeldp.cli.compare_plot import draw, need_matplotlib, page
 from labeldp.cli.inputs import read_inputs
 from labeldp.cli.options import Bounds, Delta, Force, Format, Label, Missing, Policy, Report, Source, listed
@@ -20,6 +19,7 @@ from labeldp.errors import ParameterError
 from labeldp.estimators.progress import steps
 from labeldp.files.drafts import refuse_target
 from labeldp.files.refusals import refuse_same
+from labeldp.release.choice import NEEDS_PRIOR
 from labeldp.report import write_page
 
 __all__ = ["compare"]

@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from labeldp._checks import rounded_up
 from labeldp._files import written_whole
+from labeldp._validation import rounded_up
 from labeldp.comparison import REGRESSORS, Comparison
 from labeldp.errors import MissingExtraError
 

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp._checks import rounded_up
+from labeldp._validation import rounded_up
 from labeldp.datasets import Survey
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, private_score
 from labeldp.ledger import Ledger

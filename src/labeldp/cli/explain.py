@@ -13,13 +13,13 @@ from rich.padding import Padding
 from rich.panel import Panel
 from rich.text import Text
 
-from labeldp.any_card import ReadCard, read_any_card
+from labeldp.cards.explanation import Explanation
+from labeldp.cards.explanation import explain as in_words
+from labeldp.cards.reading import ReadCard, read_any_card
+from labeldp.cards.statements import delta_of, epsilon_of, not_private, title_of
 from labeldp.cli.card_file import read_card_file
 from labeldp.cli.shell import explained, printable
-from labeldp.words.card import delta_of, epsilon_of, not_private, title_of
-from labeldp.words.explanation import Explanation
-from labeldp.words.explanation import explain as in_words
-from labeldp.words.odds import at_most, factor
+from labeldp.release.odds import at_most, factor
 
 __all__ = ["explain"]
 

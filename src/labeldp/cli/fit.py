@@ -13,7 +13,7 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
-from labeldp._checks import as_delta, as_epsilon, as_roomy_bounds
+from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.cli.compare_plot import need_matplotlib
 from labeldp.cli.inputs import Inputs, read_inputs
 from labeldp.cli.late_ledger import LateLedger
@@ -38,9 +38,9 @@ from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import DataError, NotUnbiasedError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, private_risk, private_score
 from labeldp.files.drafts import refuse_target
+from labeldp.files.models import model_folder, save_model
 from labeldp.files.refusals import refuse_same
 from labeldp.ledger import Budget, Charge, new_charge, total_of
-from labeldp.model_files import model_folder, save_model
 from labeldp.report import Section, write_report
 
 __all__ = ["fit"]

@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from labeldp._checks import rounded_up
+from labeldp._validation import rounded_up
 from labeldp.cli.shell import explained, printable
 from labeldp.errors import ParameterError
 from labeldp.ledger import Budget, Ledger, total_of
-from labeldp.ledger_file import FileLedger
+from labeldp.ledger.file import FileLedger
 
 __all__ = ["ledger"]
 

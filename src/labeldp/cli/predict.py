@@ -38,8 +38,8 @@ def predict(
     console = news()
     with explained():
         from labeldp.files import TableWriter, open_table  # noqa: PLC0415
+        from labeldp.files.models import load_model  # noqa: PLC0415
         from labeldp.files.refusals import refuse_same  # noqa: PLC0415
-        from labeldp.model_files import load_model  # noqa: PLC0415
 
         refuse_same({"the predictions": out}, {"the table": source, "the model": model})
         pa = arrow().core

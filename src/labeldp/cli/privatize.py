@@ -12,7 +12,6 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from labeldp.choice import NEEDS_PRIOR
 from labeldp.cli.late_ledger import LateLedger
 from labeldp.cli.options import (
     Bounds,
@@ -32,6 +31,7 @@ from labeldp.cli.options import (
 )
 from labeldp.cli.shell import as_options, explained, news, printable, someone_looks, tell
 from labeldp.ledger import Ledger
+from labeldp.release.choice import NEEDS_PRIOR
 
 if TYPE_CHECKING:
     from labeldp.files import FileRelease

@@ -36,7 +36,7 @@ def report(
     """
     with explained():
         from labeldp.files.refusals import refuse_same  # noqa: PLC0415
-        from labeldp.ledger_file import FileLedger  # noqa: PLC0415
+        from labeldp.ledger.file import FileLedger  # noqa: PLC0415
         from labeldp.report import write_report  # noqa: PLC0415
 
         found, text = read_card_file(card)

@@ -12,10 +12,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from labeldp.cards.verification import BEYOND, Verification, verify_card
 from labeldp.cli.card_file import read_card_file
 from labeldp.cli.shell import EXIT, explained, printable
 from labeldp.errors import ParameterError
-from labeldp.verification import BEYOND, Verification, verify_card
 
 __all__ = ["verify"]
 

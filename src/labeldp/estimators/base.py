@@ -12,14 +12,14 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from labeldp import cards
-from labeldp._checks import as_bounds, as_epsilon, as_labels, as_roomy_bounds
+from labeldp import card_format
+from labeldp._validation import as_bounds, as_epsilon, as_labels, as_roomy_bounds
 from labeldp.errors import ParameterError
 from labeldp.estimators.wrappers import warn_of_wrappers
 from labeldp.ledger import Budget, Ledger, new_charge, total_of
+from labeldp.ledger.repetition import warn_if_seen
 from labeldp.randomness import SecureWords, WordSource
-from labeldp.repetition import warn_if_seen
-from labeldp.terms import guarantee
+from labeldp.release.terms import guarantee
 
 __all__ = ["PrivateRegressor"]
 
@@ -113,7 +113,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def to_card(self) -> str:
         """Return a card for whoever gets the model: JSON with a checksum, and no label in it."""
         check_is_fitted(self)
-        return cards.dump(
+        return card_format.dump(
             {
                 "guarantee": self._guarantee(),
                 "model": type(self).__name__,

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
-from labeldp.channels.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm
 from labeldp.estimators.bayes import Observations
 from labeldp.estimators.table import FeatureTable
+from labeldp.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm
 from labeldp.randomness import WordSource
 
 __all__ = ["Design", "Noise", "PublicGeometry", "Sums", "balanced_groups", "choose_design"]

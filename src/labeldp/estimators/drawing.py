@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import float_below
+from labeldp._validation import float_below
 from labeldp.errors import PrivacyProofError
 from labeldp.estimators.bayes import Observations
 from labeldp.estimators.designs import Sums

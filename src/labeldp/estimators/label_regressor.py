@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import has_fit_parameter
 
-from labeldp._checks import as_bounds, as_epsilon, as_fraction, float_below
+from labeldp._validation import as_bounds, as_epsilon, as_fraction, float_below
 from labeldp.errors import ParameterError
 from labeldp.estimators.base import PrivateRegressor
 from labeldp.estimators.drawing import Drawn, draw_labels

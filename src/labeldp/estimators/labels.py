@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from labeldp._checks import EPSILON_RANGE
-from labeldp.channels.noise import DiscreteLaplace
+from labeldp._validation import EPSILON_RANGE
 from labeldp.errors import ParameterError
 from labeldp.estimators.bayes import explained_risk
 from labeldp.estimators.learner import Knowledge
 from labeldp.ledger import Budget
 from labeldp.mechanisms import Mechanism
 from labeldp.mechanisms.base import fingerprint
+from labeldp.noise import DiscreteLaplace
 from labeldp.randomness import WordSource
 
 __all__ = ["LabelBudget", "LabelSums", "count_between", "first_knowledge", "knowledge_of", "private_mean"]

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import as_bounds, as_delta, as_epsilon, as_fraction
+from labeldp._validation import as_bounds, as_delta, as_epsilon, as_fraction
 from labeldp.estimators.base import PrivateRegressor
 from labeldp.estimators.bayes import Posterior
 from labeldp.estimators.designs import Noise, Sums

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.choice import expected_risk
 from labeldp.errors import ParameterError
 from labeldp.estimators.bayes import explained_risk
 from labeldp.histogram import Histogram
 from labeldp.mechanisms import Laplace, Mechanism, RPWithPrior, Staircase, TwoPoint, Unbiased
 from labeldp.mechanisms.rp_with_prior import window_noise
+from labeldp.release.choice import expected_risk
 
 __all__ = [
     "Interval",

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp import cards
+from labeldp import card_format
 from labeldp._files import written_whole
 from labeldp.errors import CardError, LabelDPError
 from labeldp.estimators.learner import Knowledge, PrivateRows
 from labeldp.ledger import Budget, Charge, Ledger, total_of
 from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, load_all
-from labeldp.terms import guarantee, refuse_contradictions
+from labeldp.release.terms import guarantee, refuse_contradictions
 
 __all__ = ["RowRelease"]
 
@@ -124,7 +124,7 @@ class RowRelease:
     def to_card(self) -> str:
         """Return the card of the release: JSON with a checksum, and no label in it."""
         known = self.knowledge
-        return cards.dump(
+        return card_format.dump(
             {
                 "guarantee": guarantee(self),
                 "cost": {"epsilon": self.cost.epsilon, "delta": self.cost.delta},
@@ -167,7 +167,7 @@ class RowRelease:
             raise
         except Exception as error:  # whatever a hostile archive makes NumPy and zlib raise
             raise CardError(f"{os.fspath(path)} is not a saved release: {type(error).__name__}") from None
-        content = cards.parse(card, SCHEMA)
+        content = card_format.parse(card, SCHEMA)
         if {name: _digest(array) for name, array in arrays.items()} != content.get("arrays"):
             raise CardError(f"{os.fspath(path)} holds other labels than its card says: it was changed or mixed up")
         mechanisms = tuple(load_all(content.get("mechanisms"), most_mechanisms))

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import as_bounds, as_epsilon, as_fraction, as_labels, as_roomy_bounds
-from labeldp.channels.noise import DiscreteLaplace
+from labeldp._validation import as_bounds, as_epsilon, as_fraction, as_labels, as_roomy_bounds
 from labeldp.errors import LabelError, ParameterError
 from labeldp.estimators.risk import Risk, predictions
 from labeldp.ledger import Budget, Ledger, new_charge
+from labeldp.ledger.repetition import warn_if_seen
+from labeldp.noise import DiscreteLaplace
 from labeldp.randomness import SecureWords, WordSource, resolve_source
-from labeldp.repetition import warn_if_seen
 
 __all__ = ["private_score"]
 

@@ -9,12 +9,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.channels.noise import DiscreteGaussian
 from labeldp.estimators.bayes import EXPLAINED, Choices, Observations, Posterior, fit_linear, unknown_variance
 from labeldp.estimators.designs import Design, Noise, PublicGeometry, Sums, choose_design
 from labeldp.estimators.progress import Step, quiet
 from labeldp.estimators.table import FeatureTable
 from labeldp.ledger import Budget
+from labeldp.noise import DiscreteGaussian
 from labeldp.randomness import WordSource
 
 __all__ = ["Stage", "SumBudget", "SumPlan", "fit_sums"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from labeldp._checks import nearest
+from labeldp._validation import nearest
 from labeldp.errors import DataError, ParameterError
 
 __all__ = ["COMPRESSIONS", "FORMATS", "as_format", "compression_of", "format_of", "sniffed"]

@@ -28,11 +28,11 @@ from labeldp.files.text import DELIMITERS
 from labeldp.files.writer import TableWriter
 from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
-from labeldp.ledger_file import FileLedger
+from labeldp.ledger.file import FileLedger
 from labeldp.mechanisms.base import Mechanism
 from labeldp.randomness import WordSource, resolve_source
-from labeldp.stream import LabelStream, Order
-from labeldp.terms import Terms
+from labeldp.release.stream import LabelStream, Order
+from labeldp.release.terms import Terms
 
 __all__ = ["FileRelease", "privatize_file"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from labeldp.errors import NotUnbiasedError, ParameterError
 from labeldp.files.sources import PIPE, Part, partition_keys
 from labeldp.histogram import Histogram
-from labeldp.stream import Order
+from labeldp.release.stream import Order
 
 __all__ = ["refuse_biased", "refuse_label_folders", "refuse_same"]
 

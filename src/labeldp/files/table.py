@@ -15,7 +15,7 @@ from functools import cached_property, partial, reduce
 from typing import Any
 
 from labeldp._arrow import arrow
-from labeldp._checks import nearest
+from labeldp._validation import nearest
 from labeldp.errors import DataError, LabelDPError, LabelError, ParameterError
 from labeldp.files.formats import as_format
 from labeldp.files.guess import Guess, typed

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labeldp import cards
-from labeldp._checks import as_fraction, as_labels, as_numbers
+from labeldp import card_format
+from labeldp._validation import as_fraction, as_labels, as_numbers
 from labeldp.channels import Channel, Promise, Proof
 from labeldp.errors import CardError, LabelDPError, ParameterError, PrivacyProofError
 from labeldp.randomness import RowSource, WordSource, resolve_source
@@ -173,7 +173,7 @@ class Mechanism(ABC):
     def to_json(self) -> str:
         """Return the mechanism's card, for `load_mechanism`."""
         proof = self.verify()
-        return cards.dump(
+        return card_format.dump(
             {
                 "mechanism": self.name,
                 "parameters": self.parameters(),
@@ -220,8 +220,8 @@ def load_mechanism(text: str, *, allow_no_privacy: bool = False) -> Any:
     >>> ldp.load_mechanism(mech.to_json()) == mech
     True
     """
-    content = cards.parse(text)
-    cls = cards.registered(content.get("mechanism"))
+    content = card_format.parse(text)
+    cls = card_format.registered(content.get("mechanism"))
     if set(content) != {"schema", "version", "mechanism", "parameters", "channel", "proof"}:
         raise CardError("the card has other entries than a card of a mechanism")
     try:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from labeldp._checks import as_bounds, as_delta, as_epsilon, as_positive
-from labeldp.cards import register
+from labeldp._validation import as_bounds, as_delta, as_epsilon, as_positive
+from labeldp.card_format import register
 from labeldp.channels import Promise, ShiftChannel
 from labeldp.channels.proof import exp_lower
 from labeldp.errors import ParameterError, PrivacyProofError

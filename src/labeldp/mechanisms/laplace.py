@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
-from labeldp._checks import as_bounds, as_epsilon
-from labeldp.cards import register
+from labeldp._validation import as_bounds, as_epsilon
+from labeldp.card_format import register
 from labeldp.channels import ShiftChannel
 from labeldp.channels.proof import exp_lower
 from labeldp.histogram import Histogram

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from labeldp.cards import register
+from labeldp.card_format import register
 from labeldp.channels.identity import IdentityChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
 

@@ -10,15 +10,15 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import as_bounds, as_choice, as_epsilon, as_positive
-from labeldp.cards import register
+from labeldp._validation import as_bounds, as_choice, as_epsilon, as_positive
+from labeldp.card_format import register
 from labeldp.channels import Promise, WindowChannel
 from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
-from labeldp.interval import optimal_interval
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.clipping import best_interval
+from labeldp.mechanisms.interval import optimal_interval
 
 __all__ = ["RPWithPrior", "window_noise"]
 

@@ -8,8 +8,8 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import as_bounds, as_epsilon, as_numbers
-from labeldp.cards import register
+from labeldp._validation import as_bounds, as_epsilon, as_numbers
+from labeldp.card_format import register
 from labeldp.channels import Promise, WindowChannel
 from labeldp.channels.domain import Domain
 from labeldp.channels.proof import WORDS, exp_lower

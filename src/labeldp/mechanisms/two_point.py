@@ -9,8 +9,8 @@ from typing import Self
 
 import numpy as np
 
-from labeldp._checks import as_bounds, as_epsilon
-from labeldp.cards import register
+from labeldp._validation import as_bounds, as_epsilon
+from labeldp.card_format import register
 from labeldp.channels import Promise, TableChannel
 from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.histogram import Histogram

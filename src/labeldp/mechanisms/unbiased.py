@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
-from labeldp._checks import as_bounds, as_epsilon, as_numbers
-from labeldp.cards import register
+from labeldp._validation import as_bounds, as_epsilon, as_numbers
+from labeldp.card_format import register
 from labeldp.channels import Promise, TableChannel
 from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.errors import ParameterError

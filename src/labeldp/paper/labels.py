@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import labeldp as ldp
-from labeldp.channels.noise import DiscreteLaplace
+from labeldp.noise import DiscreteLaplace
 from labeldp.paper.as_published import leaking_labels
 from labeldp.paper.columns import NO_PRIVACY, NOT_PRIVATE, Cell, Column
 from labeldp.paper.protocol import seed_of

@@ -1,10 +1,10 @@
 """The report: a card, or sections of one's own, as one HTML file that explains itself."""
 
+from labeldp.release.numbers import number
 from labeldp.report.card_report import render_report, write_report
 from labeldp.report.figures import COLOURS, INK, SOFT, blank, legend
 from labeldp.report.page import render_page, write_page
 from labeldp.report.section import Section
-from labeldp.words.numbers import number
 
 __all__ = [
     "COLOURS",

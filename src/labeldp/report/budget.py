@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from labeldp._checks import rounded_up
+from labeldp._validation import rounded_up
 from labeldp.ledger import Budget, Charge, Ledger, total_of
 from labeldp.report.section import escaped, paragraphs_html, table_html
 

@@ -7,19 +7,19 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from labeldp._checks import rounded_up
-from labeldp.any_card import ReadCard, read_any_card
+from labeldp._validation import rounded_up
+from labeldp.cards import statements as words
+from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.files.drafts import refuse_target
 from labeldp.ledger import Charge, Ledger
+from labeldp.release.numbers import percent, times
+from labeldp.release.odds import at_most
 from labeldp.report import plots
 from labeldp.report.budget import Spent, budget_html
 from labeldp.report.columns import drawn_sections
 from labeldp.report.page import assemble, write_page
 from labeldp.report.reviewer import file_section, proof_sections
 from labeldp.report.section import Section, escaped
-from labeldp.words import card as words
-from labeldp.words.numbers import percent, times
-from labeldp.words.odds import at_most
 
 __all__ = ["render_report", "write_report"]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from labeldp.any_card import ReadCard
+from labeldp.cards.expected import Expected, domain_of
+from labeldp.cards.reading import ReadCard
+from labeldp.cards.statements import prior_was_paid_for, proof_of, rows_of
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
+from labeldp.release.numbers import number, times
 from labeldp.report import plots
 from labeldp.report.section import Section
-from labeldp.words.card import prior_was_paid_for, proof_of, rows_of
-from labeldp.words.expected import Expected, domain_of
-from labeldp.words.numbers import number, times
 
 __all__ = ["drawn_sections"]
 

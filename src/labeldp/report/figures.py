@@ -8,7 +8,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from labeldp.errors import MissingExtraError
-from labeldp.words.numbers import tick
+from labeldp.release.numbers import tick
 
 __all__ = ["COLOURS", "INK", "SOFT", "blank", "legend", "svg"]
 

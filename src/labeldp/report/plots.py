@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp.cards.expected import Expected, domain_of, noise_and_bias
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
+from labeldp.release.numbers import number, percent, tick
+from labeldp.release.odds import at_most
 from labeldp.report.figures import COLOURS, INK, SOFT, blank, legend
-from labeldp.words.expected import Expected, domain_of, noise_and_bias
-from labeldp.words.numbers import number, percent, tick
-from labeldp.words.odds import at_most
 
 __all__ = ["belief", "channel", "error_of_means", "few_labels", "noise", "prior_and_interval"]
 

@@ -12,10 +12,10 @@ from importlib import metadata
 from typing import Any
 
 from labeldp import __version__
-from labeldp.any_card import ReadCard
+from labeldp.cards.reading import ReadCard
+from labeldp.cards.statements import proof_of
 from labeldp.mechanisms.base import Mechanism, fingerprint
 from labeldp.report.section import Section
-from labeldp.words.card import proof_of
 
 __all__ = ["file_section", "proof_sections"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from labeldp.errors import ParameterError
 from labeldp.ledger import Ledger
-from labeldp.row_words import ReleaseKey
+from labeldp.randomness.row_words import ReleaseKey
 
 __all__ = ["as_ledger", "as_seed", "release_key"]
 

@@ -8,11 +8,11 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from labeldp.errors import DataError, LabelError
+from labeldp.release.stream import Counted
 from labeldp.spark.columns import column
 from labeldp.spark.executor import counter
 from labeldp.spark.failures import without_labels
 from labeldp.spark.vectors import concatenate, sum_vectors
-from labeldp.stream import Counted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from labeldp.errors import DataError
 from labeldp.mechanisms.base import Mechanism, load_mechanism
 from labeldp.priors import Reports
-from labeldp.row_ids import IntegerIds, TextIds
-from labeldp.row_words import RowWords
+from labeldp.randomness.row_ids import IntegerIds, TextIds
+from labeldp.randomness.row_words import RowWords
+from labeldp.release.stream import Counted
 from labeldp.spark.vectors import Batches, Work, cut, vector_batch
-from labeldp.stream import Counted
 
 if TYPE_CHECKING:
     from labeldp.spark.secret import Sealed

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import as_delta, as_epsilon, as_roomy_bounds
+from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.errors import DataError
 from labeldp.estimators.bayes import Observations
 from labeldp.estimators.designs import Sums
@@ -21,9 +21,9 @@ from labeldp.estimators.model_regressor import ModelReleaseRegressor
 from labeldp.estimators.sums import Stage
 from labeldp.estimators.table import FeatureTable
 from labeldp.ledger import Budget, Ledger, group_budget
+from labeldp.ledger.repetition import warn_if_seen
 from labeldp.randomness import resolve_source
-from labeldp.release import warn_if_seen
-from labeldp.row_words import ReleaseKey, card_checksum
+from labeldp.randomness.row_words import ReleaseKey, card_checksum
 from labeldp.spark.asked import as_ledger, as_seed, release_key
 from labeldp.spark.columns import RowColumns, column, feature_columns, need_spark
 from labeldp.spark.counting import count_rows, refuse_repeated_ids

@@ -14,8 +14,8 @@ from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.labels import LabelSums
 from labeldp.estimators.sums import Stage
 from labeldp.estimators.table import FeatureTable
-from labeldp.row_ids import IntegerIds, TextIds, public_places
-from labeldp.row_words import RowWords
+from labeldp.randomness.row_ids import IntegerIds, TextIds, public_places
+from labeldp.randomness.row_words import RowWords
 from labeldp.spark.executor import floats, ids_of
 from labeldp.spark.vectors import SAMPLE, Batches, Work, cut, vector_batch
 

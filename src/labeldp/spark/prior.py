@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from labeldp._checks import as_epsilon, as_fraction, as_roomy_bounds
-from labeldp.curator import adaptive_histogram
+from labeldp._validation import as_epsilon, as_fraction, as_roomy_bounds
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Ledger, group_budget
+from labeldp.ledger.repetition import warn_if_seen
+from labeldp.priors.curator import adaptive_histogram
 from labeldp.randomness import WordSource, resolve_source
-from labeldp.repetition import warn_if_seen
 from labeldp.spark.asked import as_ledger
 from labeldp.spark.columns import column, label_column, need_spark
 from labeldp.spark.counting import count_labels, count_rows

@@ -14,11 +14,13 @@ from labeldp.errors import ParameterError
 from labeldp.files.refusals import refuse_biased
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Ledger
+from labeldp.ledger.repetition import warn_if_seen
 from labeldp.mechanisms.base import Mechanism, load_mechanism
 from labeldp.priors import Reports
 from labeldp.randomness import resolve_source
-from labeldp.release import warn_if_seen
-from labeldp.row_words import card_checksum
+from labeldp.randomness.row_words import card_checksum
+from labeldp.release.stream import Counted, Order, settle
+from labeldp.release.terms import Terms
 from labeldp.spark.asked import as_ledger, as_seed, release_key
 from labeldp.spark.columns import RowColumns, need_spark
 from labeldp.spark.counting import count_labels, count_rows, refuse_repeated_ids
@@ -28,8 +30,6 @@ from labeldp.spark.related import refuse_related
 from labeldp.spark.repeatable import StableFrame, stable_frame
 from labeldp.spark.secret import Sealed, refuse_telling_log, seal
 from labeldp.spark.vectors import concatenate, sum_vectors
-from labeldp.stream import Counted, Order, settle
-from labeldp.terms import Terms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import nearest
+from labeldp._validation import nearest
 from labeldp.errors import CardError, DataError, ParameterError
 from labeldp.tabular.columns import (
     Categories,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._checks import as_bounds
+from labeldp._validation import as_bounds
 from labeldp.errors import ConformanceError, InsecureRandomnessWarning
 from labeldp.mechanisms.base import Mechanism
 from labeldp.randomness import SeededWords

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from labeldp._checks import as_fraction
+from labeldp._validation import as_fraction
 from labeldp.audit.run import audit
 from labeldp.errors import NotUnbiasedError
 from labeldp.testing.case import ALPHA, Array, Case, require, words

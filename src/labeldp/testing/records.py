@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from labeldp import cards
+from labeldp import card_format
 from labeldp.errors import CardError, ConformanceError, LabelDPError
 from labeldp.mechanisms.base import Mechanism, load_mechanism
 from labeldp.testing.case import Case, require, words
@@ -23,7 +23,7 @@ def card(case: Case) -> None:
     mechanism = case.mechanism
     name = getattr(mechanism, "name", None)
     require(
-        name in cards.known() and cards.registered(name) is type(mechanism),
+        name in card_format.known() and card_format.registered(name) is type(mechanism),
         'card: the class is not registered: put @register("a-name-of-its-own") on top of it',
     )
     require(

@@ -1,0 +1,17 @@
+"""A fitted model in a folder: plain numbers and JSON, safe to open whoever sent it.
+
+==================  =====================================================================================
+``card.json``       the card: what the model cost and promises, and the hashes of the other files
+``columns.json``    how a table's public columns become numbers
+``model.npz``       the model's numbers, arrays without any Python object in them
+``release.npz``     the private labels, if they were released too; `RowRelease.load` reads it
+==================  =====================================================================================
+
+Nothing is unpickled and nothing imported by name. A card that was changed, or files that do not belong to it, are
+refused; so are numbers that do not make a model, even if whoever wrote them made the hashes fit.
+"""
+
+from labeldp.files.models.reading import SavedModel, load_model
+from labeldp.files.models.writing import model_folder, save_model
+
+__all__ = ["SavedModel", "load_model", "model_folder", "save_model"]

@@ -1,0 +1,275 @@
+"""A ledger in a file: one JSON line a record, chained by hashes, locked, and flushed before release.
+
+Records are only ever appended. Each carries the hash of the one before, so that a line that was changed,
+swapped, or removed from the middle is found; lines cut off at the end, or an old copy put back, cannot be
+found by any file alone. A record without its end was being written when the machine stopped; the release
+it would have paid for never happened, so it is dropped. Anything else that does not fit is refused, never
+repaired.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from labeldp.errors import LedgerError
+from labeldp.ledger.budget import Budget
+from labeldp.ledger.ledger import Charge, Ledger, refuse_overspend
+
+__all__ = ["FileLedger"]
+
+SCHEMA = "labeldp.ledger/1"
+MOST_BYTES = 1 << 28
+"""A longer ledger is refused; a charge takes about 300 bytes."""
+
+
+class FileLedger(Ledger):
+    """See `Ledger.open`."""
+
+    def __init__(self, path: str, limit: Budget | None = None, *, create: bool = True) -> None:
+        super().__init__(limit)
+        self._path = os.path.abspath(path)
+        self._seen = (0, "")  # how many records were there when last looked at, and the last one's hash
+        if create and not os.path.lexists(self._path):
+            _create(self._path, limit)
+        flags = os.O_RDWR if create else os.O_RDONLY
+        with self._locked(flags) as (_, records, _last), _well_formed(self._path):
+            on_file = _limit(records[0])
+        if limit is not None and limit != on_file:
+            raise LedgerError(
+                f"the ledger {self._path} has the limit {on_file}, not {limit}: open it without limit, or "
+                "start another file"
+            )
+        self._limit = on_file
+
+    @property
+    def path(self) -> str:
+        """Where the ledger is kept."""
+        return self._path
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """All charges in the file now, oldest first."""
+        with self._locked(os.O_RDONLY) as (_, records, _last):
+            return tuple(_charges(records, self._path))
+
+    def charge_all(self, charges: Sequence[Charge]) -> range:
+        """Spend several charges together, or none of them; they are on the disk when this returns."""
+        with self._locked(os.O_RDWR) as (handle, records, last):
+            spent = _charges(records, self._path)
+            refuse_overspend(self._limit, spent, charges)
+            self._write(handle, {"charges": [charge.as_data() for charge in charges]}, last)
+            return range(len(spent), len(spent) + len(charges))
+
+    def describe(self, place: int, mechanism: str) -> None:
+        """Note which mechanism a charge was for."""
+        with self._locked(os.O_RDWR) as (handle, records, last):
+            if not 0 <= place < len(_charges(records, self._path)):
+                raise LedgerError(f"the ledger {self._path} has no charge {place}")
+            self._write(handle, {"describes": place, "mechanism": mechanism}, last)
+
+    def _write(self, handle: int, record: dict[str, Any], last: str) -> None:
+        _append(handle, record, last)
+        self._seen = (self._seen[0] + 1, _hash(record, last))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (self._path,)
+
+    @contextmanager
+    def _locked(self, flags: int) -> Iterator[tuple[int, list[dict[str, Any]], str]]:
+        """Yield an open file, its records and the last hash, while no other process may write."""
+        with self._lock:
+            handle = _open(self._path, flags)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX if flags & os.O_RDWR else fcntl.LOCK_SH)
+                if os.fstat(handle).st_nlink == 0:
+                    raise LedgerError(f"the ledger {self._path} was removed")
+                records, hashes, tail = _read(handle, self._path)
+                count, old = self._seen
+                if len(hashes) < count or (count and hashes[count - 1] != old):
+                    raise LedgerError(
+                        f"records were taken out of the ledger {self._path}, or another was put in its place: it "
+                        "is not used"
+                    )
+                if flags & os.O_RDWR:
+                    _mend_tail(handle, tail)
+                self._seen = (len(hashes), hashes[-1])
+                yield handle, records, hashes[-1]
+            finally:
+                fcntl.flock(handle, fcntl.LOCK_UN)  # a forked child may hold the file open
+                os.close(handle)
+
+
+def _reopen(path: str) -> FileLedger:
+    return FileLedger(path, create=False)
+
+
+def _open(path: str, flags: int) -> int:
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise LedgerError(f"the ledger {path} is not a file")
+        return os.open(path, flags | os.O_CLOEXEC)
+    except OSError as error:
+        raise LedgerError(f"cannot open the ledger {path}: {error.strerror}") from None
+
+
+def _create(path: str, limit: Budget | None) -> None:
+    """Make a ledger file appear whole, unless another process was faster."""
+    header = {"schema": SCHEMA, "limit": None if limit is None else limit.as_data(), "id": secrets.token_hex(16)}
+    try:
+        folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if not _link_nameless(folder, path, header):
+                _link_draft(path, header)
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise LedgerError(f"cannot make the ledger {path}: {error.strerror}") from None
+
+
+def _link_nameless(folder: int, path: str, header: dict[str, Any]) -> bool:
+    """Write a file that has no name until it is whole: a kill leaves nothing. False where there are none such."""
+    try:
+        handle = os.open(os.path.dirname(path), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except (AttributeError, OSError):
+        return False
+    try:
+        _append(handle, header, "")
+        os.link(f"/proc/self/fd/{handle}", path, src_dir_fd=folder, follow_symlinks=True)
+    except FileExistsError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _link_draft(path: str, header: dict[str, Any]) -> None:
+    """Write a draft, and give it the ledger's name; a kill may leave the draft."""
+    draft = f"{path}.{header['id']}.part"
+    handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        _append(handle, header, "")
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        os.close(handle)
+        os.unlink(draft)
+
+
+def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], bytes]:
+    """Return the records, their hashes, and what follows the last whole line."""
+    if os.fstat(handle).st_size > MOST_BYTES:
+        raise LedgerError(f"the ledger {path} is longer than {MOST_BYTES} bytes: start another")
+    with os.fdopen(os.dup(handle), "rb") as stream:
+        stream.seek(0)
+        *lines, tail = stream.read().split(b"\n")
+    records: list[dict[str, Any]] = []
+    hashes: list[str] = []
+    for line in lines:
+        last = hashes[-1] if hashes else ""
+        record = _checked(line, last)
+        if record is None or (not records and record.get("schema") != SCHEMA):
+            raise LedgerError(
+                f"line {len(records) + 1} of {path} is no ledger's, is damaged or was changed: the file is "
+                "not used, and not repaired. Treat its whole limit as spent, or start another ledger"
+            )
+        hashes.append(_hash(record, last))
+        records.append(record)
+    if not records:
+        raise LedgerError(f"{path} is empty, or not a ledger")
+    whole = _checked(tail, hashes[-1])
+    if whole is not None:  # only its line's end was lost: it counts
+        return [*records, whole], [*hashes, _hash(whole, hashes[-1])], tail
+    if _parse(tail) is not None or _checked(tail[:-1], hashes[-1]) is not None:
+        raise LedgerError(f"the end of the ledger {path} was changed: it is not used, and not repaired")
+    return records, hashes, tail
+
+
+def _mend_tail(handle: int, tail: bytes) -> None:
+    """End a whole last record with its line's end; drop one that was never finished."""
+    if not tail:
+        return
+    end = os.lseek(handle, 0, os.SEEK_END)
+    if _parse(tail) is None:
+        os.ftruncate(handle, end - len(tail))
+    else:
+        os.write(handle, b"\n")
+
+
+def _checked(line: bytes, last: str) -> dict[str, Any] | None:
+    """Return the record of a line that is, to the byte, what would have been written."""
+    record = _parse(line)
+    if record is None or record.pop("hash", None) is None:
+        return None
+    return record if _line(record, last) == line + b"\n" else None
+
+
+def _line(record: dict[str, Any], last: str) -> bytes:
+    content = {**record, "hash": _hash(record, last)}
+    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _hash(record: dict[str, Any], last: str) -> str:
+    text = last + json.dumps(record, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _append(handle: int, record: dict[str, Any], last: str) -> None:
+    """Write a whole line at the end and wait until it is on the disk."""
+    data = _line(record, last)
+    end = os.lseek(handle, 0, os.SEEK_END)
+    try:
+        while data:
+            data = data[os.write(handle, data) :]
+        os.fsync(handle)
+    except OSError as error:
+        os.ftruncate(handle, end)
+        raise LedgerError(f"the ledger cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def _well_formed(path: str) -> Iterator[None]:
+    """Refuse records that are chained as they should be, and are not those of a ledger."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, ArithmeticError):
+        raise LedgerError(f"the ledger {path} holds what is no charge: it is not used, and not repaired") from None
+
+
+def _limit(header: dict[str, Any]) -> Budget | None:
+    if not isinstance(header["id"], str):
+        raise TypeError("no id")
+    return None if header["limit"] is None else Budget.from_data(header["limit"])
+
+
+def _charges(records: list[dict[str, Any]], path: str) -> list[Charge]:
+    charges: list[Charge] = []
+    with _well_formed(path):
+        for record in records[1:]:
+            if set(record) == {"charges"}:
+                charges += [Charge.from_data(entry) for entry in record["charges"]]
+                continue
+            place, mechanism = record["describes"], record["mechanism"]
+            if type(place) is not int or not 0 <= place < len(charges) or not isinstance(mechanism, str):
+                raise ValueError("no such charge")
+            charges[place] = dataclasses.replace(charges[place], mechanism=mechanism)
+    return charges

@@ -1,0 +1,178 @@
+"""Reconstruction from timing: the time of a release is the same whatever the labels are.
+
+Pairs of calls, one with each set of labels, in an order that a coin decides, through one and the same buffer. If
+time does not depend on labels, either call is the slower one with probability ½, and either is further from the
+median of all calls with probability ½, whatever else the machine does. So two sign tests, one of shifts and one of
+spread, are exact on a noisy machine too. What labels do to shared caches they cannot see, and no test can prove
+that there is nothing: see docs/limitations.md.
+
+A release by `randomize` is compared on labels that have nothing in common. Priors and models follow from what was
+released before, and so may their time: there, the two sets of labels are neighbours.
+"""
+
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import labeldp as ldp
+from helpers import NAMES, mechanisms
+from labeldp.priors.curator import FINE, count
+
+PAIRS = 400
+FEWEST = 36
+"""Pairs that can show something: 33 of the same sign are enough, for calls that take long."""
+
+ROWS = 4000
+FALSE_ALARM = 1e-9
+"""Of each test; there are fewer than 200 of them here."""
+
+
+def times(call, one, other, pairs=PAIRS):
+    """Return the seconds of calls with two sets of labels, pairs × 2."""
+    rng = np.random.default_rng(1)
+    sets = [np.full(ROWS, labels) if np.ndim(labels) == 0 else labels for labels in (one, other)]
+    buffer = np.empty(sets[0].size)
+    took = np.empty((pairs, 2))
+    for k in range(-min(20, pairs // 4), pairs):  # the first ones warm up
+        for which in (0, 1) if rng.random() < 0.5 else (1, 0):
+            buffer[:] = sets[which]
+            start = time.perf_counter_ns()
+            call(buffer)
+            took[max(k, 0), which] = (time.perf_counter_ns() - start) * 1e-9
+    return took
+
+
+def sign_test(differences):
+    told = differences[differences != 0]
+    return stats.binomtest(int((told > 0).sum()), told.size).pvalue if told.size else 1.0
+
+
+def shift_and_spread(took):
+    """Return for each pair how much slower the first was, and how much further from the median of all calls."""
+    return took[:, 0] - took[:, 1], -np.diff(np.abs(took - np.median(took)), axis=1)[:, 0]
+
+
+def pvalue(took):
+    """Return the smaller p-value of both tests, doubled for there being two."""
+    return min(1.0, 2 * min(map(sign_test, shift_and_spread(took))))
+
+
+def would_show(took):
+    """Return the delay in seconds that this test would have found, whichever of the two it had been added to."""
+    differences = shift_and_spread(took)[0]
+    needed = int(stats.binom.isf(FALSE_ALARM / 4, differences.size, 0.5)) + 1
+    return float(max(np.sort(-differences)[needed - 1], np.sort(differences)[needed - 1]))
+
+
+def expect_the_same(what, call, one, other, pairs=PAIRS):
+    took = times(call, one, other, pairs)
+    rows = np.size(other) if np.ndim(other) else ROWS
+    print(f"{what}: a delay of {would_show(took) * 1e6:.2f} µs in {rows} labels would have shown")
+    assert pvalue(took) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("labels", [(0.0, 1.0), (0.3, 1e300), (0.2, 0.21)], ids=str)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_time_of_a_release_does_not_tell_the_label(name, labels):
+    expect_the_same(f"{name}, {labels}", mechanisms(1.0)[name].randomize, *labels)
+
+
+SPREAD = np.random.default_rng(4).random(ROWS)
+
+
+@pytest.mark.parametrize("name", ["rp", "laplace", "staircase", "gaussian"])
+def test_the_time_of_a_release_does_not_tell_how_labels_are_spread(name):
+    """Where no table is looked up by the label, for such a table may be in the cache or not."""
+    expect_the_same(f"{name}, spread", mechanisms(1.0)[name].randomize, 0.5, SPREAD)
+    expect_the_same(f"{name}, sorted", mechanisms(1.0)[name].randomize, SPREAD, np.sort(SPREAD))
+
+
+FEATURES = np.random.default_rng(5).normal(size=(60, 1))
+WHOLE = {
+    "two-point": (mechanisms(1.0)["two-point"].randomize, ROWS, PAIRS),
+    "rr-on-bins": (mechanisms(1.0)["rr-on-bins"].randomize, ROWS, PAIRS),
+    "unbiased": (mechanisms(1.0)["unbiased"].randomize, ROWS, PAIRS),
+    "counts": (lambda y: count(y, (0.0, 1.0), 160), ROWS, PAIRS),
+    "fine counts": (lambda y: count(y, (0.0, 1.0), FINE), ROWS, PAIRS),
+    "estimate_prior": (lambda y: ldp.estimate_prior(y, epsilon=1.0, bounds=(0, 1)), ROWS, PAIRS),
+    "privatize": (
+        lambda y: ldp.privatize(y.copy(), epsilon=1.0, bounds=(0, 1), mechanism="two-point"),
+        ROWS,
+        PAIRS // 2,
+    ),
+    "privatize with a prior": (
+        lambda y: ldp.privatize(y.copy(), epsilon=1.0, bounds=(0, 1), mechanism="rp"),
+        ROWS,
+        FEWEST,
+    ),
+    "labels": (
+        lambda y: ldp.LabelReleaseRegressor(epsilon=1.0, bounds=(0, 1), rounds=1).fit(FEATURES, y.copy()),
+        len(FEATURES),
+        FEWEST,
+    ),
+    "model": (
+        lambda y: ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 1)).fit(FEATURES, y.copy()),
+        len(FEATURES),
+        FEWEST,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_the_time_of_all_that_is_released_does_not_tell_one_label(name):
+    call, rows, pairs = WHOLE[name]
+    changed = SPREAD[:rows].copy()
+    changed[rows // 3] = 1.0 if changed[rows // 3] < 0.5 else 0.0
+    expect_the_same(f"{name}, one label", call, SPREAD[:rows], changed, pairs)
+
+
+def rejecting(labels):
+    """Noise by rejection: the closer the label to the end, the more draws are thrown away."""
+    rng = np.random.default_rng(2)
+    waiting = labels
+    while waiting.size:
+        waiting = waiting[np.abs(waiting - rng.random(waiting.size)) > 0.3 * (1 + waiting)]
+
+
+def branching(labels):
+    """The same noise for all, and a copy more for large labels."""
+    mechanism = mechanisms(1.0)["rp"]
+    mechanism.randomize(labels)
+    if labels[0] > 0.5:
+        mechanism.randomize(labels)
+
+
+def unsteady(labels):
+    """As much work for all on average: large labels get three times as much, or none, by a coin."""
+    rng = np.random.default_rng()
+    for _ in range(rng.choice([0, 6]) if labels[0] > 0.5 else 3):
+        mechanisms(1.0)["rp"].randomize(labels)
+
+
+def one_slow_row(labels):
+    """A search that ends where the label is found."""
+    for _ in range(20):
+        np.flatnonzero(labels[: 1 + int(np.argmax(labels >= 1.0))])
+
+
+@pytest.mark.parametrize("call", [rejecting, branching, unsteady])
+def test_a_loop_or_a_branch_that_depends_on_the_label_is_found(call):
+    assert pvalue(times(call, 0.0, 1.0)) < FALSE_ALARM
+
+
+def test_a_loop_that_depends_on_one_label_of_many_is_found():
+    changed = SPREAD.copy()
+    changed[ROWS - 1] = 1.0
+    assert pvalue(times(one_slow_row, SPREAD, changed)) < FALSE_ALARM
+
+
+def test_the_stated_delay_is_what_the_test_finds():
+    """That delay added to either is found, and a tenth of it is not."""
+    noise = np.random.default_rng(3).normal(0, 1e-6, (PAIRS, 2))
+    delay = would_show(noise)
+    assert delay > 0
+    for which in ([1.0001, 0.0], [0.0, 1.0001]):
+        assert pvalue(noise + delay * np.array(which)) < FALSE_ALARM
+        assert pvalue(noise + delay / 10 * np.array(which)) > FALSE_ALARM

@@ -1,0 +1,168 @@
+"""Whatever bytes come in, what comes out is a value or an error of this package, in little time and memory.
+
+``LABELDP_LONG=1`` tries a hundred times as many.
+"""
+
+import contextlib
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import labeldp as ldp
+from forged_cards import forged, put
+from fuzzing import LONG, places, tries, values
+from helpers import python
+from labeldp.cards.explanation import explain
+from labeldp.cards.reading import read_any_card
+from labeldp.cards.verification import verify_card
+
+
+def _cards():
+    labels = np.linspace(1, 4, 60)
+    prior = ldp.Histogram([0, 1, 5], [1, 1])
+    bounds = (0.0, 5.0)
+    fit = ldp.LabelReleaseRegressor(epsilon=4.0, bounds=bounds).fit(labels[:, None], labels)
+    return {
+        "rp": ldp.RPWithPrior(interval=bounds, zeta=1.0, epsilon=1.0).to_json(),
+        "two-point": ldp.TwoPoint(bounds=bounds, epsilon=1.0).to_json(),
+        "laplace": ldp.Laplace(bounds=bounds, epsilon=20.0).to_json(),
+        "gaussian": ldp.Gaussian(bounds=bounds, epsilon=16.0, delta=0.01).to_json(),
+        "rr-on-bins": ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0).to_json(),
+        "unbiased": ldp.Unbiased.design(prior, 1.0, size=4).to_json(),
+        "release": ldp.privatize(labels, epsilon=1.0, bounds=bounds, mechanism="two-point", prior=prior).to_card(),
+        "rows": fit.release_.to_card(),
+        "model": ldp.ModelReleaseRegressor(epsilon=1.0, bounds=bounds).fit(labels[:, None], labels).to_card(),
+    }
+
+
+CARDS = _cards()
+each_card = pytest.mark.parametrize("name", CARDS)
+
+
+def survives(text):
+    """Read a card in every way there is; return what was read, or None if it was refused."""
+    with contextlib.suppress(ldp.LabelDPError):
+        ldp.load_mechanism(text)
+    verified = verify_card(text)
+    try:
+        card = read_any_card(text)
+    except ldp.LabelDPError:
+        assert not verified.holds
+        return None
+    assert verified.card is not None
+    words = explain(card)
+    assert words.sections
+    return card
+
+
+@each_card
+@tries(60)
+@given(data=st.data())
+def test_a_card_with_any_value_replaced_and_its_checksum_forged_is_read_or_refused(name, data):
+    content = json.loads(CARDS[name])
+    for _ in range(data.draw(st.integers(1, 2))):
+        path = data.draw(st.sampled_from(places(content)))
+        content = put(content, path, data.draw(values))
+    survives(forged(content))
+
+
+@each_card
+@tries(25)
+@given(data=st.data())
+def test_the_mechanism_inside_a_card_may_be_hostile_too(name, data):
+    content = json.loads(CARDS[name])
+    if "mechanisms" not in content:
+        return
+    inner = json.loads(CARDS[data.draw(st.sampled_from(["rp", "two-point", "rr-on-bins"]))])
+    inner = put(inner, data.draw(st.sampled_from(places(inner))), data.draw(values))
+    content["mechanisms"][0] = forged(inner)
+    survives(forged(content))
+
+
+@each_card
+@tries(40)
+@given(data=st.data())
+def test_a_card_with_bytes_changed_says_the_same_or_is_refused(name, data):
+    text = CARDS[name]
+    at, gone = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 3))
+    changed = text[:at] + data.draw(st.text(max_size=3)) + text[at + gone :]
+    card = survives(changed)
+    assert card is None or json.loads(changed) == json.loads(text)
+
+
+@tries(300)
+@given(text=st.one_of(st.text(), values.map(json.dumps), st.binary().map(lambda data: data.decode("latin-1"))))
+def test_what_is_no_card_is_refused(text):
+    assert survives(text) is None
+
+
+def test_the_fuzzer_would_notice_a_reader_that_crashes(monkeypatch):
+    monkeypatch.setattr("labeldp.cards.reading._facts", lambda content: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        survives(CARDS["release"])
+
+
+# ---- cards that are large on purpose ----------------------------------------------------------------
+
+READER = """
+import json, sys, time
+from labeldp.cards.reading import read_any_card
+from labeldp.card_format import MAX_TEXT
+from labeldp.errors import CardError
+
+start = '{"schema":"labeldp.model","version":1,"x":['
+def peak():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) >> 10 for line in lines if line.startswith("VmHWM"))
+
+before, begun = peak(), time.process_time()
+for piece, end in json.loads(sys.argv[1]):
+    text = start + piece * ((MAX_TEXT - len(start) - len(end)) // len(piece)) + end
+    try:
+        read_any_card(text)
+    except CardError:
+        print(peak() - before, round(time.process_time() - begun, 1))
+"""
+LARGE = {
+    "lists": ("[],", "0]}"),
+    "deep": ('{"":', ""),
+    "pairs": ('{"":0},', "0]}"),
+    "floats": ("1.5,", "0]}"),
+    "long ints": ("9" * 4300 + ",", "0]}"),
+    "nests": ("[" * 900 + "]" * 900 + ",", "0]}"),
+    "letters": ('"\\u00e9",', "0]}"),
+}
+
+
+def test_the_longest_card_there_is_takes_less_than_a_gigabyte():
+    """Lists in lists take the most; the other kinds are tried in the long run."""
+    tried = list(LARGE.values()) if LONG else [LARGE["lists"], LARGE["deep"]]
+    done = python(READER, json.dumps(tried), check=True, capture_output=True, text=True)
+    assert len(done.stdout.splitlines()) == len(tried)
+    assert max(int(line.split()[0]) for line in done.stdout.splitlines()) < 1024
+    seconds = [float(line.split()[1]) for line in done.stdout.splitlines()]
+    assert max(np.diff([0.0, *seconds])) < 60  # of the processor; it takes 3, and a crowded cache makes that more
+
+
+def test_a_card_of_many_mechanisms_is_refused_before_one_is_built(monkeypatch):
+    built = []
+    monkeypatch.setattr("labeldp.mechanisms.base.load_mechanism", built.append)
+    content = json.loads(CARDS["release"])
+    inner = json.loads(content["mechanisms"][0])
+    many = [forged(put(inner, ("parameters", "epsilon"), 1 + k / 100)) for k in range(17)]
+    with pytest.raises(ldp.CardError, match="17 distinct mechanisms"):
+        ldp.read_release_card(forged({**content, "mechanisms": many}))
+    assert not built
+    with contextlib.suppress(AttributeError, ldp.CardError):
+        ldp.read_release_card(forged({**content, "mechanisms": many}), most_mechanisms=17)
+    assert len(built) == 17
+
+
+def test_a_release_of_many_equal_columns_is_read():
+    labels = np.tile(np.linspace(1, 4, 10)[:, None], 20)
+    bounds = [(0, 5)] * 20
+    card = ldp.privatize(labels, epsilon=10.0, bounds=bounds, mechanism="two-point").to_card()
+    assert len(read_any_card(card).mechanisms) == 20

@@ -1,0 +1,146 @@
+"""A card that was changed is refused by its checksum; one whose checksum was forged, by its counts."""
+
+import contextlib
+import json
+import math
+
+import pytest
+
+import labeldp as ldp
+from forged_cards import forged, get, leaves, put
+from mechanism_cases import MAKERS, NAMES, at_most
+
+SMALL = {
+    **MAKERS,
+    "gaussian": lambda e: ldp.Gaussian(bounds=(1, 4), epsilon=e, delta=0.01),
+    "unbiased": lambda e: ldp.Unbiased.design(ldp.Histogram([1, 4], [1]), e, size=4),
+}
+EPSILON = 16.0
+CARDS = {name: SMALL[name](EPSILON).to_json() for name in NAMES}
+each_name = pytest.mark.parametrize("name", NAMES)
+SECONDS = 5
+
+
+def test_forging_is_what_the_library_does():
+    for text in CARDS.values():
+        assert forged(json.loads(text)) == text
+
+
+@each_name
+def test_a_card_with_one_character_changed_is_refused(name):
+    """Or it says the same in another way, as 4e0 for 4.0 does: then the very same mechanism is loaded."""
+    text = CARDS[name]
+    changes = {text[:i] + other + text[i + 1 :] for i in range(len(text)) for other in ("", "0", "-", "e", '"')}
+    changes |= {text[:i] + text[i] + text[i:] for i in range(len(text))}
+    for change in changes - {text}:
+        with contextlib.suppress(ldp.CardError), at_most(SECONDS):
+            assert ldp.load_mechanism(change).to_json() == text
+
+
+@each_name
+def test_a_card_cut_short_or_doubled_is_refused(name):
+    text = CARDS[name]
+    pieces = [text[:i] for i in range(0, len(text), 7)]
+    for bad in [text + text, text + "x", "[" + text + "]", *pieces]:
+        with pytest.raises(ldp.CardError):
+            ldp.load_mechanism(bad)
+
+
+OTHER_TYPES = [None, True, "", "x", [], {}, [1.0], {"a": 1}]
+OTHER_NUMBERS = [0, -1, 7, 1e308, 1e-308, -1e308, 1e-9, 1e9, 10**400, 2**64]
+
+
+@each_name
+def test_a_forged_parameter_is_refused(name):
+    """Too small a change to change any count is no change: ζ is met to the nearest of 2^32 cells."""
+    content = json.loads(CARDS[name])
+    original = ldp.load_mechanism(CARDS[name])
+    for path in leaves(content["parameters"]):
+        value = get(content["parameters"], path)
+        others = [*OTHER_TYPES, *OTHER_NUMBERS]
+        if not isinstance(value, str):
+            others += [str(value), -value, value + 1, value * 1.001, math.nextafter(value, math.inf)]
+        for other in others:
+            text = forged(put(content, ("parameters", *path), other))
+            with contextlib.suppress(ldp.LabelDPError), at_most(SECONDS):
+                loaded = ldp.load_mechanism(text)
+                assert loaded.verify() == original.verify(), (path, other)
+                assert get(loaded.parameters(), path) == pytest.approx(value, rel=1e-9), (path, other)
+
+
+@each_name
+def test_a_forged_fingerprint_or_proof_is_refused(name):
+    content = json.loads(CARDS[name])
+    epsilon = content["proof"]["epsilon"]
+    lies = [
+        {"channel": content["channel"][:-1] + "?"},
+        {"channel": None},
+        {"channel": [content["channel"]]},
+        {"proof": {"epsilon": epsilon / 2, "delta": 0.0}},
+        {"proof": {"epsilon": math.nextafter(epsilon, 0), "delta": content["proof"]["delta"]}},
+        {"proof": {**content["proof"], "delta": 0.5}},
+        {"proof": {**content["proof"], "more": 1}},
+        {"proof": {}},
+        {"proof": None},
+    ]
+    for lie in lies:
+        with pytest.raises(ldp.CardError):
+            ldp.load_mechanism(forged({**content, **lie}))
+
+
+@each_name
+def test_a_card_with_an_entry_missing_or_added_is_refused(name):
+    content = json.loads(CARDS[name])
+    parameters = content["parameters"]
+    bad = [{k: v for k, v in content.items() if k != gone} for gone in content if gone != "checksum"]
+    bad += [
+        {**content, "parameters": {k: v for k, v in parameters.items() if k != gone}}
+        for gone in parameters
+        if gone not in ("outside", "minimise", "sigma")  # these have defaults
+    ]
+    bad += [{**content, "parameters": {**parameters, more: 1}} for more in ("channel", "self", "__class__")]
+    bad += [{**content, "parameters": other} for other in OTHER_TYPES]
+    for one in [*bad, {**content, "extra": 1}]:
+        with pytest.raises(ldp.CardError):
+            ldp.load_mechanism(forged(one))
+
+
+def test_a_card_of_one_mechanism_is_no_card_of_another():
+    for mine in NAMES:
+        for other in {json.loads(text)["mechanism"] for text in CARDS.values()}:
+            content = json.loads(CARDS[mine])
+            if other != content["mechanism"]:
+                with pytest.raises(ldp.LabelDPError):
+                    ldp.load_mechanism(forged({**content, "mechanism": other}))
+
+
+@pytest.mark.parametrize("value", ["os.system", "", None, 3, ["laplace"], {}, "Laplace", "\ud800"])
+def test_an_unknown_mechanism_is_refused(value):
+    content = json.loads(CARDS["laplace"])
+    with pytest.raises(ldp.CardError):
+        ldp.load_mechanism(forged({**content, "mechanism": value}))
+
+
+@pytest.mark.parametrize("value", [0, 2, -1, "1", None, [1], 1.5, 10**400, {}])
+def test_an_unknown_version_is_refused(value):
+    content = json.loads(CARDS["laplace"])
+    with pytest.raises(ldp.CardError, match="version"):
+        ldp.load_mechanism(forged({**content, "version": value}))
+
+
+@pytest.mark.parametrize("value", ["labeldp", "", None, 1, ["labeldp.mechanism"], "LABELDP.MECHANISM"])
+def test_an_unknown_schema_is_refused(value):
+    content = json.loads(CARDS["laplace"])
+    with pytest.raises(ldp.CardError, match="schema"):
+        ldp.load_mechanism(forged({**content, "schema": value}))
+
+
+@pytest.mark.parametrize("value", ["1e999", "-1e999", "NaN", "Infinity", "9" * 5000, "9" * 400, "[[]]"])
+@pytest.mark.parametrize("key", ["epsilon", "version", "delta", "bounds"])
+def test_a_hostile_number_anywhere_in_a_card_is_refused(key, value):
+    content = json.loads(CARDS["gaussian"])
+    written = json.dumps({**content, **content["parameters"]}[key], separators=(",", ":"))
+    text = CARDS["gaussian"].replace(f'"{key}":{written}', f'"{key}":{value}')
+    assert text != CARDS["gaussian"]
+    with pytest.raises(ldp.CardError):
+        ldp.load_mechanism(text)

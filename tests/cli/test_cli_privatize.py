@@ -1,0 +1,222 @@
+"""``labeldp privatize`` as people type it: what cannot work costs a sentence and an exit code, and no budget."""
+
+import contextlib
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import labeldp as ldp
+from labeldp.cli import app
+from labeldp.release.terms import read_release_card
+
+ROWS = 400
+LABELS = np.random.default_rng(0).uniform(0.5, 4.5, ROWS)
+
+
+def run(*args, stdin=None):
+    return CliRunner().invoke(app, ["privatize", *map(str, args)], input=stdin)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "homes.csv"
+    lines = [f"{i % 7},{'north' if i % 3 else 'south'},{label!r}" for i, label in enumerate(LABELS.tolist())]
+    path.write_text("\n".join(["rooms,region,price", *lines]) + "\n")
+    return path
+
+
+def asked(table, out, *more):
+    return [table, "-o", out, "--label", "price", "--bounds", 0, 5, "--epsilon", 1, *more]
+
+
+def test_the_example_works(tmp_path, table):
+    out = tmp_path / "private.parquet"
+    done = run(*asked(table, out, "--ledger", tmp_path / "budget.jsonl", "--limit", 3))
+    assert done.exit_code == 0, done.output
+    assert pq.read_schema(out).names == ["rooms", "region", "price"]
+    assert pq.read_schema(out).field("rooms").type == pa.int64()
+    content = read_release_card((tmp_path / "private.parquet.card.json").read_text())
+    assert content["cost"]["epsilon"] == 1
+    assert "ε = 2 left" in done.stderr
+    assert done.stdout == ""
+
+
+def test_pipes_carry_nothing_but_data(tmp_path, table):
+    done = run(*asked("-", "-", "--card", tmp_path / "c.json"), stdin=table.read_bytes())
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0] == "rooms,region,price"
+    assert len(lines) == ROWS + 1
+    assert json.loads((tmp_path / "c.json").read_text())["file"]["name"] == "-"
+    stream = run(*asked("-", "-", "--format", "arrow-stream"), stdin=_stream())
+    assert pa.ipc.open_stream(stream.stdout_bytes).read_all().num_rows == ROWS
+    assert "--card" in stream.stderr
+
+
+def _stream():
+    sink = io.BytesIO()
+    batch = pa.record_batch({"price": LABELS})
+    with pa.ipc.new_stream(sink, batch.schema) as out:
+        out.write_batch(batch)
+    return sink.getvalue()
+
+
+def test_types_that_change_are_on_the_screen(tmp_path):
+    when = pa.array(range(ROWS), pa.timestamp("s"))
+    with pa.ipc.new_file(tmp_path / "in.arrow", pa.schema([("when", when.type), ("price", pa.float64())])) as out:
+        out.write_batch(pa.record_batch({"when": when, "price": LABELS}))
+    done = run(*asked(tmp_path / "in.arrow", tmp_path / "out.parquet"))
+    assert done.exit_code == 0
+    assert "The column 'when' could not stay timestamp[s]: it is timestamp[ms] now." in done.stderr
+
+
+@pytest.fixture
+def telling(tmp_path):
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"log_price": np.log(LABELS), "price": LABELS}), path)
+    return path
+
+
+def test_hints_are_on_the_screen(tmp_path, telling):
+    """A terminal of its own, because nothing less counts as one."""
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "labeldp.cli", "privatize", *map(str, asked(telling, tmp_path / "out.parquet"))]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(words, stderr=theirs, env=environment, check=False)  # noqa: S603
+    os.close(theirs)
+    said = b""
+    with contextlib.suppress(OSError):  # a terminal without anybody at its other end
+        while piece := os.read(ours, 4096):
+            said += piece
+    os.close(ours)
+    assert done.returncode == 0, said
+    assert b"For you alone: The column 'log_price'" in said
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_logs_say_the_same_whatever_gives_labels_away(tmp_path, monkeypatch, telling, forced):
+    """Standard error is no terminal here, even if colours are forced."""
+    if forced:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    harmless = tmp_path / "harmless.parquet"
+    pq.write_table(pa.table({"log_price": np.ones(ROWS), "price": LABELS}), harmless)
+    for source in (telling, harmless):
+        done = run(*asked(source, tmp_path / f"{source.stem}.csv"))
+        assert done.exit_code == 0
+        assert "For you alone" not in done.output
+        assert "Hints on what may give labels away are shown on a terminal only." in done.stderr
+
+
+MISTAKES = {
+    "misspelt column": ({"--label": "prise"}, None, "did you mean 'price'"),
+    "text in the label": ({}, "a,price\nx,cheap\n", "'price' is not a number in row 1"),
+    "text as the label": ({"--label": "region"}, None, "is not a number in row"),
+    "NaN": ({}, "a,price\nx,1\ny,NaN\n", "--missing drop"),
+    "nothing there": ({}, "a,price\nx,\n", "--missing drop"),
+    "infinite": ({}, "a,price\nx,inf\n", "--missing drop"),
+    "empty file": ({}, "", "is empty"),
+    "no rows": ({}, "a,price\n", "no rows"),
+    "ragged": ({}, "a,price\nx,1\ny\n", "ragged"),
+    "two columns of one name": ({}, "price,price\n1,1\n", "two columns"),
+    "unknown extension out": ({"-o": "out.xlsx"}, None, "does not tell the format"),
+    "no folder": ({"-o": "nowhere/out.csv"}, None, "no folder"),
+    "no file": ({"IN": "nothing.csv"}, None, "no file"),
+    "itself": ({"-o": "homes.csv", "--force": None}, None, "same file"),
+    "one file twice": ({"--card": "out.csv"}, None, "same file"),
+    "card over the table": ({"--card": "homes.csv", "--force": None}, None, "same file"),
+    "ledger as card": ({"--card": "b.jsonl"}, None, "same file"),
+    "bounds": ({"--bounds": (5, 0)}, None, "lo < hi"),
+    "epsilon": ({"--epsilon": 0}, None, "epsilon"),
+    "epsilon is no number": ({"--epsilon": "nan"}, None, "epsilon"),
+    "mechanism": ({"--mechanism": "magic"}, None, "mechanism"),
+    "delta without need": ({"--delta": 0.1}, None, "delta"),
+    "biased": ({"--mechanism": "rr-on-bins"}, None, "--debiased no"),
+    "format": ({"--format": "xml"}, None, "unknown format"),
+    "missing all": ({"--missing": "drop"}, "a,price\nx,\n", "no row of the table has a label"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_cost_a_sentence_and_nothing_else(tmp_path, monkeypatch, table, mistake):
+    monkeypatch.chdir(tmp_path)
+    changes, content, sentence = MISTAKES[mistake]
+    if content is not None:
+        table.write_text(content)
+    options = {
+        "-o": "out.csv",
+        "--label": "price",
+        "--bounds": (0, 5),
+        "--epsilon": 1,
+        "--ledger": "b.jsonl",
+        **changes,
+    }
+    source = options.pop("IN", "homes.csv")
+    before = table.read_bytes()
+    words = [
+        w for k, v in options.items() for w in ([k] if v is None else [k, *(v if isinstance(v, tuple) else [v])])
+    ]
+    done = run(source, *words)
+    assert done.exit_code == 2, done.output
+    assert sentence in " ".join(done.stderr.split())
+    assert "Traceback" not in done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["homes.csv"]
+    assert table.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", [pa.int16(), pa.decimal128(9, 2), pa.float32()])
+def test_numbers_of_all_kinds_are_released_as_floats(tmp_path, kind):
+    labels = pa.array((LABELS * 1000).astype(np.int16)).cast(pa.float64()).cast(kind)
+    pq.write_table(pa.table({"price": labels}), tmp_path / "in.parquet")
+    done = run(
+        tmp_path / "in.parquet", "-o", tmp_path / "o.feather", "--label", "price", "--bounds", 0, 5000, "-e", 1
+    )
+    assert done.exit_code == 0, done.output
+    assert pa.ipc.open_file(tmp_path / "o.feather").schema.field("price").type == pa.float64()
+
+
+def test_what_is_there_stays_there_without_force(tmp_path, table):
+    for name in ("out.csv", "out.csv.card.json"):
+        (tmp_path / name).write_text("mine")
+        done = run(*asked(table, tmp_path / "out.csv"))
+        assert done.exit_code == 2
+        assert "--force" in done.stderr
+        assert (tmp_path / name).read_text() == "mine"
+        (tmp_path / name).unlink()
+    (tmp_path / "out.csv").write_text("mine")
+    assert run(*asked(table, tmp_path / "out.csv", "--force")).exit_code == 0
+    assert (tmp_path / "out.csv").read_text() != "mine"
+
+
+def test_the_ledger_refuses_with_its_own_code(tmp_path, table):
+    book = tmp_path / "budget.jsonl"
+    ledger = ("--ledger", book)
+    assert run(*asked(table, tmp_path / "a.csv", *ledger, "--limit", 1)).exit_code == 0
+    over = run(*asked(table, tmp_path / "b.csv", *ledger))
+    assert over.exit_code == 3
+    assert "nothing was spent or released" in " ".join(over.stderr.split())
+    other = run(*asked(table, tmp_path / "c.csv", *ledger, "--limit", 2))
+    assert other.exit_code == 3
+    assert "has the limit" in other.stderr
+    lone = run(*asked(table, tmp_path / "d.csv", "--limit", 2))
+    assert lone.exit_code == 2
+    assert sorted(path.name for path in tmp_path.glob("*.csv")) == ["a.csv", "homes.csv"]
+    assert ldp.Ledger.open(book).total == ldp.Budget(1)
+    assert all(c.mechanism or c.what.startswith("prior") for c in ldp.Ledger.open(book).charges)
+
+
+def test_a_report_is_written_if_asked_for(tmp_path, table):
+    done = run(*asked(table, tmp_path / "out.csv", "--report", tmp_path / "page.html"))
+    assert done.exit_code == 0, done.output
+    assert "<svg" in (tmp_path / "page.html").read_text()
+    again = run(*asked(table, tmp_path / "again.csv", "--report", tmp_path / "page.html"))
+    assert again.exit_code == 2
+    assert not (tmp_path / "again.csv").exists()

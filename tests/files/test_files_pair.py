@@ -1,0 +1,167 @@
+"""A table and its card appear together, with the rights that they should have, whatever comes in between."""
+
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import labeldp as ldp
+from labeldp.cards.verification import verify_card
+from labeldp.files import TableWriter, privatize_file
+from labeldp.files.pair import Pair
+
+ROWS = 300
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    pq.write_table(pa.table({"id": np.arange(ROWS), "price": rng.uniform(0, 5, ROWS)}), "in.parquet")
+    return tmp_path
+
+
+def release(out, **options):
+    return privatize_file("in.parquet", out, label="price", bounds=(0, 5), epsilon=1, **options)
+
+
+def holds(out):
+    """Return whether the table has a card that is its own."""
+    card = Path(f"{Path(out)}.card.json").read_text()
+    return all(check.holds is not False for check in verify_card(card, file=out).checks)
+
+
+def renames(monkeypatch, before=lambda: None, after=lambda: None):
+    """Call something around each rename."""
+
+    def watched(real):
+        def rename(source, target):
+            before()
+            real(source, target)
+            after()
+
+        return rename
+
+    for name in ("replace", "rename"):
+        monkeypatch.setattr(os, name, watched(getattr(os, name)))
+
+
+@pytest.mark.parametrize("out", ["out.parquet", "out/"])
+def test_at_no_moment_is_a_table_beside_a_card_that_is_not_its_own(place, monkeypatch, out):
+    """A kill leaves things as they are at that moment: so look at them before and after each rename."""
+    release(out)
+    seen = []
+
+    def look():
+        seen.append(os.path.lexists(out))
+        assert not seen[-1] or holds(out)
+
+    renames(monkeypatch, look, look)
+    release(out, force=True)
+    assert set(seen) == {True, False}
+    assert len(seen) >= 8
+    assert sorted(os.listdir()) == ["in.parquet", Path(out).name, f"{Path(out)}.card.json"]
+
+
+def test_a_card_put_over_the_old_one_is_caught(place, monkeypatch):
+    """The twin: the new card simply replaces the old one, and the table does not get there."""
+    release("out.parquet")
+
+    def careless(self, text):
+        self._card.write_text(text)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Pair, "put_card", careless)
+    with pytest.raises(ZeroDivisionError):
+        release("out.parquet", force=True)
+    assert not holds("out.parquet")
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("out", ["out.parquet", "out/"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_at_any_rename_leaves_a_table_with_its_card_or_neither(place, monkeypatch, out, old, when):
+    if old:
+        release(out)
+    for at in range(1, 12):
+        count = iter(range(1, 1000))
+
+        def stop(count=count, at=at):
+            if next(count) == at:
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            renames(patch, **{when: stop})
+            try:
+                release(out, force=old)
+                break
+            except KeyboardInterrupt:
+                pass
+        names = set(os.listdir())
+        if old or Path(out).exists():
+            assert holds(out)
+            assert names == {"in.parquet", Path(out).name, f"{Path(out)}.card.json"}
+        else:
+            assert names == {"in.parquet"}
+        if not old and Path(out).exists():  # the last rename: the table is there, and whole
+            break
+    assert at >= (4 if old else 2)
+
+
+def test_what_somebody_else_put_there_meanwhile_is_kept(place):
+    def meanwhile():
+        Path("out.csv").write_text("mine")
+        return ldp.Ledger()
+
+    with pytest.raises(ldp.ParameterError, match="there already"):
+        release("out.csv", ledger=meanwhile)
+    assert Path("out.csv").read_text() == "mine"
+    assert sorted(os.listdir()) == ["in.parquet", "out.csv"]
+
+
+# ---- rights -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def umask():
+    """Give a function that sets the umask; the old one comes back."""
+    old = os.umask(0o022)
+    yield os.umask
+    os.umask(old)
+
+
+def rights(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+@pytest.mark.parametrize(
+    ("mask", "source", "expected"),
+    [
+        (0o022, 0o644, 0o644),
+        (0o077, 0o644, 0o600),
+        (0o002, 0o666, 0o664),
+        (0o022, 0o600, 0o600),
+        (0, 0o440, 0o640),
+    ],
+)
+def test_nobody_gets_rights_that_umask_or_source_deny(place, umask, mask, source, expected):
+    os.chmod("in.parquet", source)
+    umask(mask)
+    release("out.csv")
+    release("out/")
+    for name in ("out.csv", "out.csv.card.json", "out/part-00000.parquet", "out.card.json"):
+        assert rights(name) == expected, name
+    assert rights("out") == expected | (expected & 0o444) >> 2
+    assert os.umask(mask) == mask
+
+
+def test_tables_of_other_commands_keep_to_the_umask(place, umask):
+    umask(0o027)
+    table = pa.table({"a": [1]})
+    with TableWriter("t.csv", table.schema) as out:
+        out.write(table.to_batches()[0])
+    assert rights("t.csv") == 0o640

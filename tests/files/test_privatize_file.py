@@ -1,0 +1,318 @@
+"""`privatize_file`: labels become private, all else stays, and nothing carries a label round the channel."""
+
+import hashlib
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import labeldp as ldp
+from helpers import seeded
+from labeldp.errors import BudgetError, DataError, LabelError, ParameterError
+from labeldp.files import TableWriter, open_table, privatize_file
+from labeldp.release.terms import read_release_card
+
+ROWS = 600
+BOUNDS = (0.0, 1000.0)
+FORMATS = ["csv", "tsv", "csv.gz", "parquet", "arrow", "arrows"]
+
+
+def labels_of(rows=ROWS, seed=1):
+    """Return labels with so many digits that none of them turns up by chance."""
+    return np.random.default_rng(seed).uniform(100, 900, rows)
+
+
+def table_of(labels, *, nested=True):
+    rng = np.random.default_rng(2)
+    n = len(labels)
+    columns = {
+        "id": [f"{i:05}" for i in range(n)],
+        "city": pa.array(rng.choice(["north", "south"], n)).dictionary_encode(),
+        "price": pa.array(labels, pa.float64()),
+        "when": pa.array(rng.integers(0, 2**40, n), pa.timestamp("us", "UTC")),
+    }
+    if nested:
+        columns["tags"] = pa.array([[i, i + 1] for i in range(n)])
+    table = pa.table(columns)
+    noted = {"pandas": json.dumps({"max price": repr(float(np.max(labels)))})}
+    fields = [field.with_metadata({"mean": repr(float(labels[0]))}) for field in table.schema]
+    return table.cast(pa.schema(fields, metadata=noted))
+
+
+def put(path, table):
+    if path.suffix == ".parquet":
+        options = pq.SortingColumn(table.schema.get_field_index("price"))
+        pq.write_table(table, path, row_group_size=97, sorting_columns=[options])
+    else:
+        with TableWriter(path, table.schema) as out:
+            for batch in table.to_batches():
+                out.write(batch)
+    return path
+
+
+def everything(path, **options):
+    table = open_table(path, **options)
+    return pa.Table.from_batches(list(table.batches()), table.schema)
+
+
+def release(source, out, **options):
+    return privatize_file(source, out, **{"label": "price", "bounds": BOUNDS, "epsilon": 1.0, **options})
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_labels_are_private_and_all_else_stays(tmp_path, format):
+    labels = labels_of()
+    source = put(tmp_path / f"in.{format}", table_of(labels, nested="sv" not in format))
+    out = tmp_path / f"out.{format}"
+    done = release(source, out)
+    as_written = "sv" in format
+    before, after = (everything(path, as_written=as_written) for path in (source, out))
+    assert after.schema.names == before.schema.names
+    assert after.drop(["price"]).equals(before.drop(["price"]))
+    content = read_release_card(Path(f"{out}.card.json").read_text())
+    assert content["file"]["sha256"] == hashlib.sha256(out.read_bytes()).hexdigest()
+    assert content["file"]["rows"] == content["rows"] == ROWS
+    assert content["file"]["row_order"] == "public, and kept"
+    assert str(tmp_path) not in done.card
+    if not as_written:
+        assert after.schema.field("price").type == pa.float64()
+    private = np.asarray(everything(out)["price"])
+    assert np.mean(private == labels) == 0
+    noise = np.sqrt(np.mean(done.terms.mechanisms[0].unbiased_variance(labels)) / ROWS)
+    assert abs(private.mean() - labels.mean()) < 6 * noise  # fails by chance in 2e-9 of runs
+
+
+def test_unbiased_labels_replace_or_join_the_released_ones(tmp_path):
+    source = put(tmp_path / "in.parquet", table_of(labels_of()))
+    released = {}
+    for how in ("replace", "add", "no"):
+        out = tmp_path / f"{how}.parquet"
+        with pytest.warns(ldp.InsecureRandomnessWarning):
+            done = release(source, out, mechanism="rp", debiased=how, random_state=5)
+        released[how] = everything(out)
+        assert json.loads(done.card)["file"]["unbiased_column"] == {"replace": "price", "no": None}.get(
+            how, "price_debiased"
+        )
+    added = released["add"]
+    assert added.schema.names[2:4] == ["price", "price_debiased"]
+    debiased = done.terms.mechanisms[0].debias(np.asarray(added["price"]))
+    np.testing.assert_array_equal(added["price_debiased"], debiased)
+    assert released["replace"]["price"].equals(added["price_debiased"])
+    assert released["no"]["price"].equals(added["price"])
+
+
+def test_biased_mechanisms_are_refused_before_anything_is_spent(tmp_path):
+    source = put(tmp_path / "in.csv", table_of(labels_of(), nested=False))
+    ledger = ldp.Ledger()
+    for how in ("replace", "add"):
+        with pytest.raises(ParameterError, match='debiased="no"'):
+            release(source, tmp_path / "out.csv", mechanism="rr-on-bins", debiased=how, ledger=ledger)
+    assert ledger.charges == ()
+    release(source, tmp_path / "out.csv", mechanism="rr-on-bins", debiased="no", ledger=ledger)
+    assert ledger.total == ldp.Budget(1)
+
+
+@pytest.mark.parametrize("trust", ["curator", "local"])
+def test_the_ledger_shows_all_that_is_spent(tmp_path, trust):
+    source = put(tmp_path / "in.arrow", table_of(labels_of()))
+    ledger = ldp.Ledger.open(tmp_path / "budget.jsonl", limit=ldp.Budget(3.0))
+    done = release(source, tmp_path / "out.arrow", trust=trust, rows_per_person=2, ledger=ledger)
+    assert ledger.total == ldp.Budget(2)
+    assert ledger.charges == done.terms.charges
+    with pytest.raises(BudgetError):
+        release(source, tmp_path / "again.arrow", rows_per_person=2, ledger=ledger)
+    assert ledger.total == ldp.Budget(2)
+    assert not list(tmp_path.glob("again*"))
+
+
+def test_rows_without_a_label_stop_or_are_left_out(tmp_path):
+    labels = labels_of()
+    table = table_of(labels)
+    gaps = np.arange(ROWS) % 7 == 0
+    table = table.set_column(2, "price", pa.array(np.where(gaps, np.nan, labels), mask=np.arange(ROWS) == 3))
+    source = put(tmp_path / "in.parquet", table)
+    ledger = ldp.Ledger()
+    with pytest.raises(LabelError, match="missing"):
+        release(source, tmp_path / "out.parquet", ledger=ledger)
+    assert ledger.charges == ()
+    done = release(source, tmp_path / "out.parquet", missing="drop", ledger=ledger)
+    kept = ~gaps & (np.arange(ROWS) != 3)
+    assert everything(tmp_path / "out.parquet")["id"].to_pylist() == table.filter(kept)["id"].to_pylist()
+    assert json.loads(done.card)["file"]["rows_left_out"] == ROWS - kept.sum()
+
+
+def test_a_failing_rename_takes_the_card_back(tmp_path, monkeypatch):
+    source = put(tmp_path / "in.csv", table_of(labels_of(), nested=False))
+    import labeldp._files as files
+
+    replace = files.os.replace
+
+    def failing(draft, target):
+        if not str(target).endswith(".json"):
+            raise OSError(5, "Input/output error")
+        replace(draft, target)
+
+    monkeypatch.setattr(files.os, "replace", failing)
+    with pytest.raises(OSError, match="Input/output"):
+        release(source, tmp_path / "out.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_the_card_comes_before_the_table(tmp_path, monkeypatch):
+    """A kill between the two leaves a card without a table, never a table without a card."""
+    import labeldp._files as files
+
+    order = []
+    replace = files.os.replace
+    monkeypatch.setattr(files.os, "replace", lambda a, b: (order.append(Path(b).name), replace(a, b)))
+    release(put(tmp_path / "in.arrow", table_of(labels_of())), tmp_path / "out.arrow")
+    assert order[-2:] == ["out.arrow.card.json", "out.arrow"]
+
+
+# ---- what could carry labels round the channel -----------------------------------------------------------
+
+
+def raw_labels_in(path, labels):
+    """Return how many of the labels are anywhere in a file's bytes: as a float64, or as digits."""
+    data = path.read_bytes()
+    return sum(struct.pack("<d", label) in data or repr(float(label)).encode() in data for label in labels)
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow", "csv"])
+@pytest.mark.parametrize("debiased", ["replace", "add", "no"])
+def test_no_label_is_in_the_output(tmp_path, format, debiased):
+    labels = labels_of()
+    table = table_of(labels, nested=format != "csv")
+    source, out = tmp_path / f"in.{format}", tmp_path / f"out.{format}"
+    if format == "parquet":
+        pq.write_table(table, source, compression="none")
+    else:
+        put(source, table)
+    assert raw_labels_in(source, labels) == ROWS
+    done = release(source, out, debiased=debiased)
+    assert raw_labels_in(out, labels) == 0
+    assert raw_labels_in(done.card_path, labels) == 0
+    assert not np.isin(labels, np.asarray(everything(out)["price"])).any()
+
+
+def leak_metadata(table, labels):
+    return table.replace_schema_metadata({"max": repr(float(labels.max()))})
+
+
+def leak_a_label(table, labels):
+    price = np.asarray(table["price"]).copy()
+    price[17] = labels[17]
+    return table.set_column(2, "price", pa.array(price))
+
+
+@pytest.mark.parametrize("leak", [leak_metadata, leak_a_label])
+def test_a_leaky_writer_is_caught(tmp_path, leak):
+    """The twin of the test above."""
+    labels = labels_of()
+    source = tmp_path / "in.parquet"
+    pq.write_table(table_of(labels), source, compression="none")
+    release(source, tmp_path / "out.parquet")
+    pq.write_table(
+        leak(everything(tmp_path / "out.parquet"), labels), tmp_path / "leaky.parquet", compression="none"
+    )
+    assert raw_labels_in(tmp_path / "leaky.parquet", labels) > 0
+
+
+def test_row_groups_and_sort_flags_are_not_copied(tmp_path):
+    source = put(tmp_path / "in.parquet", table_of(np.sort(labels_of())))
+    before = pq.read_metadata(source)
+    assert before.num_row_groups == 7
+    assert before.row_group(0).sorting_columns
+    release(source, tmp_path / "out.parquet")
+    after = pq.read_metadata(tmp_path / "out.parquet")
+    assert after.num_row_groups == 1
+    assert not after.row_group(0).sorting_columns
+    assert set(after.metadata) == {b"ARROW:schema"}
+
+
+@pytest.mark.parametrize("name", ["price=3", "Price=3", "a=1/price=3"])
+def test_folders_named_by_the_label_are_refused(tmp_path, name):
+    folder = tmp_path / "in" / name
+    folder.mkdir(parents=True)
+    put(folder / "x.parquet", table_of(labels_of()))
+    ledger = ldp.Ledger()
+    for source in (tmp_path / "in", folder, folder / "x.parquet", tmp_path / "in" / "**" / "*.parquet"):
+        with pytest.raises(ParameterError, match="folders named by the label"):
+            release(source, tmp_path / "out.parquet", ledger=ledger)
+    assert ledger.charges == ()
+
+
+def test_the_table_is_never_written_over(tmp_path):
+    (tmp_path / "in").mkdir()
+    source = put(tmp_path / "in" / "t.csv", table_of(labels_of(), nested=False))
+    (tmp_path / "link.csv").symlink_to(source)
+    for start, out in (
+        (source, source),
+        (source, tmp_path / "link.csv"),
+        (tmp_path / "in", tmp_path / "in" / "o.csv"),
+    ):
+        with pytest.raises(ParameterError, match=r"same file|lies in"):
+            release(start, out, force=True)
+
+
+def test_a_table_that_changes_in_between_is_not_released(tmp_path, monkeypatch):
+    source = put(tmp_path / "in.csv", table_of(labels_of(), nested=False))
+    from labeldp.files import privatize as module
+
+    class Grown(module.LabelStream):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            with open(source, "a") as file:
+                file.write("x,north,1.5,1970-01-01\n")
+
+    monkeypatch.setattr(module, "LabelStream", Grown)
+    with pytest.raises(DataError, match="changed while"):
+        release(source, tmp_path / "out.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_types_that_arrow_cannot_take_rows_of(tmp_path, shuffle):
+    labels = labels_of()
+    words = pa.array([f"a word longer than twelve letters, {i}" for i in range(ROWS)], pa.string_view())
+    gaps = pa.array(np.where(np.arange(ROWS) == 5, np.nan, labels))
+    source = put(tmp_path / "in.arrow", pa.table({"word": words, "price": gaps}))
+    release(source, tmp_path / "out.arrow", missing="drop", shuffle=shuffle)
+    after = everything(tmp_path / "out.arrow")
+    assert after.schema.field("word").type == pa.string_view()
+    assert sorted(after["word"].to_pylist()) == sorted(words.to_pylist()[:5] + words.to_pylist()[6:])
+
+
+def test_folders_and_other_formats(tmp_path):
+    (tmp_path / "in").mkdir()
+    labels = labels_of()
+    for i in range(3):
+        put(tmp_path / "in" / f"{i}.csv", table_of(labels[200 * i : 200 * (i + 1)], nested=False))
+    release(tmp_path / "in", f"{tmp_path}/out/", random_state=seeded(3))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["part-00000.csv"]
+    release(tmp_path / "in", tmp_path / "out.parquet")
+    assert everything(tmp_path / "out.parquet").schema.field("price").type == pa.float64()
+    assert len(list(tmp_path.glob("*.card.json"))) == 2
+
+
+def test_types_that_a_format_cannot_keep_are_told(tmp_path):
+    when = pa.array(range(ROWS), pa.timestamp("s"))
+    codes = pa.DictionaryArray.from_arrays(pa.array([0, 1] * (ROWS // 2), pa.int8()), pa.array([5, 7]))
+    table = pa.table({"when": when, "code": codes, "id": range(ROWS), "price": pa.array(range(ROWS), pa.int16())})
+    source = put(tmp_path / "in.arrow", table)
+    done = release(source, tmp_path / "out.parquet")
+    told = {
+        "when": ("timestamp[s]", "timestamp[ms]"),
+        "code": ("dictionary<values=int64, indices=int8, ordered=0>", "int64"),
+    }
+    assert done.types_changed == told
+    assert json.loads(done.card)["file"]["types_changed"] == {name: list(pair) for name, pair in told.items()}
+    after = open_table(tmp_path / "out.parquet").schema
+    assert {name: str(after.field(name).type) for name in told} == {name: pair[1] for name, pair in told.items()}
+    for out in ("out.arrow", "out.csv"):
+        assert release(source, tmp_path / out).types_changed == {}
+    assert open_table(tmp_path / "out.arrow").schema.field("code").type == codes.type

@@ -1,0 +1,279 @@
+"""A ledger's file, byte by byte: what is written, what is read, and what is refused though its hashes fit."""
+
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import stat
+from fractions import Fraction
+
+import pytest
+
+from labeldp import Budget, BudgetError, Ledger, LedgerError, ParameterError
+from labeldp.ledger import Charge
+from labeldp.ledger import file as ledger_file
+from labeldp.ledger.file import FileLedger
+
+WHEN = "2026-01-01T00:00:00+00:00"
+HEADER = {"schema": "labeldp.ledger/1", "limit": ["3", "1/1000"], "id": "0" * 32}
+ENTRY = {"what": "café", "budget": ["1/3", "1/10000"], "when": WHEN, "mechanism": None, "rows_per_person": 2}
+NAMED = {"describes": 0, "mechanism": "sha256:0123"}
+CHARGE = Charge("café", Budget(Fraction(1, 3), Fraction(1, 10000)), WHEN, None, 2)
+
+
+def canonical(record):
+    return json.dumps(record, sort_keys=True, separators=(",", ":"))
+
+
+def written(*records):
+    """Return the file of some records, each with the hash of the last hash and itself."""
+    lines, last = [], ""
+    for record in records:
+        last = hashlib.sha256((last + canonical(record)).encode("ascii")).hexdigest()
+        lines.append(canonical({**record, "hash": last}) + "\n")
+    return "".join(lines).encode("ascii")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "ledger"
+
+
+def put(path, *records):
+    path.write_bytes(written(*records))
+    return path
+
+
+def test_a_ledger_is_written_as_its_account_says(path, monkeypatch):
+    monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * (2 * size))
+    ledger = Ledger.open(path, limit=Budget(3, 0.001))
+    ledger.charge_all([CHARGE])
+    ledger.describe(0, "sha256:0123")
+    ledger.charge_all([CHARGE, CHARGE])
+    assert path.read_bytes() == written(HEADER, {"charges": [ENTRY]}, NAMED, {"charges": [ENTRY, ENTRY]})
+    free = Ledger.open(path.with_name("free"))
+    free.charge_all([Charge("all", Budget(float("inf")), WHEN)])
+    all_of_it = {**ENTRY, "what": "all", "budget": [None, "0"], "rows_per_person": 1}
+    assert path.with_name("free").read_bytes() == written({**HEADER, "limit": None}, {"charges": [all_of_it]})
+
+
+def test_a_ledger_written_by_hand_is_read(path):
+    put(path, HEADER, {"charges": [ENTRY, ENTRY]}, NAMED, {"charges": [ENTRY]})
+    ledger = Ledger.open(path, limit=Budget(3, 0.001))
+    named = Charge(CHARGE.what, CHARGE.budget, WHEN, "sha256:0123", 2)
+    assert ledger.charges == (named, CHARGE, CHARGE)
+    assert (ledger.limit, ledger.total) == (Budget(3, 0.001), Budget(1, 0.0003))
+    most = {**ENTRY, "rows_per_person": (1 << 63) - 1, "budget": [None, "1"], "mechanism": "sha256:"}
+    assert len(Ledger.open(put(path, {**HEADER, "limit": [None, "1"]}, {"charges": [most]})).charges) == 1
+
+
+NO_LEDGERS = {
+    "no header": [{"charges": [ENTRY]}],
+    "another schema": [{**HEADER, "schema": "labeldp.ledger/2"}],
+    "no id": [{**HEADER, "id": None}],
+    "no limit": [{"schema": HEADER["schema"], "id": "0"}],
+    "half a limit": [{**HEADER, "limit": ["3"]}],
+    "a limit below nothing": [{**HEADER, "limit": ["-3", "0"]}],
+    "a limit that is a number": [{**HEADER, "limit": [3, 0]}],
+    "a limit over nothing": [{**HEADER, "limit": ["3/0", "0"]}],
+}
+NO_CHARGES = {
+    "nothing": {},
+    "no list": {"charges": 3},
+    "more than charges": {"charges": [ENTRY], "more": 1},
+    "no entry": {"charges": [{}]},
+    "a field too many": {"charges": [{**ENTRY, "more": 1}]},
+    "a field too few": {"charges": [{key: value for key, value in ENTRY.items() if key != "when"}]},
+    "an amount below nothing": {"charges": [{**ENTRY, "budget": ["-1/3", "0"]}]},
+    "an amount over nothing": {"charges": [{**ENTRY, "budget": ["1/0", "0"]}]},
+    "more than all delta": {"charges": [{**ENTRY, "budget": ["1", "3/2"]}]},
+    "another header": HEADER,
+    "no people": {"charges": [{**ENTRY, "rows_per_person": 0}]},
+    "too many people": {"charges": [{**ENTRY, "rows_per_person": 1 << 63}]},
+    "a name that is none": {"charges": [{**ENTRY, "what": 3}]},
+    "a mechanism that is none": {"charges": [{**ENTRY, "mechanism": 3}]},
+    "a description without mechanism": {"describes": 0},
+    "a description of nothing": {"mechanism": "sha256:0123"},
+    **{f"a description of {place!r}": {**NAMED, "describes": place} for place in (-1, 1, 2, True, "0", 0.0, None)},
+    **{f"a description by {name!r}": {**NAMED, "mechanism": name} for name in (None, 3, ["sha256:0123"])},
+}
+
+
+@pytest.mark.parametrize("case", NO_LEDGERS)
+def test_what_is_chained_and_no_ledger_is_refused(path, case):
+    before = put(path, *NO_LEDGERS[case]).read_bytes()
+    with pytest.raises(LedgerError, match="not used, and not repaired"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("case", NO_CHARGES)
+def test_what_is_chained_and_no_charge_is_refused(path, case):
+    before = put(path, HEADER, {"charges": [ENTRY]}, NO_CHARGES[case]).read_bytes()
+    ledger = Ledger.open(path)
+    for use in (lambda: ledger.total, lambda: ledger.charge("more", epsilon=0.1), lambda: ledger.describe(0, "x")):
+        with pytest.raises(LedgerError, match="no charge"):
+            use()
+    assert path.read_bytes() == before
+
+
+def test_an_amount_that_no_float_holds_is_kept_exactly_and_shown_as_infinite(path):
+    huge = Fraction(10**400)
+    ledger = Ledger.open(path, limit=Budget(3 * huge))
+    ledger.charge("labels", epsilon=huge)
+    again = Ledger.open(path)
+    assert (again.total, again.remaining) == (Budget(huge), Budget(2 * huge))
+    assert again.total.epsilon == float("inf")
+    with pytest.raises(BudgetError, match="ε = inf"):
+        again.charge("more", epsilon=2 * huge + 1)
+
+
+def test_another_ledger_in_its_place_is_noticed_though_it_has_as_many_records(path):
+    ledger = Ledger.open(put(path, HEADER, {"charges": [ENTRY]}))
+    put(path, {**HEADER, "id": "1" * 32}, {"charges": [ENTRY]})
+    for use in (lambda: ledger.total, lambda: ledger.charge("more", epsilon=0.1)):
+        with pytest.raises(LedgerError, match="another was put in its place"):
+            use()
+
+
+WHOLE = written(HEADER, {"charges": [ENTRY]})
+TEXTS = {
+    "no hash": b"{}\n",
+    "no record": b"[]\n",
+    "text": b'"hash"\n',
+    "deep": WHOLE + b"[" * 100_000 + b"\n",
+    "a hash that is none": WHOLE + b'{"hash":null}\n',
+    "an empty line": WHOLE + b"\n",
+    "a last line that was changed and lost its end": WHOLE[:-1].replace(b"1/3", b"1/9"),
+    "an end that is no part of a record": WHOLE + b"{}",
+    "an end with a letter more": WHOLE[:-1] + b" ",
+}
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_what_nobody_wrote_is_refused_and_left_as_it_is(path, case):
+    path.write_bytes(TEXTS[case])
+    for create in (True, False):
+        with pytest.raises(LedgerError, match="not repaired"):
+            FileLedger(str(path), create=create)
+    assert path.read_bytes() == TEXTS[case]
+
+
+def test_a_ledger_may_be_as_long_as_is_said_and_no_longer(path, monkeypatch):
+    put(path, HEADER, {"charges": [ENTRY]})
+    monkeypatch.setattr(ledger_file, "MOST_BYTES", path.stat().st_size)
+    assert Ledger.open(path).total == CHARGE.budget
+    monkeypatch.setattr(ledger_file, "MOST_BYTES", path.stat().st_size - 1)
+    with pytest.raises(LedgerError, match="longer"):
+        Ledger.open(path)
+
+
+# ---- a new file -------------------------------------------------------------------------------------
+
+
+def test_a_new_ledger_is_its_owners_alone_with_an_id_of_its_own(tmp_path):
+    umask = os.umask(0)
+    try:
+        made = [Ledger.open(tmp_path / name, limit=Budget(1)) for name in "ab"]
+    finally:
+        os.umask(umask)
+    ids = {json.loads((tmp_path / name).read_bytes())["id"] for name in "ab"}
+    assert len(ids) == len(made) == 2
+    assert all(len(bytes.fromhex(one)) == 16 for one in ids)
+    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in "ab"} == {0o600}
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]  # no draft is left
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_of_two_who_make_the_same_ledger_the_slower_uses_the_other(path, monkeypatch, nameless):
+    if not nameless:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    Ledger.open(path, limit=Budget(3)).charge("labels", epsilon=1)
+    monkeypatch.setattr(os.path, "lexists", lambda path: False)  # it appeared a moment later
+    assert Ledger.open(path, limit=Budget(3)).total == Budget(1)
+    assert os.listdir(path.parent) == ["ledger"]
+
+
+def test_a_system_without_proc_makes_a_draft(path, monkeypatch):
+    link = os.link
+
+    def without_proc(source, *given, **options):
+        if source.startswith("/proc"):
+            raise FileNotFoundError
+        link(source, *given, **options)
+
+    monkeypatch.setattr(os, "link", without_proc)
+    assert Ledger.open(path, limit=Budget(3)).limit == Budget(3)
+    assert os.listdir(path.parent) == ["ledger"]
+
+
+def test_a_draft_that_somebody_planted_is_not_written_to(path, monkeypatch):
+    monkeypatch.delattr(os, "O_TMPFILE", raising=False)  # where files without a name are known there is no draft
+    monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * (2 * size))
+    planted = path.with_name("ledger." + "0" * 32 + ".part")
+    planted.write_text("mine")
+    with pytest.raises(LedgerError, match="cannot make the ledger"):
+        Ledger.open(path)
+    assert planted.read_text() == "mine"
+    assert not path.exists()
+
+
+def test_a_limit_that_is_none_makes_no_file(path):
+    with pytest.raises(ParameterError, match="Budget"):
+        Ledger.open(path, limit=3.0)
+    assert not path.exists()
+
+
+def test_a_ledger_that_is_only_read_is_opened_for_reading_and_its_torn_end_left(path, monkeypatch):
+    torn = put(path, HEADER, {"charges": [ENTRY]}).read_bytes() + b'{"charges":['
+    path.write_bytes(torn)
+    flags, original = [], os.open
+    monkeypatch.setattr(os, "open", lambda path, how, *more: (flags.append(how), original(path, how, *more))[1])
+    ledger = FileLedger(str(path), create=False)
+    assert ledger.total == CHARGE.budget
+    assert not any(how & (os.O_RDWR | os.O_WRONLY | os.O_CREAT) for how in flags)
+    assert path.read_bytes() == torn
+    Ledger.open(path)
+    assert path.read_bytes() == written(HEADER, {"charges": [ENTRY]})
+
+
+def test_who_writes_is_alone_and_who_reads_lets_others_read(path, monkeypatch):
+    def free(how):
+        with path.open("rb") as other:
+            try:
+                fcntl.flock(other, how | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            return True
+
+    def watch(name, original, seen):
+        patch = lambda *a: (seen.append((free(fcntl.LOCK_SH), free(fcntl.LOCK_EX))), original(*a))[1]  # noqa: E731
+        monkeypatch.setattr(*name, patch)
+
+    ledger = Ledger.open(path, limit=Budget(3))
+    reads, writes = [], []
+    watch((ledger_file, "_read"), ledger_file._read, reads)
+    watch((os, "fsync"), os.fsync, writes)
+    assert ledger.total == Budget(0)
+    assert (reads, writes) == ([(True, False)], [])
+    ledger.charge("labels", epsilon=1)
+    ledger.describe(0, "sha256:0123")
+    Ledger.open(path)
+    assert reads == [(True, False), *[(False, False)] * 3]
+    assert writes == [(False, False)] * 2
+    assert free(fcntl.LOCK_EX)
+
+
+def test_no_file_is_left_open(path):
+    def count():
+        return len(os.listdir("/proc/self/fd"))
+
+    before = count()
+    ledger = Ledger.open(path, limit=Budget(3))
+    ledger.charge("labels", epsilon=1)
+    ledger.describe(0, "sha256:0123")
+    assert ledger.total == Budget(1)
+    with pytest.raises(BudgetError):
+        ledger.charge("labels", epsilon=3)
+    assert count() == before

@@ -1,0 +1,255 @@
+"""A mechanism promises all that its channel spends, and several cards are loaded as they were written."""
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from helpers import seeded
+from labeldp import card_format
+from labeldp.channels.identity import IdentityChannel
+from labeldp.mechanisms import base
+from labeldp.mechanisms.base import Mechanism, channel_field, fingerprint, load_all
+from mechanism_cases import BOUNDS, make
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own(Mechanism):
+    """A mechanism that takes any channel."""
+
+    epsilon: float
+    given: Any
+    channel: Any = channel_field()
+
+    def _build(self):
+        return self.given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnWithDelta(Own):
+    """One that also has a δ."""
+
+    delta: float
+
+
+# ---- what a ledger is charged with --------------------------------------------------------------------
+
+
+def test_a_channel_that_spends_more_epsilon_than_its_mechanism_says_is_refused():
+    channel = make("two-point", 1.0).channel
+    for epsilon in (1.0, 1.001):
+        assert Own(epsilon=epsilon, given=channel).channel is channel
+    with pytest.raises(ldp.PrivacyProofError, match="less privacy"):
+        Own(epsilon=0.999, given=channel)
+
+
+def test_a_channel_that_spends_more_delta_than_its_mechanism_says_is_refused():
+    channel = ldp.Gaussian(bounds=BOUNDS, epsilon=4.0, delta=1e-3).channel
+    for delta in (1e-3, 2e-3):
+        assert OwnWithDelta(epsilon=4.0, delta=delta, given=channel).channel is channel
+    for delta in (0.0, 0.999e-3):
+        with pytest.raises(ldp.PrivacyProofError, match="less privacy"):
+            OwnWithDelta(epsilon=4.0, delta=delta, given=channel)
+    with pytest.raises(ldp.PrivacyProofError, match="less privacy"):
+        Own(epsilon=4.0, given=channel)  # no δ is charged for it
+
+
+def test_a_channel_without_any_promise_is_only_for_an_infinite_epsilon():
+    assert Own(epsilon=math.inf, given=IdentityChannel()).verify().epsilon == math.inf
+    with pytest.raises(ldp.PrivacyProofError, match="less privacy"):
+        Own(epsilon=20.0, given=IdentityChannel())
+
+
+def test_a_channel_is_neither_given_nor_shown_nor_compared():
+    field = channel_field()
+    assert (field.init, field.repr, field.compare) == (False, False, False)
+
+
+# ---- several cards ------------------------------------------------------------------------------------
+
+
+def card(epsilon):
+    return ldp.TwoPoint(bounds=BOUNDS, epsilon=epsilon).to_json()
+
+
+def test_several_cards_give_their_mechanisms_in_order_and_each_distinct_one_once(monkeypatch):
+    built = []
+    load = base.load_mechanism
+    monkeypatch.setattr(base, "load_mechanism", lambda text: built.append(text) or load(text))
+    texts = [card(2.0), card(1.0), card(2.0)]
+    assert [mechanism.epsilon for mechanism in load_all(texts)] == [2.0, 1.0, 2.0]
+    assert built == texts[:2]
+    with pytest.raises(ldp.CardError, match="no mechanism"):
+        load_all([])
+
+
+def test_as_many_distinct_cards_as_allowed_are_loaded_and_no_more():
+    texts = [card(1 + k / 100) for k in range(17)]
+    assert len(load_all(texts[:16] * 2)) == 32
+    assert len(load_all(texts[:3], most=3)) == 3
+    for many, most in ((texts, {}), (texts[:4], {"most": 3})):
+        with pytest.raises(ldp.CardError, match="distinct mechanisms"):
+            load_all(many, **most)
+
+
+@pytest.mark.parametrize("texts", [None, "", "{}", (), {}, [None], ["{}", 5], [b"{}"]])
+def test_what_is_no_list_of_cards_is_refused(texts):
+    with pytest.raises(ldp.CardError, match="list of cards"):
+        load_all(texts)
+
+
+def test_a_fingerprint_tells_every_field_and_the_kind_and_shape_of_arrays():
+    channel = make("rr-on-bins", 1.0).channel
+    others = [dataclasses.replace(channel, **{name: getattr(channel, name) + 1}) for name in ("low", "high")]
+    others += [dataclasses.replace(channel, values=channel.values + 1)]
+    others += [dataclasses.replace(channel, values=channel.values.reshape(1, -1))]
+    others += [dataclasses.replace(channel, values=channel.values.view(np.int64))]
+    assert len({fingerprint(one) for one in [channel, *others]}) == 6
+    swapped = dataclasses.replace(channel, values=channel.values.astype(">f8"))
+    assert fingerprint(swapped) == fingerprint(channel)
+
+
+def forged(text, **changed):
+    """Return a card that says something else, with the right checksum for it."""
+    content = {**json.loads(text), **changed}
+    content.pop("checksum")
+    return card_format.dump({key: value for key, value in content.items() if key not in ("schema", "version")})
+
+
+def test_a_card_is_held_to_its_counts_and_its_proof_and_tells_which():
+    text = card(1.0)
+    content = json.loads(text)
+    assert forged(text) == text
+    lies = {
+        "other entries": {"more": 1},
+        "not those of its mechanism": {"parameters": {**content["parameters"], "more": 1}},
+        "cannot be rebuilt": {"parameters": {**content["parameters"], "bounds": [0.0, 9.0]}},
+        "another proof": {"proof": {**content["proof"], "epsilon": 0.5}},
+        "between 0.001": {"parameters": {**content["parameters"], "epsilon": 1e-9}},
+    }
+    for reason, lie in lies.items():
+        with pytest.raises(ldp.LabelDPError, match=reason):
+            ldp.load_mechanism(forged(text, **lie))
+    bare = json.loads(text)
+    del bare["proof"]
+    with pytest.raises(ldp.CardError, match="other entries"):
+        ldp.load_mechanism(forged(json.dumps(bare)))
+
+
+def test_no_privacy_is_a_card_of_infinite_epsilon_and_delta_zero():
+    text = ldp.NoPrivacy().to_json()
+    assert json.loads(text)["proof"] == {"epsilon": "infinite", "delta": 0.0}
+    with pytest.raises(ldp.CardError, match="no privacy at all"):
+        ldp.load_mechanism(text)
+    assert ldp.load_mechanism(text, allow_no_privacy=True) == ldp.NoPrivacy()
+
+
+# ---- labels as they come ------------------------------------------------------------------------------
+
+
+def test_every_label_is_randomised_in_its_place():
+    mechanism = ldp.RROnBins(edges=[0, 1, 2, 3], outputs=[0, 1, 2], epsilon=20.0)
+    labels = np.array([[0.5, 2.5, 1.5], [1.5, 0.5, 2.5]])
+    assert (mechanism.randomize(labels, random_state=seeded(1)) == labels - 0.5).all()
+    assert mechanism.randomize(labels.astype("f4")).dtype == np.float64
+    assert mechanism.mean(labels) == pytest.approx(labels - 0.5, abs=1e-6)
+    assert mechanism.bias(labels) == pytest.approx(np.full((2, 3), -0.5), abs=1e-6)
+    assert mechanism.variance(labels) == pytest.approx(np.zeros((2, 3)), abs=1e-6)
+
+
+def test_words_of_rows_are_asked_for_as_many_rows_as_there_are_labels():
+    class Rows:
+        def for_labels(self, rows):
+            self.asked = rows
+            return seeded(1)
+
+    source = Rows()
+    make("two-point", 1.0).randomize([[1.0, 2.0, 3.0]], random_state=source)
+    assert source.asked == 3
+
+
+class Overflowing(IdentityChannel):
+    """A channel whose arithmetic overflows for labels far outside."""
+
+    def sample(self, labels, source, out):
+        out[:] = self.mean(labels)
+
+    def mean(self, labels):
+        assert labels.ndim == 1, "channels are written for lists of labels"
+        return labels * 1e10
+
+    variance = mean
+
+
+@pytest.mark.parametrize("method", ["randomize", "mean", "variance"])
+def test_whatever_a_channel_computes_no_warning_tells_a_label(method):
+    with np.errstate(all="raise"):
+        getattr(Own(epsilon=math.inf, given=Overflowing()), method)([[1.7e308], [5e-324]])
+        with pytest.raises(FloatingPointError):
+            Overflowing().mean(np.array([1.7e308]))
+
+
+# ---- one label at a time ------------------------------------------------------------------------------
+
+
+def test_a_density_is_of_one_label_and_a_probability_over_a_width():
+    mechanism, edges = make("laplace", 1.0), np.array([0.0, 1.0, 3.0, 7.0])
+    share = np.diff(mechanism.channel.cumulative(2.0, edges))
+    assert mechanism.density([2.0], edges) == pytest.approx(share / [1, 2, 4])
+    assert (mechanism.density(2.0, edges[:2]) == mechanism.density([2.0], edges)[:1]).all()
+    with pytest.raises(ldp.ParameterError, match="one label"):
+        mechanism.density([1.0, 2.0], edges)
+
+
+@pytest.mark.parametrize("edges", [[0], [], [1, 0], [0, 0], [0, 1, 1], 5, [[0, 1]], ["a", "b"]])
+def test_edges_that_are_none_are_refused(edges):
+    with pytest.raises(ldp.ParameterError, match=r"^edges must"):
+        make("laplace", 1.0).density(1.0, edges)
+
+
+def test_the_price_of_privacy_is_the_variance_of_the_unbiased_label():
+    mechanism = make("rp", 1.0)
+    slope = np.ptp(mechanism.debias([0, 1]))
+    assert mechanism.unbiased_variance([[1.0], [3.0]]) == pytest.approx(
+        mechanism.variance([[1.0], [3.0]]) * slope**2
+    )
+
+
+# ---- parameters ---------------------------------------------------------------------------------------
+
+
+HALF = 2**63
+SAME = {
+    "rp": (ldp.RPWithPrior, {"interval": (0, 2), "zeta": 1, "epsilon": 1}),
+    "laplace": (ldp.Laplace, {"bounds": (0, 2), "epsilon": 1}),
+    "staircase": (ldp.Staircase, {"bounds": (0, 2), "epsilon": 1}),
+    "gaussian": (ldp.Gaussian, {"bounds": (0, 2), "epsilon": 1, "delta": 0.125, "sigma": 4}),
+    "two-point": (ldp.TwoPoint, {"bounds": (0, 2), "epsilon": 1}),
+    "rr-on-bins": (ldp.RROnBins, {"edges": (0, 1, 2), "outputs": (0, 3), "epsilon": 1}),
+    "unbiased": (
+        ldp.Unbiased,
+        {"bounds": (0, 2), "outputs": (0, 2), "counts": ((HALF, HALF), (HALF, HALF)), "epsilon": 1},
+    ),
+}
+
+
+def other_types(value):
+    """Return a parameter as NumPy has it."""
+    if isinstance(value, tuple) and isinstance(value[0], tuple):
+        return [np.array(row, dtype=np.uint64) for row in value]
+    return np.array(value, dtype=np.float32) if isinstance(value, tuple) else np.float32(value)
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_a_parameter_is_the_same_in_any_type(name):
+    kind, parameters = SAME[name]
+    one, other = kind(**parameters), kind(**{key: other_types(value) for key, value in parameters.items()})
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one.to_json() == other.to_json()
+    assert repr(one) == repr(other)

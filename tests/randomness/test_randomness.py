@@ -1,0 +1,257 @@
+"""Secure words: never repeated, by threads, forks or copies; seeded words: repeatable, and loud."""
+
+import copy
+import hashlib
+import os
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from scipy import stats
+
+import labeldp as ldp
+from helpers import FALSE_ALARM, seeded
+from labeldp.randomness import sources as randomness
+from labeldp.randomness.sources import CHUNK_BYTES, SecureWords, SeededWords, default_source, resolve_source
+from word_cases import PATIENCE, assert_no_common_word, draw
+
+CHUNK = CHUNK_BYTES // 8
+SIZES = [0, 1, 2, 3, 7, 1001, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5]
+# A source that misbehaves repeats some of its words; one that behaves repeats one among n words with
+# probability n²/2^65, below 1e-8 for every n here. So "no common word" has a false-alarm rate below 1e-6.
+
+
+# ---- filling --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
+def test_fill_writes_the_whole_buffer_and_nothing_beside_it(make, size):
+    whole = np.zeros(size + 2, dtype=np.uint64)
+    make().fill(whole[1:-1])
+    assert whole[0] == whole[-1] == 0
+    assert np.count_nonzero(whole) == size  # a word is zero once in 2^64
+
+
+@pytest.mark.parametrize("size", [1, 3, CHUNK, CHUNK + 1])
+@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
+def test_every_byte_of_a_buffer_is_written(make, size):
+    """A byte that is written 16 times stays zero with a chance of 2^-128."""
+    source, written = make(), np.zeros(size, dtype=np.uint64)
+    for _ in range(16):
+        written |= draw(source, size)
+    assert written.view(np.uint8).all()
+
+
+@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
+def test_a_buffer_of_several_rows_is_filled_whole(make):
+    words = np.zeros((3, CHUNK + 5), dtype=np.uint64)
+    make().fill(words)
+    assert np.count_nonzero(words) == words.size
+
+
+def test_successive_words_differ():
+    source = SecureWords()
+    words = np.concatenate([draw(source, n) for n in (1, 5, 100, 40_000)])
+    assert np.unique(words).size == words.size
+
+
+def test_two_sources_share_no_word():
+    assert np.intersect1d(draw(SecureWords(), 1000), draw(SecureWords(), 1000)).size == 0
+
+
+@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
+def test_a_buffer_with_gaps_is_filled_or_refused_but_never_left_as_it_was(make):
+    for buffer in (np.zeros((4, 8), dtype=np.uint64)[:, :4], np.zeros(8, dtype=np.uint64)[::2]):
+        try:
+            make().fill(buffer)
+        except ValueError:
+            continue
+        assert np.count_nonzero(buffer) == buffer.size
+
+
+# ---- forks, threads, keys, copies ------------------------------------------------------------------
+
+
+def test_a_fork_that_python_does_not_see_still_changes_the_words(monkeypatch):
+    source = SecureWords()
+    before, stream = draw(source), source._stream
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    assert_no_common_word(before, draw(source))
+    assert source._stream is not stream
+
+
+def test_after_a_fork_every_source_drops_its_key_and_its_lock():
+    sources = [SecureWords(), SecureWords(), default_source()]
+    before = [draw(source) for source in sources]
+    with sources[0]._lock:  # held by a thread that the child does not have
+        randomness._forget_all()
+        assert all(source._stream is None for source in sources)
+        assert_no_common_word(*before, *(draw(source) for source in sources))
+
+
+def test_threads_that_share_a_source_never_get_the_same_word():
+    source, start = SecureWords(), threading.Barrier(8)
+    parts: list[list[np.ndarray]] = [[] for _ in range(8)]
+
+    def work(mine):
+        start.wait(PATIENCE)
+        mine.extend(draw(source, 97) for _ in range(200))
+
+    threads = [threading.Thread(target=work, args=(part,)) for part in parts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert_no_common_word(*(words for part in parts for words in part))
+
+
+def test_each_thread_has_its_own_default_source():
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(default_source()))
+    thread.start()
+    thread.join()
+    assert default_source() is default_source()
+    assert seen[0] is not default_source()
+
+
+def test_a_key_serves_no_more_than_its_bytes_and_words_go_on(monkeypatch):
+    keys, written = [], []
+    make, write = randomness._keystream, randomness._write
+    monkeypatch.setattr(randomness, "REKEY_BYTES", 1 << 8)
+    monkeypatch.setattr(randomness, "_keystream", lambda *key: keys.append(key) or make(*key))
+    monkeypatch.setattr(randomness, "_write", lambda s, t: written.append((len(keys), t.size)) or write(s, t))
+    source = SecureWords()
+    words = [draw(source, n) for n in (5, 32, 33, 1, 300, 7)]
+    assert_no_common_word(*words)
+    assert all(np.count_nonzero(part) == part.size for part in words)
+    assert len(set(keys)) == len(keys) > 10
+    assert max(sum(n for key, n in written if key == k) for k in range(1, len(keys) + 1)) <= 1 << 8
+
+
+def test_a_key_serves_all_of_its_bytes(monkeypatch):
+    keys, make = [], randomness._keystream
+    monkeypatch.setattr(randomness, "REKEY_BYTES", 1 << 8)
+    monkeypatch.setattr(randomness, "_keystream", lambda *key: keys.append(key) or make(*key))
+    source = SecureWords()
+    for _ in range(2):
+        draw(source, 16)  # half of what a key serves
+    assert len(keys) == 1
+    draw(source, 1)
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
+def test_a_secure_source_refuses_to_be_copied(how):
+    with pytest.raises(TypeError, match="make a new one"):
+        how(SecureWords())
+
+
+# ---- seeds ----------------------------------------------------------------------------------------
+
+
+def test_a_seeded_source_warns_and_is_no_secure_source():
+    with pytest.warns(ldp.InsecureRandomnessWarning, match="never for a release"):
+        source = SeededWords(1)
+    assert not isinstance(source, SecureWords)
+
+
+def test_a_seed_repeats_its_words_however_they_are_cut():
+    source = seeded(7)
+    cut = np.concatenate([draw(source, n) for n in (1, 2, 40_000, 3)])
+    assert np.array_equal(cut, draw(seeded(7), cut.size))
+    assert_no_common_word(draw(seeded(7)), draw(seeded(8)))
+
+
+@pytest.mark.parametrize("seed", [0, 1, -5, 1 << 80])
+def test_a_seeds_words_are_aes_256_ctr_under_the_hashed_seed(seed):
+    key = hashlib.sha256(f"labeldp insecure seed {seed}".encode()).digest()
+    aes = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+    expected = np.frombuffer(aes.update(bytes(8 * 70_001)), dtype="<u8")
+    assert np.array_equal(draw(seeded(seed), 70_001), expected)
+
+
+# ---- random_state ---------------------------------------------------------------------------------
+
+
+def test_random_state_none_means_secure_words():
+    assert type(resolve_source(None)) is SecureWords
+
+
+@pytest.mark.parametrize("seed", [3, np.int64(3), np.uint8(3)])
+def test_random_state_as_an_integer_is_a_seed_and_warns(seed):
+    with pytest.warns(ldp.InsecureRandomnessWarning):
+        source = resolve_source(seed)
+    assert np.array_equal(draw(source), draw(seeded(3)))
+
+
+def test_random_state_may_be_a_source():
+    source = seeded(1)
+    assert resolve_source(source) is source
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        *(True, False, np.True_, 1.0, np.float64(1), "1", np.str_("1"), b"1", [1], (1,), {}),
+        *(np.arange(3), np.ma.array([1]), np.random.default_rng(1), np.random.RandomState(1)),
+    ],
+    ids=lambda state: type(state).__name__,
+)
+def test_random_state_of_any_other_kind_is_refused(state):
+    with pytest.raises(ldp.ParameterError, match="random_state must be None"):
+        resolve_source(state)
+
+
+class OfRows:
+    """Words that belong to rows."""
+
+    def for_labels(self, rows):
+        return ("for", rows)
+
+
+def test_words_of_rows_serve_as_many_labels_as_are_told_and_nothing_else():
+    assert [resolve_source(OfRows(), rows) for rows in (0, 1, 7)] == [("for", 0), ("for", 1), ("for", 7)]
+    with pytest.raises(ldp.ParameterError, match="words of rows serve"):
+        resolve_source(OfRows())
+
+
+# ---- statistics -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(11)], ids=["secure", "seeded"])
+def test_bits_and_bytes_of_words_are_uniform(make):
+    """False alarm 1e-6 over 64 bit positions and one χ²; finds a bit that is off by 0.4 % or more."""
+    words = draw(make(), 1 << 20)
+    for bit in range(64):
+        ones = int(np.count_nonzero(words >> np.uint64(bit) & np.uint64(1)))
+        assert stats.binomtest(ones, words.size).pvalue > FALSE_ALARM / 65
+    tally = np.bincount(words.view(np.uint8), minlength=256)
+    assert stats.chisquare(tally).pvalue > FALSE_ALARM / 65
+
+
+def test_a_stuck_bit_would_be_noticed():
+    words = draw(seeded(12), 1 << 20)
+    stuck = words.copy()
+    stuck[: words.size // 100] |= np.uint64(1)  # one word in a hundred has its last bit set
+    for sample, uniform in ((words, True), (stuck, False)):
+        ones = int(np.count_nonzero(sample & np.uint64(1)))
+        assert bool(stats.binomtest(ones, sample.size).pvalue > FALSE_ALARM / 65) is uniform
+
+
+def test_a_key_serves_many_fills_and_not_only_one(monkeypatch):
+    """A source that forgot whose it is would be slow, and ask the system for a key each time."""
+    drawn, urandom = [], os.urandom
+    monkeypatch.setattr(os, "urandom", lambda size: (drawn.append(size), urandom(size))[1])
+    source = SecureWords()
+    for _ in range(5):
+        source.fill(np.empty(4, dtype=np.uint64))
+    assert drawn == [32, 16]
+
+
+def test_the_warning_of_a_seed_points_at_whoever_gave_it():
+    with pytest.warns(ldp.InsecureRandomnessWarning) as caught:
+        SeededWords(1)
+    assert [warning.filename for warning in caught] == [__file__]

@@ -1,0 +1,369 @@
+"""The report: says what the card says, shows nothing as code, and is the same for the same card."""
+
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import labeldp as ldp
+import report_cases as cases
+from helpers import NAMES, mechanisms
+from labeldp._validation import rounded_up
+from labeldp.cards.expected import Expected, noise_and_bias
+from labeldp.cli import app
+from labeldp.ledger import Charge, total_of
+from labeldp.release.odds import at_most
+from labeldp.report import Section, card_report, figures, render_page, render_report, section, write_report
+
+ALL = (*cases.KINDS, *NAMES, "sections")
+
+
+def words(text):
+    return " ".join(" ".join(cases.Reader(text).texts).split())
+
+
+# ---- safe to open ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_page_is_one_file_without_code_and_its_figures_have_words(kind):
+    assert cases.faults(cases.page(kind)) == []
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ("</main>", "<script>1</script></main>"),
+        ("</main>", "<img src='http://example.org/x.png'></main>"),
+        ("<main>", "<main onclick='x()'>"),
+        ('role="img" ', ""),
+        ('id="f1-', 'id="f2-'),
+        ("default-src 'none'", "default-src *"),
+    ],
+)
+def test_a_page_with_something_broken_is_caught(good, bad):
+    broken = cases.page("sections").replace(good, bad)
+    assert broken != cases.page("sections")
+    assert cases.faults(broken)
+
+
+def test_a_hostile_card_is_shown_as_text():
+    page = cases.page("hostile")
+    shown = words(page)
+    assert '"><script>alert(1)</script><img src=x onerror=alert(2)>' in shown
+    assert "\u202e" not in page
+    assert "\x00" not in page
+    page.encode("utf-8")  # the half character is gone too
+    assert len(page) < 3 * len(cases.page("release")), "a long card makes a long page"
+
+
+def test_text_that_is_not_escaped_is_caught(monkeypatch):
+    for module in (section, card_report):
+        monkeypatch.setattr(module, "escaped", str)
+    assert "<script>" in cases.faults(render_report(cases.card("hostile")))
+
+
+def test_sections_escape_all_they_are_given():
+    figure, _ = figures.blank("x", "y")
+    some = Section(cases.HOSTILE, [cases.HOSTILE], [cases.HOSTILE], [[cases.HOSTILE]], figure, cases.HOSTILE)
+    page = render_page(cases.HOSTILE, [some], lead=[cases.HOSTILE])
+    assert cases.faults(page) == []
+    assert words(page).count("<script>alert(1)</script>") >= 7
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"paragraphs": "one text"},
+        {"figure": object()},
+        {"header": ["a", "b"], "rows": [["1"]]},
+    ],
+)
+def test_a_section_that_cannot_be_shown_is_refused(wrong):
+    with pytest.raises(ldp.ParameterError):
+        Section("title", **wrong)
+
+
+# ---- what it says ---------------------------------------------------------------------------------------
+
+
+def test_the_report_of_a_release_says_what_it_cost_what_left_and_what_was_proven():
+    card = cases.card("release")
+    content = json.loads(card)
+    mechanism = ldp.load_mechanism(content["mechanisms"][0])
+    proof = mechanism.verify()
+    said = words(cases.page("release"))
+    for text in (
+        "at most e^ε = 2.72×",
+        "50 % → 73 %",
+        "4,000 private labels",
+        "What left the room",
+        "The true labels: only the curator",
+        type(mechanism).__name__,
+        str(proof.worst_ratio.numerator),
+        repr(proof.epsilon),
+        content["checksum"],
+        content["guarantee"],
+        "labeldp verify CARD",
+        ldp.__version__,
+        *(charge["what"] for charge in content["charges"]),
+    ):
+        assert text in said, text
+    assert "NOT PRIVATE" not in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "figures_of_it", "said"),
+    [
+        ("release", 5, "Where labels lie: the prior"),
+        ("columns", 9, "What a label becomes, column 1"),
+        ("with-delta", 4, "δ = 1e-05"),
+        ("rounds", 3, "privately known: mean"),
+        ("labels-model", 1, "LabelReleaseRegressor"),
+        ("sums-model", 1, "ModelReleaseRegressor"),
+    ],
+)
+def test_every_kind_of_card_has_its_figures(kind, figures_of_it, said):
+    assert cases.page(kind).count("<svg") == figures_of_it
+    assert said in words(cases.page(kind))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_mechanism_is_drawn_and_proven(name):
+    page = cases.page(name)
+    assert page.count("<svg") == 3
+    assert type(mechanisms(1.0)[name]).__name__ in words(page)
+    assert repr(mechanisms(1.0)[name].verify().epsilon) in words(page)
+
+
+@pytest.mark.parametrize("kind", ["seeded", "nothing"])
+def test_what_is_not_private_is_called_so_first_of_all(kind):
+    page = cases.page(kind)
+    main = page[page.index("<main>") :]
+    assert main.removeprefix("<main>").lstrip().startswith('<div class="banner" role="alert">NOT PRIVATE')
+    assert "raise their odds" not in page
+
+
+@pytest.mark.parametrize("kind", ["release", "columns", "with-delta", "rounds", "labels-model", *NAMES])
+def test_what_is_private_has_no_banner(kind):
+    assert "banner" not in cases.page(kind).partition("<main>")[2]
+
+
+def test_the_same_card_gives_the_same_page():
+    assert render_report(cases.card("release")) == cases.page("release")
+
+
+def test_another_card_gives_another_page():
+    other = ldp.privatize(cases.labels(), epsilon=1.1, bounds=cases.BOUNDS, mechanism="rp").to_card()
+    assert render_report(other) != cases.page("release")
+
+
+def test_a_file_entry_and_further_sections_are_shown():
+    page = render_report(
+        cases.card("release"), file={"name": "sales.csv", "row_order": "kept"}, sections=[cases.drawn_section()]
+    )
+    for text in ("sales.csv", "row order", "A line that falls from 1 to 0."):
+        assert text in words(page)
+    told = cases.changed(cases.card("release"), file={"name": "told.parquet", "column": "price"})
+    page = words(render_report(told, file={"name": "other.csv"}))
+    assert "Private labels in told.parquet" in page
+    assert "in the column price" in page
+    assert "other.csv" not in page
+
+
+# ---- the budget -----------------------------------------------------------------------------------------
+
+
+def test_the_bar_shows_this_release_all_others_and_what_is_left():
+    ledger = cases.ledger()
+    release = ldp.privatize(cases.labels(), epsilon=1.0, bounds=cases.BOUNDS, ledger=ledger)
+    page = render_report(release.to_card(), ledger=ledger)
+    for text in ("ε = 1.5 is spent", "The limit is ε = 3; left is ε = 1.5.", "spent on other releases"):
+        assert text in words(page)
+    parts = [
+        float(a["style"].removeprefix("flex-grow:")) for a in cases.Reader(page).attributes("span") if "style" in a
+    ]
+    assert sum(parts) == pytest.approx(1, abs=1e-5)
+    assert parts[-2:] == pytest.approx([0.5 / 3, 1.5 / 3], abs=1e-5)
+    assert "does not hold all charges" not in page
+
+
+def test_a_ledger_that_lacks_the_release_is_pointed_out():
+    page = render_report(cases.card("release"), ledger=cases.ledger())
+    assert "does not hold all charges of this release" in page
+
+
+def test_many_charges_share_the_bar():
+    content = json.loads(cases.card("release"))
+    one = content["charges"][0]
+    charges = [one, *({**one, "what": f"score {k}", "mechanism": None} for k in range(29))]
+    total = total_of(map(Charge.from_data, charges))
+    said = content["guarantee"].replace("ε = 1:", f"{total}:").replace("e^1;", f"e^{rounded_up(total.epsilon)};")
+    cost, none = {"epsilon": total.epsilon, "delta": 0.0}, [None]
+    page = render_report(
+        cases.changed(cases.card("release"), charges=charges, cost=cost, guarantee=said, priors=none)
+    )
+    assert "25 more" in words(page)
+    assert "over a million ×" in words(page)
+
+
+# ---- its figures are true -------------------------------------------------------------------------------
+
+
+def largest_posterior(mechanism, guess):
+    """Return how sure one can become that a label is high and not low, by Bayes on the channel itself."""
+    channel = mechanism.channel
+    low, high = (np.diff(channel.cumulative(y, np.linspace(-30, 30, 60_001))) for y in (0.0, 1.0))
+    used = (low > 1e-7) & (high > 1e-7)  # less is rounding of the sums that are subtracted
+    odds = guess / (1 - guess) * (high[used] / low[used]).max()
+    return odds / (1 + odds)
+
+
+PURE = [name for name in NAMES if name != "gaussian"]
+
+
+@pytest.mark.parametrize("name", PURE)
+@pytest.mark.parametrize("guess", [0.01, 0.5, 0.9])
+def test_no_guess_gains_more_than_the_page_says(name, guess):
+    mechanism = mechanisms(1.0)[name]
+    assert largest_posterior(mechanism, guess) <= float(at_most(guess, 1.0)) + 1e-6
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_half_the_epsilon_would_be_a_lie(name):
+    assert largest_posterior(mechanisms(1.0)[name], 0.5) > float(at_most(0.5, 0.5)) + 1e-3
+
+
+def test_odds_hold_for_any_epsilon():
+    assert float(at_most(0.5, 1.0)) == pytest.approx(math.e / (1 + math.e))
+    assert float(at_most(0.5, -1.0)) == pytest.approx(1 / (1 + math.e))
+    assert float(at_most(0.5, 1e9)) == 1.0
+    assert at_most([0.0, 1.0], 1.0).tolist() == [0.0, 1.0]
+
+
+def test_predicted_errors_are_those_of_formulas():
+    laplace = ldp.Laplace(bounds=(0, 5), epsilon=0.5)
+    expected = Expected.of(laplace, None, (0.0, 5.0))
+    assert expected.noise == pytest.approx(math.sqrt(2) * 5 / 0.5, rel=1e-3)
+    assert expected.bias == pytest.approx(0, abs=1e-6)
+    assert expected.spread == pytest.approx(5 / math.sqrt(12), rel=1e-6)
+    assert float(expected.of_mean(100)) == pytest.approx(expected.noise / 10, rel=1e-6)
+
+
+def test_clipping_is_predicted_as_bias_that_stays():
+    rp = ldp.RPWithPrior(interval=(0, 1), zeta=0.5, epsilon=1.0)
+    _, bias, unbiased = noise_and_bias(rp, np.array([0.5, 1.0, 3.0]))
+    assert unbiased
+    assert bias == pytest.approx([0, 0, -2], abs=1e-6)
+    expected = Expected.of(rp, ldp.Histogram([2, 4], [1]), (0.0, 4.0))
+    assert float(expected.of_mean(1e12)) == pytest.approx(2, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("maker", "bounds"),
+    [(ldp.Laplace, (-4e139, 4e139)), (ldp.TwoPoint, (0, 1e-139)), (ldp.Staircase, (1e9, 1e9 + 1))],
+)
+def test_odd_bounds_are_drawn(maker, bounds):
+    page = render_report(maker(bounds=bounds, epsilon=1.0).to_json())
+    assert page.count("<svg") == 3
+    assert cases.faults(page) == []
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 20.0])
+def test_odd_budgets_are_drawn(epsilon):
+    for maker in (ldp.Laplace, ldp.TwoPoint):
+        assert render_report(maker(bounds=(0, 5), epsilon=epsilon).to_json()).count("<svg") == 3
+
+
+# ---- files and the command ------------------------------------------------------------------------------
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["report", *map(str, arguments)], env={"COLUMNS": "200"})
+
+
+def test_the_command_writes_beside_the_card_and_replaces_only_with_force(tmp_path):
+    card = tmp_path / "sales.csv.card.json"
+    card.write_text(cases.card("release"))
+    (tmp_path / "sales.csv").write_text("price\n1\n")
+    for given in (card, tmp_path / "sales.csv"):
+        shown = run(given, *(["--force"] if given is not card else []))
+        assert shown.exit_code == 0, shown.output
+        assert "sales.csv.report.html" in shown.output
+    target = tmp_path / "sales.csv.report.html"
+    assert target.read_text(encoding="utf-8") == cases.page("release")
+    assert target.stat().st_mode & 0o777 == 0o644
+    target.write_text("mine")
+    again = run(card)
+    assert (again.exit_code, target.read_text()) == (2, "mine")
+    assert "--force" in again.output
+    assert run(card, "--force").exit_code == 0
+
+
+def test_the_command_shows_a_ledger_and_makes_none(tmp_path):
+    ledger = ldp.Ledger.open(tmp_path / "budget.jsonl", limit=ldp.Budget(3.0))
+    release = ldp.privatize(cases.labels(), epsilon=1.0, bounds=cases.BOUNDS, ledger=ledger)
+    (tmp_path / "card.json").write_text(release.to_card())
+    out = tmp_path / "page.html"
+    shown = run(tmp_path, "-o", out, "--ledger", tmp_path / "budget.jsonl")
+    assert shown.exit_code == 0, shown.output
+    assert "left is ε = 2." in words(out.read_text(encoding="utf-8"))
+    missing = run(tmp_path, "-o", tmp_path / "other.html", "--ledger", tmp_path / "none.jsonl")
+    assert missing.exit_code == 3
+    assert {path.name for path in tmp_path.iterdir()} == {"budget.jsonl", "card.json", "page.html"}
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"", 4),
+        (b"\xff\xfe", 4),
+        (b"[1]", 4),
+        (cases.card("release").replace('"rows":4000', '"rows":4001').encode(), 4),
+        (cases.changed(cases.card("release"), priors=[]).encode(), 4),
+        (cases.changed(cases.card("release"), priors=[{"nodes": [-1e300, 1e300], "masses": [1]}]).encode(), 4),
+        (cases.changed(cases.card("release"), bounds=[[5, 0]]).encode(), 4),
+    ],
+)
+def test_a_card_that_does_not_hold_gives_one_sentence_and_no_file(tmp_path, content, code):
+    card = tmp_path / "x.card.json"
+    card.write_bytes(content)
+    shown = run(card)
+    assert shown.exit_code == code
+    assert len(shown.output.strip().splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["x.card.json"]
+
+
+@pytest.mark.parametrize("rows", ["<b>", -3, 0, None, 1.5, [1], True, 10**400])
+def test_rows_that_are_no_number_are_refused(rows):
+    with pytest.raises(ldp.CardError, match="rows"):
+        render_report(cases.changed(cases.card("release"), rows=rows))
+
+
+def test_trust_that_is_none_is_refused():
+    with pytest.raises(ldp.CardError, match="trust"):
+        render_report(cases.changed(cases.card("release"), trust=cases.HOSTILE))
+
+
+@pytest.mark.parametrize("strange", [cases.HOSTILE, ["labels"], {"a": 1}, None, 7])
+@pytest.mark.parametrize("entry", ["what", "when", "mechanism", "rows_per_person", "epsilon"])
+def test_strange_charges_are_shown_as_text_or_refused(entry, strange):
+    """Of a model's card, whose charges have no mechanism to agree with."""
+    card = cases.card("sums-model")
+    charges = [{**charge, entry: strange} for charge in json.loads(card)["charges"]]
+    try:
+        page = render_report(cases.changed(card, charges=charges), ledger=cases.ledger())
+    except ldp.CardError:
+        assert entry in ("rows_per_person", "epsilon") or not isinstance(strange, str)
+    else:
+        assert cases.faults(page) == []
+
+
+def test_without_matplotlib_it_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"labeldp\[plots\]"):
+        write_report(tmp_path / "page.html", cases.card("release"))
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,150 @@
+"""A model fitted on Spark: from sums the same as on one machine to the bit, from labels as good."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from labeldp.errors import DataError
+from labeldp.randomness.row_ids import IntegerIds, public_places
+from labeldp.spark import fit_model, passes
+from labeldp.spark import model as room
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning"),
+]
+
+BOUNDS = (0.0, 5.0)
+FEATURES = ["a", "b"]
+
+
+def table(rows):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(rows, 2))
+    return X, np.clip(2.5 + X[:, 0] + 0.3 * rng.normal(size=rows), *BOUNDS), np.arange(rows) * 3 - 100
+
+
+def frame(spark, X, y, ids, partitions=3):
+    import pyarrow as pa
+
+    columns = {"a": X[:, 0], "y": y, "id": ids, "b": X[:, 1], "unused": ["text"] * len(y)}
+    return spark.createDataFrame(pa.table(columns)).repartition(partitions, "id")
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_from_sums_it_is_the_model_of_one_machine_to_the_bit(spark, delta):
+    X, y, ids = table(400)
+    ask = {"epsilon": 0.5, "bounds": BOUNDS, "delta": delta, "random_state": 3}
+    ledger = ldp.Ledger()
+    model = fit_model(frame(spark, X, y, ids), features=FEATURES, label="y", id="id", ledger=ledger, **ask)
+    order = np.argsort(public_places(IntegerIds(ids))[:, 0])  # rows come in this order, which is public
+    alone = ldp.ModelReleaseRegressor(**ask).fit(X[order], y[order])
+    assert isinstance(model, ldp.ModelReleaseRegressor)
+    names = pytest.importorskip("pandas").DataFrame(X, columns=FEATURES)
+    np.testing.assert_array_equal(model.predict(names), alone.predict(X))
+    assert [c.mechanism for c in model.charges_] == [c.mechanism for c in alone.charges_]
+    assert ledger.total.epsilon == 0.5
+    assert model.rows_ == 400
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Trees take long, and are the same code everywhere."""
+    monkeypatch.setattr("labeldp.estimators.learner._WORTH", 1e9)
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_from_labels_it_learns_as_well_as_one_machine(spark, monkeypatch, quick, sampled):
+    if sampled:  # as with more rows than the driver takes
+        monkeypatch.setattr(room, "GROWN", 1500)
+    X, y, ids = table(4200)
+    ask = {"epsilon": 1.0, "bounds": BOUNDS, "random_state": 3}
+    model = fit_model(frame(spark, X, y, ids), features=FEATURES, label="y", id="id", **ask)
+    alone = ldp.ModelReleaseRegressor(**ask).fit(X, y)
+    assert [c.what for c in model.charges_] == [c.what for c in alone.charges_]
+    assert model.charges_[1].mechanism == alone.charges_[1].mechanism
+    names = pytest.importorskip("pandas").DataFrame(X, columns=FEATURES)
+    errors = [float(np.mean((guess - y) ** 2)) for guess in (model.predict(names), alone.predict(X))]
+    assert max(errors) < 0.2 * y.var()
+    assert pickle.loads(pickle.dumps(model)).rows_ == 4200
+    assert len(model.mechanism_) == 3
+
+
+def test_statistics_do_not_depend_on_partitions_in_any_bit_and_rows_are_drawn_once(spark, monkeypatch, quick):
+    seen = []
+    monkeypatch.setattr(room.ClusterRows, "draw", spied(room.ClusterRows.draw, seen))
+    X, y, ids = table(4200)
+    ask = {"features": FEATURES, "label": "y", "id": "id", "epsilon": 1.0, "bounds": BOUNDS, "random_state": 3}
+    for partitions in (1, 5):
+        fit_model(frame(spark, X, y, ids, partitions), **ask)
+    one, other = seen[:3], seen[3:]
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a.private.labels, b.private.labels)
+        np.testing.assert_array_equal(a.observed.gram, b.observed.gram)
+        np.testing.assert_array_equal(a.observed.moment, b.observed.moment)
+        assert (a.observed.square, a.observed.noise) == (b.observed.square, b.observed.noise)
+    assert sum(part.observed.count for part in one) == 4200
+    assert sorted(np.concatenate([part.private.rows for part in one]).tolist()) == list(range(4200))
+
+
+def test_labels_travel_masked(spark, monkeypatch, quick):
+    X, y, ids = table(4200)
+    ask = {"features": FEATURES, "label": "y", "id": "id", "epsilon": 1.0, "bounds": BOUNDS, "random_state": 3}
+    spread, seen = room.spread_by_id, []
+
+    def watched(rows, id, count):
+        seen.append(rows.toArrow()["c0"].to_numpy())
+        return spread(rows, id, count)
+
+    monkeypatch.setattr(room, "spread_by_id", watched)
+    model = fit_model(frame(spark, X, y, ids), **ask)
+    shuffled = np.concatenate(seen)
+    assert shuffled.size == len(set(shuffled.tolist())) == 4200  # equal labels look different
+    assert not set(shuffled.tolist()) & set(y.view(np.int64).tolist())
+    # The twin, whose mask is nothing, is the same model, and its shuffles have raw labels.
+    seen.clear()
+    monkeypatch.setattr(passes, "_pad", lambda secret, ids: np.zeros(len(ids), dtype=np.uint64))
+    twin = fit_model(frame(spark, X, y, ids), **ask)
+    assert sorted(np.concatenate(seen).tolist()) == sorted(y.view(np.int64).tolist())
+    names = pytest.importorskip("pandas").DataFrame(X, columns=FEATURES)
+    np.testing.assert_array_equal(model.predict(names), twin.predict(names))
+
+
+def spied(draw, seen):
+    def watched(rows, now):
+        part = draw(rows, now)
+        seen.append(part)
+        return part
+
+    return watched
+
+
+def test_what_cannot_be_fitted_costs_nothing(spark):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    ledger = ldp.Ledger(limit=ldp.Budget(epsilon=0.1))
+    X, y, ids = table(50)
+    df = frame(spark, X, y, ids)
+    ask = {"features": FEATURES, "label": "y", "id": "id", "epsilon": 1.0, "bounds": BOUNDS, "ledger": ledger}
+
+    def refused(error, match, df=df, **change):
+        with pytest.raises(error, match=match):
+            fit_model(df, **{**ask, **change})
+        assert ledger.total == ldp.Budget(epsilon=0.0)
+
+    refused(ldp.ParameterError, "list of columns", features="a")
+    refused(ldp.ParameterError, "no number", features=["a", "unused"])
+    refused(ldp.ParameterError, "none of them the label", features=["a", "y"])
+    refused(ldp.ParameterError, "is 'a' meant", features=["aa"])
+    refused(ldp.ParameterError, "bounds", bounds=None)
+    refused(ldp.ParameterError, "epsilon", epsilon=-1.0)
+    refused(ldp.ParameterError, "rows_per_person", rows_per_person=0)
+    refused(DataError, "'b' is computed from the same data", df=df.withColumn("b", df.y * 2))
+    refused(DataError, "not deterministic", df=df.withColumn("y", F.rand()))
+    refused(DataError, "10 of 50 rows have features", df=df.withColumn("b", F.when(df.id >= -70, df.b)))
+    refused(DataError, "share an id", df=df.withColumn("id", F.lit(1)))
+    refused(ldp.BudgetError, "only")

@@ -1,0 +1,333 @@
+"""A release on Spark: the same numbers as on one machine, refused where it must be, and paid for last."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+import labeldp.spark.release as room
+from helpers import seeded
+from labeldp.cards.reading import read_any_card
+from labeldp.cards.statements import left_and_stayed
+from labeldp.cards.verification import verify_card
+from labeldp.errors import DataError
+from labeldp.randomness.row_words import ReleaseKey, RowWords, card_checksum
+from labeldp.release.stream import Counted, Order, settle
+from labeldp.spark import estimate_prior, output, privatize, randomize
+from labeldp.spark.repeatable import stable_frame
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning"),
+]
+
+BOUNDS = (0.0, 5.0)
+ROWS = 3000
+LABELS = np.random.default_rng(1).gamma(2.0, 0.8, ROWS)
+ASK = {"label": "y", "id": "id", "epsilon": 1.0, "bounds": BOUNDS}
+
+
+def ids_of(kind):
+    numbers = np.arange(ROWS) * 7 - 5000
+    if kind == "integer":
+        return numbers.tolist()
+    text = [f"person {n:x}" * (1 + n % 4) for n in numbers.tolist()]
+    return text if kind == "text" else [one.encode() + b"\0" for one in text]
+
+
+def frame(spark, kind="integer", partitions=3, labels=LABELS, **more):
+    import pyarrow as pa
+
+    table = pa.table({"id": ids_of(kind)[: len(labels)], "x": np.arange(len(labels)), "y": labels, **more})
+    return spark.createDataFrame(table).repartition(partitions, "id")
+
+
+def by_id(release, name="y"):
+    table = release.frame.select("*").toArrow()  # a plan of its own: Spark computes it anew
+    found = dict(zip(table["id"].to_pylist(), table[name].to_pylist(), strict=True))
+    assert len(found) == table.num_rows
+    return found
+
+
+def on_one_machine(ids, seed, **ask):
+    """Return the same release, made from arrays."""
+    key = ReleaseKey.from_seed(seed)
+
+    def words(mechanism, number):
+        return RowWords(key.secret(card=card_checksum(mechanism), column="y", round=number), ids)
+
+    def reports(asked):
+        return asked.count(asked.mechanism.randomize(LABELS, random_state=words(asked.mechanism, room.REPORTS)))
+
+    counted = Counted.of(LABELS, BOUNDS)
+    terms = settle(Order(**ask), counted, ledger=ldp.Ledger(), source=seeded(seed), reports=reports)
+    mechanism = terms.mechanisms[0]
+    return mechanism, mechanism.randomize(LABELS, random_state=words(mechanism, room.LABELS))
+
+
+@pytest.mark.parametrize(
+    ("kind", "mechanism", "trust"),
+    [("integer", "auto", "curator"), ("text", "laplace", "curator"), ("binary", "rp", "local")],
+)
+def test_the_same_numbers_as_on_one_machine(spark, kind, mechanism, trust):
+    ask = {"epsilon": 1.0, "bounds": BOUNDS, "mechanism": mechanism, "trust": trust}
+    release = privatize(frame(spark, kind), label="y", id="id", debiased=True, random_state=5, **ask)
+    chosen, expected = on_one_machine(ids_of(kind), 5, **ask)
+    assert release.mechanism == chosen
+    assert by_id(release) == dict(zip(ids_of(kind), expected.tolist(), strict=True))
+    unbiased = by_id(release, "y_debiased")
+    assert list(unbiased.values()) == chosen.debias(list(by_id(release).values())).tolist()
+    assert not release.terms.secure
+
+
+def test_an_estimated_prior_is_that_of_one_machine(spark):
+    ledger = ldp.Ledger()
+    prior = estimate_prior(frame(spark), label="y", epsilon=0.5, bounds=BOUNDS, ledger=ledger, random_state=3)
+    assert prior == ldp.estimate_prior(LABELS, epsilon=0.5, bounds=BOUNDS, method="adaptive", random_state=3)
+    assert ledger.total == ldp.Budget(epsilon=0.5)
+
+
+def test_a_release_is_paid_for_and_has_a_card_and_nothing_of_the_label(spark):
+    ledger = ldp.Ledger(limit=ldp.Budget(epsilon=1.5))
+    df = frame(spark)
+    release = privatize(df, ledger=ledger, **ASK)
+    assert release.frame.columns == ["id", "x", "y"]
+    content = ldp.read_release_card(release.card)
+    assert (content["rows"], content["release"], content["words"]) == (ROWS, release.name, "secure")
+    assert release.cost == ledger.total == ldp.Budget(epsilon=1.0)
+    assert release.ledger is ledger
+    again = by_id(release)
+    assert by_id(release) == again  # an action repeated
+    raw = dict(zip(ids_of("integer"), LABELS.tolist(), strict=True))
+    assert sum(again[one] == raw[one] for one in raw) < 5
+    with pytest.raises(ldp.BudgetError):
+        privatize(df, ledger=ledger, **ASK)
+    assert ledger.total == ldp.Budget(epsilon=1.0)
+
+
+def test_what_was_written_can_be_verified_against_its_card(spark, tmp_path):
+    with privatize(frame(spark), **ASK) as release:
+        release.frame.write.parquet(str(tmp_path / "private"))
+    checks = {check.name: check.holds for check in verify_card(release.card, file=tmp_path / "private").checks}
+    assert (checks["file"], checks["rows"]) == (None, True)
+    frame(spark, labels=LABELS[:50]).write.parquet(str(tmp_path / "other"))
+    checks = {check.name: check.holds for check in verify_card(release.card, file=tmp_path / "other").checks}
+    assert checks["rows"] is False
+    _, stayed = left_and_stayed(read_any_card(release.card))
+    assert "from each row's id" in stayed[1]
+
+
+def test_two_releases_share_no_noise_and_a_broken_one_does(spark, monkeypatch):
+    mechanism = ldp.Laplace(bounds=BOUNDS, epsilon=1.0)
+    df = frame(spark, partitions=1)
+
+    def equal():
+        one, other = (by_id(randomize(df, "y", mechanism, id="id")) for _ in range(2))
+        return sum(one[k] == other[k] for k in one)
+
+    # Two independent draws agree with probability below 0.01: of 3000 more than 100 with probability below 1e-9.
+    assert equal() < 100
+    monkeypatch.setattr(room, "release_key", lambda seed: ReleaseKey.from_seed(1))  # a key accepted twice
+    assert equal() == ROWS
+
+
+def test_fresh_noise_for_each_action_would_be_noticed(spark, monkeypatch):
+    def fresh(card, sealed, *, debiased):
+        def run(arrays):
+            import pyarrow as pa
+
+            from labeldp.mechanisms.base import load_mechanism
+
+            for labels, _ in arrays:
+                yield pa.array(load_mechanism(card).randomize(labels.to_numpy()))
+
+        return run
+
+    monkeypatch.setattr(room, "releaser", fresh)
+    broken = randomize(frame(spark, partitions=1), "y", ldp.Laplace(bounds=BOUNDS, epsilon=1.0), id="id")
+    assert by_id(broken) != by_id(broken)
+
+
+def test_a_closed_release_cannot_be_computed_any_more(spark):
+    card = ldp.TwoPoint(bounds=BOUNDS, epsilon=1.0).to_json()
+    with randomize(frame(spark, partitions=1), "y", card, id="id") as release:
+        kept = release.frame.localCheckpoint()
+    assert kept.count() == ROWS
+    with pytest.raises(Exception, match="destroyed"):
+        release.frame.toArrow()
+
+
+def test_nothing_that_is_done_to_the_output_can_reach_back_to_the_raw_label(spark, monkeypatch, tmp_path):
+    frame(spark).write.parquet(str(tmp_path / "p"))
+    df = spark.read.parquet(str(tmp_path / "p"))
+    mechanism = ldp.TwoPoint(bounds=BOUNDS, epsilon=1.0)
+    reaching = [lambda f: f.where(df["y"] > 3), lambda f: f.orderBy(df["y"]), lambda f: f.select(df["y"])]
+    for reach in (*reaching, lambda f: f.select("_metadata.file_name")):
+        with pytest.raises(Exception, match=r"(?i)missing|resolve"):
+            reach(randomize(df, "y", mechanism, id="id").frame).collect()
+    # The twin, without its wall, filters private rows by their raw labels.
+    monkeypatch.setattr(output, "_wall", lambda frame: frame)
+    monkeypatch.setattr(output, "spread_by_id", lambda frame, id, rows: frame)
+    assert 0 < reaching[0](randomize(df, "y", mechanism, id="id").frame).count() < ROWS
+
+
+@pytest.mark.parametrize("partitions", [1, 7, 1000])
+def test_any_number_of_partitions_and_empty_ones(spark, partitions):
+    labels = LABELS[:60]
+    df = frame(spark, partitions=partitions, labels=labels)
+    if partitions == 1000:
+        assert df.rdd.getNumPartitions() == 1000
+    mechanism = ldp.Staircase(bounds=BOUNDS, epsilon=1.0)
+    release = randomize(df, "y", mechanism, id="id", check_ids=partitions < 1000, random_state=2)
+    secret = ReleaseKey.from_seed(2).secret(card=card_checksum(mechanism), column="y")
+    expected = mechanism.randomize(labels, random_state=RowWords(secret, ids_of("integer")[:60]))
+    assert by_id(release) == dict(zip(ids_of("integer"), expected.tolist(), strict=False))
+
+
+def test_numbers_of_any_type_are_labels_and_other_columns_pass_untouched(spark):
+    import pyarrow as pa
+
+    amounts = [decimal.Decimal(n) / 4 for n in range(12)]
+    others = {
+        "when": pa.array([datetime.datetime(2024, 1, 1 + n, tzinfo=datetime.UTC) for n in range(12)]),
+        "nested": pa.array([{"a": [n, None], "b": {"c": str(n)}} for n in range(12)]),
+        "dot.ted `name`": pa.array([None if n % 3 else f"ü{n}" for n in range(12)]),
+        "money": pa.array(amounts, pa.decimal128(20, 3)),
+    }
+    mechanism = ldp.Laplace(bounds=(0, 3), epsilon=1.0)
+    secret = {"card": card_checksum(mechanism), "column": "y"}
+    for kind in (pa.decimal128(9, 2), pa.int8(), pa.float32(), pa.int64()):
+        labels = pa.array(amounts, pa.decimal128(9, 2)).cast(kind, safe=False)
+        table = pa.table({"id": range(12), "y": labels, **others})
+        safe = spark.createDataFrame(table.rename_columns([f"k{k}" for k in range(table.num_columns)]))
+        df = safe.toDF(*table.column_names).coalesce(2)
+        release = randomize(df, "y", mechanism, id="id", random_state=4)
+        got = release.frame.toArrow().sort_by("id")
+        words = RowWords(ReleaseKey.from_seed(4).secret(**secret), range(12))
+        numbers = np.array([float(one) for one in labels.to_pylist()])
+        assert got["y"].to_pylist() == mechanism.randomize(numbers, random_state=words).tolist()
+        assert got.drop_columns("y").to_pylist() == table.drop_columns("y").to_pylist()
+        assert str(release.frame.schema["y"].dataType) == "DoubleType()"
+
+
+# ---- refused, and nothing charged ---------------------------------------------------------------------
+
+LEDGER = ldp.Ledger()
+
+
+def refused(df, error, match, **change):
+    with pytest.raises(error, match=match):
+        privatize(df, **{**ASK, "ledger": LEDGER, **change})
+    assert LEDGER.total == ldp.Budget(epsilon=0.0)
+
+
+def test_what_cannot_be_asked_is_refused_before_any_row_is_read(spark):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    df = frame(spark)
+    refused(df, ldp.ParameterError, "bounds", bounds=None)
+    refused(df, ldp.ParameterError, "epsilon", epsilon=0.0)
+    refused(df, ldp.ParameterError, "is 'x' meant", label="xx")
+    refused(df, ldp.ParameterError, "id must name a column", id=None)
+    refused(df, ldp.ParameterError, "its own id", label="x", id="x")
+    refused(df, ldp.ParameterError, "ids must be", id="y", label="x")
+    refused(df, ldp.ParameterError, "random_state", random_state=seeded(1))
+    refused(df, ldp.ParameterError, "ledger", ledger="file.json")
+    refused(df, ldp.ParameterError, "materialize", materialize="yes")
+    refused(df.withColumn("y", F.col("y").cast("string")), ldp.LabelError, "got string")
+    refused(df.withColumn("y", F.array("y")), ldp.LabelError, "got array")
+    refused(df.withColumn("y", F.col("y") > 1), ldp.LabelError, "got boolean")
+    refused(df.withColumn("s", F.struct("y")).drop("y"), ldp.ParameterError, "inside another column", label="s.y")
+    refused(df.withColumn("Y", F.lit(1)).select("id", "y", F.lit(2).alias("y")), DataError, "same name")
+    refused(df, ldp.ParameterError, "'z'", allow_related=["z"])
+    refused(df, ldp.ParameterError, "is 'y' meant", label="Y")
+    refused({"y": [1.0]}, ldp.ParameterError, "DataFrame of Spark, got builtins.dict")
+    refused(df, ldp.ParameterError, "no unbiased labels", mechanism="rr-on-bins", debiased=True)
+    collated = df.withColumn("id", F.expr("cast(id as string) collate UTF8_LCASE"))
+    refused(collated, ldp.ParameterError, "byte by byte")
+    with pytest.raises(ldp.ParameterError, match="no privacy"):
+        randomize(df, "y", ldp.NoPrivacy(), id="id")
+    with pytest.raises(ldp.ParameterError, match="the text of its card"):
+        randomize(df, "y", "card.json", id="id")
+    with pytest.raises(ldp.ParameterError, match="made already"):
+        randomize(df, "y", 3.0, id="id")
+
+
+def test_a_frame_that_spark_may_compute_differently_is_refused(spark, tmp_path):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    df = frame(spark)
+    again = "may not be the same when Spark computes it again"
+    refused(df.withColumn("y", F.rand()), DataError, "not deterministic")
+    refused(df.withColumn("y", F.rand()).where("x > 5").select("id", "y"), DataError, "not deterministic")
+    fresh = df.withColumn("id", F.monotonically_increasing_id())
+    refused(fresh, DataError, "not deterministic", allow_related=["id"])
+    for some in (df.limit(100), df.dropDuplicates(["x"]), df.sample(0.5, 1)):
+        refused(some, DataError, "Limit|Deduplicate|Sample")
+    refused(df.groupBy("id").agg(F.sum("y").alias("y")), DataError, "Aggregate")
+    mapped = spark.range(9).selectExpr("id", "1e0 * id y").mapInArrow(lambda batches: batches, "id long, y double")
+    refused(mapped, DataError, "which rows there are", allow_related=["id"])  # no column vouches for a function
+    with pytest.raises(DataError, match=again):
+        stable_frame(mapped, None)
+    refused(spark.createDataFrame(df.rdd), DataError, "an RDD")
+    df.write.parquet(str(tmp_path / "p"))
+    kept = spark.read.parquet(str(tmp_path / "p"))
+    fine = kept.where("x >= 0").join(df.select("id"), "id").union(kept.where("x < 0")).orderBy("id")
+    assert privatize(fine, **ASK).terms.rows == ROWS
+
+
+def test_a_frame_is_kept_on_demand_and_then_the_same_for_every_action(spark):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    def anything():
+        import os
+
+        return os.urandom(1)[0] / 64
+
+    df = frame(spark).withColumn("y", F.udf(anything, "double").asNondeterministic()())
+    refused(df, DataError, "not deterministic")
+    unknown = frame(spark).withColumn("y", F.udf(anything, "double")())
+    refused(unknown, DataError, "a function that Spark does not know")
+    before = set(spark.sparkContext._jsc.getPersistentRDDs())
+    release = randomize(df, "y", ldp.Laplace(bounds=BOUNDS, epsilon=1.0), id="id", materialize=True)
+    assert by_id(release) == by_id(release)
+    release.close()
+    release.close()
+    assert set(spark.sparkContext._jsc.getPersistentRDDs()) <= before  # the kept copy of raw labels is gone
+    vouched = randomize(df, "y", ldp.Laplace(bounds=BOUNDS, epsilon=1.0), id="id", materialize=False)
+    assert by_id(vouched) != by_id(vouched)  # what would happen: the same noise on another label
+
+
+def test_columns_computed_from_what_the_label_is_computed_from_are_refused(spark):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    df = frame(spark).withColumnRenamed("y", "sales")
+    related = "'sales' is computed from the same data as the label"
+    refused(df.withColumn("y", F.log1p("sales")), DataError, related)
+    refused(df.withColumn("y", F.log1p("sales")).where("x > 1").alias("a"), DataError, related)
+    both = df.withColumn("y", F.log1p("sales"))
+    refused(both.union(both), DataError, related)
+    refused(both.drop("sales").withColumn("double", F.col("y") * 2), DataError, "'double'")
+    assert privatize(both.drop("sales"), **ASK).frame.columns == ["id", "x", "y"]
+    assert privatize(both, allow_related=["sales"], **ASK).frame.columns == ["id", "x", "sales", "y"]
+
+
+def test_missing_labels_and_ids_and_shared_ids_are_refused_without_a_label_in_the_message(spark):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    holes = LABELS.copy()
+    holes[:3] = [np.nan, np.inf, -np.inf]
+    refused(frame(spark, labels=holes), ldp.LabelError, "^3 of 3000 labels are missing, NaN or infinite")
+    df = frame(spark)
+    empty = df.where("x < 0")
+    refused(empty, ldp.LabelError, "no labels")
+    some = df.withColumn("y", F.when(F.col("x") > 4, F.col("y")))
+    refused(some, ldp.LabelError, "^5 of 3000 labels", allow_related=["x"])
+    refused(df.withColumn("id", F.when(F.col("x") > 4, F.col("id"))), DataError, "5 of 3000 rows have no id")
+    shared = df.withColumn("id", F.when(F.col("x") == 4, F.lit(9)).otherwise(F.col("x")))
+    refused(shared, DataError, "share an id", allow_related=["x"])
+    assert privatize(shared, check_ids=False, **ASK).terms.rows == ROWS

@@ -1,0 +1,212 @@
+"""`check_mechanism`: what conforms passes, and each broken mechanism fails for its own reason."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+import mechanism_cases
+from coin_cases import Coin, coin
+from helpers import NAMES, mechanisms
+from labeldp.card_format import register
+from labeldp.channels import Proof, TableChannel
+from labeldp.errors import ConformanceError
+from labeldp.mechanisms.base import Mechanism, channel_field
+from labeldp.testing import CHECKS, check_mechanism
+
+SAMPLES = 20_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_mechanism_conforms(name):
+    assert check_mechanism(mechanisms(1.0)[name], samples=SAMPLES) == tuple(CHECKS)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 4.0])
+def test_mechanisms_conform_on_other_bounds_and_budgets(epsilon):
+    for name in mechanism_cases.NAMES:
+        check_mechanism(mechanism_cases.make(name, epsilon), samples=4000)
+
+
+# ---- the README's coin, and coins with one mistake each ---------------------------------------------------------
+
+
+def test_the_coin_of_the_readme_conforms():
+    check_mechanism(coin("right")(epsilon=1.1), samples=SAMPLES)
+
+
+def tells(self, labels, *, random_state=None):
+    """Randomise nothing."""
+    Mechanism.randomize(self, labels, random_state=random_state)
+    return np.where(np.asarray(labels, dtype=float) > 0.5, 1.5, -0.5)
+
+
+def louder(self, labels, *, random_state=None):
+    """The counts' own draw, and the label in its last bits."""
+    z = Mechanism.randomize(self, labels, random_state=random_state)
+    return np.where(np.asarray(labels) > 0.5, np.nextafter(z, np.inf), z)
+
+
+def own_words(self, labels, *, random_state=None):
+    return Mechanism.randomize(self, labels)
+
+
+def always_seeded(self, labels, *, random_state=None):
+    return Mechanism.randomize(self, labels, random_state=FIXED() if random_state is None else random_state)
+
+
+def FIXED():  # noqa: N802
+    from helpers import seeded
+
+    return seeded(1)
+
+
+def quotes(self, labels, *, random_state=None):
+    try:
+        return Mechanism.randomize(self, labels, random_state=random_state)
+    except ldp.LabelError:
+        raise ldp.LabelError(f"cannot use {labels}") from None
+
+
+def swallows(self, labels, *, random_state=None):
+    cleaned = np.nan_to_num(np.asarray(labels, dtype=float))
+    return Mechanism.randomize(self, cleaned, random_state=random_state)
+
+
+def refuses_outside(self, labels, *, random_state=None):
+    z = Mechanism.randomize(self, labels, random_state=random_state)
+    if np.abs(np.asarray(labels)).max() > 10:
+        raise ldp.LabelError("a label is out of bounds")
+    return z
+
+
+def flattens(self, labels, *, random_state=None):
+    return Mechanism.randomize(self, labels, random_state=random_state).reshape(-1)
+
+
+def writes(self, labels, *, random_state=None):
+    z = Mechanism.randomize(self, labels, random_state=random_state)
+    if isinstance(labels, np.ndarray):
+        labels[...] = 0.0
+    return z
+
+
+def only_where(holds, give):
+    """Return a randomize that is right but for some labels, which it treats otherwise."""
+
+    def randomize(self, labels, *, random_state=None):
+        z = Mechanism.randomize(self, labels, random_state=random_state)
+        return np.asarray(np.where(holds(labels), give(np.asarray(labels, dtype=float), z), z))
+
+    return randomize
+
+
+def raw(y, z):
+    return y
+
+
+def inner(labels):
+    y = np.asarray(labels, dtype=float)
+    return (y > 0.6) & (y < 0.95)
+
+
+def optimistic(self):
+    return Proof(9.0, 0.0)
+
+
+BROKEN = {
+    "releases the label": ({"randomize": tells}, "distribution: .* must draw from the channel"),
+    "tells labels of some places": ({"randomize": only_where(inner, raw)}, "distribution: .* must draw from"),
+    "hides labels of some places": (
+        {"randomize": only_where(inner, lambda y, z: np.nextafter(z, 9))},
+        "same words: for an array randomize gives other bits",
+    ),
+    "tells a label that comes alone": (
+        {"randomize": only_where(lambda y: np.size(y) == 1, raw)},
+        "distribution: .* for a number",
+    ),
+    "tells a single number now and then": (
+        {"randomize": only_where(lambda y: np.ndim(y) == 0 and 0.2 < y < 0.21, raw)},
+        "same words: for a number",
+    ),
+    "tells a list of one label now and then": (
+        {"randomize": only_where(lambda y: np.shape(y) == (1,) and 0.2 < y[0] < 0.21, raw)},
+        "same words: for a list of one label",
+    ),
+    "tells float32": (
+        {"randomize": only_where(lambda y: np.size(y) > 1 and np.asarray(y).dtype == np.float32, raw)},
+        "same words: for float32",
+    ),
+    "tells whole numbers": (
+        {"randomize": only_where(lambda y: np.asarray(y).dtype.kind == "i", raw)},
+        "same words: for whole numbers",
+    ),
+    "tells labels far outside": (
+        {"randomize": only_where(lambda y: np.asarray(y, dtype=float) > 4, lambda y, z: 1.5)},
+        "clipping: .* differently far outside",
+    ),
+    "tells labels outside": (
+        {"randomize": only_where(lambda y: np.asarray(y, dtype=float) > 2.5, lambda y, z: np.nextafter(z, 9))},
+        "clipping: .* differently far outside",
+    ),
+    "tells all labels above": (
+        {"randomize": only_where(lambda y: np.asarray(y, dtype=float) > 1, lambda y, z: np.nextafter(z, 9))},
+        "clipping: .* other outputs than channel.sample",
+    ),
+    "proves too little": ({"verify": optimistic}, r"proof: .*Promise\.of"),
+    "hides the label in the last bit": ({"randomize": louder}, "same words: .* cell's index alone"),
+    "wrong mean": ({"mean": lambda self, y: np.zeros(len(y))}, "moments: mean"),
+    "wrong variance": ({"variance": lambda self, y: np.ones(len(y))}, "moments: variance"),
+    "wrong debias": ({"debias": lambda self, z: 2 * z}, "moments: debias.*NotUnbiasedError"),
+    "words of its own": ({"randomize": own_words}, "randomness: the same words"),
+    "a fixed seed": ({"randomize": always_seeded}, "randomness: two releases are the same"),
+    "quotes labels": ({"randomize": quotes}, "bad input: .* contains a label"),
+    "takes NaN": ({"randomize": swallows}, "bad input: NaN must raise LabelError"),
+    "refuses labels outside": ({"randomize": refuses_outside}, "clipping: .* an error tells"),
+    "flattens": ({"randomize": flattens}, "shapes: outputs must have the shape"),
+    "writes to its input": ({"randomize": writes}, "shapes: randomize changed the labels"),
+    "forgets a parameter": ({"parameters": lambda self: {}}, "card: its own card does not load"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_mechanism_fails_for_its_own_reason(name):
+    methods, message = BROKEN[name]
+    with pytest.raises(ConformanceError, match=message):
+        check_mechanism(coin(name.replace(" ", "-"), **methods)(epsilon=1.1), samples=SAMPLES)
+
+
+def test_a_mechanism_that_is_not_registered_is_told_how():
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Unknown(Coin):
+        epsilon: float
+        channel: TableChannel = channel_field()
+
+    with pytest.raises(ConformanceError, match="@register"):
+        check_mechanism(Unknown(epsilon=1.1), samples=10_000)
+
+
+@register("test-coin-thawed")
+@dataclass(slots=True, kw_only=True, eq=False)
+class Thawed(Coin):
+    epsilon: float
+    channel: TableChannel = channel_field()
+    notes: list = field(default_factory=list, init=False)
+
+    def __eq__(self, other):
+        return isinstance(other, Thawed) and other.epsilon == self.epsilon
+
+    __hash__ = None
+
+
+def test_a_mechanism_that_can_be_changed_is_told_how():
+    with pytest.raises(ConformanceError, match=r"frozen: .*frozen=True"):
+        check_mechanism(Thawed(epsilon=1.1), samples=10_000)
+
+
+def test_no_privacy_does_not_conform():
+    with pytest.raises(ConformanceError, match="nothing is protected"):
+        check_mechanism(ldp.NoPrivacy())
+    with pytest.raises(ConformanceError, match="no mechanism"):
+        check_mechanism(lambda y: y)
