@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from labeldp._validation import as_epsilon, as_fraction, as_number, as_positive, as_roomy_bounds, float_below
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, name_of_charge, new_charge
+from labeldp.ledger import Budget, Charge, Purpose, name_of_charge, new_charge
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
 from labeldp.priors import histogram_from
@@ -94,13 +94,19 @@ class Plan:
 
     def charges(self, rows_per_person: int) -> list[Charge]:
         """Return the labels' charges, one for each column, then the priors'."""
-        parts = {"labels": Budget(self.for_labels, self.delta)}
+        parts: list[tuple[Purpose, str, Budget]] = [("labels", "labels", Budget(self.for_labels, self.delta))]
         if self.for_prior:
-            parts[f"prior ({self.trust})"] = Budget(self.for_prior)
+            parts.append(("prior", f"prior ({self.trust})", Budget(self.for_prior)))
         columns = len(self.bounds)
         return [
-            new_charge(name_of_charge(what, k, columns), budget, rows_per_person=rows_per_person)
-            for what, budget in parts.items()
+            new_charge(
+                name_of_charge(what, k, columns),
+                budget,
+                purpose=purpose,
+                column=k,
+                rows_per_person=rows_per_person,
+            )
+            for purpose, what, budget in parts
             for k in range(columns)
         ]
 
