@@ -76,7 +76,7 @@ def hostile(text):
     charges = json.loads(text)["charges"]
     for charge in charges:
         charge["when"] = HOSTILE
-        if charge["what"].startswith("labels"):  # what else was paid for is named in full
+        if charge["purpose"] == "labels":  # what else was paid for is named in full
             charge["what"] += HOSTILE
     file = {
         "name": HOSTILE,

@@ -17,8 +17,8 @@ MECHANISM = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
 OTHER = ldp.TwoPoint(bounds=(0, 4), epsilon=1.0)
 PRIOR = ldp.Histogram([0, 1, 5], [1, 3])
 WHEN = "2026-01-01T00:00:00+00:00"
-LABELS = Charge("labels", Budget(1), WHEN, fingerprint(MECHANISM.channel), 1)
-EXTRA = Charge("prior (curator)", Budget(0.5), WHEN)
+LABELS = Charge("labels", Budget(1), WHEN, fingerprint(MECHANISM.channel), purpose="labels", column=0)
+EXTRA = Charge("prior (curator)", Budget(0.5), WHEN, purpose="prior", column=0)
 TERMS = Terms(70, (MECHANISM,), (PRIOR,), (LABELS, EXTRA), ((0.0, 5.0),), "curator", True)
 PARTS = {
     "guarantee": guarantee(TERMS),

@@ -29,7 +29,15 @@ def chained(records):
 
 
 HEADER = {"schema": SCHEMA, "limit": ["3", "0"], "id": "0" * 32}
-ENTRY = {"what": "labels", "budget": ["1/10", "0"], "when": "now", "mechanism": None, "rows_per_person": 1}
+ENTRY = {
+    "what": "labels",
+    "budget": ["1/10", "0"],
+    "when": "now",
+    "mechanism": None,
+    "rows_per_person": 1,
+    "purpose": "labels",
+    "column": None,
+}
 RECORDS = [HEADER, {"charges": [ENTRY, ENTRY]}, {"describes": 0, "mechanism": "sha256:0"}]
 fractions = st.sampled_from(
     ["1e999999999", "1_0", " 1", "-1", "1/0", "0.5", "9" * 5000, "nan", "inf", "٣", "1/-3"]

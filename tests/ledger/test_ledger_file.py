@@ -30,7 +30,12 @@ def path(tmp_path):
 def ledger(path):
     made = Ledger.open(path, limit=LIMIT)
     made.charge("labels, café", epsilon=0.1)
-    made.charge_all([new_charge("column 0", Budget(0.2, 1e-6)), new_charge("column 1", Budget(0.3))])
+    made.charge_all(
+        [
+            new_charge("column 0", Budget(0.2, 1e-6), purpose="other"),
+            new_charge("column 1", Budget(0.3), purpose="other"),
+        ]
+    )
     made.describe(1, "sha256:0123")
     made.charge("last", epsilon=0.4)
     return made
@@ -51,9 +56,9 @@ def test_a_reopened_ledger_keeps_its_limit_and_refuses_another(path):
 @pytest.mark.parametrize("limit", [None, Budget(INFINITE, THIRD), Budget(THIRD, 1)], ids=repr)
 def test_every_field_of_every_charge_survives(path, limit):
     charges = (
-        new_charge('a "name"\n\r\u2028 with\\ everything é 😀 \x00', Budget(THIRD / 2)),
-        new_charge("", Budget(1e-300, 1e-300), mechanism="sha256:é", rows_per_person=3),
-        new_charge("the labels themselves", Budget(INFINITE if limit is None else THIRD / 3)),
+        new_charge('a "name"\n\r\u2028 with\\ everything é 😀 \x00', Budget(THIRD / 2), purpose="other"),
+        new_charge("", Budget(1e-300, 1e-300), mechanism="sha256:é", rows_per_person=3, purpose="other"),
+        new_charge("the labels themselves", Budget(INFINITE if limit is None else THIRD / 3), purpose="other"),
     )
     ledger = Ledger.open(path, limit=limit)
     assert [*ledger.charge_all(charges[:1]), *ledger.charge_all(charges[1:])] == [0, 1, 2]

@@ -16,10 +16,18 @@ from labeldp.ledger import file as ledger_file
 from labeldp.ledger.file import FileLedger
 
 WHEN = "2026-01-01T00:00:00+00:00"
-HEADER = {"schema": "labeldp.ledger/1", "limit": ["3", "1/1000"], "id": "0" * 32}
-ENTRY = {"what": "café", "budget": ["1/3", "1/10000"], "when": WHEN, "mechanism": None, "rows_per_person": 2}
+HEADER = {"schema": "labeldp.ledger/2", "limit": ["3", "1/1000"], "id": "0" * 32}
+ENTRY = {
+    "what": "café",
+    "budget": ["1/3", "1/10000"],
+    "when": WHEN,
+    "mechanism": None,
+    "rows_per_person": 2,
+    "purpose": "labels",
+    "column": 1,
+}
 NAMED = {"describes": 0, "mechanism": "sha256:0123"}
-CHARGE = Charge("café", Budget(Fraction(1, 3), Fraction(1, 10000)), WHEN, None, 2)
+CHARGE = Charge("café", Budget(Fraction(1, 3), Fraction(1, 10000)), WHEN, None, 2, "labels", 1)
 
 
 def canonical(record):
@@ -53,7 +61,7 @@ def test_a_ledger_is_written_as_its_account_says(path, monkeypatch):
     ledger.charge_all([CHARGE, CHARGE])
     assert path.read_bytes() == written(HEADER, {"charges": [ENTRY]}, NAMED, {"charges": [ENTRY, ENTRY]})
     free = Ledger.open(path.with_name("free"))
-    free.charge_all([Charge("all", Budget(float("inf")), WHEN)])
+    free.charge_all([Charge("all", Budget(float("inf")), WHEN, purpose="labels", column=1)])
     all_of_it = {**ENTRY, "what": "all", "budget": [None, "0"], "rows_per_person": 1}
     assert path.with_name("free").read_bytes() == written({**HEADER, "limit": None}, {"charges": [all_of_it]})
 
@@ -61,7 +69,7 @@ def test_a_ledger_is_written_as_its_account_says(path, monkeypatch):
 def test_a_ledger_written_by_hand_is_read(path):
     put(path, HEADER, {"charges": [ENTRY, ENTRY]}, NAMED, {"charges": [ENTRY]})
     ledger = Ledger.open(path, limit=Budget(3, 0.001))
-    named = Charge(CHARGE.what, CHARGE.budget, WHEN, "sha256:0123", 2)
+    named = Charge(CHARGE.what, CHARGE.budget, WHEN, "sha256:0123", 2, "labels", 1)
     assert ledger.charges == (named, CHARGE, CHARGE)
     assert (ledger.limit, ledger.total) == (Budget(3, 0.001), Budget(1, 0.0003))
     most = {**ENTRY, "rows_per_person": (1 << 63) - 1, "budget": [None, "1"], "mechanism": "sha256:"}
@@ -70,7 +78,7 @@ def test_a_ledger_written_by_hand_is_read(path):
 
 NO_LEDGERS = {
     "no header": [{"charges": [ENTRY]}],
-    "another schema": [{**HEADER, "schema": "labeldp.ledger/2"}],
+    "another schema": [{**HEADER, "schema": "labeldp.ledger/1"}],
     "no id": [{**HEADER, "id": None}],
     "no limit": [{"schema": HEADER["schema"], "id": "0"}],
     "half a limit": [{**HEADER, "limit": ["3"]}],

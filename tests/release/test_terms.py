@@ -23,7 +23,8 @@ PRIOR = ldp.Histogram([0, 1, 5], [1, 3])
 
 def charge(what, budget, mechanism=None, people=1):
     print_of = None if mechanism is None else fingerprint(mechanism.channel)
-    return Charge(what, budget, WHEN, print_of, people)
+    column = int(what[-1]) if "column" in what else 0
+    return Charge(what, budget, WHEN, print_of, people, what.split(" ")[0].rstrip(","), column)
 
 
 def terms(*charges, mechanisms=(STRONG,), secure=True):
@@ -271,7 +272,7 @@ def test_a_release_that_shows_no_mechanism_does_not_hold():
 
 def test_a_charge_of_nothing_or_of_everything_is_no_charge():
     for budget in (Budget(0), Budget(float("inf"))):
-        said = terms(charge("labels", Budget(1), STRONG), charge("more", budget))
+        said = terms(charge("labels", Budget(1), STRONG), charge("other", budget))
         content = {"charges": [one.as_data() for one in said.charges], "words": "secure"}
         with pytest.raises(ldp.CardError, match="its charges do not give"):
             stated_charges({**content, "guarantee": guarantee(said)})

@@ -199,7 +199,7 @@ def test_a_ledger_that_lacks_the_release_is_pointed_out():
 def test_many_charges_share_the_bar():
     content = json.loads(cases.card("release"))
     one = content["charges"][0]
-    charges = [one, *({**one, "what": f"score {k}", "mechanism": None} for k in range(29))]
+    charges = [one, *({**one, "what": f"score {k}", "purpose": "score", "mechanism": None} for k in range(29))]
     total = total_of(map(Charge.from_data, charges))
     said = content["guarantee"].replace("ε = 1:", f"{total}:").replace("e^1;", f"e^{rounded_up(total.epsilon)};")
     cost, none = {"epsilon": total.epsilon, "delta": 0.0}, [None]

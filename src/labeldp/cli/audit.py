@@ -115,7 +115,7 @@ def _could_have_shown(one: Audit) -> str:
 
 def _limits(read: ReadCard, console: Console) -> None:
     """Say what a card's audit does not reach."""
-    others = [charge.what for charge in read.charges if not charge.what.startswith("labels")]
+    others = [charge.what for charge in read.charges if charge.purpose != "labels"]
     if others:
         console.print(
             f"Not sampled, for it needs the data: {', '.join(others)}. labeldp.audit_pipeline audits all of it.",

@@ -124,7 +124,7 @@ def _add_row(table: Table, survey: Survey, epsilon: float, name: str) -> Release
 
 def _proven(release: Release) -> float:
     """Return the proven ε of the labels, plus what the prior cost."""
-    prior = sum(c.budget.epsilon for c in release.charges if c.what.startswith("prior"))
+    prior = sum(c.budget.epsilon for c in release.charges if c.purpose == "prior")
     return float(release.mechanism.verify().epsilon + prior)
 
 

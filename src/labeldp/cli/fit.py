@@ -109,7 +109,9 @@ def fit(
     ):
         later = _score_charges(score, rows_per_person)
         # What δ costs a person with many rows depends on how ε is split: that is for the charge itself to refuse.
-        book.refuse([new_charge("model", Budget(epsilon), rows_per_person=rows_per_person), *later])
+        book.refuse(
+            [new_charge("model", Budget(epsilon), purpose="other", rows_per_person=rows_per_person), *later]
+        )
         if report is not None:
             need_matplotlib()
             refuse_target(str(report), force=force)
@@ -185,7 +187,7 @@ def _score_charges(score: float | None, rows_per_person: int) -> list[Charge]:
     """Return what a score will cost, if one was asked for."""
     if score is None:
         return []
-    return [new_charge("score", Budget(as_epsilon(score)), rows_per_person=rows_per_person)]
+    return [new_charge("score", Budget(as_epsilon(score)), purpose="score", rows_per_person=rows_per_person)]
 
 
 def score_note(paid: Sequence[Charge], later: Sequence[Charge], rows: int) -> str:

@@ -16,7 +16,7 @@ from labeldp import card_format
 from labeldp._validation import as_bounds, as_epsilon, as_labels, as_roomy_bounds
 from labeldp.errors import ParameterError
 from labeldp.estimators.wrappers import warn_of_wrappers
-from labeldp.ledger import Budget, Ledger, new_charge, total_of
+from labeldp.ledger import Budget, Ledger, Purpose, new_charge, total_of
 from labeldp.ledger.repetition import warn_if_seen
 from labeldp.randomness import SecureWords, WordSource
 from labeldp.release.terms import guarantee
@@ -24,6 +24,13 @@ from labeldp.release.terms import guarantee
 __all__ = ["PrivateRegressor"]
 
 Array = NDArray[np.float64]
+_PURPOSES: dict[str, Purpose] = {
+    "labels": "labels",
+    "mean": "mean",
+    "prior": "prior",
+    "rough sums": "sums",
+    "sums": "sums",
+}
 
 
 class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -84,7 +91,10 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Charge all parts or none, and return the charges' places in the ledger."""
         self.ledger_ = self._book()
         return self.ledger_.charge_all(
-            [new_charge(what, budget, rows_per_person=self.rows_per_person) for what, budget in parts.items()]
+            [
+                new_charge(what, budget, purpose=_PURPOSES[what], rows_per_person=self.rows_per_person)
+                for what, budget in parts.items()
+            ]
         )
 
     def _warn(self, y: Any) -> None:

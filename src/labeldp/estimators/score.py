@@ -83,7 +83,7 @@ def private_score(
     if ledger is not None and not isinstance(ledger, Ledger):
         raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
     source = resolve_source(random_state)
-    charge = new_charge("score", Budget(budget), rows_per_person=rows_per_person)
+    charge = new_charge("score", Budget(budget), purpose="score", rows_per_person=rows_per_person)
     if ledger is None:
         warn_if_seen(y)
         ledger = Ledger()

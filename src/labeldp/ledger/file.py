@@ -26,7 +26,7 @@ from labeldp.ledger.ledger import Charge, Ledger, refuse_overspend
 
 __all__ = ["FileLedger"]
 
-SCHEMA = "labeldp.ledger/1"
+SCHEMA = "labeldp.ledger/2"
 MOST_BYTES = 1 << 28
 """A longer ledger is refused; a charge takes about 300 bytes."""
 

@@ -23,13 +23,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, get_args
 
 from labeldp._validation import rounded_up
 from labeldp.errors import BudgetError, LedgerError, ParameterError
 from labeldp.ledger.budget import Budget, group_budget
 
-__all__ = ["Budget", "Charge", "Ledger", "group_budget", "total_of"]
+__all__ = ["Budget", "Charge", "Ledger", "Purpose", "group_budget", "total_of"]
+
+Purpose = Literal["labels", "prior", "mean", "sums", "score", "other"]
+"""What was released for a charge: programs read this, people read the text beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Charge:
     Attributes
     ----------
     what : str
-        What was released.
+        What was released, in words.
     budget : Budget
         What it cost, group privacy included.
     when : str
@@ -48,6 +51,10 @@ class Charge:
         Fingerprint of the mechanism's channel, once it is known.
     rows_per_person : int
         How many rows one person may have; the cost above is for all of them.
+    purpose : {"labels", "prior", "mean", "sums", "score", "other"}
+        What was released, for programs.
+    column : int or None
+        Which label column it was for, where each column has its own charge.
     """
 
     what: str
@@ -55,6 +62,8 @@ class Charge:
     when: str
     mechanism: str | None = None
     rows_per_person: int = 1
+    purpose: Purpose = "other"
+    column: int | None = None
 
     def __str__(self) -> str:
         return f"{rounded_up(self.budget.epsilon)} for {self.what}"
@@ -67,6 +76,8 @@ class Charge:
             "when": self.when,
             "mechanism": self.mechanism,
             "rows_per_person": self.rows_per_person,
+            "purpose": self.purpose,
+            "column": self.column,
         }
 
     @classmethod
@@ -85,7 +96,13 @@ class Charge:
             raise ParameterError("what, when and mechanism of a charge must be text")
         if type(people) is not int or not 1 <= people < 1 << 63:
             raise ParameterError("rows_per_person of a charge must be a positive integer of 63 bits")
-        return cls(what, Budget.from_data(data["budget"]), when, mechanism, people)
+        purpose, column = data["purpose"], data["column"]
+        if not isinstance(purpose, str) or purpose not in get_args(Purpose):
+            raise ParameterError(f"purpose of a charge must be one of {', '.join(get_args(Purpose))}")
+        if column is not None and (type(column) is not int or not 0 <= column < 1 << 63):
+            raise ParameterError("column of a charge must be an integer from 0, or null")
+        budget = Budget.from_data(data["budget"])
+        return cls(what, budget, when, mechanism, people, purpose, column)  # type: ignore[arg-type]
 
 
 def name_of_charge(what: str, column: int, columns: int) -> str:
@@ -93,11 +110,19 @@ def name_of_charge(what: str, column: int, columns: int) -> str:
     return what if columns == 1 else f"{what}, column {column}"
 
 
-def new_charge(what: str, budget: Budget, *, mechanism: str | None = None, rows_per_person: int = 1) -> Charge:
+def new_charge(
+    what: str,
+    budget: Budget,
+    *,
+    purpose: Purpose,
+    column: int | None = None,
+    mechanism: str | None = None,
+    rows_per_person: int = 1,
+) -> Charge:
     """Return a charge made now, at the price for all of a person's rows."""
     when = datetime.now(UTC).isoformat(timespec="seconds")
     cost = group_budget(budget, rows_per_person)
-    return Charge(what, cost, when, mechanism, int(rows_per_person))
+    return Charge(what, cost, when, mechanism, int(rows_per_person), purpose, column)
 
 
 class Ledger:
@@ -176,6 +201,7 @@ class Ledger:
         *,
         epsilon: float | Fraction,
         delta: float | Fraction = 0,
+        purpose: Purpose = "other",
         mechanism: str | None = None,
         rows_per_person: int = 1,
     ) -> Charge:
@@ -187,7 +213,7 @@ class Ledger:
             If the limit would be passed; then nothing is spent.
         """
         budget = Budget(epsilon, delta)
-        charge = new_charge(what, budget, mechanism=mechanism, rows_per_person=rows_per_person)
+        charge = new_charge(what, budget, purpose=purpose, mechanism=mechanism, rows_per_person=rows_per_person)
         self.charge_all([charge])
         return charge
 
@@ -230,7 +256,7 @@ def _stayed_behind(limit: Budget | None, spent: Budget) -> Ledger:
     """Return what a pickle tells of a ledger in memory; it takes no charge."""
     ledger = Ledger(limit)
     if spent != Budget(0):
-        ledger.charge_all([new_charge("all that was spent before pickling", spent)])
+        ledger.charge_all([new_charge("all that was spent before pickling", spent, purpose="other")])
     ledger._owner = 0
     return ledger
 

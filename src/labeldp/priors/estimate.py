@@ -98,7 +98,7 @@ def estimate_prior(
     if ledger is None:
         warn_if_seen(labels)
     else:
-        ledger.charge(f"prior ({trust})", epsilon=epsilon, rows_per_person=rows_per_person)
+        ledger.charge(f"prior ({trust})", epsilon=epsilon, purpose="prior", rows_per_person=rows_per_person)
     exact = as_fraction(epsilon)
     return histogram_from(array, exact, bounds, source, trust=trust, method=method, sigma=sigma, bins=bins)
 

@@ -21,7 +21,7 @@ from labeldp._validation import (
 )
 from labeldp.errors import NotUnbiasedError, ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, group_budget, name_of_charge, new_charge
+from labeldp.ledger import Budget, Charge, Purpose, group_budget, name_of_charge, new_charge
 from labeldp.mechanisms import Mechanism, mechanism_class
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
 from labeldp.priors import check_method
@@ -159,12 +159,20 @@ class Plan:
     def charges(self) -> list[Charge]:
         """Return the labels' charges, one for each column, then the priors'."""
         asked, columns = self.request, len(self.request.bounds)
-        parts = {"labels": Budget(self.for_labels, as_fraction(asked.delta) / columns)}
+        parts: list[tuple[Purpose, str, Budget]] = [
+            ("labels", "labels", Budget(self.for_labels, as_fraction(asked.delta) / columns))
+        ]
         if self.for_prior:
-            parts[f"prior ({asked.trust})"] = Budget(self.for_prior)
+            parts.append(("prior", f"prior ({asked.trust})", Budget(self.for_prior)))
         return [
-            new_charge(name_of_charge(what, k, columns), budget, rows_per_person=asked.rows_per_person)
-            for what, budget in parts.items()
+            new_charge(
+                name_of_charge(what, k, columns),
+                budget,
+                purpose=purpose,
+                column=k,
+                rows_per_person=asked.rows_per_person,
+            )
+            for purpose, what, budget in parts
             for k in range(columns)
         ]
 

@@ -80,7 +80,7 @@ class Terms:
         prior = self.priors[column]
         if prior is None:
             return None
-        paid = name_of_charge(f"prior ({self.trust})", column, len(self.priors)) in {c.what for c in self.charges}
+        paid = any(charge.purpose == "prior" and charge.column == column for charge in self.charges)
         source = "paid for" if paid else "public"
         return {"nodes": prior.nodes.tolist(), "masses": prior.masses.tolist(), "source": source}
 
@@ -143,7 +143,7 @@ def refuse_contradictions(content: dict[str, Any], mechanisms: Sequence[Mechanis
     if len(paying) != 1:
         raise CardError("the card contradicts itself: its mechanisms need one charge for labels")
     _refuse_underpaid(mechanisms, paying * len(mechanisms))
-    paid = {charge.what for charge in charges}
+    paid = {charge.purpose for charge in charges}
     try:
         known = content["knowledge"]
         guessed = known["mean"] == (known["low"] + known["high"]) / 2
@@ -186,12 +186,12 @@ def _agreed_charges(content: dict[str, Any]) -> list[Charge]:
 
 
 def _for_labels(charges: Sequence[Charge]) -> list[Charge]:
-    return [charge for charge in charges if charge.what.startswith("labels")]
+    return [charge for charge in charges if charge.purpose == "labels"]
 
 
 def _refuse_unpaid_priors(content: dict[str, Any], charges: Sequence[Charge]) -> None:
     """Refuse a prior that was paid for and has no charge of its own, and a charge for any other."""
-    paid = {charge.what for charge in charges}
+    paid = [(charge.column, charge.what) for charge in charges if charge.purpose == "prior"]
     try:
         priors, trust = list(content["priors"]), content["trust"]
         sources = {k: prior["source"] for k, prior in enumerate(priors) if prior is not None}
@@ -199,8 +199,8 @@ def _refuse_unpaid_priors(content: dict[str, Any], charges: Sequence[Charge]) ->
         raise CardError("the card lacks what a card of a release has: priors, and where they are from") from None
     if not set(sources.values()) <= {"public", "paid for"}:
         raise CardError('the source of a prior on the card must be "public" or "paid for"')
-    names = {name_of_charge(f"prior ({trust})", k, len(priors)) for k in sources if sources[k] == "paid for"}
-    if names != {what for what in paid if what.startswith("prior")}:
+    due = [k for k in sources if sources[k] == "paid for"]
+    if paid != [(k, name_of_charge(f"prior ({trust})", k, len(priors))) for k in due]:
         raise CardError("the card contradicts itself: its charges and trust do not fit the source of a prior")
 
 
