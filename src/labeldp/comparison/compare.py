@@ -18,11 +18,10 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from labeldp._validation import as_fraction, rounded_up
 from labeldp.errors import DataError, NotUnbiasedError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
-from labeldp.estimators.labels import GRID
 from labeldp.ledger import Ledger
 from labeldp.mechanisms import Mechanism, mechanism_class
 from labeldp.mechanisms.clipping import noise_weight
-from labeldp.noise import DiscreteLaplace
+from labeldp.priors.statistics import GRID, mean_noise
 from labeldp.randomness import resolve_source
 from labeldp.release.arrays import private_prior
 from labeldp.release.plan import Request
@@ -274,4 +273,4 @@ def steps_of(budgets: Sequence[float], mechanisms: Sequence[str], repeats: int =
 def _mean_noise(epsilon: Fraction, rows: int, bounds: Bounds) -> float:
     """Return the variance of a private mean's noise."""
     unit = (bounds[1] - bounds[0]) / GRID / rows
-    return DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=epsilon).variance() * unit**2
+    return mean_noise(epsilon).variance() * unit**2

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from labeldp.histogram import Histogram
 from labeldp.ledger import Charge, Ledger
-from labeldp.mechanisms.base import fingerprint
+from labeldp.mechanisms.base import Mechanism, fingerprint
 from labeldp.randomness import SecureWords, WordSource
 from labeldp.release.plan import Plan
 from labeldp.release.terms import Terms
@@ -32,11 +32,27 @@ class Payment:
         for place, mechanism in zip(self._places, mechanisms, strict=False):
             self._ledger.describe(place, mechanism)
 
-    @property
-    def charges(self) -> tuple[Charge, ...]:
-        """The charges as the ledger has them."""
+    def terms(
+        self,
+        rows: int,
+        bounds: tuple[tuple[float, float], ...],
+        source: WordSource,
+        *,
+        mechanisms: Sequence[Mechanism] = (),
+        priors: Sequence[Histogram | None] = (),
+        trust: str = "curator",
+    ) -> Terms:
+        """Return the terms of what was paid for, with the charges as the ledger has them."""
         recorded = self._ledger.charges
-        return tuple(recorded[place] for place in self._places)
+        return Terms(
+            rows=rows,
+            mechanisms=tuple(mechanisms),
+            priors=tuple(priors),
+            charges=tuple(recorded[place] for place in self._places),
+            bounds=bounds,
+            trust=trust,
+            secure=isinstance(source, SecureWords),
+        )
 
 
 def prepare(
@@ -62,12 +78,6 @@ def prepare(
     priors = tuple(estimate_prior(k) for k in range(len(request.bounds))) if plan.for_prior else request.prior
     mechanisms = ready or [plan.design(prior, pair) for prior, pair in zip(priors, request.bounds, strict=True)]
     payment.describe([fingerprint(mechanism.channel) for mechanism in mechanisms])
-    return Terms(
-        rows=plan.rows,
-        mechanisms=tuple(mechanisms),
-        priors=priors,
-        charges=payment.charges,
-        bounds=request.bounds,
-        trust=request.trust,
-        secure=isinstance(source, SecureWords),
+    return payment.terms(
+        plan.rows, request.bounds, source, mechanisms=mechanisms, priors=priors, trust=request.trust
     )

@@ -21,7 +21,8 @@ from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
 from labeldp.mechanisms.base import Mechanism
 from labeldp.priors import Reports
-from labeldp.priors.curator import FINE, adaptive_histogram, count
+from labeldp.priors.curator import FINE, adaptive_histogram
+from labeldp.priors.statistics import count
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.plan import Request
 from labeldp.release.prepare import prepare

@@ -54,7 +54,7 @@ class Terms:
         """Return what was done, for people."""
         return describe_release(self)
 
-    def to_card(self, **more: Any) -> str:
+    def to_card(self, schema: str = SCHEMA, **more: Any) -> str:
         """Return the card of the release: JSON with a checksum, and no label in it.
 
         Parameters
@@ -73,7 +73,7 @@ class Terms:
             "priors": [self._prior(k) for k in range(len(self.priors))],
             "charges": [c.as_data() for c in self.charges],
         }
-        return card_format.dump({**more, **content}, SCHEMA)
+        return card_format.dump({**more, **content}, schema)
 
     def _prior(self, column: int) -> dict[str, Any] | None:
         """Return a prior as pure data, and whether it was paid for, or publicly known."""
