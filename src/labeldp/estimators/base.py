@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -12,14 +11,14 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from labeldp import card_format
 from labeldp._validation import as_bounds, as_epsilon, as_labels, as_roomy_bounds
 from labeldp.errors import ParameterError
 from labeldp.estimators.wrappers import warn_of_wrappers
-from labeldp.ledger import Budget, Ledger, Purpose, new_charge, total_of
+from labeldp.ledger import Budget, Ledger, Purpose, new_charge
 from labeldp.ledger.repetition import warn_if_seen
+from labeldp.mechanisms import Mechanism
 from labeldp.randomness import SecureWords, WordSource
-from labeldp.release.terms import guarantee
+from labeldp.release.terms import Terms
 
 __all__ = ["PrivateRegressor"]
 
@@ -40,6 +39,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     bounds: tuple[float, float]
     ledger: Ledger | None
     rows_per_person: int
+    mechanism_: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -116,28 +116,23 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def summary(self) -> str:
         """Return what a fit released and cost, for people."""
         check_is_fitted(self)
-        lines = [self._guarantee(), f"  {self.rows_:,} rows; bounds {self.bounds_[0]:g} to {self.bounds_[1]:g}"]
+        lines = [
+            self._terms().guarantee,
+            f"  {self.rows_:,} rows; bounds {self.bounds_[0]:g} to {self.bounds_[1]:g}",
+        ]
         lines += [f"  {charge}" for charge in self.charges_]
         return "\n".join(lines)
 
     def to_card(self) -> str:
         """Return a card for whoever gets the model: JSON with a checksum, and no label in it."""
         check_is_fitted(self)
-        return card_format.dump(
-            {
-                "guarantee": self._guarantee(),
-                "model": type(self).__name__,
-                "words": "secure" if self.secure_ else "seeded, NOT PRIVATE",
-                "rows": self.rows_,
-                "bounds": list(self.bounds_),
-                "charges": [charge.as_data() for charge in self.charges_],
-            },
-            "labeldp.model",
-        )
+        return self._terms().to_card("labeldp.model", model=type(self).__name__)
 
-    def _guarantee(self) -> str:
-        cost = total_of(self.charges_)
-        return guarantee(SimpleNamespace(secure=self.secure_, charges=self.charges_, cost=cost))
+    def _terms(self) -> Terms:
+        used = self.mechanism_ if isinstance(self.mechanism_, tuple) else (self.mechanism_,)
+        mechanisms = tuple(each for each in used if isinstance(each, Mechanism))
+        trust = getattr(self, "trust", "curator")
+        return Terms(self.rows_, mechanisms, (), self.charges_, (self.bounds_,), trust, self.secure_)
 
     def _inputs(self, X: Any) -> Any:
         check_is_fitted(self)

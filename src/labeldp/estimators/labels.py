@@ -20,6 +20,7 @@ from labeldp.mechanisms import Mechanism
 from labeldp.mechanisms.base import fingerprint
 from labeldp.noise import DiscreteLaplace
 from labeldp.randomness import WordSource
+from labeldp.release.terms import join_fingerprints
 
 __all__ = ["LabelBudget", "LabelSums", "count_between", "first_knowledge", "knowledge_of", "private_mean"]
 
@@ -77,8 +78,7 @@ class LabelBudget:
     def mechanisms(self, used: Sequence[Mechanism]) -> dict[str, str]:
         """Return what each part was spent on, for the ledger; labels on a mechanism a round."""
         prints = [fingerprint(mechanism.channel) for mechanism in used]
-        labels = prints[0] if len(prints) == 1 else "; ".join(f"round {k + 1}: {p}" for k, p in enumerate(prints))
-        found = {"labels": labels}
+        found = {"labels": join_fingerprints(prints)}
         if self.mean:
             found["mean"] = str(self.mean_noise())
         if self.prior:

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp import card_format
 from labeldp._files import written_whole
+from labeldp.cards.reading import read_any_card
 from labeldp.errors import CardError, LabelDPError
 from labeldp.estimators.learner import Knowledge, PrivateRows
 from labeldp.ledger import Budget, Charge, Ledger, total_of
-from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, load_all
-from labeldp.release.terms import guarantee, refuse_contradictions
+from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism
+from labeldp.release.terms import Terms
 
 __all__ = ["RowRelease"]
 
@@ -124,20 +124,13 @@ class RowRelease:
     def to_card(self) -> str:
         """Return the card of the release: JSON with a checksum, and no label in it."""
         known = self.knowledge
-        return card_format.dump(
-            {
-                "guarantee": guarantee(self),
-                "cost": {"epsilon": self.cost.epsilon, "delta": self.cost.delta},
-                "words": "secure" if self.secure else "seeded, NOT PRIVATE",
-                "trust": self.trust,
-                "rows": int(self.labels.size),
-                "rounds": int(self.round.max()) + 1,
-                "mechanisms": [m.to_json() for m in self.mechanisms],
-                "knowledge": dataclasses.asdict(known),
-                "charges": [c.as_data() for c in self.charges],
-                "arrays": {name: _digest(getattr(self, name)) for name in _ARRAYS},
-            },
+        bounds = (float(known.low), float(known.high))
+        terms = Terms(self.labels.size, self.mechanisms, (), self.charges, (bounds,), self.trust, self.secure)
+        return terms.to_card(
             SCHEMA,
+            rounds=int(self.round.max()) + 1,
+            knowledge=dataclasses.asdict(known),
+            arrays={name: _digest(getattr(self, name)) for name in _ARRAYS},
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -167,19 +160,18 @@ class RowRelease:
             raise
         except Exception as error:  # whatever a hostile archive makes NumPy and zlib raise
             raise CardError(f"{os.fspath(path)} is not a saved release: {type(error).__name__}") from None
-        content = card_format.parse(card, SCHEMA)
+        read = read_any_card(card, most_mechanisms=most_mechanisms)
+        content, terms = read.content, read.terms
         if {name: _digest(array) for name, array in arrays.items()} != content.get("arrays"):
             raise CardError(f"{os.fspath(path)} holds other labels than its card says: it was changed or mixed up")
-        mechanisms = tuple(load_all(content.get("mechanisms"), most_mechanisms))
-        charges = tuple(refuse_contradictions(content, mechanisms))
         try:
             return cls(
                 **arrays,
-                mechanisms=mechanisms,
+                mechanisms=terms.mechanisms,
                 knowledge=Knowledge(**content["knowledge"]),
-                charges=charges,
-                trust=content["trust"],
-                secure=content["words"] == "secure",
+                charges=terms.charges,
+                trust=terms.trust,
+                secure=terms.secure,
             )
         except (KeyError, TypeError):
             raise CardError(f"{os.fspath(path)} lacks what a saved release has") from None
