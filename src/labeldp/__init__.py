@@ -9,6 +9,7 @@
 from typing import TYPE_CHECKING, Any
 
 from labeldp.audit import Audit, audit, audit_pipeline
+from labeldp.cards.reading import read_release_card
 from labeldp.channels import Proof
 from labeldp.errors import (
     BudgetError,
@@ -40,7 +41,6 @@ from labeldp.mechanisms import (
 from labeldp.mechanisms.interval import optimal_interval
 from labeldp.priors.estimate import estimate_prior
 from labeldp.release.arrays import Release, privatize
-from labeldp.release.terms import read_release_card
 
 if TYPE_CHECKING:
     from labeldp.estimators import (

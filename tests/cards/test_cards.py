@@ -51,7 +51,7 @@ def test_a_card_is_canonical_json_with_version_and_checksum(name):
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     assert checksum == "sha256:" + hashlib.sha256(text.encode()).hexdigest()
     assert content["schema"] == "labeldp.mechanism"
-    assert content["version"] == 1
+    assert content["version"] == 2
     assert content["proof"]["epsilon"] <= EPSILON
     assert CARDS[name].isascii()
 
@@ -132,14 +132,14 @@ NASTY = {
     "a list": "[]",
     "null": "null",
     "NaN": '{"schema":"labeldp.mechanism","version":NaN}',
-    "Infinity": '{"schema":"labeldp.mechanism","version":1,"proof":-Infinity}',
+    "Infinity": '{"schema":"labeldp.mechanism","version":2,"proof":-Infinity}',
     "beyond floats": '{"schema":"labeldp.mechanism","version":1e999}',
     "too many digits": '{"schema":"labeldp.mechanism","version":' + "9" * 5001 + "}",
     "deep lists": "[" * 100_000 + "]" * 100_000,
     "deep objects": '{"a":' * 100_000 + "1" + "}" * 100_000,
     "a key twice": CARDS["two-point"].replace('"epsilon":1.0', '"epsilon":1.0,"epsilon":1.0', 1),
-    "a lone surrogate": '{"schema":"labeldp.mechanism","version":1,"checksum":"\\ud800"}',
-    "raw surrogate": '{"schema":"labeldp.mechanism","version":1,"mechanism":"\ud800"}',
+    "a lone surrogate": '{"schema":"labeldp.mechanism","version":2,"checksum":"\\ud800"}',
+    "raw surrogate": '{"schema":"labeldp.mechanism","version":2,"mechanism":"\ud800"}',
     "null bytes": "\0" * 10,
     "byte order mark": "\ufeff" + CARDS["two-point"],
     "too long": " " * (1 << 26) + "{}",

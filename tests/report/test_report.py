@@ -12,10 +12,10 @@ import labeldp as ldp
 import report_cases as cases
 from helpers import NAMES, mechanisms
 from labeldp._validation import rounded_up
-from labeldp.cards.expected import Expected, noise_and_bias
 from labeldp.cli import app
 from labeldp.ledger import Charge, total_of
-from labeldp.release.odds import at_most
+from labeldp.release.accuracy import Accuracy, noise_and_bias
+from labeldp.release.numbers import at_most
 from labeldp.report import Section, card_report, figures, render_page, render_report, section, write_report
 
 ALL = (*cases.KINDS, *NAMES, "sections")
@@ -100,7 +100,7 @@ def test_the_report_of_a_release_says_what_it_cost_what_left_and_what_was_proven
         "at most e^ε = 2.72×",
         "50 % → 73 %",
         "4,000 private labels",
-        "What left the room",
+        "What left",
         "The true labels: only the curator",
         type(mechanism).__name__,
         str(proof.worst_ratio.numerator),
@@ -246,11 +246,11 @@ def test_odds_hold_for_any_epsilon():
 
 def test_predicted_errors_are_those_of_formulas():
     laplace = ldp.Laplace(bounds=(0, 5), epsilon=0.5)
-    expected = Expected.of(laplace, None, (0.0, 5.0))
+    expected = Accuracy.under(laplace, None, (0.0, 5.0))
     assert expected.noise == pytest.approx(math.sqrt(2) * 5 / 0.5, rel=1e-3)
     assert expected.bias == pytest.approx(0, abs=1e-6)
-    assert expected.spread == pytest.approx(5 / math.sqrt(12), rel=1e-6)
-    assert float(expected.of_mean(100)) == pytest.approx(expected.noise / 10, rel=1e-6)
+    assert expected.label_spread == pytest.approx(5 / math.sqrt(12), rel=1e-6)
+    assert float(expected.error_of_mean(100)) == pytest.approx(expected.noise / 10, rel=1e-6)
 
 
 def test_clipping_is_predicted_as_bias_that_stays():
@@ -258,8 +258,8 @@ def test_clipping_is_predicted_as_bias_that_stays():
     _, bias, unbiased = noise_and_bias(rp, np.array([0.5, 1.0, 3.0]))
     assert unbiased
     assert bias == pytest.approx([0, 0, -2], abs=1e-6)
-    expected = Expected.of(rp, ldp.Histogram([2, 4], [1]), (0.0, 4.0))
-    assert float(expected.of_mean(1e12)) == pytest.approx(2, rel=1e-3)
+    expected = Accuracy.under(rp, ldp.Histogram([2, 4], [1]), (0.0, 4.0))
+    assert float(expected.error_of_mean(1e12)) == pytest.approx(2, rel=1e-3)
 
 
 @pytest.mark.parametrize(

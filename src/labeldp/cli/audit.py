@@ -50,7 +50,7 @@ def audit_card(
     with explained("Stopped; no verdict."):
         found_at, text = read_card_file(card)
         read = read_any_card(text)
-        if not read.mechanisms:
+        if not read.terms.mechanisms:
             raise ParameterError(
                 "a model's card carries no mechanism to sample: audit the fit itself with labeldp.audit_pipeline"
             )
@@ -66,7 +66,7 @@ def audit_card(
 
 def _audited(read: ReadCard, samples: int, confidence: float) -> list[tuple[str, Audit]]:
     """Audit each different mechanism once; the chance of an error is split evenly among them."""
-    different: dict[Mechanism, None] = dict.fromkeys(read.mechanisms)
+    different: dict[Mechanism, None] = dict.fromkeys(read.terms.mechanisms)
     sure = 1 - (1 - confidence) / len(different)
     parts = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left"))
     found = []
@@ -115,7 +115,7 @@ def _could_have_shown(one: Audit) -> str:
 
 def _limits(read: ReadCard, console: Console) -> None:
     """Say what a card's audit does not reach."""
-    others = [charge.what for charge in read.charges if charge.purpose != "labels"]
+    others = [charge.what for charge in read.terms.charges if charge.purpose != "labels"]
     if others:
         console.print(
             f"Not sampled, for it needs the data: {', '.join(others)}. labeldp.audit_pipeline audits all of it.",

@@ -39,9 +39,9 @@ def report(
         from labeldp.ledger.file import FileLedger  # noqa: PLC0415
         from labeldp.report import write_report  # noqa: PLC0415
 
-        found, text = read_card_file(card)
-        target = out or found.with_name(f"{found.name.removesuffix('.json').removesuffix('.card')}.report.html")
-        refuse_same({"the report": target}, {"the card": found, "the ledger": ledger})
+        path, text = read_card_file(card)
+        target = out or path.with_name(f"{path.name.removesuffix('.json').removesuffix('.card')}.report.html")
+        refuse_same({"the report": target}, {"the card": path, "the ledger": ledger})
         spent = None if ledger is None else FileLedger(os.fspath(ledger), create=False)
         write_report(target, text, ledger=spent, force=force)
         tell(news(), f"The report is in {target}")

@@ -102,7 +102,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def summary(self) -> str:
         """Return what a fit released and cost, for people."""
         check_is_fitted(self)
-        return self.terms_.summary()
+        return self.terms_.summary("model", model=type(self).__name__)
 
     def to_card(self, **more: Any) -> str:
         """Return a card for whoever gets the model: JSON with a checksum, and no label in it.

@@ -19,6 +19,7 @@ from labeldp.mechanisms import Mechanism
 from labeldp.mechanisms.base import fingerprint
 from labeldp.priors.statistics import count, count_noise, grid_sum, mean_noise, noisy_counts, noisy_mean
 from labeldp.randomness import WordSource
+from labeldp.release.terms import join_fingerprints
 
 __all__ = ["LabelBudget", "LabelSums", "knowledge_of"]
 
@@ -77,8 +78,7 @@ class LabelBudget:
     def descriptions(self, mechanisms: Sequence[Mechanism]) -> list[str]:
         """Return what each charge was spent on, for the ledger; labels on a mechanism a round."""
         prints = [fingerprint(mechanism.channel) for mechanism in mechanisms]
-        labels = prints[0] if len(prints) == 1 else "; ".join(f"round {k + 1}: {p}" for k, p in enumerate(prints))
-        texts = [labels]
+        texts = [join_fingerprints(prints)]
         if self.mean:
             texts.append(str(mean_noise(self.mean)))
         if self.prior:

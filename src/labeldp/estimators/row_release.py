@@ -94,7 +94,7 @@ class RowRelease(HoldsTerms):
 
     def summary(self) -> str:
         """Return what was done, for people."""
-        lines = [self.terms.summary()]
+        lines = [self.terms.summary("row-release")]
         for number in range(int(self.round.max()) + 1):
             rows = self.round == number
             width = float(np.mean(self.high[rows] - self.low[rows]))

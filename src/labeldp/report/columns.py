@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from labeldp.cards.expected import Expected, domain_of
 from labeldp.cards.reading import ReadCard
-from labeldp.cards.statements import prior_was_paid_for, proof_of, rows_of
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
+from labeldp.release.accuracy import Accuracy, domain_of
+from labeldp.release.explanation import proof_of
 from labeldp.release.numbers import number, times
 from labeldp.report import plots
 from labeldp.report.section import Section
 
-__all__ = ["drawn_sections"]
+__all__ = ["column_sections"]
 
 MOST = 4
 """Label columns, or parts of a release in rounds, that are drawn; the proof lists all."""
@@ -19,28 +19,29 @@ MOST = 4
 Bounds = tuple[float, float]
 
 
-def drawn_sections(card: ReadCard) -> list[Section]:
+def column_sections(card: ReadCard) -> list[Section]:
     """Return the sections with figures, column by column, or part by part for a release in rounds."""
-    in_rounds = card.kind == "row-release"
-    kinds = card.mechanisms
+    terms, in_rounds = card.terms, card.kind == "row-release"
+    if card.kind == "model":  # its parts say little of its predictions
+        return []
+    mechanisms = terms.mechanisms
     if in_rounds:  # many parts share a mechanism
-        kinds = tuple({mechanism.to_json(): mechanism for mechanism in kinds}.values())
+        mechanisms = tuple(dict.fromkeys(mechanisms))
     sections = []
-    for k, mechanism in enumerate(kinds[:MOST]):
-        inside = domain_of(mechanism)
-        if inside is None:
+    for k, mechanism in enumerate(mechanisms[:MOST]):
+        domain = domain_of(mechanism)
+        if domain is None:
             continue
         name = f"mechanism {k + 1}" if in_rounds else f"column {k}"  # as charges count columns
-        which = f", {name}" if len(kinds) > 1 else ""
-        bounds = card.bounds[k] if card.bounds and not in_rounds else inside
-        prior = card.priors[k] if card.priors else None
+        which = f", {name}" if len(mechanisms) > 1 else ""
+        bounds = domain if in_rounds else terms.bounds[k]
+        prior = None if in_rounds else terms.priors[k]
         if prior is not None:
-            sections.append(_prior(prior, mechanism, which, paid=prior_was_paid_for(card, k)))
+            sections.append(_prior(prior, mechanism, which, paid=terms.paid_for_prior(k)))
         sections.append(_channel(mechanism, prior, bounds, which, in_rounds))
         sections.append(_noise(mechanism, bounds, which, in_rounds))
-        rows = rows_of(card)
-        if rows and not in_rounds:
-            sections.append(_errors(Expected.of(mechanism, prior, bounds), rows, which))
+        if terms.rows and not in_rounds:
+            sections.append(_errors(Accuracy.under(mechanism, prior, bounds), terms.rows, which, prior))
     return sections
 
 
@@ -99,26 +100,26 @@ def _noise(mechanism: Mechanism, bounds: Bounds, which: str, in_rounds: bool) ->
     )
 
 
-def _errors(expected: Expected, rows: int, which: str) -> Section:
-    figure, alternative = plots.error_of_means(expected, rows)
-    steps = [many for many in (1, 100, 10_000, 1_000_000) if many < rows] + [rows]
-    table = [
-        [f"{many:,}", f"±{number(float(expected.of_mean(many)))}", f"±{number(float(expected.by_chance(many)))}"]
-        for many in steps
-    ]
-    known = "by the prior" if expected.by_prior else "if labels lie anywhere in the bounds"
-    kind = "unbiased private labels" if expected.unbiased else "released values, which are biased by design"
-    biased = abs(expected.bias) > 1e-6 * expected.spread
+def _errors(accuracy: Accuracy, rows: int, which: str, prior: Histogram | None) -> Section:
+    figure, alternative = plots.error_of_means(accuracy, rows)
+    counts = [count for count in (1, 100, 10_000, 1_000_000) if count < rows] + [rows]
+    errors = [(accuracy.error_of_mean(count), accuracy.sampling_error(count)) for count in counts]
+    known = "if labels lie anywhere in the bounds" if prior is None else "by the prior"
+    kind = "unbiased private labels" if accuracy.unbiased else "released values, which are biased by design"
+    biased = abs(accuracy.bias) > 1e-6 * accuracy.label_spread
     return Section(
         f"What to expect: predicted error{which}",
         [
             f"Of {kind}, {known}. One of them says little about its true label. Noise averages out over many"
-            + (f"; a bias of {number(expected.bias, 3)} stays." if biased else ".")
-            + ("" if expected.unbiased else " Labels are drawn together, and so is a model trained on them."),
+            + (f"; a bias of {number(accuracy.bias, 3)} stays." if biased else ".")
+            + ("" if accuracy.unbiased else " Labels are drawn together, and so is a model trained on them."),
             "Chance alone is the error of a mean of as many true labels drawn at random: what nobody can avoid.",
         ],
         header=["labels in the mean", "added by privacy", "chance alone"],
-        rows=table,
+        rows=[
+            [f"{count:,}", *(f"±{number(float(error))}" for error in pair)]
+            for count, pair in zip(counts, errors, strict=True)
+        ],
         figure=figure,
         alternative=alternative,
     )

@@ -8,26 +8,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.cards.expected import Expected, domain_of, noise_and_bias
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
-from labeldp.release.numbers import number, percent, tick
-from labeldp.release.odds import at_most
+from labeldp.release.accuracy import Accuracy, domain_of, noise_and_bias
+from labeldp.release.numbers import at_most, number, percent, tick
 from labeldp.report.figures import COLOURS, INK, SOFT, blank, legend
 
 __all__ = ["belief", "channel", "error_of_means", "few_labels", "noise", "prior_and_interval"]
 
 Array = NDArray[np.float64]
-Drawn = tuple[Any, str]
+Plot = tuple[Any, str]
+"""A figure, and a sentence that says what it shows."""
 _STYLES = ("-", (0, (4, 1.5)), (0, (1, 1)))
 """Lines differ by their dashes too: not everyone tells colours apart, and not every printer has them."""
 
 _BINS = 420
 
 
-def belief(epsilon: float) -> Drawn:
-    """Draw how sure one can be afterwards against how sure one was before."""
-    figure, axes = blank("sure before, %", "sure after, %")
+def belief(epsilon: float) -> Plot:
+    """Draw how certain one can be afterwards against how certain one was before."""
+    figure, axes = blank("certain before, %", "certain after, %")
     before = np.linspace(0, 1, 201)
     high, low = at_most(before, epsilon), at_most(before, -epsilon)
     axes.fill_between(100 * before, 100 * low, 100 * high, color=COLOURS[0], alpha=0.22, lw=0)
@@ -37,10 +37,13 @@ def belief(epsilon: float) -> Drawn:
     axes.set(xlim=(0, 100), ylim=(0, 100))
     legend(axes, columns=3)
     half = percent(float(at_most(0.5, epsilon)))
-    return figure, f"A band around the diagonal: who was 50 % sure before can be {half} sure afterwards at most."
+    return (
+        figure,
+        f"A band around the diagonal: who was 50 % certain before can be {half} certain afterwards at most.",
+    )
 
 
-def prior_and_interval(prior: Histogram, mechanism: Mechanism) -> Drawn:
+def prior_and_interval(prior: Histogram, mechanism: Mechanism) -> Plot:
     """Draw where labels lie, and the interval in which they are told apart."""
     low, high = domain_of(mechanism) or prior.bounds
     left, right = _where(prior, low, high)
@@ -89,7 +92,7 @@ def few_labels(mechanism: Mechanism, prior: Histogram | None, bounds: tuple[floa
     return places if np.diff(places).min() > 0.08 * (high - low) else even
 
 
-def channel(mechanism: Mechanism, labels: Array, unit: str = "released value") -> Drawn:
+def channel(mechanism: Mechanism, labels: Array, unit: str = "released value") -> Plot:
     """Draw what is released for a few labels: a density, or stems where outputs are few."""
     values = getattr(mechanism.channel, "values", None)
     draw = _stems if values is not None else _densities
@@ -154,7 +157,7 @@ def _stems(mechanism: Mechanism, labels: Array, unit: str) -> Any:
     return figure
 
 
-def noise(mechanism: Mechanism, bounds: tuple[float, float]) -> Drawn:
+def noise(mechanism: Mechanism, bounds: tuple[float, float]) -> Plot:
     """Draw noise, and what clipping hides, against the label."""
     figure, axes = blank("true label", "typical error, ±")
     labels = np.linspace(*bounds, 401)
@@ -176,21 +179,21 @@ def noise(mechanism: Mechanism, bounds: tuple[float, float]) -> Drawn:
     )
 
 
-def error_of_means(expected: Expected, rows: int) -> Drawn:
+def error_of_means(accuracy: Accuracy, rows: int) -> Plot:
     """Draw how the error of a mean falls as more private labels are averaged, beside chance alone."""
     figure, axes = blank("labels in the mean", "typical error of the mean")
-    many = np.unique(np.geomspace(1, max(rows, 10), 60))
-    private, chance = expected.of_mean(many), expected.by_chance(many)
-    axes.plot(many, private, color=COLOURS[0], lw=2, label="added by privacy")
-    axes.plot(many, chance, color=COLOURS[1], lw=2, ls=_STYLES[1], label="chance alone")
-    axes.plot([rows], expected.of_mean(rows), "o", color=INK, ms=5)
+    counts = np.unique(np.geomspace(1, max(rows, 10), 60))
+    private, chance = accuracy.error_of_mean(counts), accuracy.sampling_error(counts)
+    axes.plot(counts, private, color=COLOURS[0], lw=2, label="added by privacy")
+    axes.plot(counts, chance, color=COLOURS[1], lw=2, ls=_STYLES[1], label="chance alone")
+    axes.plot([rows], accuracy.error_of_mean(rows), "o", color=INK, ms=5)
     axes.set(xscale="log", yscale="log")
     _plain_ticks(axes, [*private, *chance])
     legend(axes, columns=2)
     return figure, (
         f"The error that privacy adds to a mean falls from {number(float(private[0]))} for one label to "
-        f"{number(float(expected.of_mean(rows)))} for all {rows:,}; chance alone gives {number(float(chance[0]))} "
-        f"and {number(float(expected.by_chance(rows)))}."
+        f"{number(float(accuracy.error_of_mean(rows)))} for all {rows:,}; chance alone gives "
+        f"{number(float(chance[0]))} and {number(float(accuracy.sampling_error(rows)))}."
     )
 
 

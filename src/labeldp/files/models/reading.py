@@ -187,7 +187,7 @@ def _blend(arrays: dict[str, NDArray[Any]]) -> Blend:
 
 def _try(saved: SavedModel) -> None:
     """Refuse numbers that do not go together, by predicting two made rows."""
-    (low, high), known = saved.card.bounds[0], saved._blend.knowledge
+    (low, high), known = saved.card.terms.bounds[0], saved._blend.knowledge
     predicted = saved.predict_numbers(np.zeros((2, saved.encoder.width)))
     if (known.low, known.high) != (low, high) or not np.isfinite(predicted).all():
         raise CardError("the model's numbers do not fit its card")
