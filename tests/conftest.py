@@ -32,8 +32,8 @@ def cache(monkeypatch, tmp_path):
 
 @pytest.fixture(scope="session")
 def twin(tmp_path_factory):
-    """A made log of Criteo's format, of 60,000 lines."""
-    from labeldp.datasets import make_criteo_like
+    """A synthetic log of Criteo's format, of 60,000 lines."""
+    from reproduction.criteo import make_criteo_like
 
     return make_criteo_like(60_000, seed=3, path=tmp_path_factory.mktemp("twin") / "twin.tsv")
 
@@ -41,7 +41,7 @@ def twin(tmp_path_factory):
 @pytest.fixture(scope="session")
 def raw(twin):
     """The twin's fields, read with no help of the library: {column: list of text}."""
-    from labeldp.datasets.criteo_format import COLUMNS
+    from reproduction.criteo import COLUMNS
 
     rows = [line.split("\t") for line in twin.read_text().splitlines()]
     return dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
