@@ -14,8 +14,6 @@ import labeldp as ldp
 from labeldp.randomness import WordSource
 from reproduction.published import parameters
 
-__all__ = ["leaking_interval", "leaking_labels"]
-
 Array = NDArray[np.float64]
 _SENSITIVITY = {"crime": 1.0, "housing": 4.85, "criteo": 400.0}
 """Housing's was read off the data: its labels span 0.15 to 5."""
@@ -26,16 +24,7 @@ def leaking_interval(
 ) -> tuple[tuple[float, float], float, float]:
     """Return the interval, ζ and ε2 that the published code would use. The interval leaks raw labels.
 
-    Parameters
-    ----------
-    y : array
-        Raw labels.
-    dataset : str
-        Whose row of the paper's parameter table to use.
-    epsilon : float
-    batch : int
-        Rows of a batch; the noisy labels of the last one are kept.
-    source : WordSource
+    The noisy labels of the last ``batch`` are kept; all others are replaced by raw ones.
     """
     shares = parameters(dataset, epsilon)
     if shares is None:

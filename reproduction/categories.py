@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from labeldp.datasets import Dataset
 
-__all__ = ["CategoricalDataset", "categories_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoricalDataset(Dataset):

@@ -33,8 +33,6 @@ from reproduction.screen import for_screen
 from reproduction.summary import Summary
 from reproduction.workers import cores
 
-__all__ = ["app"]
-
 FOLDER = Path("labeldp-paper")
 
 app = typer.Typer(

@@ -8,8 +8,6 @@ from typing import Literal
 
 from labeldp.errors import ParameterError
 
-__all__ = ["COLUMNS", "NOT_PRIVATE", "NO_PRIVACY", "Cell", "Column", "choose_columns"]
-
 NOT_PRIVATE = "NOT PRIVATE"
 
 
@@ -147,15 +145,9 @@ NO_PRIVACY = Column(
 def choose_columns(
     keys: Sequence[str] | None = None, *, dataset: str = "", include_non_private: bool = False
 ) -> tuple[Column, ...]:
-    """Return columns by key; by default all that are private.
+    """Return columns by key; by default all that are private, and with ``include_non_private`` simply all.
 
-    Parameters
-    ----------
-    keys : sequence of str, optional
-    dataset : str
-        Criteo's 1.3 million rows would take the regressors days: there they run only if named.
-    include_non_private : bool
-        Whether what leaks labels may be run at all; without ``keys`` it is then among the columns.
+    Criteo's 1.3 million rows would take the regressors days: there they run only if named.
     """
     if keys is None:
         keys = [c.key for c in _ALL if dataset != "criteo" or c.kind != "regressor"]

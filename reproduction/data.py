@@ -14,22 +14,13 @@ from reproduction.categories import CategoricalDataset
 from reproduction.criteo import load_criteo, make_criteo_like
 from reproduction.protocol import DATASETS, Source, seed_of
 
-__all__ = ["load", "subsample"]
-
 
 def load(name: str, source: Source = "text", *, twin: int | None = None, rows: int | None = None) -> Dataset:
-    """Return a data set of the paper.
+    """Return a data set of the paper, or ``rows`` of it, sampled at random.
 
-    Parameters
-    ----------
-    name : {"crime", "housing", "criteo"}
-    source : {"text", "code"}
-        Criteo by the text has the rows with a sale and no outcome among its features; by the code it has what the
-        paper used. Crime is the same for both: see its notes.
-    twin : int, optional
-        Criteo only: use a synthetic log of this many lines instead of the real one.
-    rows : int, optional
-        Use this many rows, sampled at random.
+    Criteo by the text has the rows with a sale and no outcome among its features; by the code it has what the
+    paper used. ``twin`` is the number of lines of a synthetic log, used instead of the real one. Crime is the same
+    for both sources: see its notes.
     """
     if name not in DATASETS:
         raise ParameterError(f"the paper's data sets are {', '.join(DATASETS)}, got {name!r}")

@@ -24,8 +24,6 @@ from reproduction.protocol import paper_name, seed_of
 from reproduction.published import BUDGETS, parameters
 from reproduction.summary import markdown_table, number
 
-__all__ = ["ErrorRow", "as_markdown", "corrected_error", "error_rows", "paper_e2"]
-
 Array = NDArray[np.float64]
 
 
@@ -78,16 +76,9 @@ class ErrorRow:
 
 
 def error_rows(data: Dataset, budgets: Sequence[float] = BUDGETS, *, draws: int = 20) -> Iterator[ErrorRow]:
-    """Yield a row for each finite budget.
+    """Yield a row for each finite budget, with a simulation that randomises every label ``draws`` times.
 
     ζ and ε1 are the paper's; the interval is Algorithm 1's under a curator's private histogram.
-
-    Parameters
-    ----------
-    data : Dataset
-    budgets : sequence of float
-    draws : int
-        How often every label is randomised.
     """
     low, high = data.bounds
     for epsilon in filter(math.isfinite, budgets):

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["draft_of", "write_whole"]
-
 
 @contextmanager
 def draft_of(path: Path, *, mode: int = 0o666) -> Iterator[Path]:

@@ -22,8 +22,6 @@ from reproduction.columns import NO_PRIVACY, NOT_PRIVATE, Cell, Column
 from reproduction.protocol import seed_of
 from reproduction.published import parameters
 
-__all__ = ["Labels", "experiment", "labels_for", "private_mean", "regressor"]
-
 DELTA = 1e-4
 """The paper's δ for Gaussian noise. It exceeds 1/n on two of the three data sets."""
 

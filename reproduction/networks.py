@@ -6,7 +6,6 @@ then one large matrix product, and the others are batches of products without a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +16,7 @@ from labeldp.datasets import Dataset
 from reproduction.categories import categories_of
 from reproduction.protocol import Protocol
 
-__all__ = ["Network", "Parameters"]
-
 Parameters = dict[str, Any]
-
-_ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {"relu": jax.nn.relu, "elu": jax.nn.elu}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +68,14 @@ class Network:
         return params
 
     def predict(self, params: Parameters, numbers: jax.Array, ids: jax.Array) -> jax.Array:
-        """Return a prediction for each row.
-
-        Parameters
-        ----------
-        params : dict
-        numbers : array, rows × columns
-        ids : array of int, rows × categories
-            Places in the one table of all embeddings.
-        """
+        """Return a prediction for each row; ``ids`` are places in the one table of all embeddings."""
         inputs = numbers
         if self.categories:
-            looked_up = params["embedding"][ids].reshape(ids.shape[0], -1)
-            inputs = jnp.concatenate([looked_up, numbers], axis=1)
-        act = _ACTIVATIONS[self.activation]
+            embedded = params["embedding"][ids].reshape(ids.shape[0], -1)
+            inputs = jnp.concatenate([embedded, numbers], axis=1)
+        activate = jax.nn.relu if self.activation == "relu" else jax.nn.elu
         h = inputs.T
         for weight, bias in params["layers"][:-1]:
-            h = act(weight @ h + bias[:, None])
+            h = activate(weight @ h + bias[:, None])
         weight, bias = params["layers"][-1]
         return (weight @ h + bias[:, None])[0]

@@ -18,8 +18,6 @@ from reproduction.report import departures
 from reproduction.run import Table
 from reproduction.summary import Summary, counted, number
 
-__all__ = ["draw", "image"]
-
 # Paul Tol's bright and muted schemes: told apart by colour-blind readers, and by their markers in print.
 _STYLES = {
     "laplace": ("#4477AA", "o"),

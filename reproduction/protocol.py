@@ -15,20 +15,6 @@ from labeldp.errors import ParameterError
 from reproduction.categories import CategoricalDataset
 from reproduction.published import BUDGETS
 
-__all__ = [
-    "DATASETS",
-    "TRIALS",
-    "Protocol",
-    "Scale",
-    "Source",
-    "network_features",
-    "paper_name",
-    "parse_budgets",
-    "protocol_for",
-    "seed_of",
-    "split",
-]
-
 Source = Literal["text", "code"]
 Scale = Literal["auto", "none", "standard"]
 DATASETS = ("crime", "housing", "criteo")

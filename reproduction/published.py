@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["BUDGETS", "COLUMNS", "DISTINCT", "RUNTIMES", "Figure", "best", "figure", "has_figures", "parameters"]
-
 BUDGETS = (0.05, 0.1, 0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, math.inf)
 """The paper's privacy budgets."""
 

@@ -11,8 +11,6 @@ from reproduction.protocol import DATASETS, TRIALS, protocol_for
 from reproduction.run import Table
 from reproduction.summary import Summary, counted, markdown_table
 
-__all__ = ["as_markdown", "departures"]
-
 _NAMES = {"relu": "ReLU", "elu": "ELU", "adam": "Adam", "rmsprop": "RMSProp"}
 _LIBRARY = "With this library"
 

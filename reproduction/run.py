@@ -26,8 +26,6 @@ from reproduction.protocol import Protocol, network_features, seed_of, split
 from reproduction.store import Result, Store
 from reproduction.train import Batch, Trainer, as_key
 
-__all__ = ["Chunk", "Progress", "Table", "batch_of", "plan", "run"]
-
 Progress = Callable[[str, int, int], None]
 """Called with a kind of work (labels, networks, regressors), the steps done since the last call, and all steps."""
 
@@ -78,15 +76,9 @@ class Chunk:
 
 
 def plan(table: Table, at_once: int, devices: int) -> list[Chunk]:
-    """Return chunks of one shape: as many trials as fit, or parts of one.
+    """Return chunks of one shape, with at most ``at_once`` networks: as many trials as fit, or parts of one.
 
-    Parameters
-    ----------
-    table : Table
-    at_once : int
-        Networks that may train together.
-    devices : int
-        Each chunk has a multiple of this many networks.
+    The number of networks of a trial in a chunk is a multiple of ``devices``.
     """
     cells = table.network_cells()
     if not cells:

@@ -18,8 +18,6 @@ from reproduction.published import COLUMNS as PUBLISHED
 from reproduction.published import DISTINCT, RUNTIMES
 from reproduction.summary import markdown_table
 
-__all__ = ["GROWTH", "Growth", "Timing", "as_markdown", "design_times", "exponent", "timings"]
-
 EPSILON = 1.0
 
 

@@ -15,8 +15,6 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["for_screen"]
-
 
 def for_screen(markdown: str, width: int) -> RenderableType:
     """Return Markdown of headings, paragraphs, lists and tables, for a terminal that is ``width`` wide."""

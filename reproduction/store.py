@@ -13,8 +13,6 @@ from typing import Any
 from labeldp.errors import ParameterError
 from reproduction.files import write_whole
 
-__all__ = ["Result", "Store"]
-
 
 @dataclass(frozen=True, slots=True)
 class Result:

@@ -12,8 +12,6 @@ import numpy as np
 from reproduction.columns import NO_PRIVACY, Column
 from reproduction.store import Result
 
-__all__ = ["Mean", "Summary", "counted", "markdown_table", "number"]
-
 
 @dataclass(frozen=True, slots=True)
 class Mean:

@@ -24,12 +24,13 @@ from reproduction.networks import Network, Parameters
 from reproduction.protocol import Protocol
 from reproduction.workers import cores
 
-__all__ = ["Batch", "Trainer", "as_key", "optimiser", "row_order", "squared_error"]
-
 Floats = NDArray[np.float32]
+State = tuple[Parameters, Any]
 _CACHE = 8
 """Networks at once on one core: their weights and activations stay in its cache."""
 _BYTES = 16 << 30
+_ALL, _NETWORKS, _LABELS = PartitionSpec(), PartitionSpec(None, "networks"), PartitionSpec(None, None, "networks")
+"""What is the same on all devices, and where networks are spread over them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Batch:
     starts: NDArray[np.uint32]
 
 
-def devices() -> list[Any]:
+def _all_devices() -> list[Any]:
     """Return the devices to train on; without an accelerator, one for each core."""
     with contextlib.suppress(RuntimeError):  # JAX is in use already: take what there is
         jax.config.update("jax_num_cpu_devices", cores())
@@ -101,22 +102,20 @@ class Trainer:
         self.network, self.protocol = network, protocol
         self.rows, self.test_rows = rows, test_rows
         self.steps = -(-rows // protocol.batch)
-        # Several epochs a call: fewer calls from Python, and still some news in between.
+        # Several epochs a call: fewer calls from Python, and still some progress in between.
         self.epochs_a_call = max(k for k in range(1, 11) if protocol.epochs % k == 0)
         self._optimiser = optimiser(protocol)
-        self._devices = devices()
+        self._devices = _all_devices()
         self._mesh = Mesh(np.array(self._devices), ("networks",))
-        here, all_ = PartitionSpec(None, "networks"), PartitionSpec()
-        by_label = PartitionSpec(None, None, "networks")
-        data = (all_, all_, by_label)
         share = partial(jax.shard_map, mesh=self._mesh, check_vma=False)
-        shapes = jax.eval_shape(self._started, jax.ShapeDtypeStruct((1, 1, 2), np.uint32))
-        state = jax.tree.map(lambda part: here if part.ndim else all_, shapes)
-        self._start = jax.jit(share(self._started, in_specs=(here,), out_specs=state))
+        shapes = jax.eval_shape(self._initial_state, jax.ShapeDtypeStruct((1, 1, 2), np.uint32))
+        state = jax.tree.map(lambda part: _NETWORKS if part.ndim else _ALL, shapes)
+        data = (_ALL, _ALL, _LABELS)
+        self._start = jax.jit(share(self._initial_state, in_specs=(_NETWORKS,), out_specs=state))
         self._train = jax.jit(
-            share(self._trained, in_specs=(state, *data, all_, all_, all_), out_specs=state), donate_argnums=0
+            share(self._epochs, in_specs=(state, *data, _ALL, _ALL, _ALL), out_specs=state), donate_argnums=0
         )
-        self._score = jax.jit(share(self._scored, in_specs=(state, all_, all_, all_), out_specs=here))
+        self._test = jax.jit(share(self._errors, in_specs=(state, _ALL, _ALL, _ALL), out_specs=_NETWORKS))
 
     @property
     def devices(self) -> int:
@@ -135,94 +134,79 @@ class Trainer:
         if budget is None:
             stats = self._devices[0].memory_stats() or {}
             budget = min(_BYTES, int(0.6 * stats.get("bytes_limit", _BYTES))) * self.devices
-        batch, sizes = self.protocol.batch, self.network.sizes
-        each = 4 * (self.rows + 6 * self.network.weights + 4 * batch * sum(sizes))
-        whole = max(1, budget // each)
-        return max(self.devices, whole - whole % self.devices)
+        each = 4 * (self.rows + 6 * self.network.weights + 4 * self.protocol.batch * sum(self.network.sizes))
+        fit = max(1, budget // each)
+        return max(self.devices, fit - fit % self.devices)
 
     def fit(self, batch: Batch, progress: Callable[[int], None] = lambda epochs: None) -> NDArray[np.float64]:
         """Train all networks; return their test errors, T × N.
 
-        Parameters
-        ----------
-        batch : Batch
-            N must be a multiple of `devices`.
-        progress : callable
-            Is told how many epochs were done since the last time.
+        N must be a multiple of `devices`. ``progress`` is called with the epochs done since the last call.
         """
-        with jax.default_matmul_precision("highest"):  # full float32 on every device
-            return self._fitted(batch, progress)
-
-    def _fitted(self, batch: Batch, progress: Callable[[int], None]) -> NDArray[np.float64]:
         put = self._put
-        data = (put(batch.numbers), put(batch.ids), put(batch.labels, None, None, "networks"))
-        state = self._start(put(batch.starts, None, "networks"))
-        orders = put(batch.orders)
-        rates, size = self.protocol.learning_rates(), self.epochs_a_call
-        for first in range(0, self.protocol.epochs, size):
-            state = self._train(state, *data, orders, put(rates[first : first + size]), put(np.int32(first)))
-            jax.block_until_ready(state)
-            progress(size)
-        rest = self._padded(batch.test_numbers), self._padded(batch.test_ids), self._padded(batch.test_labels)
-        return np.asarray(self._score(state, *map(put, rest)), dtype=np.float64)
+        with jax.default_matmul_precision("highest"):  # full float32 on every device
+            data = put(batch.numbers), put(batch.ids), put(batch.labels, _LABELS)
+            state = self._start(put(batch.starts, _NETWORKS))
+            orders = put(batch.orders)
+            rates, size = self.protocol.learning_rates(), self.epochs_a_call
+            for first in range(0, self.protocol.epochs, size):
+                state = self._train(state, *data, orders, put(rates[first : first + size]), put(np.int32(first)))
+                jax.block_until_ready(state)
+                progress(size)
+            tests = map(self._in_batches, (batch.test_numbers, batch.test_ids, batch.test_labels))
+            return np.asarray(self._test(state, *map(put, tests)), dtype=np.float64)
 
-    def _put(self, array: Any, *names: str | None) -> jax.Array:
-        return jax.device_put(array, NamedSharding(self._mesh, PartitionSpec(*names)))
+    def _put(self, array: Any, spec: PartitionSpec = _ALL) -> jax.Array:
+        return jax.device_put(array, NamedSharding(self._mesh, spec))
 
-    def _padded(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return test rows in whole batches; what is added is not counted."""
+    def _in_batches(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return test rows in full batches; padding is not counted."""
         pieces = -(-self.test_rows // self.protocol.batch)
         room = [(0, 0)] * array.ndim
         room[1] = (0, pieces * self.protocol.batch - self.test_rows)
-        whole = np.pad(array, room)
-        return whole.reshape(array.shape[0], pieces, self.protocol.batch, *array.shape[2:])
+        return np.pad(array, room).reshape(array.shape[0], pieces, self.protocol.batch, *array.shape[2:])
 
     # ---- pure functions on one device's share ------------------------------------------------------
 
-    def _started(self, starts: jax.Array) -> tuple[Parameters, Any]:
-        def one(seed: jax.Array) -> Parameters:
-            return self.network.init(jax.random.wrap_key_data(seed))
-
-        params = jax.vmap(jax.vmap(one))(starts)
+    def _initial_state(self, starts: jax.Array) -> State:
+        params = jax.vmap(jax.vmap(lambda seed: self.network.init(jax.random.wrap_key_data(seed))))(starts)
         return params, self._optimiser.init(params)
 
-    def _trained(
+    def _epochs(
         self,
-        state: tuple[Parameters, Any],
+        state: State,
         numbers: jax.Array,
         ids: jax.Array,
         labels: jax.Array,
         orders: jax.Array,
         rates: jax.Array,
         first: jax.Array,
-    ) -> tuple[Parameters, Any]:
+    ) -> State:
         batch = self.protocol.batch
 
-        def epoch(state: Any, at: tuple[jax.Array, jax.Array]) -> tuple[Any, None]:
+        def epoch(state: State, at: tuple[jax.Array, jax.Array]) -> tuple[State, None]:
             number, rate = at
             rows = jax.vmap(lambda seed: row_order(seed, number, self.rows, self.steps * batch))(orders)
 
-            def step(state: Any, k: jax.Array) -> tuple[Any, None]:
+            def step(state: State, k: jax.Array) -> tuple[State, None]:
                 some = jax.lax.dynamic_slice_in_dim(rows, k * batch, batch, axis=1)
-                used = (k * batch + jnp.arange(batch) < self.rows).astype(jnp.float32)
-                x, own, y = (
-                    jax.vmap(lambda table, at: table[at])(table, some) for table in (numbers, ids, labels)
-                )
-                return self._stepped(state, x, own, y, used, rate), None
+                take = jax.vmap(lambda table, at: table[at])
+                x, own, y = take(numbers, some), take(ids, some), take(labels, some)
+                return self._step(state, x, own, y, _used(k, batch, self.rows), rate), None
 
             return jax.lax.scan(step, state, jnp.arange(self.steps))[0], None
 
         return jax.lax.scan(epoch, state, (first + jnp.arange(rates.size), rates))[0]
 
-    def _stepped(
+    def _step(
         self,
-        state: tuple[Parameters, Any],
+        state: State,
         numbers: jax.Array,
         ids: jax.Array,
         labels: jax.Array,
         used: jax.Array,
         rate: jax.Array,
-    ) -> tuple[Parameters, Any]:
+    ) -> State:
         """Take one step of every network; those of a trial see the same rows."""
         params, memory = state
         slope = jax.grad(partial(squared_error, self.network))
@@ -231,21 +215,24 @@ class Trainer:
         change, memory = self._optimiser.update(slopes, memory, params)  # number by number: needs no vmap
         return jax.tree.map(lambda p, d: p - rate * d, params, change), memory
 
-    def _scored(
-        self, state: tuple[Parameters, Any], numbers: jax.Array, ids: jax.Array, labels: jax.Array
-    ) -> jax.Array:
+    def _errors(self, state: State, numbers: jax.Array, ids: jax.Array, labels: jax.Array) -> jax.Array:
         batch = self.protocol.batch
 
         def one(params: Parameters, numbers: jax.Array, ids: jax.Array, labels: jax.Array) -> jax.Array:
             def piece(total: jax.Array, at: Any) -> tuple[jax.Array, None]:
                 k, some, own, truth = at
-                used = (k * batch + jnp.arange(batch) < self.test_rows).astype(jnp.float32)
-                return total + jnp.sum(used * (self.network.predict(params, some, own) - truth) ** 2), None
+                error = (self.network.predict(params, some, own) - truth) ** 2
+                return total + jnp.sum(_used(k, batch, self.test_rows) * error), None
 
             parts = (jnp.arange(numbers.shape[0]), numbers, ids, labels)
             return jax.lax.scan(piece, jnp.float32(0), parts)[0] / self.test_rows
 
         return jax.vmap(jax.vmap(one, in_axes=(0, None, None, None)))(state[0], numbers, ids, labels)
+
+
+def _used(k: jax.Array, batch: int, rows: int) -> jax.Array:
+    """Return 1 for each row of batch k, and 0 for padding."""
+    return (k * batch + jnp.arange(batch) < rows).astype(jnp.float32)
 
 
 def row_order(seed: jax.Array, epoch: jax.Array | int, rows: int, length: int) -> jax.Array:

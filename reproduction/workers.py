@@ -22,8 +22,6 @@ from reproduction.labels import Labels, experiment, labels_for, private_mean, re
 from reproduction.protocol import Protocol, split
 from reproduction.store import Result
 
-__all__ = ["cores", "fit", "make_labels", "pool"]
-
 _table: tuple[Dataset, Protocol]
 """What the work of this process is about: sent once, not with every cell."""
 

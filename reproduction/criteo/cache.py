@@ -17,8 +17,6 @@ from labeldp.datasets.home import cache_folder
 from reproduction.categories import CategoricalDataset
 from reproduction.files import draft_of
 
-__all__ = ["cache_path", "read_cache", "write_cache"]
-
 _VERSION = 2
 """Goes up when the encoding changes, so that older files are no longer used."""
 

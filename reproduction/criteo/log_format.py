@@ -19,8 +19,6 @@ from pyarrow import csv
 from labeldp.datasets.fetch import byte_bar
 from labeldp.errors import DataError
 
-__all__ = ["CATEGORIES", "COLUMNS", "NUMBERS", "batches"]
-
 NUMBERS = (
     "Sale",
     "SalesAmountInEuro",

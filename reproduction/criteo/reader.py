@@ -18,8 +18,6 @@ from reproduction.categories import CategoricalDataset
 from reproduction.criteo.cache import cache_path, read_cache, write_cache
 from reproduction.criteo.log_format import CATEGORIES, batches
 
-__all__ = ["load_criteo"]
-
 Protocol = Literal["text", "code"]
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,6 @@ missing values, and its heavy tails. Amounts depend on the features, so that the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,8 @@ from pyarrow import csv
 from labeldp.datasets.home import cache_folder
 from labeldp.errors import ParameterError
 from reproduction.criteo.log_format import COLUMNS
-from reproduction.criteo.shop import Goods, effect, hashed, hex_words, missing, sample_ranks, sentences
+from reproduction.criteo.shop import effect, hashed, hex_words, product_columns, sample_ranks, with_gaps
 from reproduction.files import draft_of
-
-__all__ = ["make_criteo_like"]
 
 _VERSION = 1
 _CHUNK = 1 << 16
@@ -62,20 +59,10 @@ def make_criteo_like(rows: int, seed: int = 0, path: str | os.PathLike[str] | No
     options = csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
     packing = "gzip" if target.suffix == ".gz" else None
     with draft_of(target) as draft, pa.output_stream(str(draft), compression=packing) as stream:
-        chunks = _chunks(rows, seed)
-        first = next(chunks)
-        with csv.CSVWriter(stream, first.schema, write_options=options) as writer:
-            writer.write_table(first)
-            for chunk in chunks:
-                writer.write_table(chunk)
+        for start in range(0, rows, _CHUNK):
+            rng = np.random.default_rng([seed, start // _CHUNK])  # makes data; no privacy rests on it
+            csv.write_csv(_table(rng, start, min(_CHUNK, rows - start)), stream, options)
     return target
-
-
-def _chunks(rows: int, seed: int) -> Iterator[Any]:
-    """Yield the log in tables of a fixed size, each with random numbers of its own."""
-    for start in range(0, rows, _CHUNK):
-        rng = np.random.default_rng([seed, start // _CHUNK])  # makes data; no privacy rests on it
-        yield _table(rng, start, min(_CHUNK, rows - start))
 
 
 def _table(rng: np.random.Generator, start: int, rows: int) -> Any:
@@ -90,21 +77,17 @@ def _table(rng: np.random.Generator, start: int, rows: int) -> Any:
     clicks = np.floor(np.exp(rng.exponential(1.3, _CHUNK)[:rows])).astype(np.int64)
     clicks_known = rng.random(_CHUNK)[:rows] < 0.6
 
-    goods = Goods.of(product)
-    amount = np.exp(goods.log_amount + 0.15 * effect("device", device) + noise).round(2)
-    columns: dict[str, Any] = {
+    columns, log_amount = product_columns(product)
+    amount = np.exp(log_amount + 0.15 * effect("device", device) + noise).round(2)
+    audience = sample_ranks(hashed("audience", user) / 2.0**64, 5_000, 0.9)
+    columns |= {
         "Sale": sale.astype(np.int8),
         "SalesAmountInEuro": np.where(sale, amount, -1.0),
         "time_delay_for_conversion": np.where(sale, delay, -1),
         "click_timestamp": (_FIRST_CLICK + (start + np.arange(rows) + jitter) * _SECONDS_A_CLICK).astype(np.int64),
         "nb_clicks_1week": np.where(clicks_known, clicks, -1),
-        "product_price": np.where(goods.price_known, np.exp(goods.log_price).round(2), -1.0),
+        "device_type": hex_words("device", device),
+        "audience_id": with_gaps(hex_words("audience", audience), hashed("no audience", user), 0.72, "-1"),
+        "user_id": hex_words("user", user),
     }
-    columns |= goods.categories()
-    columns["device_type"] = hex_words("device", device)
-    audience = sample_ranks(hashed("audience", user) / 2.0**64, 5_000, 0.9)
-    columns["audience_id"] = missing(hex_words("audience", audience), hashed("no audience", user), 0.72, "-1")
-    columns["product_id"] = hex_words("product", product)
-    columns["product_title"] = missing(sentences("title", product), hashed("no title", product), 0.04, "")
-    columns["user_id"] = hex_words("user", user)
     return pa.table({name: columns[name] for name in COLUMNS})
