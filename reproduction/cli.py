@@ -65,7 +65,7 @@ Out = Annotated[Path, typer.Option(help="Folder for the tables.")]
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def _explain_errors() -> Iterator[None]:
     """Turn an error into one sentence and an exit code: 1 the machine's, 2 the input's, 130 stopped."""
     try:
         yield
@@ -73,8 +73,8 @@ def _explained() -> Iterator[None]:
         message, code = "Stopped. The same command continues where it was.", 130
     except LabelDPError as error:
         message, code = str(error), 2
-    except OSError as error:
-        message, code = str(error), 1
+    except (OSError, MemoryError) as error:
+        message, code = str(error) or "there is not enough memory", 1
     else:
         return
     Console(stderr=True).print(message, style="red", markup=False, highlight=False, soft_wrap=True)
@@ -127,7 +127,7 @@ def table(
 ) -> None:
     """Compute one table of the paper; its data set is the command's name."""
     name = str(context.info_name)
-    with _explained():
+    with _explain_errors():
         keys = columns.split(",") if columns else None
         if keys and include_non_private:
             keys.append("as-published")
@@ -148,11 +148,7 @@ def table(
 
 for _name, _help, _options in (
     ("crime", "Communities and Crime: violent crimes, 1,994 communities.", "--include-non-private --out results"),
-    (
-        "housing",
-        "California Housing: house values, 20,640 districts.",
-        "--trials 3 --budgets 1,inf --protocol code",
-    ),
+    ("housing", "California Housing: house values, 20,640 districts.", "--trials 3 --budgets 1,inf"),
     ("criteo", "Criteo's search log: amounts of 1.6 million sales.", "--twin 200000 --trials 1 --epochs 5"),
 ):
     app.command(_name, help=_help, epilog=f"Example:  python -m reproduction {_name} {_options}")(table)
@@ -163,11 +159,7 @@ def compute(table: Table, out: Path) -> None:
     console = Console()
     parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*parts, TextColumn("left"), TimeRemainingColumn(), console=console) as bars:
-        names = {
-            "labels": "Private labels",
-            "networks": "Epochs of networks",
-            "regressors": "Regressors, constants",
-        }
+        names = {"labels": "Private labels", "networks": "Epochs of networks", "regressors": "Regressors"}
         tasks: dict[str, Any] = {}
 
         def progress(what: str, done: int, total: int) -> None:
@@ -186,7 +178,7 @@ def compute(table: Table, out: Path) -> None:
     console.print(f"Kept in {out}: results.csv, table.md, plot.png, plot.svg.")
 
 
-def _keep(text: str, path: Path) -> None:
+def _write_and_show(text: str, path: Path) -> None:
     write_whole(path, text.encode())
     console = Console()
     console.print(for_screen(text, console.width), f"Kept in {path}.")
@@ -195,11 +187,11 @@ def _keep(text: str, path: Path) -> None:
 @app.command("error", epilog="Example:  python -m reproduction error --data crime,housing")
 def error(data: Sets = "crime,housing", twin: Twin = None, out: Out = FOLDER) -> None:
     """Check the error of a released label: formula, exact counts and simulation, beside the paper's E2."""
-    with _explained():
+    with _explain_errors():
         rows: list[error_formula.ErrorRow] = []
-        for one in _loaded(data, twin):
+        for one in _load_all(data, twin):
             rows += track(error_formula.error_rows(one), f"{one.name} …", total=12, transient=True)
-        _keep(error_formula.as_markdown(rows), out / "error.md")
+        _write_and_show(error_formula.as_markdown(rows), out / "error.md")
 
 
 @app.command(
@@ -207,11 +199,11 @@ def error(data: Sets = "crime,housing", twin: Twin = None, out: Out = FOLDER) ->
 )
 def measure(data: Sets = "crime,housing", twin: Twin = None, out: Out = FOLDER) -> None:
     """Measure the paper's runtime and complexity tables on this machine."""
-    with _explained():
-        timings = [timing for one in _loaded(data, twin) for timing in runtime.timings(one)]
+    with _explain_errors():
+        timings = [timing for one in _load_all(data, twin) for timing in runtime.timings(one)]
         growths = {g.name: runtime.design_times(g) for g in track(runtime.GROWTH, "Growth …", transient=True)}
-        _keep(runtime.as_markdown(timings, growths), out / "runtime.md")
+        _write_and_show(runtime.as_markdown(timings, growths), out / "runtime.md")
 
 
-def _loaded(names: str, twin: int | None) -> list[Any]:
+def _load_all(names: str, twin: int | None) -> list[Any]:
     return [load(name, twin=twin if name == "criteo" else None) for name in names.split(",")]

@@ -16,9 +16,9 @@ from reproduction import published
 from reproduction.columns import NO_PRIVACY, NOT_PRIVATE, Column
 from reproduction.report import departures
 from reproduction.run import Table
-from reproduction.summary import Summary, counted, number
+from reproduction.summary import Summary, number, plural
 
-# Paul Tol's bright and muted schemes: told apart by colour-blind readers, and by their markers in print.
+# Paul Tol's bright and muted schemes, for colour-blind readers; markers tell columns apart in print.
 _STYLES = {
     "laplace": ("#4477AA", "o"),
     "gaussian": ("#66CCEE", "s"),
@@ -57,7 +57,7 @@ def draw(table: Table, summary: Summary) -> Figure:
             axis.set_title(title, loc="left", fontweight="bold")
         _winners(figure.add_subplot(grid[1, :]), summary)
         spread = "mean and standard deviation over " if summary.trials > 1 else ""
-        trials = f"{spread}{counted(summary.trials, 'random 80/20 split')}"
+        trials = f"{spread}{plural(summary.trials, 'random 80/20 split')}"
         figure.suptitle(f"{table.data.name.capitalize()}: test error against ε, {trials}", x=0.01, ha="left")
         if departures(table):
             figure.supxlabel(departures(table), x=0.01, ha="left", color="#CC3311", fontsize=10, wrap=True)
@@ -74,14 +74,14 @@ def image(figure: Figure, kind: str) -> bytes:
 
 
 def _style(column: Column) -> dict[str, Any]:
-    colour, marker = _STYLES.get(column.key, ("#000000", "o"))
-    dashed = "-" if column.private and column.kind != "constant" else "--"
-    return {"color": colour, "marker": marker, "linestyle": dashed, "markersize": 5, "linewidth": 1.6}
+    colour, marker = _STYLES[column.key]
+    line = "-" if column.private and column.kind != "constant" else "--"
+    return {"color": colour, "marker": marker, "linestyle": line, "markersize": 5, "linewidth": 1.6}
 
 
 def _points(summary: Summary, column: Column) -> tuple[list[float], np.ndarray, np.ndarray]:
-    found = [(b, m) for b in summary.budgets if math.isfinite(b) and (m := summary.at(column, b))]
-    return [b for b, _ in found], np.array([m.mean for _, m in found]), np.array([m.std for _, m in found])
+    cells = [(b, m) for b in summary.budgets if math.isfinite(b) and (m := summary.at(column, b))]
+    return [b for b, _ in cells], np.array([m.mean for _, m in cells]), np.array([m.std for _, m in cells])
 
 
 def _range(columns: list[Column], summary: Summary, table: Table) -> tuple[float, float]:
@@ -94,15 +94,14 @@ def _range(columns: list[Column], summary: Summary, table: Table) -> tuple[float
 
 def _panel(axis: Any, columns: list[Column], summary: Summary, dataset: str, top: float) -> None:
     """Draw the lines, their bands, what the paper prints, and a legend in the order of the lines."""
-    drawn: list[tuple[float, Any]] = []
+    lines: list[tuple[float, Any]] = []
     for column in columns:
         budgets, mean, std = _points(summary, column)
         if not budgets:
             continue
         style = _style(column)
         name = column.heading if mean.min() < top else f"{column.heading} (above the picture)"
-        line = axis.plot(budgets, mean, label=name, **style)[0]
-        drawn.append((float(mean[0]), line))
+        lines.append((float(mean[0]), axis.plot(budgets, mean, label=name, **style)[0]))
         # On a logarithmic axis a band must stay above zero.
         floor = np.maximum(mean - std, mean / 3)
         axis.fill_between(budgets, floor, mean + std, color=style["color"], alpha=0.13, lw=0)
@@ -113,7 +112,7 @@ def _panel(axis: Any, columns: list[Column], summary: Summary, dataset: str, top
             if some:
                 hollow = {**style, "linestyle": "none", "markerfacecolor": "white", "alpha": 0.65}
                 axis.plot(*zip(*some, strict=True), **hollow)
-    handles = [line for _, line in sorted(drawn, key=lambda pair: -pair[0])]
+    handles = [line for _, line in sorted(lines, key=lambda pair: -pair[0])]
     plain = summary.means.get((NO_PRIVACY.key, math.inf))
     if plain:
         name = f"{NO_PRIVACY.title}, {NOT_PRIVATE}"
@@ -162,15 +161,10 @@ def _winners(axis: Any, summary: Summary) -> None:
     axis.set(xlim=(0, max(_TILES, len(finite))), ylim=(0, 1))
     axis.axis("off")
     axis.set_title("Least error among private columns", loc="left", fontsize=10, fontweight="bold")
+    short = {"labels-regressor": "LabelRelease", "model-regressor": "ModelRelease"}
     for k, budget in enumerate(finite):
         best = summary.best(budget)
-        if best is None:
-            continue
-        mean = summary.at(best, budget)
-        axis.add_patch(mpl.patches.Rectangle((k + 0.02, 0), 0.96, 1, color=_style(best)["color"], lw=0))
-        text = f"ε = {budget:g}\n{_short(best)}\n{number(mean.mean) if mean else ''}"
-        axis.text(k + 0.5, 0.47, text, ha="center", va="center", color="white", fontsize=7.5)
-
-
-def _short(column: Column) -> str:
-    return {"labels-regressor": "LabelRelease", "model-regressor": "ModelRelease"}.get(column.key, column.key)
+        if best and (mean := summary.at(best, budget)):
+            axis.add_patch(mpl.patches.Rectangle((k + 0.02, 0), 0.96, 1, color=_style(best)["color"], lw=0))
+            text = f"ε = {budget:g}\n{short.get(best.key, best.key)}\n{number(mean.mean)}"
+            axis.text(k + 0.5, 0.47, text, ha="center", va="center", color="white", fontsize=7.5)

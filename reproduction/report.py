@@ -9,7 +9,7 @@ from reproduction import published
 from reproduction.columns import NO_PRIVACY, NOT_PRIVATE, Column
 from reproduction.protocol import DATASETS, TRIALS, protocol_for
 from reproduction.run import Table
-from reproduction.summary import Summary, counted, markdown_table
+from reproduction.summary import Summary, markdown_table, plural
 
 _NAMES = {"relu": "ReLU", "elu": "ELU", "adam": "Adam", "rmsprop": "RMSProp"}
 _LIBRARY = "With this library"
@@ -94,7 +94,7 @@ def _ratio(dataset: str, summary: Summary, column: Column) -> str:
 def _notes(table: Table, summary: Summary) -> list[str]:
     """Return what a reader must know to cite the numbers."""
     p, beside = table.protocol, published.has_figures(table.data.name)
-    splits = counted(summary.trials, "random 80/20 split")
+    splits = plural(summary.trials, "random 80/20 split")
     spread = (
         f"mean ± standard deviation (n − 1) over {splits}" if summary.trials > 1 else f"on {splits}: no spread"
     )
@@ -105,7 +105,7 @@ def _notes(table: Table, summary: Summary) -> list[str]:
         "what overlaps with the best, so that a large spread helps.)",
         f"Protocol of the paper's {p.source}: layers {'-'.join(map(str, (*p.hidden, 1)))}, "
         f"{_NAMES[p.activation]}, {_NAMES[p.optimiser]}, rate {p.learning_rate:g} ({p.schedule}), weight decay "
-        f"{p.weight_decay:g}, {counted(p.epochs, 'epoch')}, batches of {p.batch}.",
+        f"{p.weight_decay:g}, {plural(p.epochs, 'epoch')}, batches of {p.batch}.",
         "Every ε includes all that is spent, the prior too. Bounds are public: "
         f"{table.data.bounds}, never read off the data. No test label chose anything.",
         "Noise comes from seeds, so that the table can be computed again: an experiment, not a release.",

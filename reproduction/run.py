@@ -145,7 +145,7 @@ def _settings(table: Table) -> dict[str, Any]:
 def _train_chunks(
     table: Table, trainer: Trainer, chunks: list[Chunk], store: Store, pool: Executor, progress: Progress
 ) -> None:
-    """Train the networks that are not in the store; labels of the next chunk are made meanwhile."""
+    """Train the networks that are not in the store; workers release the labels of the next chunk meanwhile."""
     epochs, total = table.protocol.epochs, sum(chunk.size for chunk in chunks)
     todo = [chunk for chunk in chunks if not store.has(chunk.name)]
     if chunks:

@@ -44,12 +44,12 @@ def number(value: float) -> str:
     return f"{value:.{digits}f}"
 
 
-def counted(count: int, thing: str) -> str:
+def plural(count: int, thing: str) -> str:
     """Return a count with its noun, in the plural where needed.
 
     Examples
     --------
-    >>> counted(1, "epoch"), counted(50, "epoch")
+    >>> plural(1, "epoch"), plural(50, "epoch")
     ('1 epoch', '50 epochs')
     """
     return f"{count:,} {thing}{'' if count == 1 else 's'}"

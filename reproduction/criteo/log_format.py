@@ -64,7 +64,7 @@ def batches(path: Path) -> Iterator[Any]:
     """
     types = dict.fromkeys(NUMBERS, pa.float64()) | dict.fromkeys(CATEGORIES, pa.string())
     try:
-        with _opened(path) as (stream, position), byte_bar() as bar:
+        with _open_log(path) as (stream, position), byte_bar() as bar:
             task = bar.add_task(f"reading {path.name}", total=path.stat().st_size)
             reader = csv.open_csv(
                 pa.PythonFile(stream, mode="r"),
@@ -84,7 +84,7 @@ def batches(path: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
+def _open_log(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
     """Open a log, unpacked; also give a function that returns how far the file on disk has been read."""
     with ExitStack() as stack:
         raw = stack.enter_context(open(path, "rb"))
@@ -99,17 +99,16 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
 
 def _member(archive: tarfile.TarFile, path: Path) -> IO[bytes]:
     for member in archive:
-        if member.isfile() and Path(member.name).name.startswith(_MEMBER):
-            found = archive.extractfile(member)
-            if found is not None:
-                return found
+        stream = archive.extractfile(member) if Path(member.name).name.startswith(_MEMBER) else None
+        if stream is not None:
+            return stream
     raise DataError(f"{path} holds no file {_MEMBER}")
 
 
 def _first_fault(path: Path) -> str:
     """Say which line is the first that breaks the format, and nothing of its content."""
     number = 0
-    with _opened(path) as (stream, _):
+    with _open_log(path) as (stream, _):
         for number, line in enumerate(stream, start=1):
             fields = line.rstrip(b"\r\n").split(b"\t")
             if fields == [b""]:

@@ -32,8 +32,8 @@ def product_columns(product: Keys) -> tuple[dict[str, Any], Floats]:
     brand = _pick("brand", product, 20_000, 1.1)
     levels = [_pick("category", product, 20, 0.7)]  # from the broadest to the finest
     for k in range(1, len(_LEVELS)):
-        branch = hashed(f"branch {k}", product) % np.uint64(5)
-        levels.append(hashed(f"category {k}", levels[-1] * np.uint64(8) + branch))
+        branch = hash64(f"branch {k}", product) % np.uint64(5)
+        levels.append(hash64(f"category {k}", levels[-1] * np.uint64(8) + branch))
     log_price = (
         3.5
         + 0.55 * effect("price, category", levels[0])
@@ -50,27 +50,27 @@ def product_columns(product: Keys) -> tuple[dict[str, Any], Floats]:
         + 0.2 * effect("country", country)
         + 0.25 * effect("brand", brand)
     )
-    price_known = _unit(hashed("price known", product)) < 0.85
+    price_known = _unit(hash64("price known", product)) < 0.85
     columns = {
         "product_price": np.where(price_known, np.exp(log_price).round(2), -1.0),
         "product_id": hex_words("product", product),
         "product_country": hex_words("country", country),
         "partner_id": hex_words("partner", partner),
-        "product_title": with_gaps(_titles(product), hashed("no title", product), 0.04, ""),
+        "product_title": with_gaps(_titles(product), hash64("no title", product), 0.04, ""),
     }
     for name, key, keys, share, mark in (
         ("product_age_group", "age", _pick("age", product, 8, 0.9), 0.7, ""),
         ("product_gender", "gender", _pick("gender", product, 4, 0.7), 0.7, "-1"),
         ("product_brand", "brand", brand, 0.35, ""),
     ):
-        columns[name] = with_gaps(hex_words(key, keys), hashed(f"no {key}", product), share, mark)
-    depth = hashed("depth", product)  # one for all levels: a finer category has all broader ones
+        columns[name] = with_gaps(hex_words(key, keys), hash64(f"no {key}", product), share, mark)
+    depth = hash64("depth", product)  # one for all levels: a finer category has all broader ones
     for k, (keys, share) in enumerate(zip(levels, _LEVELS, strict=True), start=1):
         columns[f"product_category{k}"] = with_gaps(hex_words(f"category {k}", keys), depth, 1 - share, "-1")
     return columns, log_amount
 
 
-def hashed(name: str, keys: Keys) -> Keys:
+def hash64(name: str, keys: Keys) -> Keys:
     """Return a 64-bit hash of each key, another one for each name (SplitMix64's finaliser)."""
     salt = np.uint64(zlib.crc32(name.encode()) + 1)
     x = (keys + salt) * np.uint64(0x9E3779B97F4A7C15)
@@ -87,7 +87,7 @@ def _unit(hashes: Keys) -> Floats:
 
 def effect(name: str, keys: Keys) -> Floats:
     """Return a standard normal number that belongs to each key."""
-    return np.asarray(ndtri(_unit(hashed(f"effect of {name}", keys))))
+    return np.asarray(ndtri(_unit(hash64(f"effect of {name}", keys))))
 
 
 def sample_ranks(unit: Floats, size: int, exponent: float) -> Keys:
@@ -102,7 +102,7 @@ def sample_ranks(unit: Floats, size: int, exponent: float) -> Keys:
 
 def _pick(name: str, keys: Keys, size: int, exponent: float) -> Keys:
     """Return a rank that belongs to each key."""
-    return sample_ranks(_unit(hashed(name, keys)), size, exponent)
+    return sample_ranks(_unit(hash64(name, keys)), size, exponent)
 
 
 def hex_words(name: str, keys: Keys) -> Any:
@@ -112,7 +112,7 @@ def hex_words(name: str, keys: Keys) -> Any:
 
 
 def _hex(name: str, keys: Keys) -> NDArray[np.uint8]:
-    halves = np.stack([hashed(f"{name} 1", keys), hashed(f"{name} 2", keys)], axis=-1)
+    halves = np.stack([hash64(f"{name} 1", keys), hash64(f"{name} 2", keys)], axis=-1)
     return _HEX[halves.view(np.uint8)].view(np.uint8)
 
 
@@ -122,7 +122,7 @@ def _strings(data: NDArray[np.uint8], offsets: NDArray[np.int32]) -> Any:
 
 def _titles(keys: Keys) -> Any:
     """Return for each key two to five words of 32 digits, separated by spaces."""
-    count = _SHORTEST + (hashed("length of title", keys) % np.uint64(_LONGEST - _SHORTEST + 1)).astype(np.int64)
+    count = _SHORTEST + (hash64("length of title", keys) % np.uint64(_LONGEST - _SHORTEST + 1)).astype(np.int64)
     # Each word's bytes lie one after the other, so a shorter title is a beginning of the longest.
     text = np.full((len(keys), _LONGEST, _DIGITS + 1), ord(" "), dtype=np.uint8)
     for k in range(_LONGEST):

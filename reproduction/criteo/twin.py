@@ -17,7 +17,7 @@ from pyarrow import csv
 from labeldp.datasets.home import cache_folder
 from labeldp.errors import ParameterError
 from reproduction.criteo.log_format import COLUMNS
-from reproduction.criteo.shop import effect, hashed, hex_words, product_columns, sample_ranks, with_gaps
+from reproduction.criteo.shop import effect, hash64, hex_words, product_columns, sample_ranks, with_gaps
 from reproduction.files import draft_of
 
 _VERSION = 1
@@ -79,7 +79,7 @@ def _table(rng: np.random.Generator, start: int, rows: int) -> Any:
 
     columns, log_amount = product_columns(product)
     amount = np.exp(log_amount + 0.15 * effect("device", device) + noise).round(2)
-    audience = sample_ranks(hashed("audience", user) / 2.0**64, 5_000, 0.9)
+    audience = sample_ranks(hash64("audience", user) / 2.0**64, 5_000, 0.9)
     columns |= {
         "Sale": sale.astype(np.int8),
         "SalesAmountInEuro": np.where(sale, amount, -1.0),
@@ -87,7 +87,7 @@ def _table(rng: np.random.Generator, start: int, rows: int) -> Any:
         "click_timestamp": (_FIRST_CLICK + (start + np.arange(rows) + jitter) * _SECONDS_A_CLICK).astype(np.int64),
         "nb_clicks_1week": np.where(clicks_known, clicks, -1),
         "device_type": hex_words("device", device),
-        "audience_id": with_gaps(hex_words("audience", audience), hashed("no audience", user), 0.72, "-1"),
+        "audience_id": with_gaps(hex_words("audience", audience), hash64("no audience", user), 0.72, "-1"),
         "user_id": hex_words("user", user),
     }
     return pa.table({name: columns[name] for name in COLUMNS})

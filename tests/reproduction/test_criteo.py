@@ -39,12 +39,11 @@ def log(tmp_path, *lines, name="log.tsv"):
 
 
 def same(a, b):
-    assert np.array_equal(a.X, b.X)
-    assert np.array_equal(a.y, b.y)
-    assert np.array_equal(a.ids, b.ids)
-    assert (a.X.dtype, a.y.dtype, a.ids.dtype) == (b.X.dtype, b.y.dtype, b.ids.dtype)
-    assert (a.columns, a.categories, a.sizes) == (b.columns, b.categories, b.sizes)
-    assert (a.bounds, a.notes) == (b.bounds, b.notes)
+    for name in ("X", "y", "ids"):
+        assert np.array_equal(getattr(a, name), getattr(b, name))
+        assert getattr(a, name).dtype == getattr(b, name).dtype
+    for name in ("columns", "categories", "sizes", "bounds", "notes"):
+        assert getattr(a, name) == getattr(b, name)
 
 
 # ---- what is kept ------------------------------------------------------------------------------------
@@ -182,17 +181,19 @@ def test_a_bad_line_is_an_error_with_its_number_and_no_label(tmp_path, bad, faul
     assert str(path) in str(caught.value)
 
 
-def test_a_header_empty_text_binary_or_saleless_file_is_refused(tmp_path):
-    with pytest.raises(errors.DataError, match="line 1 has no number in the column Sale"):
-        load_criteo(log(tmp_path, "\t".join(COLUMNS), line()))
-    (tmp_path / "empty.tsv").write_bytes(b"")
-    with pytest.raises(errors.DataError, match="empty"):
-        load_criteo(tmp_path / "empty.tsv")
-    (tmp_path / "binary.tsv").write_bytes(line(user_id="@@").encode().replace(b"@@", b"\xff\xfe"))
-    with pytest.raises(errors.DataError, match="line 1 is not UTF-8"):
-        load_criteo(tmp_path / "binary.tsv")
-    with pytest.raises(errors.DataError, match="2 lines and no sale"):
-        load_criteo(log(tmp_path, *[line(sale=0, amount=-1)] * 2))
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("\t".join(COLUMNS).encode(), "line 1 has no number in the column Sale"),
+        (b"", "empty"),
+        (line(user_id="@@").encode().replace(b"@@", b"\xff\xfe"), "line 1 is not UTF-8"),
+        (line(sale=0, amount=-1).encode(), "1 lines and no sale"),
+    ],
+)
+def test_a_file_that_is_no_log_is_refused(tmp_path, content, fault):
+    (tmp_path / "log.tsv").write_bytes(content)
+    with pytest.raises(errors.DataError, match=fault):
+        load_criteo(tmp_path / "log.tsv")
 
 
 def test_a_packed_file_that_is_damaged_or_holds_no_log_is_refused(tmp_path, twin):
@@ -246,11 +247,11 @@ def test_the_encoded_table_is_kept_and_used_again(cache, twin, monkeypatch):
 
 
 def test_protocol_and_threshold_have_their_own_place_in_the_cache(cache, twin):
-    tables = [load_criteo(twin, protocol=p, threshold=t) for p in ("text", "code") for t in (5, 20)]
-    assert len(list(cache.iterdir())) == 4
-    for k, (p, t) in enumerate((p, t) for p in ("text", "code") for t in (5, 20)):
-        same(load_criteo(twin, protocol=p, threshold=t), tables[k])
-    assert len({table.sizes for table in tables}) == 4
+    cases = [{"protocol": p, "threshold": t} for p in ("text", "code") for t in (5, 20)]
+    tables = [load_criteo(twin, **case) for case in cases]
+    assert len(list(cache.iterdir())) == len({table.sizes for table in tables}) == 4
+    for case, table in zip(cases, tables, strict=True):
+        same(load_criteo(twin, **case), table)
 
 
 def test_a_changed_file_is_noticed_even_if_its_size_is_the_same(tmp_path):
