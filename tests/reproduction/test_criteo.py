@@ -18,32 +18,13 @@ import helpers
 from fuzzing import tries
 from labeldp import errors
 from reproduction.criteo import CATEGORIES, COLUMNS, load_criteo, reader
+from reproduction_cases import line, log, same
 
 python = partial(helpers.python, cwd=Path(__file__).parents[2])  # where `reproduction` can be imported
 DATA = os.environ.get("LABELDP_DATA", "nowhere")
 PAPERS_ROWS = 1_645_977
 
 pytestmark = pytest.mark.usefixtures("cache")
-
-
-def line(sale=1, amount=10.0, delay=60, clicks=3, price=9.5, **categories):
-    """Return one line of a log."""
-    fields = [sale, amount, delay, 1_600_000_000, clicks, price]
-    return "\t".join(map(str, fields + [categories.get(name, "A" * 32) for name in CATEGORIES]))
-
-
-def log(tmp_path, *lines, name="log.tsv"):
-    path = tmp_path / name
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-def same(a, b):
-    for name in ("X", "y", "ids"):
-        assert np.array_equal(getattr(a, name), getattr(b, name))
-        assert getattr(a, name).dtype == getattr(b, name).dtype
-    for name in ("columns", "categories", "sizes", "bounds", "notes"):
-        assert getattr(a, name) == getattr(b, name)
 
 
 # ---- what is kept ------------------------------------------------------------------------------------
@@ -227,69 +208,6 @@ def test_a_log_of_any_bytes_is_read_or_refused(twin, data, tmp_path_factory):
     path.write_bytes(whole[:at] + data.draw(st.binary(max_size=20)) + whole[at + gone :])
     with contextlib.suppress(errors.LabelDPError):
         load_criteo(path, cache=False, download=False)
-
-
-# ---- the cache ---------------------------------------------------------------------------------------
-
-
-def test_the_encoded_table_is_kept_and_used_again(cache, twin, monkeypatch):
-    first = load_criteo(twin)
-    kept = list(cache.iterdir())
-    assert len(kept) == 1
-    if os.name == "posix":
-        assert kept[0].stat().st_mode & 0o077 == 0, "others can read the labels"
-
-    def unexpected(*_):
-        pytest.fail("the file was read again")
-
-    monkeypatch.setattr(reader, "batches", unexpected)
-    same(load_criteo(twin), first)
-
-
-def test_protocol_and_threshold_have_their_own_place_in_the_cache(cache, twin):
-    cases = [{"protocol": p, "threshold": t} for p in ("text", "code") for t in (5, 20)]
-    tables = [load_criteo(twin, **case) for case in cases]
-    assert len(list(cache.iterdir())) == len({table.sizes for table in tables}) == 4
-    for case, table in zip(cases, tables, strict=True):
-        same(load_criteo(twin, **case), table)
-
-
-def test_a_changed_file_is_noticed_even_if_its_size_is_the_same(tmp_path):
-    path = log(tmp_path, line(amount=10))
-    assert load_criteo(path).y.tolist() == [10.0]
-    log(tmp_path, line(amount=20))
-    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
-    assert load_criteo(path).y.tolist() == [20.0]
-
-
-@pytest.mark.parametrize("damage", ["empty", "cut short", "one bit"])
-def test_a_damaged_cache_is_encoded_again(cache, twin, damage):
-    first = load_criteo(twin)
-    (path,) = cache.iterdir()
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes({"empty": b"", "cut short": content[:-100], "one bit": content}[damage])
-    same(load_criteo(twin), first)
-
-
-def test_a_write_killed_half_way_leaves_no_partial_cache(cache, twin):
-    code = (
-        "import os, sys\n"
-        "from reproduction.criteo import load_criteo\n"
-        "os.fsync = lambda _: os._exit(9)\n"
-        "load_criteo(sys.argv[1])\n"
-    )
-    assert python(code, twin, check=False).returncode == 9
-    assert [path.suffix for path in cache.iterdir()] == [".part"]
-    same(load_criteo(twin), load_criteo(twin, cache=False))
-
-
-def test_a_cache_that_cannot_be_written_is_a_warning(tmp_path, twin, monkeypatch):
-    (tmp_path / "taken").write_text("a file, not a folder")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "taken"))
-    with pytest.warns(RuntimeWarning, match="could not be kept"):
-        data = load_criteo(twin)
-    same(data, load_criteo(twin, cache=False))
 
 
 # ---- memory ------------------------------------------------------------------------------------------
