@@ -1,6 +1,6 @@
 """Private sales amounts on Spark: a synthetic log of Criteo's format, on two cores of this machine.
 
-    pip install 'labeldp[spark]'        # and Java 17 or newer
+    pip install --editable '.[spark]'   # in a clone of the repository; Java 17 or newer
     python -m examples.spark_twin
 
 Reads a log, gives its rows ids, releases the amounts of sales, and fits a private model; then shows what both are
