@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
 
-.PHONY: help env demo test check format mutants bench clean
+.PHONY: help env demo paper test check format mutants bench clean
 
 help:  ## Show this help
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -11,14 +11,18 @@ help:  ## Show this help
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("labeldp needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=24"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 
 $(VENV)/.core: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,spark]' --group dev
+	@touch $@ $(VENV)/.core $(VENV)/.paper
+
+$(VENV)/.paper: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[files,plots]' --group reproduction
 	@touch $@ $(VENV)/.core
 
 $(PEERS)/.done: benchmarks/peers.txt
@@ -31,6 +35,13 @@ env: $(VENV)/.dev  ## Build .venv with all that tests need
 
 demo: $(VENV)/.core  ## Install, train private models on a made survey, draw their price
 	$(BIN)/labeldp demo
+
+paper: $(VENV)/.paper  ## Compute the paper's tables (hours on 2 cores; the same command continues a stopped run)
+	$(BIN)/python -m reproduction crime --include-non-private
+	$(BIN)/python -m reproduction housing --include-non-private
+	$(BIN)/python -m reproduction criteo --include-non-private --twin 1000000
+	$(BIN)/python -m reproduction error --data crime,housing,criteo --twin 1000000
+	$(BIN)/python -m reproduction runtime --data crime,housing,criteo --twin 1000000
 
 test: $(VENV)/.dev  ## Run all tests
 	@tests/install_chromium.sh

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import labeldp as ldp
 from forged_cards import forged, put
 from fuzzing import places, tries, values
-from labeldp.datasets import load_criteo
 from labeldp.ledger.file import SCHEMA, _hash, _line
 
 # ---- ledgers ----------------------------------------------------------------------------------------
@@ -190,17 +189,3 @@ def test_a_table_of_any_bytes_is_read_or_refused(tables, tmp_path_factory, endin
     with contextlib.suppress(ldp.LabelDPError):
         for batch in open_table(path).batches():
             assert batch.num_columns >= 1
-
-
-@tries(60)
-@given(data=st.data())
-def test_a_log_of_any_bytes_is_read_or_refused(twin, data, tmp_path_factory):
-    pytest.importorskip("pyarrow")
-    with open(twin, "rb") as stream:
-        whole = stream.read(4000)
-    at, gone = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 40))
-    ending = data.draw(st.sampled_from([".tsv", ".gz", ".tar.gz"]))
-    path = tmp_path_factory.getbasetemp() / f"log{ending}"
-    path.write_bytes(whole[:at] + data.draw(st.binary(max_size=20)) + whole[at + gone :])
-    with contextlib.suppress(ldp.LabelDPError):
-        load_criteo(path, cache=False, download=False)

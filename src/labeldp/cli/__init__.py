@@ -32,9 +32,6 @@ COMMANDS = {
         "ledger": "Show what was spent on what, and what is left.",
         "report": "Explain a card on one HTML page, for a colleague.",
     },
-    "Research": {
-        "paper": "Repeat the paper's tables with mechanisms that are really private.",
-    },
 }
 """Each command is the public function, or the app, of the module of its name."""
 

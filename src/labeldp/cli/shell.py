@@ -98,7 +98,7 @@ def as_options(text: str) -> str:
 
 def _extra(module: str) -> str:
     root = module.partition(".")[0]
-    return {"pyarrow": "files", "matplotlib": "plots"}.get(root, "paper")
+    return {"pyarrow": "files", "matplotlib": "plots"}.get(root, "spark")
 
 
 def printable(value: object, most: int = 1000) -> str:
