@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from labeldp._validation import as_bounds
 from labeldp.errors import PrivacyProofError
+from labeldp.randomness.sources import CHUNK
 
 __all__ = ["CHUNK", "Domain", "frozen_copy", "pieces", "select"]
-
-CHUNK = 1 << 15
-"""Labels are handled in pieces of this many, so that all scratch arrays stay in the cache."""
 
 TOP = 2.0**52
 TOP_BITS = np.int64(0x4330000000000000)

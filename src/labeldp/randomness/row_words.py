@@ -15,7 +15,7 @@ import os
 import threading
 import warnings
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from cryptography.hazmat.primitives import hashes
@@ -23,18 +23,20 @@ from cryptography.hazmat.primitives.ciphers import CipherContext
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
-from labeldp.channels.domain import CHUNK
 from labeldp.errors import InsecureRandomnessWarning, ParameterError
-from labeldp.mechanisms.base import Mechanism
-from labeldp.randomness import WordSource
 from labeldp.randomness.row_ids import IntegerIds, TextIds, aes, as_ids, encrypted
+from labeldp.randomness.sources import CHUNK, WordSource
 
 __all__ = ["ReleaseKey", "RowWords", "card_checksum"]
 
 _LENGTH = 32
 
 
-def card_checksum(mechanism: Mechanism) -> str:
+class _WithCard(Protocol):
+    def to_json(self) -> str: ...
+
+
+def card_checksum(mechanism: _WithCard) -> str:
     """Return the checksum on a mechanism's card."""
     return str(json.loads(mechanism.to_json())["checksum"])
 
