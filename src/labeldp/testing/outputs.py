@@ -33,7 +33,7 @@ MANY: dict[str, Callable[[Array], Any]] = {
     "every second of an array": lambda y: np.repeat(y, 2)[::2],
     "float32": lambda y: np.clip(y, -3e38, 3e38).astype(np.float32),
     "float16": lambda y: np.clip(y, -6e4, 6e4).astype(np.float16),
-    "whole numbers": lambda y: np.rint(np.clip(y, -(2.0**53), 2.0**53)).astype(np.int64),
+    "integers": lambda y: np.rint(np.clip(y, -(2.0**53), 2.0**53)).astype(np.int64),
     "a list": lambda y: y.tolist(),
     "Python objects": lambda y: y.astype(object),
 }
