@@ -42,7 +42,7 @@ ROOMS = {
     "channels/shift.py": [*CHANNELS, "channels/test_delta_channels.py"],
     "noise/concentrated.py": ["noise/test_concentrated.py"],
     "channels/domain.py": ["channels/test_domain.py", "channels/test_channels.py"],
-    "randomness/sources.py": ["randomness/test_randomness.py"],
+    "randomness/word_sources.py": ["randomness/test_randomness.py"],
     "card_format.py": ["cards/test_card_text.py"],
     "priors/curator.py": ["priors/test_priors.py", "release/test_stream.py", "priors/test_curator.py"],
     "histogram.py": ["mechanisms/test_histogram.py"],

@@ -11,7 +11,7 @@ from broken import coin
 from helpers import FALSE_ALARM, mechanisms, seeded
 from labeldp.audit import bounds, standard_lenses
 from labeldp.audit.lenses import Size
-from labeldp.audit.power import sharper
+from labeldp.audit.power import sharper_channel
 from labeldp.audit.run import default_labels
 
 ENDS = (0.0, 1.0)
@@ -77,7 +77,7 @@ def test_a_mechanism_built_for_what_could_have_shown_is_convicted(name):
     stated = ldp.audit(mechanism, samples=samples, random_state=seeded(0))
 
     def convictions(epsilon):
-        channel = sharper(mechanism, epsilon)
+        channel = sharper_channel(mechanism, epsilon)
         assert math.isclose(channel.verify().epsilon, epsilon, rel_tol=1e-3)
         words = seeded(1)
 
@@ -90,10 +90,10 @@ def test_a_mechanism_built_for_what_could_have_shown_is_convicted(name):
             ldp.audit(
                 randomize,
                 labels=default_labels(mechanism),
-                epsilon=stated.held,
+                epsilon=stated.limit,
                 delta=stated.delta,
                 samples=samples,
-                # the lens that was played with, and the level that it had among all lenses
+                # the lens of the rehearsal, and the level that it had among all lenses
                 confidence=1 - (1 - stated.confidence) / len(standard_lenses()),
                 lenses=[Size()],
             ).convicted

@@ -13,8 +13,8 @@ from scipy import stats
 
 import labeldp as ldp
 from helpers import FALSE_ALARM, seeded
-from labeldp.randomness import sources as randomness
-from labeldp.randomness.sources import CHUNK_BYTES, SecureWords, SeededWords, default_source, resolve_source
+from labeldp.randomness import word_sources as randomness
+from labeldp.randomness.word_sources import CHUNK_BYTES, SecureWords, SeededWords, default_source, resolve_source
 from word_cases import PATIENCE, assert_no_common_word, draw
 
 CHUNK = CHUNK_BYTES // 8

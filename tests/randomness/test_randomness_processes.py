@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from helpers import seeded
-from labeldp.randomness.sources import SecureWords, default_source
+from labeldp.randomness.word_sources import SecureWords, default_source
 from word_cases import PATIENCE, assert_no_common_word, draw
 
 

@@ -23,7 +23,7 @@ import labeldp as ldp
 from helpers import FALSE_ALARM, NAMES, mechanisms
 from labeldp.randomness.row_ids import as_ids
 from labeldp.randomness.row_words import ReleaseKey, RowWords, _encoded, card_checksum
-from labeldp.randomness.sources import CHUNK
+from labeldp.randomness.word_sources import CHUNK
 
 pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from labeldp._validation import as_bounds
 from labeldp.errors import PrivacyProofError
-from labeldp.randomness.sources import CHUNK
+from labeldp.randomness.word_sources import CHUNK
 
 __all__ = ["CHUNK", "Domain", "frozen_copy", "pieces", "select"]
 

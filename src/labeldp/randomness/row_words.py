@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from labeldp.errors import InsecureRandomnessWarning, ParameterError
 from labeldp.randomness.row_ids import IntegerIds, TextIds, aes, as_ids, encrypted
-from labeldp.randomness.sources import CHUNK, WordSource
+from labeldp.randomness.word_sources import CHUNK, WordSource
 
 __all__ = ["ReleaseKey", "RowWords", "card_checksum"]
 

@@ -142,6 +142,13 @@ class SeededWords:
             _write(self._stream, _bytes(words))
 
 
+def simulation_words(seed: int) -> SeededWords:
+    """Return repeatable words without the warning, for simulations that release nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InsecureRandomnessWarning)
+        return SeededWords(seed)
+
+
 _live: weakref.WeakSet[SecureWords] = weakref.WeakSet()
 _local = threading.local()
 
