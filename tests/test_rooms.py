@@ -89,3 +89,11 @@ def test_rooms_import_only_rooms_above_them():
 def test_no_two_modules_share_a_name():
     counted = Counter(path.stem for path, _ in modules() if not path.stem.startswith("__"))
     assert {name for name, count in counted.items() if count > 1} == KNOWN_NAMES
+
+
+def test_mutation_testing_names_modules_and_tests_that_exist():
+    from benchmarks.mutants import ROOMS as MUTATED
+
+    tests = Path(__file__).parent
+    assert all((SOURCE / module).exists() for module in MUTATED)
+    assert all((tests / name).exists() for names in MUTATED.values() for name in names)
