@@ -14,6 +14,8 @@ from helpers import NAMES, mechanisms, most_successes, respond, seeded
 from labeldp.channels import ShiftChannel, WindowChannel, alias
 from labeldp.channels.domain import Domain
 
+pytestmark = [pytest.mark.slow, pytest.mark.statistical]
+
 EPSILON, DELTA = 0.05, 1e-5
 ZETA, SCALE = 0.5, 1 / EPSILON
 LABELS = (0.20, 0.21)

@@ -19,6 +19,8 @@ from labeldp.cards.explanation import explain
 from labeldp.cards.reading import read_any_card
 from labeldp.cards.verification import verify_card
 
+pytestmark = pytest.mark.slow
+
 
 def _cards():
     labels = np.linspace(1, 4, 60)

@@ -44,6 +44,7 @@ def test_a_gaussian_with_nine_tenths_of_its_noise_is_refused():
             ldp.Gaussian(bounds=(0, 1), epsilon=EPSILON, delta=1e-5, sigma=part * sigma)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ["rp", "laplace", "staircase", "gaussian"])
 @pytest.mark.parametrize("scale", [1.0, 0.9])
 def test_released_noise_is_told_from_noise_times_nine_tenths(name, scale):
@@ -206,6 +207,7 @@ def test_the_staircase_with_the_right_bits_has_no_hole():
     assert 1.0 < grid_channel(staircase((0, 1), seed=1)).verify().epsilon < 2.0
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("bits", "right"), [((0, 1), True), ((-1, 1), False)])
 def test_a_float_staircase_is_told_from_the_published_one_by_the_exact_counts(bits, right):
     """χ² over 40 bins against `Staircase`, false alarm 1e-6; finds 0.5 % of the mass in a wrong bin."""

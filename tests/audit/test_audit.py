@@ -15,6 +15,8 @@ from labeldp.audit.lenses import Size
 from labeldp.channels import Promise, TableChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
 
+pytestmark = [pytest.mark.slow, pytest.mark.statistical]
+
 SAMPLES = 100_000
 ENDS = (0.0, 1.0)
 SEEDS = range(5)

@@ -14,6 +14,8 @@ from labeldp.audit.lenses import Size
 from labeldp.audit.power import sharper_channel
 from labeldp.audit.run import default_labels
 
+pytestmark = [pytest.mark.slow, pytest.mark.statistical]
+
 ENDS = (0.0, 1.0)
 
 

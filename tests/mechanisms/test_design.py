@@ -16,6 +16,8 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.release.choice import design, expected_risk
 
+pytestmark = pytest.mark.slow
+
 PRIORS = {
     "uniform": ldp.Histogram.from_counts(np.ones(20), (0, 1)),
     "gamma": ldp.Histogram.from_distribution(stats.gamma(2), (0, 20), bins=60),

@@ -34,6 +34,8 @@ from mechanism_cases import (
     staircase_variance,
 )
 
+pytestmark = [pytest.mark.slow, pytest.mark.statistical]
+
 EPSILONS = (0.1, 1.0, 4.0)
 SIZE = 400_000
 MIDDLE = (LOW + HIGH) / 2

@@ -75,6 +75,7 @@ ON_BOUNDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ON_BOUNDS)
 @given(epsilon=epsilons, ends=bounds())
 @few(12)
@@ -173,6 +174,7 @@ def assert_gaussian(epsilon, delta, ends=BOUNDS):
     assert 0.999 * delta <= proof.delta <= delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", DELTAS)
 @each_epsilon
 def test_gaussian_proves_the_requested_delta(epsilon, delta):
@@ -182,6 +184,7 @@ def test_gaussian_proves_the_requested_delta(epsilon, delta):
         assert epsilon >= 12 and delta <= 1e-6 and "delta" in str(error)  # noqa: PT017, PT018
 
 
+@pytest.mark.slow
 @given(epsilon=st.floats(0.01, 10), exponent=st.floats(-9, -0.1), ends=bounds())
 @few(15)
 def test_gaussian_is_proven_for_any_epsilon_delta_and_bounds(epsilon, exponent, ends):

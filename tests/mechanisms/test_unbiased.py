@@ -11,6 +11,8 @@ from scipy.optimize import linprog, minimize_scalar
 import labeldp as ldp
 from mechanism_cases import rp_share
 
+pytestmark = pytest.mark.slow
+
 UNIFORM = ldp.Histogram([0, 1], [1])
 PRIORS = {
     "uniform": UNIFORM,

@@ -91,17 +91,23 @@ def fit(noise, x):
     return stats.chi2.sf(statistic, expected.size - 1)
 
 
+@pytest.mark.slow
+@pytest.mark.statistical
 @each_noise
 def test_draws_have_exactly_the_promised_probabilities(noise):
     assert fit(noise, draws(noise, seed=1)) > ALPHA
 
 
+@pytest.mark.slow
+@pytest.mark.statistical
 @each_noise
 def test_ten_percent_less_noise_is_noticed(noise):
     less = with_scale_times(noise, Fraction(9, 10))
     assert fit(noise, draws(less, seed=2)) < ALPHA
 
 
+@pytest.mark.slow
+@pytest.mark.statistical
 @each_noise
 def test_noise_is_symmetric(noise):
     """As many draws above zero as below, at every size: sees a tenth of the noise change its sign."""
@@ -115,6 +121,8 @@ def test_noise_is_symmetric(noise):
     assert stats.binomtest(int((turned > 0).sum()), x.size).pvalue < ALPHA
 
 
+@pytest.mark.slow
+@pytest.mark.statistical
 @pytest.mark.parametrize("size", [1, 2])
 def test_norm_noise_has_exactly_the_promised_probabilities(size):
     """5,000 vectors, by the size of the first coordinate; 15 % less noise is noticed."""
@@ -146,6 +154,8 @@ def two_sample(noise, ours, theirs):
     return stats.chi2_contingency(merged[:, merged.sum(axis=0) > 0], correction=False).pvalue
 
 
+@pytest.mark.slow
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     "noise",
     [DiscreteLaplace(Fraction(scale)) for scale in ("1/2", "10/3", "5000")]

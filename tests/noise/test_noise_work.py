@@ -124,6 +124,8 @@ def independence(values, work):
     return stats.chi2_contingency(table, correction=False).pvalue
 
 
+@pytest.mark.slow
+@pytest.mark.statistical
 @pytest.mark.parametrize(("noise", "size"), BY_REJECTION, ids=repr)
 def test_how_many_proposals_were_rejected_does_not_tell_the_draw(noise, size):
     """2,000 draws: sees a share of rejections that differs by a quarter in one class."""

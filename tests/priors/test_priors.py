@@ -20,6 +20,8 @@ from labeldp.priors import curator, estimate_prior, square_wave
 from labeldp.priors.curator import bins_for
 from mechanism_cases import ALPHA, kolmogorov
 
+pytestmark = [pytest.mark.slow, pytest.mark.statistical]
+
 RNG = np.random.default_rng(0)
 SMOOTH = np.where(RNG.random(20_000) < 0.05, 5.0, np.minimum(RNG.gamma(3.0, 0.65, 20_000), 5.0))
 

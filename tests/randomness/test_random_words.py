@@ -21,6 +21,8 @@ def repeats(source, count=WORDS):
     return int(np.count_nonzero(words[1:] == words[:-1]))
 
 
+@pytest.mark.slow
+@pytest.mark.statistical
 def test_of_ten_million_words_none_repeats():
     """Uniform words repeat n²/2^65 = 2.7e-6 times on average; twice or more with probability 4e-12."""
     assert repeats(SecureWords()) <= 1
@@ -67,6 +69,7 @@ Left out are tests that take seconds or more bits, and one that does not run wit
 """
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", BROKEN)
 def test_nist_finds_nothing_in_secure_words_and_a_flaw_where_there_is_one(name):
     assert score(name, bits_of(SecureWords())) > ALPHA

@@ -209,6 +209,7 @@ def uniform(words):
     return min(pvalues) > FALSE_ALARM / 65
 
 
+@pytest.mark.statistical
 def test_bits_and_bytes_of_words_are_uniform_and_a_stuck_bit_would_be_noticed():
     words = draw(SecureWords(), 1 << 20)
     assert uniform(words)

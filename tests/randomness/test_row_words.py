@@ -119,6 +119,7 @@ def test_text_and_bytes_and_numbers_have_words_of_their_own():
     np.testing.assert_array_equal(words(SECRET, np.array([1, 2], np.int8))[0], words(SECRET, [1, 2])[0])
 
 
+@pytest.mark.statistical
 def test_words_look_uniform_and_independent_from_row_to_row():
     # 2^17 rows in order, where a weak function of an id would show: each of 96 bits a fair coin, neighbours' words
     # uncorrelated bit by bit, bytes uniform. False alarms: 1e-6 in all; a bit off by 0.8 % would show.
@@ -145,6 +146,7 @@ def test_that_check_convicts_a_word_that_is_a_plain_function_of_the_id():
     assert np.abs(scores).max() > stats.norm.isf(FALSE_ALARM / 2 / 161)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ["rp", "unbiased", "staircase"])
 def test_outputs_are_distributed_as_the_channel_says(name):
     # One label on 2^17 rows; false alarm 1e-6. Noise of 0.97 of its width would show.

@@ -18,11 +18,15 @@ from labeldp.testing import CHECKS, check_mechanism
 SAMPLES = 20_000
 
 
+@pytest.mark.statistical
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_mechanism_conforms(name):
     assert check_mechanism(mechanisms(1.0)[name], samples=SAMPLES) == tuple(CHECKS)
 
 
+@pytest.mark.statistical
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "name"), [*enumerate(mechanism_cases.NAMES)])
 def test_mechanisms_conform_on_other_bounds_and_budgets(place, name):
     """A small budget for every second of them, a large one for the others."""
