@@ -46,7 +46,11 @@ ROOMS = {
     "randomness/word_sources.py": ["randomness/test_randomness.py"],
     "randomness/row_words.py": ROW_WORDS,
     "randomness/row_ids.py": ROW_WORDS,
-    "mechanisms/base.py": ["cards/test_kept_cards.py", "mechanisms/test_mechanism_promises.py"],
+    "mechanisms/base.py": [
+        "cards/test_forged_cards.py",
+        "cards/test_kept_cards.py",
+        "mechanisms/test_mechanism_promises.py",
+    ],
     "ledger/budget.py": ["ledger/test_ledger_account.py", "ledger/test_rounded_up.py"],
     "ledger/ledger.py": ["ledger/test_ledger_account.py", "ledger/test_ledger_format.py"],
     "ledger/file.py": ["ledger/test_ledger_format.py", "ledger/test_ledger_file.py"],

@@ -136,25 +136,6 @@ def test_additive_noise_is_put_on_bounds_near_the_best_of_a_grid(kind, rows):
         assert risk(mechanism, prior, rows) <= 1.02 * best
 
 
-@pytest.mark.parametrize("rows", [2000, 10**6])
-def test_the_unbiased_table_is_put_on_bounds_near_the_best_of_a_grid(rows):
-    prior = PRIORS["gamma"]
-    mechanism = ldp.Unbiased.design(prior, 2.0, size=16, rows=rows)
-    low, high = mechanism.bounds
-
-    def on(a, b):
-        """Return the best table on [a, b]: all mass beyond is moved to thin bins at its ends."""
-        nodes = np.unique(
-            np.concatenate([[a, a + 1e-6], prior.nodes[(prior.nodes > a) & (prior.nodes < b)], [b - 1e-6, b]])
-        )
-        total = prior.cumulative(nodes)
-        total[0], total[-1] = 0.0, 1.0
-        return ldp.Unbiased.design(ldp.Histogram(nodes, np.diff(total)), 2.0, size=16)
-
-    tables = [on(max(low + a, 0), min(high + b, 20)) for a in (-0.5, 0, 0.5) for b in (-2, -1, 0, 1, 2)]
-    assert risk(mechanism, prior, rows) <= 1.05 * min(risk(table, prior, rows) for table in tables)
-
-
 # ---- the unit of labels ------------------------------------------------------------------------------
 
 
@@ -181,15 +162,6 @@ def test_the_choice_of_mechanism_does_not_depend_on_the_unit(scale):
             for some in (prior, moved(prior, scale, 0.0))
         )
         assert one.name == other.name
-
-
-def test_a_prior_of_many_unequal_bins_is_used_in_full():
-    nodes = np.concatenate([[-1e4], np.linspace(-5, 5, 5001), [1e4]])
-    prior = ldp.Histogram(nodes, np.concatenate([[0.0], np.diff(stats.norm.cdf(nodes[1:-1])), [0.0]]))
-    few = ldp.Histogram.from_distribution(stats.norm(), (-5, 5), bins=500)
-    for rows in ROWS:
-        mechanism, reference = (ldp.RPWithPrior.design(some, 1.0, rows=rows) for some in (prior, few))
-        assert risk(mechanism, few, rows) <= 1.02 * risk(reference, few, rows)
 
 
 # ---- the choice --------------------------------------------------------------------------------------

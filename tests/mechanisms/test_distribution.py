@@ -29,9 +29,7 @@ from mechanism_cases import (
     make,
     output_range,
     rp_cdf,
-    rp_share,
     staircase_cdf,
-    staircase_variance,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
@@ -157,67 +155,6 @@ def test_opendp_draws_from_the_same_distribution(name):
 
 
 # ---- moments -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("zeta_over_width", [0.01, 0.3, 5.0])
-@each_epsilon
-def test_rp_moments_follow_the_mixture_formulas(epsilon, zeta_over_width):
-    zeta = zeta_over_width * WIDTH
-    mechanism = ldp.RPWithPrior(interval=BOUNDS, zeta=zeta, epsilon=epsilon)
-    y = np.array([-3.0, *INSIDE, 11.0])
-    p, length, rho = np.clip(y, *BOUNDS), WIDTH + 2 * zeta, rp_share(WIDTH, zeta, epsilon)
-    mean = rho * p + (1 - rho) * MIDDLE
-    error = rho * ((p - y) ** 2 + zeta**2 / 3) + (1 - rho) * ((MIDDLE - y) ** 2 + length**2 / 12)
-    unbiased = (rho * zeta**2 / 3 + (1 - rho) * length**2 / 12 + rho * (1 - rho) * (p - MIDDLE) ** 2) / rho**2
-    slope = np.ptp(mechanism.debias([0.0, 1.0]))
-    assert mechanism.mean(y) == pytest.approx(mean, rel=1e-7)
-    assert mechanism.bias(y) ** 2 + mechanism.variance(y) == pytest.approx(error, rel=1e-7)
-    assert mechanism.variance(y) * slope**2 == pytest.approx(unbiased, rel=1e-7)
-    assert mechanism.debias(mechanism.mean(y)) == pytest.approx(p, rel=1e-7)
-
-
-@each_epsilon
-def test_rp_with_uniform_outside_forgets_labels_outside(epsilon):
-    mechanism = make("rp-uniform", epsilon)
-    y = np.array([-3.0, 11.0])
-    assert mechanism.mean(y) == pytest.approx([MIDDLE, MIDDLE])
-    assert mechanism.variance(y) == pytest.approx(np.full(2, (WIDTH + 2 * ZETA) ** 2 / 12), rel=1e-7)
-    assert mechanism.mean(INSIDE) == pytest.approx(make("rp", epsilon).mean(INSIDE))
-    with pytest.raises(ldp.NotUnbiasedError, match="outside"):
-        mechanism.debias([1.0])
-
-
-@each_epsilon
-def test_rp_on_the_full_range_is_the_piecewise_mechanism(epsilon):
-    """Wang et al. 2019: on [−1, 1] the variance is t²/(s − 1) + (s + 3)/(3(s − 1)²), s = e^(ε/2)."""
-    s = math.exp(epsilon / 2)
-    mechanism = ldp.RPWithPrior(interval=(-1, 1), zeta=math.exp(-epsilon / 2), epsilon=epsilon)
-    t = np.array([-1.0, -0.3, 0.0, 0.7, 1.0])
-    slope = np.ptp(mechanism.debias([0.0, 1.0]))
-    assert mechanism.variance(t) * slope**2 == pytest.approx(
-        t**2 / (s - 1) + (s + 3) / (3 * (s - 1) ** 2), rel=1e-7
-    )
-
-
-@pytest.mark.parametrize("name", ["laplace", "staircase-absolute", "staircase-squared", "gaussian"])
-@each_epsilon
-def test_additive_noise_has_the_textbooks_variance_and_no_bias(name, epsilon):
-    mechanism = make(name, epsilon)
-    step = WIDTH / mechanism.channel.steps
-    textbook = {
-        "laplace": 2 * (WIDTH / epsilon) ** 2,
-        "staircase-absolute": staircase_variance(epsilon, "absolute") * WIDTH**2,
-        "staircase-squared": staircase_variance(epsilon, "squared") * WIDTH**2,
-        "gaussian": getattr(mechanism, "sigma", 0.0) ** 2,
-    }[name]
-    deviation = math.sqrt(textbook)
-    # A tread that is off by one and a half steps, and cells and rounding of a step's width.
-    assert mechanism.variance(INSIDE) == pytest.approx(
-        np.full(INSIDE.size, textbook), abs=3 * step * deviation + step**2, rel=1e-5
-    )
-    assert mechanism.mean(INSIDE) == pytest.approx(INSIDE, abs=2e-5 * deviation)
-    assert (mechanism.debias(INSIDE) == INSIDE).all()
-    assert mechanism.bias([HIGH + 9.0])[0] == pytest.approx(-9.0, abs=2e-5 * deviation)
 
 
 @pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0, 4.0, 20.0])

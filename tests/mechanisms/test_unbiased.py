@@ -154,27 +154,6 @@ def test_a_finer_grid_is_never_worse(epsilon):
     assert all(fine <= 1.001 * coarse for coarse, fine in pairwise(variances))
 
 
-def test_knowing_the_prior_helps():
-    for name in ("slope", "heavy tail", "one spike"):
-        prior = PRIORS[name]
-        informed = expected_variance(design(1.0, 24, prior), prior)
-        assert informed < 0.999 * expected_variance(design(1.0, 24), prior)
-
-
-@pytest.mark.parametrize("bounds", [(-3.0, 9.0), (0.0, 1e-12), (-1e12, 1e12), (1e6, 1e6 + 1)])
-def test_design_scales_with_the_bounds(bounds):
-    low, high = bounds
-    moved = ldp.Unbiased.design(ldp.Histogram(bounds, [1]), 1.0, size=12)
-    unit = design(1.0, 12)
-    assert moved.counts == unit.counts
-    assert (np.array(moved.outputs) - low) / (high - low) == pytest.approx(unit.outputs, rel=1e-9, abs=1e-9)
-
-
-def test_unequal_bins_are_weighed_by_mass_not_by_width():
-    same = ldp.Histogram([0, 0.1, 0.2, 1], [1, 1, 8])
-    assert expected_variance(design(1.0, 12, same)) == pytest.approx(expected_variance(design(1.0, 12)), rel=1e-6)
-
-
 @pytest.mark.parametrize("size", [0, 1, -5, 257, 10**9, 2.5, "8", None, math.nan])
 def test_a_size_that_makes_no_sense_is_refused(size):
     with pytest.raises(ldp.ParameterError, match="size"):
