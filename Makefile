@@ -3,10 +3,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
 
-.PHONY: help env demo paper test check format mutants bench clean
+.PHONY: help env demo paper test test-fast check format mutants bench clean
 
 help:  ## Show this help
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("labeldp needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -33,7 +33,7 @@ $(PEERS)/.done: benchmarks/peers.txt
 env: $(VENV)/.dev  ## Build .venv with all that tests need
 	@tests/install_chromium.sh
 
-demo: $(VENV)/.core  ## Install, train private models on a made survey, draw their price
+demo: $(VENV)/.core  ## Install, train private models on a synthetic survey, draw their price
 	$(BIN)/labeldp demo
 
 paper: $(VENV)/.paper  ## Compute the paper's tables (hours on 2 cores; the same command continues a stopped run)
@@ -46,6 +46,10 @@ paper: $(VENV)/.paper  ## Compute the paper's tables (hours on 2 cores; the same
 test: $(VENV)/.dev  ## Run all tests
 	@tests/install_chromium.sh
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-fast: $(VENV)/.dev  ## Run the tests that take less than a minute together: no slow ones, no Spark, no browser
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup \
+		-m "not slow and not spark and not browser"
 
 check: $(VENV)/.dev  ## Lint, format check and types
 	$(BIN)/ruff check .
@@ -63,7 +67,7 @@ bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other lib
 	$(BIN)/python -m benchmarks.split
 	$(BIN)/python -m benchmarks.files
 
-mutants: $(VENV)/.dev  ## Change the privacy-critical rooms one thing at a time; tests must notice (hours; some rooms: ROOMS="cards.py plan.py")
+mutants: $(VENV)/.dev  ## Change the privacy-critical rooms one thing at a time; tests must notice (hours; some rooms: ROOMS="noise/coins.py release/plan.py")
 	$(BIN)/python -m benchmarks.mutants $(ROOMS)
 
 clean:  ## Remove environments and caches

@@ -19,6 +19,18 @@ sys.path.insert(0, str(Path(__file__).parent))
 collect_ignore = ["quick_daemon.py", "spark_connect.py", "spark_trouble.py"]  # programs that tests start
 
 
+FOLDER_MARKS = {"spark": "spark", "interference": "slow", "reproduction": "slow"}
+"""Folders whose tests all carry a mark; others are marked where they are."""
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if mark := FOLDER_MARKS.get(item.path.parent.name):
+            item.add_marker(mark)
+        if "browser" in item.path.name:
+            item.add_marker("browser")
+
+
 @pytest.fixture
 def cache(monkeypatch, tmp_path):
     """A user with no data and an empty cache; returns their cache folder."""

@@ -16,6 +16,8 @@ from labeldp.estimators.designs import STEPS
 from labeldp.priors import curator
 from object_graph import Secrets, secrets_inside
 
+pytestmark = pytest.mark.slow
+
 BOUNDS = (0.0, 5.0)
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(600, 3))

@@ -20,6 +20,8 @@ import labeldp as ldp
 from helpers import NAMES, mechanisms
 from labeldp.priors.curator import FINE, count
 
+pytestmark = [pytest.mark.slow, pytest.mark.statistical]
+
 PAIRS = 400
 FEWEST = 36
 """Pairs that can show something: 33 of the same sign are enough, for calls that take long."""

@@ -18,6 +18,8 @@ from helpers import python
 from labeldp.cards.reading import read_any_card
 from labeldp.cards.verification import verify_card
 
+pytestmark = pytest.mark.slow
+
 
 def _cards():
     labels = np.linspace(1, 4, 60)

@@ -16,6 +16,8 @@ from labeldp.files.models import load_model, reading, save_model
 from labeldp.files.models.layout import sha256
 from labeldp.tabular import TableEncoder
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(3)
 TABLE = pa.table({"a": RNG.normal(size=80), "town": RNG.choice(["x", "y", "z"], 80)})
 

@@ -26,6 +26,8 @@ from labeldp.estimators.sums import SumPlan
 from labeldp.estimators.table import FeatureTable
 from labeldp.noise import IntegerNoise
 
+pytestmark = [pytest.mark.slow, pytest.mark.statistical]
+
 BOUNDS = (0.0, 5.0)
 X = np.array([[1.0], [0.0], [0.0]])
 PAIR = (np.array([0.0, 1.0, 1.0]), np.array([5.0, 1.0, 1.0]))

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from labeldp.cli.options import Policy
 from labeldp.errors import ParameterError
-from labeldp.tabular import TableEncoder, read_columns
-from labeldp.tabular.columns import Tally
-from labeldp.tabular.reading import refuse_too_wide
+from labeldp.tabular import TableEncoder, Tally, read_columns
+from labeldp.tabular.memory import refuse_too_wide
 
 __all__ = ["Inputs", "notes", "read_inputs"]
 

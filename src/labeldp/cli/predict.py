@@ -13,7 +13,7 @@ from labeldp.cli.inputs import notes
 from labeldp.cli.options import Force, Format, Source
 from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import ParameterError
-from labeldp.tabular.columns import Tally
+from labeldp.tabular import Tally
 
 __all__ = ["predict"]
 

@@ -21,7 +21,7 @@ from labeldp.estimators.learner import Blend, Knowledge
 from labeldp.estimators.table import PIECE, FeatureTable
 from labeldp.files.models.forest import Forest
 from labeldp.files.models.layout import CARD, COLUMNS, FORMAT, KNOWN, MODEL, OURS, sha256
-from labeldp.tabular.columns import Tally
+from labeldp.tabular import Tally
 from labeldp.tabular.encoder import TableEncoder
 
 __all__ = ["SavedModel", "load_model"]

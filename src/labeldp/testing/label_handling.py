@@ -1,4 +1,4 @@
-"""What a mechanism takes: bad input, labels outside the range, shapes, and the source of words."""
+"""How a mechanism handles labels: bad input, labels outside the range, shapes, and the source of words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from labeldp.errors import ConformanceError, InsecureRandomnessWarning, LabelError
-from labeldp.testing.case import Array, Case, require, words
+from labeldp.randomness.word_sources import simulation_words
+from labeldp.testing.case import Array, Case, require
 
 __all__ = ["bad_input", "clipping", "randomness", "shapes"]
 
@@ -37,33 +38,33 @@ def bad_input(case: Case) -> None:
                 "Mechanism.randomize"
             ) from None
         else:
-            raise ConformanceError(f"bad input: {what} must raise LabelError, and was taken for a label")
+            raise ConformanceError(f"bad input: {what} must raise LabelError, and was accepted as a label")
         require(str(SECRET)[:6] not in message, "bad input: an error message contains a label: never quote one")
 
 
 def clipping(case: Case) -> None:
     """Require that a label outside is treated as the end is, or as all outside are, in silence."""
     for end, outside in case.outside.items():
-        drawn = [_in_silence(case, float(far)) for far in outside]
+        outputs = [_in_silence(case, float(far)) for far in outside]
         require(
-            all(np.isfinite(z).all() for z in drawn),
+            all(np.isfinite(z).all() for z in outputs),
             "clipping: a label outside the range led to an output that is not finite",
         )
         require(
-            all(np.array_equal(z, drawn[0]) for z in drawn),
+            all(np.array_equal(z, outputs[0]) for z in outputs),
             "clipping: under the same words, labels that lie differently far outside gave different outputs: "
             "treat all of them as the end of the range",
         )
-        right = [case.sampled(np.full(100, y), 1) for y in (end, outside[0])]
+        expected = [case.sample(np.full(100, y), 1) for y in (end, outside[0])]
         require(
-            any(np.array_equal(drawn[0], z) for z in right),
+            any(np.array_equal(outputs[0], z) for z in expected),
             "clipping: under the same words, a label outside the range gave other outputs than channel.sample "
             "does: leave randomize to Mechanism",
         )
 
 
 def _in_silence(case: Case, far: float) -> Array:
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
             z = case.draw(far, 100)
@@ -71,19 +72,19 @@ def _in_silence(case: Case, far: float) -> Array:
             raise ConformanceError(
                 "clipping: a label outside the range must be clipped in silence: an error tells"
             ) from None
-    require(not told, "clipping: a label outside the range led to a warning, which tells: silence it")
+    require(not warned, "clipping: a label outside the range led to a warning, which tells: silence it")
     return z
 
 
 def shapes(case: Case) -> None:
     """Require that outputs have the labels' shape, and that labels are left alone."""
     block = np.tile(case.few, (3, 2, 1))
-    kept = block.copy()
-    z = case.mechanism.randomize(block, random_state=words(1))
+    original = block.copy()
+    z = case.mechanism.randomize(block, random_state=simulation_words(1))
     require(z.shape == block.shape, "shapes: outputs must have the shape of the labels")
     require(z.dtype == np.float64, "shapes: outputs must be float64")
-    require(np.array_equal(block, kept), "shapes: randomize changed the labels that it was given: copy first")
-    listed = case.mechanism.randomize(block.tolist(), random_state=words(1))
+    require(np.array_equal(block, original), "shapes: randomize changed the labels that it was given: copy first")
+    listed = case.mechanism.randomize(block.tolist(), random_state=simulation_words(1))
     require(np.array_equal(z, listed), "shapes: a list and an array of the same labels must be treated alike")
     require(np.shape(case.mechanism.randomize(0.0)) == (), "shapes: a single label must give a single output")
 
@@ -91,7 +92,9 @@ def shapes(case: Case) -> None:
 def randomness(case: Case) -> None:
     """Require that words come from the source that is passed, and are fresh without one."""
     mechanism, label = case.mechanism, np.full(2000, case.few[1])
-    one, again, other = (mechanism.randomize(label.copy(), random_state=words(seed)) for seed in (1, 1, 2))
+    one, again, other = (
+        mechanism.randomize(label.copy(), random_state=simulation_words(seed)) for seed in (1, 1, 2)
+    )
     require(
         np.array_equal(one, again),
         "randomness: the same words gave other outputs: draw from the source that is passed, and nothing else",
@@ -104,10 +107,10 @@ def randomness(case: Case) -> None:
         not np.array_equal(mechanism.randomize(label), mechanism.randomize(label)),
         "randomness: two releases are the same: without random_state, words must be fresh and secure",
     )
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         mechanism.randomize(label, random_state=1)
     require(
-        any(issubclass(w.category, InsecureRandomnessWarning) for w in told),
+        any(issubclass(w.category, InsecureRandomnessWarning) for w in warned),
         "randomness: a seed must warn with InsecureRandomnessWarning: pass random_state on to resolve_source",
     )

@@ -27,8 +27,11 @@ from labeldp.errors import InsecureRandomnessWarning, ParameterError
 
 __all__ = ["RowSource", "SecureWords", "SeededWords", "WordSource", "default_source", "resolve_source"]
 
+CHUNK = 1 << 15
+"""Labels are handled in pieces of this many, so that their words and all scratch arrays stay in the cache."""
+
 CHUNK_BYTES = 1 << 18
-"""Keystream is made in pieces of this size, so that it is used while still in the cache."""
+"""Keystream is written in pieces of this size, so that it is used while still in the cache."""
 
 REKEY_BYTES = 1 << 34
 """A key serves this many bytes at most: 2^30 blocks, far below the 2^64 where AES-CTR frays."""
@@ -137,6 +140,13 @@ class SeededWords:
         """Overwrite ``words`` with the seed's next words."""
         with self._lock:
             _write(self._stream, _bytes(words))
+
+
+def simulation_words(seed: int) -> SeededWords:
+    """Return repeatable words without the warning, for simulations that release nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InsecureRandomnessWarning)
+        return SeededWords(seed)
 
 
 _live: weakref.WeakSet[SecureWords] = weakref.WeakSet()

@@ -109,13 +109,13 @@ class Numbers:
     def fit(cls, name: str, column: Any) -> Numbers | str:
         """Return the encoding, or why the column is of no use."""
         values = as_floats(column)
-        there = values[~np.isnan(values)]
-        if not there.size:
+        present = values[~np.isnan(values)]
+        if not present.size:
             return "all of it is missing"
-        marked = there.size < values.size
-        if there.min() == there.max() and not marked:
+        marked = present.size < values.size
+        if present.min() == present.max() and not marked:
             return "all its values are the same"
-        return cls(name, str(kind_of(column.type)), float(np.median(there)), marked)
+        return cls(name, str(kind_of(column.type)), float(np.median(present)), marked)
 
     @property
     def width(self) -> int:
@@ -164,18 +164,18 @@ class Categories:
     def fit(cls, name: str, column: Any) -> Categories | str:
         """Return the encoding, or why the column is of no use."""
         array = _text(column)
-        counted = array.drop_null().value_counts()
-        found = dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True))
-        if not found:
+        tallied = array.drop_null().value_counts()
+        counts = dict(zip(tallied.field(0).to_pylist(), tallied.field(1).to_pylist(), strict=True))
+        if not counts:
             return "all of it is missing"
         marked = array.null_count > 0
-        if len(found) == 1 and not marked:
+        if len(counts) == 1 and not marked:
             return "all its values are the same"
-        if len(found) > 50 and len(found) > 0.9 * (len(array) - array.null_count):
+        if len(counts) > 50 and len(counts) > 0.9 * (len(array) - array.null_count):
             return "nearly every row has a value of its own"
-        common = sorted(found, key=lambda value: (-found[value], value))
+        common = sorted(counts, key=lambda value: (-counts[value], value))
         many = len(common) > FEW
-        shares = {value: found[value] / len(array) for value in common[:REMEMBERED]} if many else {}
+        shares = {value: counts[value] / len(array) for value in common[:REMEMBERED]} if many else {}
         return cls(name, tuple(common[:FEW]), shares, len(array), marked)
 
     @property
@@ -192,9 +192,9 @@ class Categories:
         known = coded.dictionary.to_pylist()
         table = np.array([self._one(value) for value in [*known, None]])
         places = coded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
-        met = self.shares or dict.fromkeys(self.values)
-        if len(met) < REMEMBERED:  # else rare values were forgotten, and nobody can say what is new
-            new = np.array([value not in met for value in known] + [False])
+        familiar = self.shares or dict.fromkeys(self.values)
+        if len(familiar) < REMEMBERED:  # else rare values were forgotten, and nobody can say what is new
+            new = np.array([value not in familiar for value in known] + [False])
             tally[self.name, "new"] += int(new[places].sum())
         tally[self.name, "missing"] += int((places == len(known)).sum())
         return np.asarray(table[places])
@@ -253,7 +253,9 @@ def column_from_data(data: Any) -> Numbers | Categories:
             raise ValueError
         return Numbers(str(data["name"]), data["kind"], fill, bool(data["marked"]))
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise CardError("the model's columns are damaged, or none of this library's") from None
+        raise CardError(
+            "the description of the model's columns is damaged or was not written by labeldp"
+        ) from None
 
 
 def _text(column: Any) -> Any:

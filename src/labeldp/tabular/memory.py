@@ -8,12 +8,13 @@ from typing import Any
 
 from labeldp._arrow import arrow
 from labeldp.errors import DataError
-from labeldp.files.rows import size_of
 
 __all__ = ["free_memory", "read_columns", "refuse_too_wide"]
 
 _COPIES = 4
 """A fit holds a table about this many times: as it was read, as numbers, and as what the model learns from."""
+
+_WAYS_OUT = "choose fewer feature columns, take fewer rows, or use a larger machine"
 
 
 def free_memory() -> int:
@@ -48,11 +49,10 @@ def read_columns(table: Any, names: Sequence[str], *, memory: int | None = None)
     pieces, size = [], 0
     for batch in table.batches(columns=list(names)):
         pieces.append(batch)
-        size += max(size_of(batch), 8 * batch.num_rows * batch.num_columns)
+        size += max(batch.nbytes, 8 * batch.num_rows * batch.num_columns)
         if size * _COPIES > most:
             raise DataError(
-                f"the table is too large to learn from in {most / 2**30:.3g} GiB of memory: take fewer columns "
-                "with --features, fewer rows, or a larger machine"
+                f"the table is too large to learn from in {most / 2**30:.3g} GiB of memory: {_WAYS_OUT}"
             )
     if not sum(piece.num_rows for piece in pieces):
         raise DataError("the table has no rows")
@@ -65,5 +65,5 @@ def refuse_too_wide(rows: int, width: int, *, memory: int | None = None) -> None
     if 8 * rows * width * _COPIES > most:
         raise DataError(
             f"{rows:,} rows of {width:,} numbers each are too many to learn from in {most / 2**30:.3g} GiB of "
-            "memory: take fewer columns with --features, fewer rows, or a larger machine"
+            f"memory: {_WAYS_OUT}"
         )
