@@ -15,7 +15,7 @@ from labeldp import __version__
 from labeldp.cards.reading import ReadCard
 from labeldp.mechanisms.base import Mechanism, fingerprint
 from labeldp.release.explanation import proof_of
-from labeldp.report.section import Section
+from labeldp.report.page import Section
 
 __all__ = ["file_section", "proof_sections"]
 
