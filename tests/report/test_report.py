@@ -163,7 +163,7 @@ def test_what_is_private_has_no_banner(kind):
 
 def test_a_weak_budget_has_a_banner():
     weak = render_report(ldp.TwoPoint(bounds=(0, 5), epsilon=8.0).to_json())
-    assert '<div class="banner" role="alert">WEAK: at ε = 8' in weak
+    assert '<div class="banner weak" role="alert">WEAK: at ε = 8' in weak
 
 
 def test_the_same_card_gives_the_same_page_and_another_another():
@@ -328,38 +328,21 @@ def test_the_command_shows_a_ledger_and_makes_none(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "code"),
+    "content",
     [
-        (b"", 4),
-        (b"\xff\xfe", 4),
-        (b"[1]", 4),
-        (cases.card("release").replace('"rows":4000', '"rows":4001').encode(), 4),
-        (cases.changed(cases.card("release"), priors=[]).encode(), 4),
-        (cases.changed(cases.card("release"), priors=[{"nodes": [-1e300, 1e300], "masses": [1]}]).encode(), 4),
-        (cases.changed(cases.card("release"), bounds=[[5, 0]]).encode(), 4),
+        b"",
+        b"\xff\xfe",
+        b"[1]",
+        cases.card("release").replace('"rows":4000', '"rows":4001').encode(),
+        cases.changed(cases.card("release"), priors=[]).encode(),
     ],
 )
-def test_a_card_that_does_not_hold_gives_one_sentence_and_no_file(tmp_path, content, code):
+def test_a_card_that_does_not_hold_gives_one_sentence_and_no_file(tmp_path, content):
     card = tmp_path / "x.card.json"
     card.write_bytes(content)
     shown = run(card)
-    assert shown.exit_code == code
-    assert len(shown.output.strip().splitlines()) == 1
+    assert (shown.exit_code, len(shown.output.strip().splitlines())) == (4, 1)
     assert [path.name for path in tmp_path.iterdir()] == ["x.card.json"]
-
-
-@pytest.mark.parametrize("strange", [cases.HOSTILE, ["labels"], {"a": 1}, None, 7])
-@pytest.mark.parametrize("entry", ["what", "when", "mechanism", "rows_per_person", "epsilon"])
-def test_strange_charges_are_shown_as_text_or_refused(entry, strange):
-    """Of a model's card, whose charges have no mechanism to agree with."""
-    card = cases.card("sums-model")
-    charges = [{**charge, entry: strange} for charge in json.loads(card)["charges"]]
-    try:
-        page = render_report(cases.changed(card, charges=charges), ledger=cases.ledger())
-    except ldp.CardError:
-        assert entry in ("rows_per_person", "epsilon") or not isinstance(strange, str)
-    else:
-        assert cases.faults(page) == []
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch, tmp_path):

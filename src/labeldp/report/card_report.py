@@ -87,19 +87,23 @@ def render_report(
     said = explanation.sections
     entry = card.content.get("file")
     parts: list[Section | str | None] = [
-        *(f'<div class="banner" role="alert">{escaped(warning)}</div>' for warning in explanation.warnings),
+        *(_warning(warning, alarm=not explanation.private) for warning in explanation.warnings),
         _tiles(explanation, terms),
         _meaning(explanation),
-        _sides(said, "What left", "What stayed"),
+        _sides(said, {"What left": "open", "What stayed": "safe"}),
         file_section(dict(entry if isinstance(entry, dict) else file or {})),
         budget_html([*terms.charges, *besides], ledger) if terms.charges else None,
         Section("How noisy it is", said["How noisy it is"]) if "How noisy it is" in said else None,
         *column_sections(card),
-        _sides(said, "Do", "Do not"),
+        _sides(said, {"Do": "safe", "Do not": "open"}),
         *sections,
         *proof_sections(card, str(json.loads(card_text)["checksum"])),
     ]
     return assemble(explanation.title, said["What was done"], [part for part in parts if part])
+
+
+def _warning(text: str, *, alarm: bool) -> str:
+    return f'<div class="{"banner" if alarm else "banner weak"}" role="alert">{escaped(text)}</div>'
 
 
 def _tiles(explanation: Explanation, terms: Terms) -> str | None:
@@ -140,10 +144,10 @@ def _meaning(explanation: Explanation) -> Section:
     return Section("What it means", words, figure=figure, alternative=alternative)
 
 
-def _sides(said: Mapping[str, Sequence[str]], *headings: str) -> str:
-    """Return two lists beside each other."""
+def _sides(said: Mapping[str, Sequence[str]], headings: Mapping[str, str]) -> str:
+    """Return lists beside each other, under headings with the class of each."""
     lists = ""
-    for heading, kind in zip(headings, ("left", "stayed"), strict=True):
+    for heading, kind in headings.items():
         items = "".join(f"<li>{escaped(text)}</li>" for text in said[heading])
         lists += f'<div class="side {kind}"><h2>{heading}</h2><ul>{items}</ul></div>'
     return f'<section class="sides">{lists}</section>'
