@@ -45,8 +45,9 @@ def privatize(folder, number, ledger):
         np.savez(stream, labels=release.labels, card=np.array(release.to_card()))
 
 def stream(folder, number, ledger):
-    from labeldp.release.stream import LabelStream, Order
-    order = Order(epsilon=E, bounds=BOUNDS, mechanism="two-point")
+    from labeldp.release.plan import Request
+from labeldp.release.stream import LabelStream
+    order = Request(epsilon=E, bounds=BOUNDS, mechanism="two-point")
     batches = np.split(LABELS, 6)
     running = LabelStream(lambda: batches, order, ledger=ledger)
     with written_whole(f"{folder}/{number}.npz") as draft, open(draft, "wb") as out:

@@ -168,6 +168,7 @@ def test_no_privacy_is_loaded_and_copied_only_by_its_name():
 LOADER = """
 import sys, json, labeldp
 texts = json.loads(sys.argv[1])
+labeldp.Gaussian(bounds=(0, 1), epsilon=1.0, delta=1e-5)  # SciPy is imported where it is used
 before = set(sys.modules)
 for text in texts: labeldp.load_mechanism(text)
 print(sorted(set(sys.modules) - before))

@@ -15,7 +15,8 @@ from labeldp.cards.reading import read_any_card
 from labeldp.errors import DataError
 from labeldp.files.card_check import verify_files
 from labeldp.randomness.row_words import ReleaseKey, RowWords, card_checksum
-from labeldp.release.stream import Counted, Order, settle
+from labeldp.release.plan import Request
+from labeldp.release.stream import LabelCounts, prepare_counts
 from labeldp.spark import estimate_prior, output, privatize, randomize
 from labeldp.spark.repeatable import stable_frame
 
@@ -62,8 +63,8 @@ def on_one_machine(ids, seed, **ask):
     def reports(asked):
         return asked.count(asked.mechanism.randomize(LABELS, random_state=words(asked.mechanism, room.REPORTS)))
 
-    counted = Counted.of(LABELS, BOUNDS)
-    terms = settle(Order(**ask), counted, ledger=ldp.Ledger(), source=seeded(seed), reports=reports)
+    counted = LabelCounts.of(LABELS, BOUNDS)
+    terms = prepare_counts(Request(**ask), counted, ledger=ldp.Ledger(), source=seeded(seed), reports=reports)
     mechanism = terms.mechanisms[0]
     return mechanism, mechanism.randomize(LABELS, random_state=words(mechanism, room.LABELS))
 

@@ -19,7 +19,8 @@ from labeldp.errors import ParameterError
 from labeldp.estimators.progress import steps
 from labeldp.files.drafts import refuse_target
 from labeldp.files.refusals import refuse_same
-from labeldp.release.choice import NEEDS_PRIOR
+from labeldp.mechanisms import mechanism_class
+from labeldp.release.choice import mechanism_choices
 from labeldp.report import write_page
 
 __all__ = ["compare"]
@@ -46,7 +47,7 @@ def compare(
     mechanisms: Annotated[
         str | None,
         typer.Option(
-            help=f"Some of {', '.join(NEEDS_PRIOR)}, with commas; by default all, gaussian only with --delta.",
+            help=f"Some of {', '.join(mechanism_choices())}, with commas; by default all that the options allow.",
             show_default=False,
         ),
     ] = None,
@@ -133,13 +134,20 @@ def _budgets(text: str) -> list[float]:
 
 
 def _mechanisms(text: str | None, delta: float) -> list[str]:
-    names = listed(text) or [name for name in NEEDS_PRIOR if name != "gaussian" or delta]
+    known = mechanism_choices()
+    names = listed(text) or [
+        name for name in known if name == "auto" or delta or not mechanism_class(name).needs_delta
+    ]
     for name in names:
-        if name not in NEEDS_PRIOR:
-            raise ParameterError(f"there is no mechanism {name!r}; there are {', '.join(NEEDS_PRIOR)}")
-        if name == "gaussian" and not delta:
-            raise ParameterError("the mechanism gaussian needs a --delta, such as 1e-6")
+        if name not in known:
+            raise ParameterError(f"there is no mechanism {name!r}; there are {', '.join(known)}")
+        if _needs_delta(name) and not delta:
+            raise ParameterError(f"the mechanism {name} needs a --delta, such as 1e-6")
     return list(dict.fromkeys(names))
+
+
+def _needs_delta(name: str) -> bool:
+    return name != "auto" and mechanism_class(name).needs_delta
 
 
 def _refuse_targets(plot: Path | None, report: Path | None, force: bool) -> None:

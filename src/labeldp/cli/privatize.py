@@ -31,7 +31,7 @@ from labeldp.cli.options import (
 )
 from labeldp.cli.shell import as_options, explained, news, printable, someone_looks, tell
 from labeldp.ledger import Ledger
-from labeldp.release.choice import NEEDS_PRIOR
+from labeldp.release.choice import mechanism_choices
 
 if TYPE_CHECKING:
     from labeldp.files import FileRelease
@@ -72,7 +72,9 @@ def privatize(
     epsilon: Epsilon,
     mechanism: Annotated[
         str,
-        typer.Option(help=f"How labels are randomised: {', '.join(NEEDS_PRIOR)}. auto takes what serves best."),
+        typer.Option(
+            help=f"How labels are randomised: {', '.join(mechanism_choices())}. auto takes what serves best."
+        ),
     ] = "auto",
     delta: Delta = 0.0,
     zeta: Annotated[

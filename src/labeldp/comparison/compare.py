@@ -18,13 +18,13 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from labeldp._validation import as_fraction, rounded_up
 from labeldp.errors import DataError, NotUnbiasedError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
-from labeldp.estimators.labels import GRID
 from labeldp.ledger import Ledger
-from labeldp.mechanisms import Mechanism
+from labeldp.mechanisms import Mechanism, mechanism_class
 from labeldp.mechanisms.clipping import noise_weight
-from labeldp.noise import DiscreteLaplace
+from labeldp.priors.statistics import GRID, mean_noise
 from labeldp.randomness import resolve_source
-from labeldp.release.plan import Plan
+from labeldp.release.arrays import private_prior
+from labeldp.release.plan import Request
 
 __all__ = ["REGRESSORS", "Comparison", "LabelNoise", "compare_table", "label_noise", "steps_of"]
 
@@ -179,23 +179,13 @@ def label_noise(name: str, labels: Array, bounds: Bounds, epsilon: float, delta:
     >>> bool(7.0 < plain.one < 7.2 and window.one < plain.one)
     True
     """
-    plan = Plan.make(
-        rows=labels.size,
-        bounds=(bounds,),
-        epsilon=epsilon,
-        epsilon_prior=None,
-        mechanism=name,
-        prior=None,
-        zeta=None,
-        delta=delta if name == "gaussian" else 0.0,
-        trust="curator",
-        method=None,
-    )
+    needs_delta = name != "auto" and mechanism_class(name).needs_delta
+    request = Request(epsilon=epsilon, bounds=bounds, mechanism=name, delta=delta if needs_delta else 0.0)
+    plan = request.plan(labels.size)
     source = resolve_source(None)
     draws = _DRAWS if plan.for_prior else 1
-    parts = np.mean(
-        [_carried(plan.design(plan.prior(0, labels, source), bounds), labels) for _ in range(draws)], axis=0
-    )
+    priors = [private_prior(plan, labels, source) for _ in range(draws)]
+    parts = np.mean([_carried(plan.design(prior, bounds), labels) for prior in priors], axis=0)
     bias, noise, of_mean, unbiased = (float(part) for part in parts)
     return LabelNoise(
         one=math.sqrt(bias + noise),
@@ -283,4 +273,4 @@ def steps_of(budgets: Sequence[float], mechanisms: Sequence[str], repeats: int =
 def _mean_noise(epsilon: Fraction, rows: int, bounds: Bounds) -> float:
     """Return the variance of a private mean's noise."""
     unit = (bounds[1] - bounds[0]) / GRID / rows
-    return DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=epsilon).variance() * unit**2
+    return mean_noise(epsilon).variance() * unit**2

@@ -19,7 +19,7 @@ from labeldp.files.drafts import is_folder, refuse_target
 from labeldp.files.formats import as_format, format_of
 from labeldp.files.hints import Watch
 from labeldp.files.pair import Pair
-from labeldp.files.refusals import refuse_biased, refuse_label_folders, refuse_same
+from labeldp.files.refusals import refuse_label_folders, refuse_same
 from labeldp.files.rows import refuse_odd_types
 from labeldp.files.shuffle import shuffled
 from labeldp.files.sources import PIPE, found
@@ -31,7 +31,8 @@ from labeldp.ledger import Ledger
 from labeldp.ledger.file import FileLedger
 from labeldp.mechanisms.base import Mechanism
 from labeldp.randomness import WordSource, resolve_source
-from labeldp.release.stream import LabelStream, Order
+from labeldp.release.plan import Request
+from labeldp.release.stream import LabelStream
 from labeldp.release.terms import Terms
 
 __all__ = ["FileRelease", "privatize_file"]
@@ -131,7 +132,7 @@ def privatize_file(
     >>> done.terms.cost, (folder / "out.csv").read_text()[:13]
     (Budget(epsilon=1.0), 'id,price\n000,')
     """
-    order = Order(
+    request = Request(
         epsilon=epsilon,
         bounds=bounds,
         mechanism=mechanism,
@@ -167,8 +168,8 @@ def privatize_file(
         most=table.rights,
     )
     if debiased != "no":
-        refuse_biased(order)
-    stream = LabelStream(door.labels, order, ledger=ledger, random_state=source_of_words)
+        request.refuse_biased()
+    stream = LabelStream(door.labels, request, ledger=ledger, random_state=source_of_words)
     watch = None if hints is None else Watch(stream.terms.rows, table.schema, label, source_of_words)
     batches = _released(door, stream, output, watch)
     if shuffle:

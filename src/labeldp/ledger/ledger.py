@@ -261,6 +261,13 @@ def _stayed_behind(limit: Budget | None, spent: Budget) -> Ledger:
     return ledger
 
 
+def as_ledger(ledger: object) -> Ledger | None:
+    """Return a ledger, or None, or say what to pass instead."""
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
+    return ledger
+
+
 def total_of(charges: Iterable[Charge]) -> Budget:
     """Return what charges cost together."""
     return sum((charge.budget for charge in charges), Budget(0))

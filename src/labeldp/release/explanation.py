@@ -220,7 +220,7 @@ class _Subject:
         if self.kind == "model":
             left = [
                 f"The model ({self.about.get('model', 'a model')}), and all that it will predict.",
-                f"What it was made from: {'private labels' if terms.mechanisms else 'sums of labels, with noise'}.",
+                f"What it was made from: {'private labels' if terms.mechanisms else 'sums with noise'}.",
             ]
         elif self.kind == "row-release":
             left = [

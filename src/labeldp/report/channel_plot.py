@@ -31,17 +31,17 @@ def example_labels(prior: Histogram | None, domain: Bounds) -> Array:
     return places if np.diff(places).min() > 0.08 * (high - low) else even
 
 
-def draw_channel(mechanism: Mechanism, labels: Array, domain: Bounds, unit: str) -> Any:
+def draw_channel(mechanism: Mechanism, labels: Array, unit: str) -> Any:
     """Return a figure of how likely each output is, for a few labels."""
     values = getattr(mechanism.channel, "values", None)
     if values is None:
-        return _densities(mechanism, labels, domain, unit)
+        return _densities(mechanism, labels, unit)
     return _stems(mechanism, labels, np.unique(np.asarray(values)), unit)
 
 
-def _densities(mechanism: Mechanism, labels: Array, domain: Bounds, unit: str) -> Any:
+def _densities(mechanism: Mechanism, labels: Array, unit: str) -> Any:
     figure, axes = blank(unit, "density")
-    edges = _edges(mechanism, labels, domain)
+    edges = _edges(mechanism, labels)
     for label, colour, style in zip(labels, COLOURS, DASHES, strict=False):
         height = mechanism.density(float(label), edges)
         axes.stairs(height, edges, color=colour, lw=1.8, ls=style, label=f"label {number(label)}")
@@ -51,9 +51,9 @@ def _densities(mechanism: Mechanism, labels: Array, domain: Bounds, unit: str) -
     return figure
 
 
-def _edges(mechanism: Mechanism, labels: Array, domain: Bounds) -> Array:
+def _edges(mechanism: Mechanism, labels: Array) -> Array:
     """Return bins over nearly all that is released, in step with the grid where there is a coarse one."""
-    low, high = left, right = domain
+    low, high = left, right = mechanism.domain
     width = high - low
     for _ in range(40):
         inside = [np.diff(mechanism.channel.cumulative(float(y), np.array([left, right])))[0] for y in labels]

@@ -9,7 +9,7 @@ import numpy as np
 from labeldp.cards.reading import ReadCard
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
-from labeldp.release.accuracy import Accuracy, domain_of, noise_and_bias
+from labeldp.release.accuracy import Accuracy, noise_and_bias
 from labeldp.release.explanation import proof_of
 from labeldp.release.numbers import number, percent, tick, times
 from labeldp.report.channel_plot import draw_channel, example_labels
@@ -32,15 +32,14 @@ def column_sections(card: ReadCard) -> list[Section]:
     mechanisms = tuple(dict.fromkeys(terms.mechanisms)) if in_rounds else terms.mechanisms
     sections = []
     for k, mechanism in enumerate(mechanisms[:MOST]):
-        domain = domain_of(mechanism)
-        if domain is None:
+        if not mechanism.private:
             continue
         name = f"mechanism {k + 1}" if in_rounds else f"column {k}"  # as charges count columns
         which = f", {name}" if len(mechanisms) > 1 else ""
-        bounds, prior = (domain, None) if in_rounds else (terms.bounds[k], terms.priors[k])
+        bounds, prior = (mechanism.domain, None) if in_rounds else (terms.bounds[k], terms.priors[k])
         if prior is not None:
             sections.append(_prior(prior, mechanism, which, paid=terms.paid_for_prior(k)))
-        sections.append(_channel(mechanism, prior, domain, which, in_rounds))
+        sections.append(_channel(mechanism, prior, which, in_rounds))
         sections.append(_noise(mechanism, bounds, which, in_rounds))
         if terms.rows and not in_rounds:
             sections.append(_errors(Accuracy.under(mechanism, prior, bounds), terms.rows, which, prior))
@@ -49,7 +48,7 @@ def column_sections(card: ReadCard) -> list[Section]:
 
 def _prior(prior: Histogram, mechanism: Mechanism, which: str, *, paid: bool) -> Section:
     """Draw where labels lie, and the interval in which they are told apart."""
-    low, high = domain_of(mechanism) or prior.bounds
+    low, high = mechanism.domain
     left, right = _shown_part(prior, low, high)
     unit = _round_up((right - left) / 40)
     figure, axes = blank("label", f"% of labels per {number(unit)}")
@@ -92,12 +91,10 @@ def _shown_part(prior: Histogram, low: float, high: float) -> Bounds:
     return left - room, right + room
 
 
-def _channel(
-    mechanism: Mechanism, prior: Histogram | None, domain: Bounds, which: str, in_rounds: bool
-) -> Section:
+def _channel(mechanism: Mechanism, prior: Histogram | None, which: str, in_rounds: bool) -> Section:
     """Draw what is released for three labels."""
-    labels = example_labels(prior, domain)
-    figure = draw_channel(mechanism, labels, domain, "released place" if in_rounds else "released value")
+    labels = example_labels(prior, mechanism.domain)
+    figure = draw_channel(mechanism, labels, "released place" if in_rounds else "released value")
     proof = proof_of(mechanism)
     ratio = times(proof.epsilon)
     bound = f"At no value is one of them more than {ratio} as likely as another."
