@@ -12,7 +12,6 @@ from labeldp.errors import CardError, LabelDPError, PrivacyProofError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, group_budget, name_of_charge
 from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, fingerprint, load_all, load_mechanism
-from labeldp.release.accuracy import domain_of
 from labeldp.release.explanation import Explanation, explain
 from labeldp.release.terms import Terms, join_fingerprints
 
@@ -115,8 +114,8 @@ def read_release_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> d
 
 
 def _terms_of_mechanism(mechanism: Mechanism) -> Terms:
-    domain = domain_of(mechanism)
-    return Terms(0, (mechanism,), (None,), (), (domain,) if domain else (), "local", True)
+    bounds = (mechanism.domain,) if mechanism.private else ()
+    return Terms(0, (mechanism,), (None,), (), bounds, "local", True)
 
 
 def _terms(kind: str, content: dict[str, Any], most_mechanisms: int) -> Terms:
@@ -201,8 +200,7 @@ def _misplaced_columns(terms: Terms) -> Iterator[str]:
         rounding = 1e-9 * (high - low)
         if prior is not None and not low - rounding <= prior.bounds[0] < prior.bounds[1] <= high + rounding:
             yield "a prior lies outside its bounds"
-        domain = domain_of(mechanism)
-        if domain is not None and (domain[1] <= low or high <= domain[0]):
+        if mechanism.domain[1] <= low or high <= mechanism.domain[0]:
             yield "a mechanism is made for labels outside its bounds"
 
 

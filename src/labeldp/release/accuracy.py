@@ -14,15 +14,9 @@ from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.numbers import number
 
-__all__ = ["Accuracy", "describe_largest_noise", "describe_noise", "domain_of", "noise_and_bias"]
+__all__ = ["Accuracy", "describe_largest_noise", "describe_noise", "noise_and_bias"]
 
 Array = NDArray[np.float64]
-
-
-def domain_of(mechanism: Mechanism) -> tuple[float, float] | None:
-    """Return where labels are told apart; those outside are clipped. None if all are released as they are."""
-    low, high = getattr(mechanism.channel, "low", None), getattr(mechanism.channel, "high", None)
-    return None if low is None or high is None else (float(low), float(high))
 
 
 def noise_and_bias(mechanism: Mechanism, labels: Array) -> tuple[Array, Array, bool]:
@@ -97,7 +91,7 @@ def describe_noise(
 
     Without rows, nothing is said of their mean.
     """
-    low, high = domain_of(mechanism) or bounds
+    low, high = mechanism.domain
     lines = []
     if prior is not None and _is_at_an_end(prior, bounds):
         lines.append("Nearly all labels are at one of the bounds: check the unit, and the bounds.")

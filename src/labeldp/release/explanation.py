@@ -153,19 +153,20 @@ class _Subject:
     # ---- what was done, and what it means ---------------------------------------------------------------
 
     def done(self) -> list[str]:
-        rows, mechanisms = f"{self.terms.rows:,}", self.mechanisms()
-        if not self.private:
-            return [f"What came of {rows} labels protects nobody." if self.terms.rows else "It protects nobody."]
-        if self.kind == "mechanism":
-            use = f"A mechanism that keeps {self.budget} for every label it randomises. No label was used yet."
-            return [use, mechanisms]
+        rows = f"{self.terms.rows:,}"
         seen = {"local": "nobody", "curator": "only the curator, who already held them,"}[self.terms.trust]
         action = {
+            "mechanism": "",
             "release": f"Noise was added to {rows} labels before they left",
             "row-release": f"Noise was added to {rows} labels before they left, each row once",
             "model": f"A model learned from {rows} labels with noise",
         }[self.kind]
         said = f"{action}, for {self.budget} in all; {seen} saw the true ones."
+        if not self.private:
+            said = f"What came of {rows} labels protects nobody." if action else "It protects nobody."
+        elif not action:
+            said = f"A mechanism that keeps {self.budget} for every label it randomises. No label was used yet."
+        mechanisms = self.mechanisms()
         return [said, mechanisms] if mechanisms else [said]
 
     def mechanisms(self) -> str:
@@ -173,8 +174,9 @@ class _Subject:
         columns: dict[str, list[str]] = {}
         for k, mechanism in enumerate(self.terms.mechanisms):
             proof = proof_of(mechanism)
-            amount = f"ε = {rounded_up(proof.epsilon, 9)}" + _and_delta(proof.delta)
-            columns.setdefault(f"{type(mechanism).__name__}, proven to keep {amount}", []).append(str(k))
+            amount = f"ε = {rounded_up(proof.epsilon, 9)}{_and_delta(proof.delta)}"
+            proven = f", proven to keep {amount}" if math.isfinite(proof.epsilon) else ", which keeps nothing"
+            columns.setdefault(type(mechanism).__name__ + proven, []).append(str(k))
         named = list(columns)
         if len(columns) > 1 and self.kind == "release":
             named = [f"{said} (column {', '.join(which)})" for said, which in columns.items()]
@@ -218,7 +220,7 @@ class _Subject:
         if self.kind == "model":
             left = [
                 f"The model ({self.about.get('model', 'a model')}), and all that it will predict.",
-                "What it was made from, once noise was in it: private labels or noisy sums.",
+                f"What it was made from: {'private labels' if terms.mechanisms else 'sums with noise'}.",
             ]
         elif self.kind == "row-release":
             left = [
@@ -300,12 +302,13 @@ class _Subject:
         ]
 
     def do_not(self) -> list[str]:
-        if not self.private:
-            return ["Hand on anything made with it from labels that are private."]
         if self.kind == "mechanism":
-            return ["Release the same labels twice: whoever averages the releases sees through the noise."]
+            twice = "Release the same labels twice: whoever averages the releases sees through the noise."
+            return [twice if self.private else "Use it on labels that are private."]
         again = "Train again on the same labels" if self.kind == "model" else "Release the same labels again"
         lines = [f"{again} without need: that would cost again, and the costs add up. Keep this one and reuse it."]
+        if not self.private:
+            return [*lines, "Hand on anything made with it from labels that are private."]
         if self.kind != "model":
             lines.append("Take one released value for the truth about one row.")
         return [*lines, "Publish the true labels, or anything else made from them without noise, beside it."]

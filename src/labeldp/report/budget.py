@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from labeldp._validation import rounded_up
 from labeldp.ledger import Budget, Charge, Ledger, total_of
-from labeldp.report.section import escaped, paragraphs_html, table_html
+from labeldp.report.page import escaped, paragraphs_html, table_html
 
 __all__ = ["budget_html"]
 

@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from labeldp._validation import rounded_up
 from labeldp.cards.reading import read_any_card
 from labeldp.files.drafts import refuse_target
@@ -14,12 +16,11 @@ from labeldp.ledger import Charge, Ledger
 from labeldp.release.explanation import Explanation
 from labeldp.release.numbers import at_most, percent, times
 from labeldp.release.terms import Terms
-from labeldp.report import plots
 from labeldp.report.budget import budget_html
 from labeldp.report.columns import column_sections
-from labeldp.report.page import assemble, write_page
+from labeldp.report.figures import COLOURS, DASHES, SOFT, blank, legend
+from labeldp.report.page import Section, assemble, escaped, write_page
 from labeldp.report.reviewer import file_section, proof_sections
-from labeldp.report.section import Section, escaped
 
 __all__ = ["render_report", "write_report"]
 
@@ -86,19 +87,23 @@ def render_report(
     said = explanation.sections
     entry = card.content.get("file")
     parts: list[Section | str | None] = [
-        *(f'<div class="banner" role="alert">{escaped(warning)}</div>' for warning in explanation.warnings),
+        *(_warning(warning, alarm=not explanation.private) for warning in explanation.warnings),
         _tiles(explanation, terms),
         _meaning(explanation),
-        _sides(said, "What left", "What stayed"),
+        _sides(said, {"What left": "open", "What stayed": "safe"}),
         file_section(dict(entry if isinstance(entry, dict) else file or {})),
         budget_html([*terms.charges, *besides], ledger) if terms.charges else None,
         Section("How noisy it is", said["How noisy it is"]) if "How noisy it is" in said else None,
         *column_sections(card),
-        _sides(said, "Do", "Do not"),
+        _sides(said, {"Do": "safe", "Do not": "open"}),
         *sections,
         *proof_sections(card, str(json.loads(card_text)["checksum"])),
     ]
     return assemble(explanation.title, said["What was done"], [part for part in parts if part])
+
+
+def _warning(text: str, *, alarm: bool) -> str:
+    return f'<div class="{"banner" if alarm else "banner weak"}" role="alert">{escaped(text)}</div>'
 
 
 def _tiles(explanation: Explanation, terms: Terms) -> str | None:
@@ -118,17 +123,31 @@ def _tiles(explanation: Explanation, terms: Terms) -> str | None:
 
 
 def _meaning(explanation: Explanation) -> Section:
+    """Return the guarantee in words, with how certain one can be afterwards against how certain one was before."""
     words = explanation.sections["What it means"]
     if not explanation.private:
         return Section("What it means", words)
-    figure, alternative = plots.belief(explanation.budget.epsilon)
+    epsilon = explanation.budget.epsilon
+    figure, axes = blank("certain before, %", "certain after, %")
+    before = np.linspace(0, 1, 201)
+    high, low = at_most(before, epsilon), at_most(before, -epsilon)
+    axes.fill_between(100 * before, 100 * low, 100 * high, color=COLOURS[0], alpha=0.22, lw=0)
+    axes.plot(100 * before, 100 * high, color=COLOURS[0], lw=2, label="at most")
+    axes.plot(100 * before, 100 * low, color=COLOURS[0], lw=2, ls=DASHES[1], label="at least")
+    axes.plot([0, 100], [0, 100], color=SOFT, lw=1, ls=":", label="nothing learned")
+    axes.set(xlim=(0, 100), ylim=(0, 100))
+    legend(axes, columns=3)
+    half = percent(float(at_most(0.5, epsilon)))
+    alternative = (
+        f"A band around the diagonal: who was 50 % certain before can be {half} certain afterwards at most."
+    )
     return Section("What it means", words, figure=figure, alternative=alternative)
 
 
-def _sides(said: Mapping[str, Sequence[str]], *headings: str) -> str:
-    """Return two lists beside each other."""
+def _sides(said: Mapping[str, Sequence[str]], headings: Mapping[str, str]) -> str:
+    """Return lists beside each other, under headings with the class of each."""
     lists = ""
-    for heading, kind in zip(headings, ("left", "stayed"), strict=True):
+    for heading, kind in headings.items():
         items = "".join(f"<li>{escaped(text)}</li>" for text in said[heading])
         lists += f'<div class="side {kind}"><h2>{heading}</h2><ul>{items}</ul></div>'
     return f'<section class="sides">{lists}</section>'

@@ -15,7 +15,7 @@ from labeldp import __version__
 from labeldp.cards.reading import ReadCard
 from labeldp.mechanisms.base import Mechanism, fingerprint
 from labeldp.release.explanation import proof_of
-from labeldp.report.section import Section
+from labeldp.report.page import Section
 
 __all__ = ["file_section", "proof_sections"]
 
@@ -38,7 +38,7 @@ def _proofs(mechanisms: tuple[Mechanism, ...]) -> Section:
         rows += [
             ["mechanism", type(mechanism).__name__ + where],
             ["parameters", _settings(mechanism)],
-            ["promised", f"ε ≤ {mechanism.epsilon!r}" + _delta(getattr(mechanism, "delta", 0.0))],
+            ["promised", f"ε ≤ {mechanism.epsilon!r}" + _delta(mechanism.delta)],
             ["proven", f"ε ≤ {proof.epsilon!r}" + _delta(proof.delta)],
             ["worst ratio, exact", _ratio(proof.worst_ratio)],
             ["checked", proof.checked or "every output, every pair of labels"],
