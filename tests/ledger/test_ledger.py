@@ -160,7 +160,7 @@ def test_threads_that_race_for_the_last_budget_never_pass_the_limit(monkeypatch)
         refuse_overspend(*args)
         time.sleep(0.001)  # lets others in between the question and the charge, if they can get in
 
-    monkeypatch.setattr("labeldp.ledger.ledger.refuse_overspend", slowly)
+    monkeypatch.setattr("labeldp.ledger.memory.refuse_overspend", slowly)
     ledger, start, won = Ledger(limit=Budget(1.0)), threading.Barrier(16), []
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(race, range(16)))

@@ -16,7 +16,6 @@ from rich.console import Console
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.cli.compare_plot import need_matplotlib
 from labeldp.cli.inputs import Inputs, read_inputs
-from labeldp.cli.late_ledger import LateLedger
 from labeldp.cli.options import (
     Bounds,
     Delta,
@@ -33,6 +32,7 @@ from labeldp.cli.options import (
     RowsPerPerson,
     Source,
     listed,
+    open_ledger,
 )
 from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import DataError, NotUnbiasedError, ParameterError
@@ -40,7 +40,7 @@ from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, pri
 from labeldp.files.drafts import refuse_target
 from labeldp.files.models import model_folder, save_model
 from labeldp.files.refusals import refuse_same
-from labeldp.ledger import Budget, Charge, new_charge, total_of
+from labeldp.ledger import Budget, Charge, new_charge, refuse_overspend, total_of
 from labeldp.report import Section, write_report
 
 __all__ = ["fit"]
@@ -102,16 +102,15 @@ def fit(
         if delta and release is Leaves.labels:
             raise ParameterError("--delta goes with --release model: labels are randomised with pure ε")
         refuse_same({"the model": out, "the ledger": ledger, "the report": report}, {"the table": source})
-        book = LateLedger(ledger, limit, limit_delta)
+        book = open_ledger(ledger, limit, limit_delta)
     with explained(
         "Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.",
-        book.spent_for_nothing,
+        book,
     ):
         later = _score_charges(score, rows_per_person)
         # What δ costs a person with many rows depends on how ε is split: that is for the charge itself to refuse.
-        book.refuse(
-            [new_charge("model", Budget(epsilon), purpose="other", rows_per_person=rows_per_person), *later]
-        )
+        model_charge = new_charge("model", Budget(epsilon), purpose="other", rows_per_person=rows_per_person)
+        refuse_overspend(book.limit, book.charges, [model_charge, *later])
         if report is not None:
             need_matplotlib()
             refuse_target(str(report), force=force)
@@ -142,7 +141,7 @@ def fit(
                 model = ModelReleaseRegressor(**shared, delta=delta)
             else:
                 model = LabelReleaseRegressor(**shared)
-            with book.keeping(later):
+            with book.reserve(later):
                 model.fit(inputs.X[train], inputs.labels[train])
             note = score_note(model.charges_, later, len(inputs.labels[test])) if later else None
             card = save_model(model, inputs.encoder, draft, label=label, note=note)
@@ -172,7 +171,7 @@ def fit(
                 report,
                 card,
                 ledger=book if ledger else None,
-                besides=book.made[len(model.charges_) :],
+                besides=book.own_charges[len(model.charges_) :],
                 extra=parts,
                 force=force,
             )

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from labeldp.errors import ParameterError
-from labeldp.ledger import Budget
+from labeldp.ledger import Budget, Ledger
 
 __all__ = [
     "Bounds",
@@ -26,9 +26,8 @@ __all__ = [
     "Report",
     "RowsPerPerson",
     "Source",
-    "limit_of",
     "listed",
-    "refuse_lone_limit",
+    "open_ledger",
 ]
 
 
@@ -99,15 +98,13 @@ def listed(text: str | None) -> list[str] | None:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-def refuse_lone_limit(path: Path | None, limit: float | None, limit_delta: float = 0.0) -> None:
-    """Refuse a limit that nothing would keep, before any work."""
-    limit_of(limit, limit_delta)
-    if path is None and limit is not None:
-        raise ParameterError("--limit needs a ledger to keep it: add --ledger FILE")
-
-
-def limit_of(limit: float | None, limit_delta: float = 0.0) -> Budget | None:
-    """Return a limit as a budget, or None."""
+def open_ledger(path: Path | None, limit: float | None, limit_delta: float) -> Ledger:
+    """Return the ledger to charge; a new file is created with its first charge, so that a refusal leaves none."""
     if limit is None and limit_delta:
         raise ParameterError("--limit-delta goes with --limit")
-    return None if limit is None else Budget(limit, limit_delta)
+    budget = None if limit is None else Budget(limit, limit_delta)
+    if path is not None:
+        return Ledger.open(path, limit=budget, create="late")
+    if budget is not None:
+        raise ParameterError("--limit needs a ledger to keep it: add --ledger FILE")
+    return Ledger()

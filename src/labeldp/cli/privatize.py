@@ -12,7 +12,6 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from labeldp.cli.late_ledger import LateLedger
 from labeldp.cli.options import (
     Bounds,
     Delta,
@@ -28,6 +27,7 @@ from labeldp.cli.options import (
     Report,
     RowsPerPerson,
     Source,
+    open_ledger,
 )
 from labeldp.cli.shell import as_options, explained, news, printable, someone_looks, tell
 from labeldp.ledger import Ledger
@@ -118,11 +118,11 @@ def privatize(
     """
     screen = news()
     with explained():
-        till = LateLedger(ledger, limit, limit_delta)
+        till = open_ledger(ledger, limit, limit_delta)
     with explained(
         "Stopped. A table that is there is whole, with its card beside it. What the ledger shows as spent stays "
         "spent: labels may have been read.",
-        till.spent_for_nothing,
+        till,
     ):
         from labeldp.files import privatize_file  # noqa: PLC0415 (slow to import)
         from labeldp.files.drafts import refuse_target  # noqa: PLC0415
@@ -154,12 +154,12 @@ def privatize(
                 format=format,
                 force=force,
                 card=card,
-                others={"the ledger": ledger, "the report": report},
+                others={"the report": report},
                 progress=progress,
                 hints=hints.append if someone_looks() else None,
             )
         if report is not None:
-            write_report(report, done.card, ledger=till, force=force)
+            write_report(report, done.card, ledger=till if ledger else None, force=force)
         tell(screen, done.terms.summary())
         for name, (old, new) in done.types_changed.items():
             tell(screen, printable(f"The column {name!r} could not stay {old}: it is {new} now."))

@@ -18,7 +18,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
@@ -34,6 +34,7 @@ from labeldp.errors import (
     MissingExtraError,
     PrivacyProofError,
 )
+from labeldp.ledger import Ledger, total_of
 
 __all__ = ["EXIT", "as_options", "complaints", "explained", "news", "printable", "someone_looks", "tell"]
 
@@ -93,6 +94,7 @@ def as_options(text: str) -> str:
     'leave their rows out with --missing drop; --force replaces it'
     """
     text = re.sub(r'\b(missing|debiased|trust|mechanism|format)="([\w-]+)"', r"--\1 \2", text)
+    text = text.replace("limit=Budget(epsilon, delta)", "--limit and --limit-delta")
     return re.sub(r"\b(force|shuffle)=True\b", r"--\1", text)
 
 
@@ -114,9 +116,7 @@ def printable(value: object, most: int = 1000) -> str:
 
 
 @contextmanager
-def explained(
-    stopped: str = "Stopped; nothing was written.", spent: Callable[[], str] = lambda: ""
-) -> Iterator[None]:
+def explained(stopped: str = "Stopped; nothing was written.", ledger: Ledger | None = None) -> Iterator[None]:
     """Turn what goes wrong inside into one sentence on standard error, and end with its exit code.
 
     A termination signal is treated as Ctrl-C, so that drafts are removed on the way out.
@@ -125,8 +125,8 @@ def explained(
     ----------
     stopped : str
         What to say after Ctrl-C.
-    spent : callable
-        Returns what else to say: that a budget was charged before it went wrong.
+    ledger : Ledger, optional
+        If it is in a file, what was charged to it before it went wrong is said too: it stays spent.
     """
     with _stoppable():
         try:
@@ -135,8 +135,9 @@ def explained(
             _fail(stopped, EXIT["stopped"])
         except (LabelDPError, OSError, MemoryError, ModuleNotFoundError) as error:
             sentence, code = complaints(error)
-            paid = spent()
-            _fail(f"{sentence}. {paid}" if paid else sentence, code)
+            if ledger is not None and ledger.path is not None and ledger.own_charges:
+                sentence += f". {total_of(ledger.own_charges)} was charged before that, and stays spent."
+            _fail(sentence, code)
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

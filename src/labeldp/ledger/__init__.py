@@ -1,7 +1,8 @@
 """What was spent on what, exactly, and never more than the limit."""
 
 from labeldp.ledger.budget import Budget, group_budget
-from labeldp.ledger.ledger import Charge, Ledger, Purpose, name_of_charge, new_charge, refuse_overspend, total_of
+from labeldp.ledger.charge import Charge, Purpose, name_of_charge, new_charge, refuse_overspend, total_of
+from labeldp.ledger.ledger import Ledger
 
 __all__ = [
     "Budget",
