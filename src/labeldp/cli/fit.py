@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
-from labeldp.cli.compare_plot import need_matplotlib
 from labeldp.cli.inputs import Inputs, read_inputs
 from labeldp.cli.options import (
     Bounds,
+    Categories,
     Delta,
+    Drop,
     Epsilon,
+    Features,
     Force,
-    Format,
+    InputFormat,
     Label,
     LedgerFile,
     Limit,
@@ -34,7 +36,7 @@ from labeldp.cli.options import (
     listed,
     open_ledger,
 )
-from labeldp.cli.shell import explained, news, tell
+from labeldp.cli.shell import explained, need_matplotlib, news, tell
 from labeldp.errors import DataError, NotUnbiasedError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, private_risk, private_score
 from labeldp.files.drafts import refuse_target
@@ -65,16 +67,9 @@ def fit(
         Leaves,
         typer.Option(help="What leaves: the model alone, which mostly predicts better, or private labels too."),
     ] = Leaves.model,
-    features: Annotated[
-        str | None, typer.Option(help="Columns to learn from, such as a,b,c; all by default.", show_default=False)
-    ] = None,
-    drop: Annotated[
-        str | None, typer.Option(help="Columns to leave out, such as id,name.", show_default=False)
-    ] = None,
-    categories: Annotated[
-        str | None,
-        typer.Option(help="Columns of numbers that name things, such as zip,region.", show_default=False),
-    ] = None,
+    features: Features = None,
+    drop: Drop = None,
+    categories: Categories = None,
     missing: Missing = Policy.error,
     delta: Delta = 0.0,
     ledger: LedgerFile = None,
@@ -85,7 +80,7 @@ def fit(
         float | None,
         typer.Option(help="ε more, to measure the error on a tenth of the rows, held out.", show_default=False),
     ] = None,
-    format: Format = None,
+    format: InputFormat = None,
     report: Report = None,
     force: Force = False,
 ) -> None:

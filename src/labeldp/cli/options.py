@@ -13,10 +13,14 @@ from labeldp.ledger import Budget, Ledger
 
 __all__ = [
     "Bounds",
+    "Categories",
     "Delta",
+    "Drop",
     "Epsilon",
+    "Features",
     "Force",
     "Format",
+    "InputFormat",
     "Label",
     "LedgerFile",
     "Limit",
@@ -79,12 +83,21 @@ Missing = Annotated[
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+_FORMATS = "csv, tsv, parquet, arrow or arrow-stream"
+InputFormat = Annotated[
+    str | None,
+    typer.Option("--format", help=f"Format of IN, where its name does not tell: {_FORMATS}.", show_default=False),
+]
 Format = Annotated[
     str | None,
-    typer.Option(
-        help="csv, tsv, parquet, arrow or arrow-stream, where the name of a file does not tell.",
-        show_default=False,
-    ),
+    typer.Option(help=f"Format of IN and of OUT, where a name does not tell: {_FORMATS}.", show_default=False),
+]
+Features = Annotated[
+    str | None, typer.Option(help="Columns to learn from, such as a,b,c; all by default.", show_default=False)
+]
+Drop = Annotated[str | None, typer.Option(help="Columns to leave out, such as id,name.", show_default=False)]
+Categories = Annotated[
+    str | None, typer.Option(help="Columns of numbers that name things, such as zip,region.", show_default=False)
 ]
 Report = Annotated[
     Path | None, typer.Option("--report", help="Write a page (HTML) that explains it all.", show_default=False)

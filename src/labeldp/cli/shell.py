@@ -18,10 +18,11 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -56,6 +57,40 @@ def tell(console: Console, text: str, style: str | None = None) -> None:
     console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
+def need_matplotlib() -> None:
+    """Say which extra to install where Matplotlib is missing, before any work."""
+    try:
+        is_there = find_spec("matplotlib") is not None
+    except ValueError:
+        is_there = False
+    if not is_there:
+        raise MissingExtraError("a figure needs Matplotlib, which is not installed: pip install 'labeldp[plots]'")
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str, int, int | None], None] | None]:
+    """Yield a function that draws bars: what is being done, how much of it is done, and of how much.
+
+    None where nobody looks.
+    """
+    screen = news()
+    if not screen.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=screen, transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def update(what: str, done: int, total: int | None) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done)
+
+        yield update
+
+
 def complaints(error: BaseException) -> tuple[str, int]:
     """Return one sentence for what went wrong, and the exit code."""
     kinds = {
@@ -79,7 +114,9 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, LabelDPError):
         return as_options(str(error))
     if isinstance(error, ModuleNotFoundError):
-        return f"{error.name} is missing: pip install 'labeldp[{_extra(error.name or '')}]'"
+        package = (error.name or "a package").partition(".")[0]
+        extra = {"pyarrow": "files", "matplotlib": "plots", "pyspark": "spark"}.get(package)
+        return f"{package} is not installed: pip install " + (f"'labeldp[{extra}]'" if extra else package)
     if isinstance(error, OSError):
         return f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
     return "there is not enough memory for this"
@@ -96,11 +133,6 @@ def as_options(text: str) -> str:
     text = re.sub(r'\b(missing|debiased|trust|mechanism|format)="([\w-]+)"', r"--\1 \2", text)
     text = text.replace("limit=Budget(epsilon, delta)", "--limit and --limit-delta")
     return re.sub(r"\b(force|shuffle)=True\b", r"--\1", text)
-
-
-def _extra(module: str) -> str:
-    root = module.partition(".")[0]
-    return {"pyarrow": "files", "matplotlib": "plots"}.get(root, "paper")
 
 
 def printable(value: object, most: int = 1000) -> str:
