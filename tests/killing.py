@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import labeldp as ldp
-import labeldp.cli.privatize, labeldp.files.privatize, labeldp.ledger_file
+import labeldp.cli.privatize, labeldp.files.privatize, labeldp.ledger.file
 from labeldp._arrow import arrow
 from labeldp._files import written_whole
 from labeldp.cli import app

@@ -25,7 +25,7 @@ from labeldp.errors import (
     RepeatedReleaseWarning,
 )
 from labeldp.histogram import Histogram
-from labeldp.ledger.ledger import Budget, Charge, Ledger
+from labeldp.ledger import Budget, Charge, Ledger
 from labeldp.mechanisms import (
     Gaussian,
     Laplace,

@@ -76,8 +76,8 @@ def test_a_groups_delta_is_that_of_the_formula_rounded_up():
 
 
 @pytest.mark.parametrize("people", [0, -1, 1.0, 2.5, True, "2", None])
-def test_a_group_is_a_whole_number_of_rows(people):
-    with pytest.raises(ParameterError, match="rows_per_person must be a whole number"):
+def test_a_group_is_an_integer_number_of_rows(people):
+    with pytest.raises(ParameterError, match="rows_per_person must be an integer"):
         group_budget(Budget(0.5), people)
 
 

@@ -17,7 +17,7 @@ __all__ = ["app"]
 
 COMMANDS = {
     "Start here": {
-        "demo": "See it work: private incomes of a made survey, and what privacy costs.",
+        "demo": "See it work: private incomes of a synthetic survey, and what privacy costs.",
     },
     "Release": {
         "privatize": "A table in, the same table with private labels out, and a card.",

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from labeldp.cli.options import Policy
 from labeldp.errors import ParameterError
+from labeldp.files import open_table
+from labeldp.files.labels import label_values
 from labeldp.tabular import TableEncoder, Tally, read_columns
 from labeldp.tabular.memory import refuse_too_wide
 
@@ -61,9 +63,6 @@ def read_inputs(
         Rows at most, chosen by chance.
     format : str, optional
     """
-    from labeldp.files import open_table  # noqa: PLC0415 (slow to import)
-    from labeldp.files.labels import label_values  # noqa: PLC0415
-
     table = open_table(source, format, label=label, text=categories or ())
     for name in [*(features or []), *(drop or []), *(categories or [])]:
         table.field(name)

@@ -74,7 +74,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         An own one has no limit, and begins anew where a pickle of the estimator is fitted.
         """
         known = self.ledger if self.ledger is not None else getattr(self, "_charged", None)
-        gone = self.ledger is None and type(known) is Ledger and known.limit is None and not known._here
+        gone = self.ledger is None and isinstance(known, Ledger) and known.limit is None and known.is_copy
         self._charged = known if isinstance(known, Ledger) and not gone else Ledger()
         return self._charged
 

@@ -28,7 +28,6 @@ from labeldp.files.text import DELIMITERS
 from labeldp.files.writer import TableWriter
 from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
-from labeldp.ledger.file import FileLedger
 from labeldp.mechanisms.base import Mechanism
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.plan import Request
@@ -150,7 +149,7 @@ def privatize_file(
     card_path = _card_path(to, card)
     if card_path is not None:
         refuse_target(str(card_path), force=force)
-    kept = {"the ledger": ledger.path} if isinstance(ledger, FileLedger) else {}
+    kept = {"the ledger": ledger.path} if isinstance(ledger, Ledger) and ledger.path else {}
     refuse_same(
         {"the output": to, "the card": card_path, **kept, **(others or {})}, {"the source": os.fspath(source)}
     )
