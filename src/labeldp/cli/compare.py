@@ -17,8 +17,7 @@ from labeldp.cli.shell import explained, news, tell
 from labeldp.comparison import Comparison, compare_table, steps_of
 from labeldp.errors import ParameterError
 from labeldp.estimators.progress import steps
-from labeldp.files.drafts import refuse_target
-from labeldp.files.refusals import refuse_same
+from labeldp.files.places import refuse_same, refuse_target
 from labeldp.release.choice import NEEDS_PRIOR
 from labeldp.report import write_page
 

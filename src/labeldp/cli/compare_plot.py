@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from labeldp._files import written_whole
+from labeldp._atomic import atomic_file
 from labeldp._validation import rounded_up
 from labeldp.comparison import REGRESSORS, Comparison
 from labeldp.errors import MissingExtraError
@@ -84,7 +84,7 @@ def draw(found: Comparison, label: str, path: Path) -> None:
         axes.set_ylabel("typical error")
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=8)
-    with written_whole(path, public=True) as draft:
+    with atomic_file(path, public=True) as draft:
         figure.savefig(draft, dpi=150, format=path.suffix[1:])
 
 

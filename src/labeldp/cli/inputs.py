@@ -63,7 +63,7 @@ def read_inputs(
     format : str, optional
     """
     from labeldp.files import open_table  # noqa: PLC0415 (slow to import)
-    from labeldp.files.labels import label_values  # noqa: PLC0415
+    from labeldp.files.label_column import label_values  # noqa: PLC0415
 
     table = open_table(source, format, label=label, text=categories or ())
     for name in [*(features or []), *(drop or []), *(categories or [])]:

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from labeldp._arrow import arrow
 from labeldp.cli.inputs import notes
 from labeldp.cli.options import Force, Format, Source
 from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import ParameterError
+from labeldp.tabular.arrow import arrow
 from labeldp.tabular.columns import Tally
 
 __all__ = ["predict"]
@@ -39,7 +39,7 @@ def predict(
     with explained():
         from labeldp.files import TableWriter, open_table  # noqa: PLC0415
         from labeldp.files.models import load_model  # noqa: PLC0415
-        from labeldp.files.refusals import refuse_same  # noqa: PLC0415
+        from labeldp.files.places import refuse_same  # noqa: PLC0415
 
         refuse_same({"the predictions": out}, {"the table": source, "the model": model})
         pa = arrow().core

@@ -125,7 +125,7 @@ def privatize(
         till.spent_for_nothing,
     ):
         from labeldp.files import privatize_file  # noqa: PLC0415 (slow to import)
-        from labeldp.files.drafts import refuse_target  # noqa: PLC0415
+        from labeldp.files.places import refuse_target  # noqa: PLC0415
 
         if report is not None:
             import matplotlib as _  # noqa: F401, PLC0415 (if it is missing, say so before labels are paid for)

@@ -9,13 +9,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._arrow import arrow
 from labeldp.datasets.criteo_cache import cached_path, read_cached, write_cached
 from labeldp.datasets.criteo_format import CATEGORIES, batches
 from labeldp.datasets.fetch import fetch
 from labeldp.datasets.home import cache_folder, find
 from labeldp.datasets.table import Dataset
 from labeldp.errors import DataError, DataNotFoundError, ParameterError
+from labeldp.tabular.arrow import arrow
 
 __all__ = ["load_criteo"]
 

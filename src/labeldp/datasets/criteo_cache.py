@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._arrow import arrow
-from labeldp._files import written_whole
+from labeldp._atomic import atomic_file
 from labeldp.datasets.home import cache_folder
 from labeldp.datasets.table import Dataset
+from labeldp.tabular.arrow import arrow
 
 __all__ = ["cached_path", "read_cached", "write_cached"]
 
@@ -50,7 +50,7 @@ def write_cached(dataset: Dataset, path: Path) -> None:
     table = pa.table({name: np.ascontiguousarray(array) for name, array in arrays.items()})
     table = table.replace_schema_metadata({_META: json.dumps(meta).encode()})
     try:
-        with written_whole(path) as draft:
+        with atomic_file(path) as draft:
             parquet.write_table(table, draft, compression="zstd")
     except OSError as error:
         warnings.warn(f"the encoded table could not be kept for next time: {error}", RuntimeWarning, stacklevel=3)

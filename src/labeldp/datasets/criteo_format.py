@@ -13,9 +13,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from labeldp._arrow import arrow
 from labeldp.datasets.fetch import byte_bar
 from labeldp.errors import DataError
+from labeldp.tabular.arrow import arrow
 
 __all__ = ["CATEGORIES", "COLUMNS", "NUMBERS", "batches"]
 

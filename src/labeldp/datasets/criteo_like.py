@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._arrow import arrow
-from labeldp._files import written_whole
+from labeldp._atomic import atomic_file
 from labeldp.datasets.criteo_format import COLUMNS
 from labeldp.datasets.criteo_shop import Goods, effect, hashed, hex_words, missing, sample_ranks, sentences
 from labeldp.datasets.home import cache_folder
 from labeldp.errors import ParameterError
+from labeldp.tabular.arrow import arrow
 
 __all__ = ["make_criteo_like"]
 
@@ -67,7 +67,7 @@ def make_criteo_like(rows: int, seed: int = 0, path: str | os.PathLike[str] | No
         return target
     options = csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
     packing = "gzip" if target.suffix == ".gz" else None
-    with written_whole(target) as draft, pa.output_stream(str(draft), compression=packing) as stream:
+    with atomic_file(target) as draft, pa.output_stream(str(draft), compression=packing) as stream:
         chunks = _chunks(int(rows), int(seed))
         first = next(chunks)
         with csv.CSVWriter(stream, first.schema, write_options=options) as writer:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from labeldp._arrow import arrow
+from labeldp.tabular.arrow import arrow
 
 __all__ = ["Goods", "effect", "hashed", "hex_words", "missing", "sample_ranks", "sentences"]
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from labeldp._files import written_whole
+from labeldp._atomic import atomic_file
 from labeldp.errors import ParameterError
 
 __all__ = ["Result", "Store", "write_whole"]
@@ -103,7 +103,7 @@ class Store:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that whoever looks sees the old one or the new one, never a part."""
-    with written_whole(path, public=True) as draft:
+    with atomic_file(path, public=True) as draft:
         draft.write_bytes(content)
 
 

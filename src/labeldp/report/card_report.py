@@ -10,7 +10,7 @@ from typing import Any
 from labeldp._validation import rounded_up
 from labeldp.cards import statements as words
 from labeldp.cards.reading import ReadCard, read_any_card
-from labeldp.files.drafts import refuse_target
+from labeldp.files.places import refuse_target
 from labeldp.ledger import Charge, Ledger
 from labeldp.release.numbers import percent, times
 from labeldp.release.odds import at_most

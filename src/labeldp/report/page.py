@@ -8,8 +8,8 @@ from importlib import resources
 from string import Template
 
 from labeldp import __version__
-from labeldp._files import written_whole
-from labeldp.files.drafts import refuse_target
+from labeldp._atomic import atomic_file
+from labeldp.files.places import refuse_target
 from labeldp.report.section import Section, escaped, paragraphs_html, section_html
 
 __all__ = ["assemble", "render_page", "write_page"]
@@ -60,5 +60,5 @@ def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) 
         If there is a file already, unless ``force`` allows to replace it.
     """
     refuse_target(os.fspath(path), force=force)
-    with written_whole(path, public=True) as draft:
+    with atomic_file(path, public=True) as draft:
         draft.write_text(page, encoding="utf-8")

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.errors import ParameterError
-from labeldp.files.refusals import refuse_biased
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Ledger
 from labeldp.ledger.repetition import warn_if_seen
@@ -21,6 +20,7 @@ from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import card_checksum
 from labeldp.release.stream import Counted, Order, settle
 from labeldp.release.terms import Terms
+from labeldp.release.unbiased import refuse_biased
 from labeldp.spark.asked import as_ledger, as_seed, release_key
 from labeldp.spark.columns import RowColumns, need_spark
 from labeldp.spark.counting import count_labels, count_rows, refuse_repeated_ids

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp import card_format
-from labeldp._files import folder_written_whole
+from labeldp._atomic import atomic_folder
 from labeldp.errors import ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.estimators.features import PublicFeatures
@@ -42,7 +42,7 @@ def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterat
     if not path.parent.is_dir():
         raise ParameterError(f"there is no folder {path.parent}: make it first")
     _refuse_replacing(path, force)
-    with folder_written_whole(path, replace=True, check=lambda: _refuse_replacing(path, force)) as draft:
+    with atomic_folder(path, check=lambda: _refuse_replacing(path, force)) as draft:
         yield draft
 
 
