@@ -29,7 +29,7 @@ BEYOND = (
 )
 """What verifying a card cannot show."""
 
-MODEL_FILES = {"columns.json", "model.npz", "release.npz"}  # as in model_files.layout, which is slow to import
+MODEL_FILES = {"columns.json", "model.npz", "release.npz"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Self
 import pyarrow as pa
 
 from labeldp._atomic import atomic_file, atomic_folder
-from labeldp.files.places import PIPE, is_folder, refuse_target
+from labeldp.files.places import PIPE, is_folder, is_part, refuse_target
 
 __all__ = ["Draft", "TableAndCard", "open_draft"]
 
@@ -71,7 +71,7 @@ def open_draft(to: str, most: int = 0o666) -> Iterator[Draft]:
             shutil.copyfileobj(spool, sys.stdout.buffer, 1 << 20)
             sys.stdout.buffer.flush()
     elif is_folder(to):
-        with atomic_folder(to, check=partial(refuse_target, to, force=True, folder=True), most=most) as folder:
+        with atomic_folder(to, check=partial(refuse_target, to, force=True, folder=is_part), most=most) as folder:
             yield Draft(Path(to).name, path=folder)
     else:
         with atomic_file(to, public=True, most=most) as draft:
@@ -102,7 +102,7 @@ class TableAndCard:
 
     def refuse_targets(self) -> None:
         """Refuse places where something is that may not be replaced."""
-        refuse_target(self._to, force=self._force, folder=True)
+        refuse_target(self._to, force=self._force, folder=is_part)
         if self._card is not None:
             refuse_target(str(self._card), force=self._force)
 

@@ -7,15 +7,17 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from labeldp.errors import ParameterError
 
-__all__ = ["PIPE", "is_folder", "refuse_same", "refuse_target"]
+__all__ = ["PIPE", "is_folder", "is_part", "refuse_same", "refuse_target"]
 
 PIPE = "-"
-_PART = re.compile(r"part-\d{5}\.\w+")
+is_part = re.compile(r"part-\d{5}\.\w+").fullmatch
+"""Whether a name is one that `TableWriter` gives the files of a folder."""
 
 
 def is_folder(to: str) -> bool:
@@ -23,7 +25,7 @@ def is_folder(to: str) -> bool:
     return to != PIPE and (to.endswith(("/", os.sep)) or os.path.isdir(to))
 
 
-def refuse_target(to: str, *, force: bool, folder: bool = False) -> None:
+def refuse_target(to: str, *, force: bool, folder: Callable[[str], Any] | None = None) -> None:
     """Refuse to write where that cannot work, or would destroy something.
 
     Parameters
@@ -31,8 +33,8 @@ def refuse_target(to: str, *, force: bool, folder: bool = False) -> None:
     to : str
     force : bool
         Whether what is there may be replaced.
-    folder : bool
-        Whether it may be a folder, of files that `TableWriter` wrote.
+    folder : callable, optional
+        Which files may be in a folder that is replaced; without it, it must not be a folder.
 
     Raises
     ------
@@ -54,15 +56,17 @@ def refuse_target(to: str, *, force: bool, folder: bool = False) -> None:
         pass  # fails on a read-only disk, or if the name is too long
 
 
-def _refuse_replacing(to: str, force: bool, folder: bool) -> None:
+def _refuse_replacing(to: str, force: bool, folder: Callable[[str], Any] | None) -> None:
     path = Path(to)
     if path.is_dir():
         if path.is_symlink():
             raise ParameterError(f"{path} is a link to a folder: name the folder itself")
-        if not folder:
+        if folder is None:
             raise ParameterError(f"{path} is a folder: name a file")
-        if not all(_PART.fullmatch(each.name) for each in path.iterdir()):
+        names = os.listdir(path)
+        if not all(map(folder, names)):
             raise ParameterError(f"{path} is a folder with other files in it: choose another")
+        force = force or not names
     elif is_folder(to):
         raise ParameterError(f"{path} is a file, not a folder: choose another, or leave out the slash")
     elif path.exists() and not stat.S_ISREG(path.stat().st_mode):

@@ -14,7 +14,7 @@ import pyarrow as pa
 from labeldp.files.drafts import open_draft
 from labeldp.files.encoders import Encoder, bare_schema, encoder, parquet_file, refuse_types
 from labeldp.files.formats import EXTENSIONS, as_format, compression_of, format_of
-from labeldp.files.places import PIPE, is_folder, refuse_target
+from labeldp.files.places import PIPE, is_folder, is_part, refuse_target
 from labeldp.tabular.reading import size_of
 
 __all__ = ["TableWriter"]
@@ -94,7 +94,7 @@ class TableWriter:
             self.changed = {old.name: new.type for old, new in pairs if old.type != new.type}
             paths = (file.schema.column(i).path for i in range(len(file.schema)))
             self._repeating = [path for path in paths if path not in plain]
-        refuse_target(self._to, force=force, folder=True)
+        refuse_target(self._to, force=force, folder=is_part)
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labeldp import card_format
 from labeldp._atomic import atomic_folder
-from labeldp.errors import ParameterError
+from labeldp.cards.verification import MODEL_FILES
+from labeldp.errors import DataNotFoundError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
-from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.learner import Blend, Knowledge
-from labeldp.files.models.forest import Forest
-from labeldp.files.models.layout import CARD, COLUMNS, FORMAT, KNOWN, MODEL, OURS, RELEASE, sha256
+from labeldp.files.models.arrays import as_arrays
+from labeldp.files.places import refuse_target
 from labeldp.tabular.encoder import TableEncoder
 
-__all__ = ["model_folder", "save_model"]
+__all__ = ["CARD", "COLUMNS", "FORMAT", "MODEL", "model_folder", "save_model", "sha256"]
+
+CARD, COLUMNS, MODEL, RELEASE = "card.json", "columns.json", "model.npz", "release.npz"
+FORMAT = 1
 
 
 @contextmanager
@@ -38,24 +41,11 @@ def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterat
         If there is no folder around it, or something is there: a model may be replaced with ``force``, anything
         else is never removed.
     """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise ParameterError(f"there is no folder {path.parent}: make it first")
-    _refuse_replacing(path, force)
-    with atomic_folder(path, check=lambda: _refuse_replacing(path, force)) as draft:
+    names = {*MODEL_FILES, CARD, "card.report.html"}  # where labeldp report puts a model's page
+    refuse = partial(refuse_target, f"{os.fspath(path)}/", force=force, folder=names.__contains__)
+    refuse()
+    with atomic_folder(path, check=refuse) as draft:
         yield draft
-
-
-def _refuse_replacing(path: Path, force: bool) -> None:
-    if not os.path.lexists(path) or (path.is_dir() and not path.is_symlink() and not any(path.iterdir())):
-        return
-    if not force:
-        raise ParameterError(f"{path} is there already: choose another folder, or replace it with --force")
-    if path.is_symlink() or not path.is_dir() or not {each.name for each in path.iterdir()} <= _REPLACED:
-        raise ParameterError(f"{path} holds other things than a model, and is not replaced: choose another folder")
-
-
-_REPLACED = OURS | {"card.report.html"}  # where labeldp report puts a model's page
 
 
 def save_model(
@@ -79,18 +69,16 @@ def save_model(
     note : str, optional
         What else to say on the card; it must be public.
     """
-    public, blend = model._public, _blend_of(model)
     (folder / COLUMNS).write_text(json.dumps(encoder.as_data(), allow_nan=False), encoding="utf-8")
-    np.savez(folder / MODEL, allow_pickle=False, **_arrays(public, blend))
+    np.savez(folder / MODEL, allow_pickle=False, **as_arrays(model._public, _blend_of(model)))
     names = [COLUMNS, MODEL]
     if isinstance(model, LabelReleaseRegressor):
         model.release_.save(folder / RELEASE)
         names.append(RELEASE)
     content = card_format.parse(model.to_card(), "labeldp.model")
-    own = {"schema", "version"}
     card = card_format.dump(
         {
-            **{name: value for name, value in content.items() if name not in own},
+            **{name: value for name, value in content.items() if name not in {"schema", "version"}},
             "label": label,
             "features": encoder.names,
             "format": FORMAT,
@@ -123,17 +111,10 @@ def _blend_of(model: Any) -> Blend:
     return Blend(linear, None, 0.0, linear.rest, spread, Knowledge(low, high, linear.mean, 0.0, spread, False))
 
 
-def _arrays(public: PublicFeatures, blend: Blend) -> dict[str, NDArray[Any]]:
-    maps = {f.name: getattr(public, f.name) for f in fields(PublicFeatures) if f.name != "narrowing"}
-    arrays = {f"public_{name}": np.asarray(value) for name, value in maps.items() if value is not None}
-    if public.narrowing is not None:
-        arrays |= {"narrow_matrix": public.narrowing.matrix, "narrow_shift": public.narrowing.shift}
-    linear, known = blend.linear, blend.knowledge
-    arrays |= {"linear_weights": linear.weights}
-    arrays |= {f"linear_{name}": np.array(getattr(linear, name)) for name in ("mean", "explained", "rest")}
-    arrays |= {f"blend_{name}": np.array(getattr(blend, name)) for name in ("weight", "rest", "error")}
-    arrays |= {f"known_{name}": np.array(getattr(known, name)) for name in (*KNOWN, "counted")}
-    if blend.trees is not None:
-        forest = blend.trees if isinstance(blend.trees, Forest) else Forest.of(blend.trees)
-        arrays |= {f"trees_{name}": array for name, array in forest.as_arrays().items()}
-    return arrays
+def sha256(path: Path) -> str:
+    """Return the hash of a file, as the card has it."""
+    try:
+        with open(path, "rb") as stream:
+            return "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise DataNotFoundError(f"the model is not whole: {path} is missing") from None
