@@ -146,12 +146,15 @@ class Table:
     def _refuse_unknown(self, name: str) -> None:
         if name in self._names:
             return
+        if self.format == "csv" and len(self._names) == 1 and ";" in self._names[0]:
+            raise ParameterError(
+                f"there is no column {name!r}: the first line has semicolons. Save the table with commas between "
+                "values, and a point in decimals"
+            )
         near = nearest(name, self._names)
         known = "there are " + ", ".join(map(repr, self._names[:12])) + (", …" if len(self._names) > 12 else "")
         if self.format in DELIMITERS:  # without a header, names would be the values of a row
             known = "does the first line name the columns, with commas (.csv) or tabs (.tsv) between them?"
-            if len(self._names) == 1 and ";" in self._names[0]:
-                known = "the first line has semicolons between names: write commas, and a point in decimals"
         raise ParameterError(
             f"there is no column {name!r}" + (f"; did you mean {near!r}?" if near else f"; {known}")
         )

@@ -152,7 +152,8 @@ def _spooled(pipe: BinaryIO, format: str | None) -> tuple[list[Part], str]:
     weakref.finalize(part, os.close, handle)
     if format is None:
         with part.open_text() as stream:
-            format = sniff_format(bytes(stream.read(4096)))
+            start = ask_arrow(lambda: stream.read(4096), f"{part.name} is damaged: it cannot be unpacked")
+        format = sniff_format(bytes(start))
     return [part], format
 
 

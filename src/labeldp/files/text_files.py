@@ -11,6 +11,7 @@ import io
 import math
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from functools import reduce
 from typing import Any
 
@@ -37,7 +38,9 @@ _DAMAGED = "is damaged: it cannot be unpacked"
 
 def text_batches(part: Part, delimiter: str, columns: Sequence[str]) -> Iterator[Any]:
     """Yield some columns of a text file as record batches of text, of any length."""
-    names, before = _header(part, delimiter)
+    names, before, is_all = _header(part, delimiter)
+    if is_all:
+        return
     blank = len(names) == 1  # there a blank line is a missing value, but not before the header
     convert = arrow_csv.ConvertOptions(include_columns=list(columns), default_column_type=pa.string())
     parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=not blank)
@@ -55,22 +58,25 @@ def column_names(part: Part, delimiter: str) -> list[str]:
     return _header(part, delimiter)[0]
 
 
-def _header(part: Part, delimiter: str) -> tuple[list[str], int]:
-    """Return the names in a text file's header, and how many blank lines are before it."""
+def _header(part: Part, delimiter: str) -> tuple[list[str], int, bool]:
+    """Return the names in a text file's header, how many blank lines are before it, and whether it is all."""
     with part.open_text() as stream:
-        raw = _Raw(stream)
+        raw, is_all = _Raw(stream), False
         reader = _reader(raw, delimiter)
         try:
             names = next((row for row in reader if row), None)
         except python_csv.Error:
             names = ["\n"]
+        before = reader.line_num - 1
+        with suppress(python_csv.Error):
+            is_all = next(reader, None) is None and not raw.damaged
     if names is None:
         raise DataError(f"{part.name} {_DAMAGED if raw.damaged else 'is empty'}")
     if not _is_utf8(names):
         raise DataError(f"{part.name} {_NOT_UTF8}")
     if any("\n" in name or "\r" in name for name in names):
         raise DataError(f"{part.name} has a line break in its header, or a quote there that is not closed")
-    return names, reader.line_num - 1
+    return names, before, is_all
 
 
 def _reader(raw: _Raw, delimiter: str) -> Any:
