@@ -11,7 +11,7 @@ import numpy as np
 
 from labeldp._validation import rounded_up
 from labeldp.cards.reading import read_any_card
-from labeldp.files.drafts import refuse_target
+from labeldp.files.places import refuse_target
 from labeldp.ledger import Charge, Ledger
 from labeldp.release.explanation import Explanation
 from labeldp.release.numbers import at_most, percent, times

@@ -12,9 +12,9 @@ from string import Template
 from typing import Any
 
 from labeldp import __version__
-from labeldp._files import written_whole
+from labeldp._atomic import atomic_file
 from labeldp.errors import ParameterError
-from labeldp.files.drafts import refuse_target
+from labeldp.files.places import refuse_target
 from labeldp.report.figures import svg
 
 __all__ = ["Section", "assemble", "escaped", "paragraphs_html", "render_page", "table_html", "write_page"]
@@ -161,5 +161,5 @@ def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) 
         If there is a file already, unless ``force`` allows to replace it.
     """
     refuse_target(os.fspath(path), force=force)
-    with written_whole(path, public=True) as draft:
+    with atomic_file(path, public=True) as draft:
         draft.write_text(page, encoding="utf-8")
