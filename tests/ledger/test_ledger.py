@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from labeldp.release.split import prior_budget
 from sklearn.base import BaseEstimator, clone
 
 import labeldp as ldp
@@ -23,6 +22,7 @@ from labeldp.channels.proof import exp_lower
 from labeldp.ledger import group_budget, new_charge, refuse_overspend
 from labeldp.mechanisms.base import fingerprint
 from labeldp.release.choice import mechanism_choices
+from labeldp.release.plan import prior_budget
 
 repeatable = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 written = st.floats(1e-12, 1e6) | st.integers(1, 10**6).map(lambda k: k / 1000)
