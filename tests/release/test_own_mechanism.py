@@ -66,7 +66,7 @@ def test_a_regressor_a_comparison_and_an_audit_take_its_name(own):
     model = ldp.LabelReleaseRegressor(epsilon=4.0, bounds=(0, 5), mechanism="coin").fit(X, LABELS)
     assert {made.name for made in model.release_.mechanisms} == {"coin"}
     assert label_noise("coin", LABELS, (0, 5), 1.0).unbiased
-    assert ldp.audit(own(bounds=(0.0, 1.0), epsilon=1.0), samples=4000).lower_bound <= 1.0
+    assert ldp.audit(own(bounds=(0.0, 1.0), epsilon=1.0), samples=4000).epsilon <= 1.0
 
 
 def test_a_command_takes_its_name(tmp_path):
