@@ -2,7 +2,7 @@
 
 All three train the same networks, from the same seeds, with the same JAX, Optax and precision:
 
-- together: `labeldp.paper.train.Trainer`, as ``labeldp paper crime`` does;
+- together: `reproduction.train.Trainer`, as ``python -m reproduction crime`` does;
 - one at a time, a jitted step called from Python for each batch, as a usual training loop;
 - one at a time, a jitted scan over all steps of an epoch, the fastest that one network alone gets.
 """
@@ -20,13 +20,13 @@ import typer
 from rich.console import Console
 
 from benchmarks.report import Sheet, commit, cpu, load, met
-from labeldp.paper.columns import chosen_columns
-from labeldp.paper.data import load as load_data
-from labeldp.paper.labels import Labels
-from labeldp.paper.networks import Network
-from labeldp.paper.protocol import BUDGETS, Protocol, protocol_for, split
-from labeldp.paper.run import Chunk, Table, _batch, plan
-from labeldp.paper.train import Batch, Trainer, optimiser, row_order, squared_error
+from reproduction.columns import choose_columns
+from reproduction.data import load as load_data
+from reproduction.labels import Labels
+from reproduction.networks import Network
+from reproduction.protocol import BUDGETS, Protocol, protocol_for, split
+from reproduction.run import Chunk, Table, batch_of, plan
+from reproduction.train import Batch, Trainer, optimiser, row_order, squared_error
 
 RESULTS = Path(__file__).with_suffix(".md")
 GOAL = 8.0
@@ -88,14 +88,14 @@ class OneAtATime:
 
 
 def example(table: Table, chunk: Chunk) -> Batch:
-    """Return a chunk with made labels: what they are does not matter to the clock."""
+    """Return a chunk with synthetic labels: what they are does not matter to the clock."""
     rng = np.random.default_rng(0)
     made = []
     for trial in chunk.trials:
         rows, _ = split(len(table.data.y), table.protocol.dataset, trial)
         y = table.data.y[rows]
         made.append([Labels(y + rng.normal(0, 0.3, y.size), 1.0, 0.0, "") for _ in chunk.networks])
-    return _batch(table, chunk, made)
+    return batch_of(table, chunk, made)
 
 
 def main(networks: int = 0, singles: int = 6, rounds: int = 3) -> None:
@@ -106,7 +106,7 @@ def main(networks: int = 0, singles: int = 6, rounds: int = 3) -> None:
     console, before = Console(), load()
     protocol = protocol_for("crime")
     data = load_data("crime")
-    table = Table(data=data, protocol=protocol, columns=chosen_columns(), budgets=BUDGETS, trials=10)
+    table = Table(data=data, protocol=protocol, columns=choose_columns(), budgets=BUDGETS, trials=10)
     train, test = split(len(data.y), "crime", 0)
     network = Network.of(data, protocol)
     trainer = Trainer(network, protocol, len(train), len(test))

@@ -25,10 +25,9 @@ from rich.console import Console
 
 import labeldp as ldp
 from benchmarks.report import Sheet
-from labeldp.datasets import make_criteo_like
-from labeldp.datasets.criteo_format import COLUMNS
 from labeldp.spark import output, privatize
 from labeldp.spark.output import spread_by_id
+from reproduction.criteo import COLUMNS, make_criteo_like
 
 BOUNDS = {"narrow": (0.0, 5.0), "log": (0.0, 400.0)}
 MILLION = 1_000_000

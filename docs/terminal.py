@@ -1,4 +1,4 @@
-"""Make docs/terminal.svg from a real run: ``python docs/terminal.py``.
+"""Draw docs/terminal.svg from a real run: ``python docs/terminal.py``.
 
 Each command is run in a terminal of its own, 92 columns wide, and what it prints is drawn as it came.
 """
@@ -56,10 +56,10 @@ def run(command: str, folder: Path) -> str:
     os.close(leader)
     if process.wait():
         raise SystemExit(f"{command} failed:\n{shown.decode()}")
-    return settled(shown.decode())
+    return final_screen(shown.decode())
 
 
-def settled(text: str) -> str:
+def final_screen(text: str) -> str:
     """Return what stays on the screen: of a line that a progress bar wrote again and again, the last."""
     lines: list[str] = []
     for line in text.replace("\r\n", "\n").split("\n"):
@@ -71,7 +71,7 @@ def settled(text: str) -> str:
 
 
 def main() -> None:
-    """Make the survey, run all commands, and draw them."""
+    """Write the survey, run all commands, and draw them."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,7 +1,7 @@
 """Private sales amounts on Spark: a synthetic log of Criteo's format, on two cores of this machine.
 
-    pip install 'labeldp[spark]'        # and Java 17 or newer
-    python examples/spark_twin.py
+    pip install --editable '.[spark]'   # in a clone of the repository; Java 17 or newer
+    python -m examples.spark_twin
 
 Reads a log, gives its rows ids, releases the amounts of sales, and fits a private model; then shows what both are
 worth. On a cluster, make the session as you always do, and leave the rest as it is.
@@ -19,7 +19,7 @@ import numpy as np
 
 import labeldp as ldp
 from labeldp import spark as private_spark
-from labeldp.datasets import make_criteo_like
+from reproduction.criteo import make_criteo_like
 
 BOUNDS = (0.0, 400.0)
 """Public: what a sale may count for. Never read them off the data."""

@@ -71,10 +71,10 @@ def coin(p, q, seed):
 # ---- bits that tell too much ------------------------------------------------------------------------------
 
 
-def float_rp(seed, zeta=0.5):
+def float_rp(seed, zeta=0.5, epsilon=EPSILON):
     """RPWithPrior on [0, 1] in plain float64: uniform in the window, or in what is around it."""
     rng = np.random.default_rng(seed)
-    gamma = 2 * zeta + math.exp(-EPSILON)
+    gamma = 2 * zeta + math.exp(-epsilon)
 
     def randomize(y):
         near = y - zeta + 2 * zeta * rng.random(y.size)

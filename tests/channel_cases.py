@@ -55,112 +55,65 @@ TABLE = [
 ]
 WIDE = [[WORDS // 5 + 1] + [WORDS // 5] * 4, [1 << 59] * 4 + [WORDS - (1 << 61)]]
 
-SMALL = (1 << 61) - 12345
-BINS = np.array([0, 0, 1, 2]), np.array([np.inf, 1.0, 2.5, np.inf])
+PIECES = {"bins": np.array([0, 0, 1, 2]), "cuts": np.array([np.inf, 1.0, 2.5, np.inf])}
+"""Windows that start at 0 up to the label 1, at 1 up to 2.5, and at 2 from there on, on [0, 4]."""
 
-
-def _cases():
-    a, b = (5, 1 << 61, 3 << 60), (4, SMALL, (1 << 62) + 30000)
-    c, e = (3, 1 << 62, 1 << 62), (4, 1 << 60, 1 << 62)
-    spare = WORDS - a[0] * a[1]
-    outside = [a[1] + n for n in spread(spare, 5, -(-spare // 5))]
-    five = [-0.5, 0.5, 1.5, 2.5, 3.5]
-    yield (
-        "window",
-        [0, 1, 2, 3],
-        five,
-        window_rows(*a, range(4)),
-        lambda p: WindowChannel(0.0, 3.0, 5, 2, *a[1:], p),
-    )
-    yield (
-        "window, uneven",
-        [-2, 0, 2],
-        [-3, -1, 1, 3],
-        window_rows(*b, range(3)),
-        lambda p: WindowChannel(-2.0, 2.0, 4, 2, *b[1:], p),
-    )
-    yield (
-        "window, wide",
-        [0, 1],
-        [-1, 0, 1, 2],
-        window_rows(*e, range(2)),
-        lambda p: WindowChannel(0.0, 1.0, 4, 3, *e[1:], p),
-    )
-    yield (
-        "window, listed",
-        [0.5, 1.7, 3],
-        [0.25, 1.5, 7],
-        window_rows(*c, range(3)),
-        lambda p: WindowChannel(
-            0.0, 4.0, 3, 1, *c[1:], p, BINS[0].copy(), BINS[1].copy(), np.array([0.25, 1.5, 7.0])
-        ),
-    )
-    d = (4, 1 << 61, 1 << 62)
-    four = [-0.5, 0.5, 1.5, 2.5]
-    yield (
-        "window, cut",
-        [0.5, 1.7, 3],
-        four,
-        window_rows(*d, range(3)),
-        lambda p: WindowChannel(0.0, 4.0, 4, 2, *d[1:], p, BINS[0].copy(), BINS[1].copy()),
-    )
-    f = (4, 1 << 61, 3 << 61)
-    yield (
-        "window, lopsided",
-        [1, 3, 5],
-        [0, 2, 4, 6],
-        window_rows(*f, range(3)),
-        lambda p: WindowChannel(1.0, 5.0, 4, 2, *f[1:], p),
-    )
-    g = (3, (1 << 62) - 1, (1 << 62) + 3)
-    yield (
-        "window, listed, below zero",
-        [-1.5, -0.3, 1],
-        [0.25, 1.5, 7],
-        window_rows(*g, range(3)),
-        lambda p: WindowChannel(
-            -2.0, 2.0, 3, 1, *g[1:], p, BINS[0].copy(), BINS[1] - 2.0, np.array([0.25, 1.5, 7.0])
-        ),
-    )
-    far = [f[1] + n for n in spread(WORDS // 2, 4, 1 << 61)]
-    yield (
-        "window, lopsided, spread outside",
-        [1, 3, 5, 0, 6],
-        [0, 2, 4, 6],
-        [*window_rows(*f, range(3)), far, far],
-        lambda p: WindowChannel(1.0, 5.0, 4, 2, *f[1:], p, spread_outside=True),
-    )
-    rows = [*window_rows(*a, range(4)), outside, outside]
-    yield (
-        "window, spread outside",
-        [0, 1, 2, 3, -0.1, 3.1],
-        five,
-        rows,
-        lambda p: WindowChannel(0.0, 3.0, 5, 2, *a[1:], p, spread_outside=True),
-    )
-    yield (
-        "table",
-        [0, 2, 4],
-        [-1.5, 1, 8],
-        TABLE,
-        lambda p: TableChannel.from_counts(0.0, 4.0, np.array([-1.5, 1, 8]), TABLE, p),
-    )
-    yield (
-        "table, wide",
-        [-1, 1],
-        [-4, -2, 0, 2, 4],
-        WIDE,
-        lambda p: TableChannel.from_counts(-1.0, 1.0, np.array([-4.0, -2, 0, 2, 4]), WIDE, p),
-    )
-    for noise, steps, margin in ((NOISE, 2, 2), (NOISE, 4, 0), (NOISE, 1, 3), (NOISE, 2, 0), (BELL, 2, 2)):
-        name = f"shift, {'bell' if noise is BELL else 'uneven'}, {steps} steps, margin {margin}"
-        values = list(range(-margin, steps + margin + 1))
-        made = lambda p, n=noise, s=steps, m=margin: ShiftChannel.from_counts(0.0, float(s), s, m, n, p)  # noqa: E731
-        yield name, list(range(steps + 1)), values, shift_rows(noise, steps, margin), made
-
-
-CASES = {name: (make(tight(worst(rows))), *rest, rows) for name, *rest, rows, make in _cases()}
+CASES = {}
 """Name: (channel, label of each row, value of each output, counts of each row)."""
+
+
+def _add(name, make, labels, values, rows):
+    CASES[name] = (make(tight(worst(rows))), labels, values, rows)
+
+
+def _add_window(name, ends, numbers, labels, outputs, **options):
+    """Numbers are cells, window, background and extra."""
+    cells, _, background, extra = numbers
+    rows = window_rows(cells, background, extra, range(len(labels)))
+    make = lambda p: WindowChannel(*ends, *numbers, p, **options)  # noqa: E731
+    if options.get("spread_outside"):
+        spare = WORDS - cells * background
+        outside = [background + n for n in spread(spare, cells, -(-spare // cells))]
+        labels, rows = [*labels, ends[0] - 0.1, ends[1] + 0.1], [*rows, outside, outside]
+    _add(name, make, labels, outputs, rows)
+
+
+EVEN, FIVE = (5, 2, 1 << 61, 3 << 60), [-0.5, 0.5, 1.5, 2.5, 3.5]
+LOPSIDED = (4, 2, 1 << 61, 3 << 61)
+_add_window("window", (0.0, 3.0), EVEN, [0, 1, 2, 3], FIVE)
+_add_window("window, spread outside", (0.0, 3.0), EVEN, [0, 1, 2, 3], FIVE, spread_outside=True)
+UNEVEN = (4, 2, (1 << 61) - 12345, (1 << 62) + 30000)
+_add_window("window, uneven", (-2.0, 2.0), UNEVEN, [-2, 0, 2], [-3, -1, 1, 3])
+_add_window("window, wide", (0.0, 1.0), (4, 3, 1 << 60, 1 << 62), [0, 1], [-1, 0, 1, 2])
+_add_window("window, lopsided", (1.0, 5.0), LOPSIDED, [1, 3, 5], [0, 2, 4, 6])
+_add_window("window, lopsided, spread outside", (1.0, 5.0), LOPSIDED, [1, 3, 5], [0, 2, 4, 6], spread_outside=True)
+_add_window("window, cut", (0.0, 4.0), (4, 2, 1 << 61, 1 << 62), [0.5, 1.7, 3], [-0.5, 0.5, 1.5, 2.5], **PIECES)
+LISTED = {"values": np.array([0.25, 1.5, 7.0]), **PIECES}
+_add_window("window, listed", (0.0, 4.0), (3, 1, 1 << 62, 1 << 62), [0.5, 1.7, 3], [0.25, 1.5, 7], **LISTED)
+BELOW = {**LISTED, "cuts": PIECES["cuts"] - 2.0}
+UNEQUAL = (3, 1, (1 << 62) - 1, (1 << 62) + 3)
+_add_window("window, listed, below zero", (-2.0, 2.0), UNEQUAL, [-1.5, -0.3, 1], [0.25, 1.5, 7], **BELOW)
+
+
+def _add_table(name, rows, labels, values):
+    make = lambda p: TableChannel.from_counts(float(labels[0]), float(labels[-1]), values, rows, p)  # noqa: E731
+    _add(name, make, labels, values, rows)
+
+
+def _add_shift(name, noise, steps, margin):
+    make = lambda p: ShiftChannel.from_counts(0.0, float(steps), steps, margin, noise, p)  # noqa: E731
+    values = list(range(-margin, steps + margin + 1))
+    name = f"shift, {name}, {steps} steps, margin {margin}"
+    _add(name, make, list(range(steps + 1)), values, shift_rows(noise, steps, margin))
+
+
+_add_table("table", TABLE, [0, 2, 4], [-1.5, 1, 8])
+_add_table("table, wide", WIDE, [-1, 1], [-4, -2, 0, 2, 4])
+_add_shift("uneven", NOISE, 2, 2)
+_add_shift("uneven", NOISE, 4, 0)
+_add_shift("uneven", NOISE, 1, 3)
+_add_shift("uneven", NOISE, 2, 0)
+_add_shift("bell", BELL, 2, 2)
 
 MIXED = [name for name in CASES if name.startswith(("table", "shift"))]
 """Channels that round a label between two rows to one of them."""

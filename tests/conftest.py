@@ -18,8 +18,17 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 collect_ignore = ["quick_daemon.py", "spark_connect.py", "spark_trouble.py"]  # programs that tests start
 
-# Tests of the paper's networks compile much and compute little; must be set before JAX is imported.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+
+FOLDER_MARKS = {"spark": "spark", "interference": "slow", "reproduction": "slow"}
+"""Folders whose tests all carry a mark; others are marked where they are."""
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if mark := FOLDER_MARKS.get(item.path.parent.name):
+            item.add_marker(mark)
+        if "browser" in item.path.name:
+            item.add_marker("browser")
 
 
 @pytest.fixture
@@ -28,23 +37,6 @@ def cache(monkeypatch, tmp_path):
     monkeypatch.delenv("LABELDP_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     return tmp_path / "caches" / "labeldp"
-
-
-@pytest.fixture(scope="session")
-def twin(tmp_path_factory):
-    """A made log of Criteo's format, of 60,000 lines."""
-    from labeldp.datasets import make_criteo_like
-
-    return make_criteo_like(60_000, seed=3, path=tmp_path_factory.mktemp("twin") / "twin.tsv")
-
-
-@pytest.fixture(scope="session")
-def raw(twin):
-    """The twin's fields, read with no help of the library: {column: list of text}."""
-    from labeldp.datasets.criteo_format import COLUMNS
-
-    rows = [line.split("\t") for line in twin.read_text().splitlines()]
-    return dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
 
 
 def spark_builder(folder, master):

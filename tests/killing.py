@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 import labeldp as ldp
-from labeldp.cards.verification import verify_card
+from labeldp.files.card_check import verify_files
 from labeldp.files.models import load_model
 
 EPSILON = 0.125
@@ -45,8 +45,9 @@ def privatize(folder, number, ledger):
         np.savez(stream, labels=release.labels, card=np.array(release.to_card()))
 
 def stream(folder, number, ledger):
-    from labeldp.release.stream import LabelStream, Order
-    order = Order(epsilon=E, bounds=BOUNDS, mechanism="two-point")
+    from labeldp.release.plan import Request
+from labeldp.release.stream import LabelStream
+    order = Request(epsilon=E, bounds=BOUNDS, mechanism="two-point")
     batches = np.split(LABELS, 6)
     running = LabelStream(lambda: batches, order, ledger=ledger)
     with atomic_file(f"{folder}/{number}.npz") as draft, open(draft, "wb") as out:
@@ -216,7 +217,7 @@ def whole(path):
     """Read an output to the end, and hold it to its card."""
     if path.suffix == ".csv":
         card = path.with_name(f"{path.name}.card.json").read_text()
-        done = verify_card(card, file=path)
+        done = verify_files(card, file=path)
         assert [c.holds for c in done.checks if c.name in ("file", "rows")] == [True, True]
     elif path.suffix == ".model":
         assert load_model(path).predict(pa.table({"id": np.arange(3.0)})).shape == (3,)

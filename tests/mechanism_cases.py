@@ -172,15 +172,15 @@ class TooSlowError(BaseException):
 
 @contextmanager
 def at_most(seconds):
-    """Fail if the block takes longer; refusing bad input must not take forever."""
+    """Fail if the block takes more processor time; refusing bad input must not take forever."""
 
     def stop(*_):
         raise TooSlowError
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

@@ -9,24 +9,16 @@ from html.parser import HTMLParser
 import numpy as np
 
 import labeldp as ldp
+from forged_cards import forged
 from helpers import mechanisms
-from labeldp import card_format
 from labeldp.report import Section, blank, render_page, render_report
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\u202e\x00&lt;\ud800'
 BOUNDS = (0.0, 200.0)
 KINDS = (
-    "release",
-    "columns",
-    "with-delta",
-    "rounds",
-    "labels-model",
-    "sums-model",
-    "seeded",
-    "nothing",
-    "hostile",
+    *("release", "columns", "with-delta", "rounds", "labels-model", "sums-model"),
+    *("seeded", "nothing", "hostile"),
 )
-
 RELEASES = {
     "release": {"epsilon": 1.0},
     "columns": {"epsilon": 2.0, "bounds": [BOUNDS] * 2, "mechanism": "rp"},
@@ -64,11 +56,7 @@ def card(kind):
 
 def changed(text, **entries):
     """Return the card with other entries and a checksum that fits."""
-    content = json.loads(text)
-    schema = content.pop("schema")
-    return card_format.dump(
-        {k: v for k, v in {**content, **entries}.items() if k not in ("checksum", "version")}, schema
-    )
+    return forged({**json.loads(text), **entries})
 
 
 def hostile(text):
@@ -76,7 +64,7 @@ def hostile(text):
     charges = json.loads(text)["charges"]
     for charge in charges:
         charge["when"] = HOSTILE
-        if charge["what"].startswith("labels"):  # what else was paid for is named in full
+        if charge["purpose"] == "labels":  # what else was paid for is named in full
             charge["what"] += HOSTILE
     file = {
         "name": HOSTILE,

@@ -9,6 +9,7 @@
 from typing import TYPE_CHECKING, Any
 
 from labeldp.audit import Audit, audit, audit_pipeline
+from labeldp.cards.reading import read_release_card
 from labeldp.channels import Proof
 from labeldp.errors import (
     BudgetError,
@@ -24,7 +25,7 @@ from labeldp.errors import (
     RepeatedReleaseWarning,
 )
 from labeldp.histogram import Histogram
-from labeldp.ledger.ledger import Budget, Charge, Ledger
+from labeldp.ledger import Budget, Charge, Ledger
 from labeldp.mechanisms import (
     Gaussian,
     Laplace,
@@ -40,7 +41,6 @@ from labeldp.mechanisms import (
 from labeldp.mechanisms.interval import optimal_interval
 from labeldp.priors.estimate import estimate_prior
 from labeldp.release.arrays import Release, privatize
-from labeldp.release.terms import read_release_card
 
 if TYPE_CHECKING:
     from labeldp.estimators import (

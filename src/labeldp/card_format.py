@@ -16,10 +16,10 @@ from typing import Any, NoReturn, TypeVar
 
 from labeldp.errors import CardError
 
-__all__ = ["SCHEMA", "VERSION", "dump", "known", "parse", "refuse_too_long", "register", "registered"]
+__all__ = ["SCHEMA", "VERSION", "dump", "known", "parse", "register", "registered"]
 
 SCHEMA = "labeldp.mechanism"
-VERSION = 1
+VERSION = 2
 MAX_TEXT = 1 << 23
 """Longer cards are refused unread: JSON can take 50 times its text in memory. The largest table takes 3 MB."""
 
@@ -86,23 +86,20 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def refuse_too_long(text: object) -> None:
-    """Refuse what is no text, or too long to be a card, unread."""
-    if not isinstance(text, str):
-        raise CardError("a card is text: pass what to_json() returned, or the content of its file")
-    if len(text) > MAX_TEXT:
-        raise CardError(f"the card is longer than {MAX_TEXT} characters")
+def parse(text: str, *schemas: str) -> dict[str, Any]:
+    """Return the content of a card whose version and checksum are right, and whose schema is one of these.
 
-
-def parse(text: str, schema: str = SCHEMA) -> dict[str, Any]:
-    """Return the content of a card whose schema, version and checksum are right.
+    Without any schema it must be a card of a mechanism.
 
     Raises
     ------
     CardError
         If anything about the card is not as `dump` wrote it.
     """
-    refuse_too_long(text)
+    if not isinstance(text, str):
+        raise CardError("a card is text: pass what to_json() returned, or the content of its file")
+    if len(text) > MAX_TEXT:
+        raise CardError(f"the card is longer than {MAX_TEXT} characters")
     try:
         content = json.loads(
             text,
@@ -113,9 +110,10 @@ def parse(text: str, schema: str = SCHEMA) -> dict[str, Any]:
     except CardError:
         raise
     except (ValueError, RecursionError):
-        raise CardError("this is no card: it is not valid JSON") from None
-    if not isinstance(content, dict) or content.get("schema") != schema:
-        raise CardError(f"this is another kind of card, or none: its schema is not {schema!r}")
+        raise CardError("this is not a card: it is not valid JSON") from None
+    expected = schemas or (SCHEMA,)
+    if not isinstance(content, dict) or content.get("schema") not in expected:
+        raise CardError(f"this is another kind of card, or none: its schema is not {' or '.join(expected)}")
     if content.get("version") != VERSION:
         raise CardError(f"the card has version {content.get('version')!r}; this labeldp reads version {VERSION}")
     checksum = content.pop("checksum", None)

@@ -19,6 +19,8 @@ import labeldp as ldp
 from labeldp.cli import app
 from object_graph import secrets_inside, secrets_of
 
+pytestmark = pytest.mark.slow
+
 BOUNDS = (0.0, 5.0)
 ROWS = 400
 RNG = np.random.default_rng(7)

@@ -1,4 +1,4 @@
-"""A saved model, or a cached log, of any content: used, or refused by an error of this package."""
+"""A saved model of any content: used, or refused by an error of this package."""
 
 import json
 import shutil
@@ -8,16 +8,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import parquet
 
 import labeldp as ldp
 from forged_cards import forged, put
 from fuzzing import places, tries, values
-from labeldp.datasets import Dataset
-from labeldp.datasets.criteo_cache import read_cached, write_cached
 from labeldp.files.models import load, load_model, save_model
 from labeldp.files.models.save import sha256
 from labeldp.tabular import TableEncoder
+
+pytestmark = pytest.mark.slow
 
 RNG = np.random.default_rng(3)
 TABLE = pa.table({"a": RNG.normal(size=80), "town": RNG.choice(["x", "y", "z"], 80)})
@@ -147,82 +146,3 @@ def test_the_fuzzer_would_notice_a_model_that_crashes(folder, changed, monkeypat
     monkeypatch.setattr(load, "from_arrays", lambda arrays: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         used(changed)
-
-
-# ---- the cache of Criteo's log --------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def cached(tmp_path_factory):
-    """A small table in the cache."""
-    path = tmp_path_factory.mktemp("cache") / "criteo.parquet"
-    ids = RNG.integers(0, 5, (30, 2)).astype(np.int32)
-    made = Dataset(
-        "criteo",
-        RNG.normal(size=(30, 2)),
-        RNG.random(30),
-        (0.0, 400.0),
-        ("p", "q"),
-        ids,
-        ("c", "d"),
-        (5, 5),
-        ("n",),
-    )
-    write_cached(made, path)
-    return path
-
-
-def survives(path):
-    """Read a cached table; return it, or None where it will be made again."""
-    found = read_cached(path)
-    if found is not None:
-        assert found.X.shape == (len(found.y), len(found.columns))
-        assert found.ids.shape == (len(found.y), len(found.categories))
-        assert len(found.sizes) == len(found.categories)
-        assert all(
-            (column >= 0).all() and (column < size).all()
-            for column, size in zip(found.ids.T, found.sizes, strict=True)
-        )
-    return found
-
-
-def test_what_was_cached_is_read(cached):
-    assert survives(cached).y.size == 30
-
-
-@tries(100)
-@given(data=st.data())
-def test_a_cached_table_of_any_bytes_is_read_or_made_again(cached, data):
-    whole = cached.read_bytes()
-    at, gone = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 12))
-    other = cached.with_name("bytes.parquet")
-    other.write_bytes(whole[:at] + data.draw(st.binary(max_size=12)) + whole[at + gone :])
-    survives(other)
-
-
-@tries(100)
-@given(data=st.data())
-def test_a_cached_table_with_other_facts_or_columns_is_read_or_made_again(cached, data):
-    table = parquet.read_table(cached)
-    meta = json.loads(table.schema.metadata[b"labeldp"])
-    for _ in range(data.draw(st.integers(1, 2))):
-        meta = put(meta, data.draw(st.sampled_from(places(meta) or [("more",)])), data.draw(values))
-    if data.draw(st.booleans()):
-        k = data.draw(st.integers(0, table.num_columns - 1))
-        odd = data.draw(
-            st.sampled_from([["x"] * 30, [None] * 30, [2**40] * 30, [[1]] * 30, [-1] * 30, [0.5] * 30])
-        )
-        table = table.set_column(k, table.column_names[k], pa.array(odd))
-    other = cached.with_name("facts.parquet")
-    parquet.write_table(table.replace_schema_metadata({b"labeldp": json.dumps(meta).encode()}), other)
-    survives(other)
-
-
-def test_the_fuzzer_would_notice_a_cache_whose_facts_are_believed(cached, monkeypatch):
-    monkeypatch.setattr("labeldp.datasets.criteo_cache._refuse_misfit", lambda found: None)
-    table = parquet.read_table(cached)
-    meta = json.loads(table.schema.metadata[b"labeldp"]) | {"sizes": [5, 1]}
-    other = cached.with_name("believed.parquet")
-    parquet.write_table(table.replace_schema_metadata({b"labeldp": json.dumps(meta).encode()}), other)
-    with pytest.raises(AssertionError):
-        survives(other)

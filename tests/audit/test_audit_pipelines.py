@@ -17,6 +17,8 @@ from helpers import seeded
 from labeldp.audit.lenses import Size
 from labeldp.mechanisms import clipping
 
+pytestmark = [pytest.mark.slow, pytest.mark.statistical]
+
 BOUNDS = (0.0, 5.0)
 PAIR = (np.array([0.0, 0.5]), np.array([5.0, 0.5]))
 MANY = (np.r_[0.0, np.full(199, 0.5)], np.r_[5.0, np.full(199, 0.5)])

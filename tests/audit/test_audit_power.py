@@ -8,11 +8,13 @@ from scipy import stats
 
 import labeldp as ldp
 from broken import coin
-from helpers import FALSE_ALARM, NAMES, mechanisms, seeded
+from helpers import FALSE_ALARM, mechanisms, seeded
 from labeldp.audit import bounds, standard_lenses
 from labeldp.audit.lenses import Size
-from labeldp.audit.power import sharper
+from labeldp.audit.power import sharper_channel
 from labeldp.audit.run import default_labels
+
+pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
 ENDS = (0.0, 1.0)
 
@@ -66,34 +68,34 @@ def test_the_power_of_an_event_is_what_counts_drawn_at_random_have_and_no_more()
         assert often - 0.04 - 0.0067 < stated < often + 0.0067
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["rp", "laplace", "gaussian", "unbiased"])
 def test_a_mechanism_built_for_what_could_have_shown_is_convicted(name):
-    """Thirty audits at what was stated, and thirty half as far above the claim, seeds fixed.
+    """Twenty audits at what was stated, and twenty half as far above the claim, seeds fixed.
 
     Fewer than the quantiles of 0.8, or more than those of 0.5, happen once in a million. The best case over all
     events convicts Laplace rarely and Gaussian never: that is the twin.
     """
-    mechanism, samples, audits = mechanisms(1.0)[name], 8000, 30
+    mechanism, samples, audits = mechanisms(1.0)[name], 8000, 20
     stated = ldp.audit(mechanism, samples=samples, random_state=seeded(0))
 
     def convictions(epsilon):
-        made = sharper(mechanism, epsilon)
-        assert math.isclose(made.verify().epsilon, epsilon, rel_tol=1e-3)
+        channel = sharper_channel(mechanism, epsilon)
+        assert math.isclose(channel.verify().epsilon, epsilon, rel_tol=1e-3)
         words = seeded(1)
 
         def randomize(y):
             out = np.empty(y.size)
-            made.sample(y, words, out)
+            channel.sample(y, words, out)
             return out
 
         return sum(
             ldp.audit(
                 randomize,
                 labels=default_labels(mechanism),
-                epsilon=stated.held,
+                epsilon=stated.limit,
                 delta=stated.delta,
                 samples=samples,
-                # the lens that was played with, and the level that it had among all lenses
+                # the lens of the rehearsal, and the level that it had among all lenses
                 confidence=1 - (1 - stated.confidence) / len(standard_lenses()),
                 lenses=[Size()],
             ).convicted
@@ -109,19 +111,22 @@ def test_a_mechanism_built_for_what_could_have_shown_is_convicted(name):
 
 
 def test_an_acquittal_states_what_could_have_shown_and_for_whom():
-    found = ldp.audit(coin(0.5, 0.2, 1), labels=ENDS, epsilon=1.0, samples=8000)
-    level = (1 - found.confidence) / len(found.tested)
-    assert found.showable is None
-    assert found.best_case == bounds.best_case(4000, 1.0, 0.0, level)[0]
-    assert f"at best an epsilon of {found.best_case:.4g} could have shown" in found.summary()
-    found = ldp.audit(mechanisms(1.0)["two-point"], samples=8000)
-    assert f"built for epsilon {found.showable:.4g}, would be convicted with probability 0.8" in found.summary()
+    result = ldp.audit(coin(0.5, 0.2, 1), labels=ENDS, epsilon=1.0, samples=8000)
+    level = (1 - result.confidence) / len(result.tested)
+    assert result.showable is None
+    assert result.best_case == bounds.best_case(4000, 1.0, 0.0, level)[0]
+    assert f"at best an epsilon of {result.best_case:.4g} could have shown" in result.summary()
+    result = ldp.audit(mechanisms(1.0)["two-point"], samples=8000)
+    assert f"built for epsilon {result.showable:.4g}, would be convicted with probability 0.8" in result.summary()
 
 
-def test_labels_that_hardly_differ_show_nothing_and_the_audit_says_so():
-    found = ldp.audit(mechanisms(1.0)["laplace"], labels=(0.2, 0.21), samples=4000)
-    assert math.isinf(found.showable)
-    assert "no violation of this mechanism could have shown" in found.summary()
+def test_an_audit_that_could_have_shown_nothing_says_so():
+    alike = ldp.audit(mechanisms(1.0)["laplace"], labels=(0.2, 0.21), samples=4000)
+    assert math.isinf(alike.showable)
+    assert "no violation of this mechanism could have shown" in alike.summary()
+    few = ldp.audit(coin(0.9, 0.9, 1), labels=ENDS, epsilon=9.0, samples=100)
+    assert math.isinf(few.best_case)
+    assert "no violation could have shown" in few.summary()
 
 
 def test_more_samples_show_more():
@@ -129,9 +134,3 @@ def test_more_samples_show_more():
     assert seen[0].showable > seen[1].showable > seen[2].showable > 1.0
     assert seen[0].best_case > seen[1].best_case > seen[2].best_case > 1.0
     assert seen[0].epsilon < seen[1].epsilon < seen[2].epsilon <= seen[2].proven
-
-
-def test_too_few_samples_say_that_nothing_could_have_shown():
-    found = ldp.audit(coin(0.9, 0.9, 1), labels=ENDS, epsilon=9.0, samples=100)
-    assert math.isinf(found.best_case)
-    assert "no violation could have shown" in found.summary()

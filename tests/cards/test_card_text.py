@@ -12,7 +12,7 @@ SCHEMA = "labeldp.thing"
 BODY = '"a":[1,0.5,null,true],"b":{"é":"é"}'.replace("é", "\\u00e9")
 
 
-def written(body, schema=SCHEMA, version="1"):
+def written(body, schema=SCHEMA, version="2"):
     """Return the text of a card around the middle of its content, which sorts before "checksum"."""
     rest = f'"schema":"{schema}","version":{version}'
     digest = hashlib.sha256(f"{{{body},{rest}}}".encode("ascii")).hexdigest()
@@ -23,7 +23,7 @@ def test_a_card_is_written_as_its_account_says_and_read_again():
     content = {"b": {"é": "é"}, "a": [1, 0.5, None, True]}
     text = card_format.dump(content, SCHEMA)
     assert text == written(BODY)
-    assert card_format.parse(text, SCHEMA) == {**content, "schema": SCHEMA, "version": 1}
+    assert card_format.parse(text, SCHEMA) == {**content, "schema": SCHEMA, "version": 2}
     assert card_format.dump(content) == written(BODY, "labeldp.mechanism")
     assert card_format.parse(card_format.dump(content))["schema"] == "labeldp.mechanism"
     spaced = json.dumps(json.loads(text), indent=1)
@@ -38,9 +38,9 @@ def test_content_may_not_be_what_json_has_no_word_for():
 
 WRONG = {
     "another schema": (written(BODY, "labeldp.other"), "another kind"),
-    "another version": (written(BODY, version="2"), "has version 2; this labeldp reads version 1"),
+    "another version": (written(BODY, version="1"), "has version 1; this labeldp reads version 2"),
     "no version": (written(BODY, version="null"), "has version None"),
-    "no checksum": (json.dumps({"schema": SCHEMA, "version": 1}), "checksum"),
+    "no checksum": (json.dumps({"schema": SCHEMA, "version": 2}), "checksum"),
     "another checksum": (written(BODY).replace("0.5", "0.6"), "checksum"),
     "a list": ("[]", "another kind"),
     "no JSON": (written(BODY)[:-1], "not valid JSON"),

@@ -1,13 +1,19 @@
-"""A card that was changed is refused by its checksum; one whose checksum was forged, by its counts."""
+"""Cards of mechanisms: a changed one is refused by its checksum, a forged one by its counts; nothing is imported.
+
+That every mechanism comes back from its card, and from copies, is tested by `check_mechanism`.
+"""
 
 import contextlib
+import copy
 import json
 import math
+import pickle
 
 import pytest
 
 import labeldp as ldp
 from forged_cards import forged, get, leaves, put
+from helpers import python
 from mechanism_cases import MAKERS, NAMES, at_most
 
 SMALL = {
@@ -121,7 +127,7 @@ def test_an_unknown_mechanism_is_refused(value):
         ldp.load_mechanism(forged({**content, "mechanism": value}))
 
 
-@pytest.mark.parametrize("value", [0, 2, -1, "1", None, [1], 1.5, 10**400, {}])
+@pytest.mark.parametrize("value", [0, 1, 3, -1, "2", None, [2], 2.5, 10**400, {}])
 def test_an_unknown_version_is_refused(value):
     content = json.loads(CARDS["laplace"])
     with pytest.raises(ldp.CardError, match="version"):
@@ -143,4 +149,59 @@ def test_a_hostile_number_anywhere_in_a_card_is_refused(key, value):
     text = CARDS["gaussian"].replace(f'"{key}":{written}', f'"{key}":{value}')
     assert text != CARDS["gaussian"]
     with pytest.raises(ldp.CardError):
+        ldp.load_mechanism(text)
+
+
+def test_no_privacy_is_loaded_and_copied_only_by_its_name():
+    text = ldp.NoPrivacy().to_json()
+    with pytest.raises(ldp.CardError, match="no privacy at all"):
+        ldp.load_mechanism(text)
+    copies = (
+        copy.copy(ldp.NoPrivacy()),
+        copy.deepcopy(ldp.NoPrivacy()),
+        pickle.loads(pickle.dumps(ldp.NoPrivacy())),
+    )
+    for same in (ldp.load_mechanism(text, allow_no_privacy=True), *copies):
+        assert same == ldp.NoPrivacy()
+
+
+LOADER = """
+import sys, json, labeldp
+texts = json.loads(sys.argv[1])
+labeldp.Gaussian(bounds=(0, 1), epsilon=1.0, delta=1e-5)  # SciPy is imported where it is used
+before = set(sys.modules)
+for text in texts: labeldp.load_mechanism(text)
+print(sorted(set(sys.modules) - before))
+"""
+
+
+def test_loading_imports_nothing():
+    small = [text for text in CARDS.values() if len(text) < 10_000]
+    assert len(small) > 5
+    result = python(LOADER, json.dumps(small), check=True, capture_output=True, text=True)
+    assert result.stdout.strip() == "[]"
+
+
+NASTY = {
+    "no text": None,
+    "a number": 5,
+    "bytes": b"{}",
+    "not JSON": "labeldp",
+    "a list": "[]",
+    "null": "null",
+    "too many digits": '{"schema":"labeldp.mechanism","version":' + "9" * 5001 + "}",
+    "deep lists": "[" * 100_000 + "]" * 100_000,
+    "deep objects": '{"a":' * 100_000 + "1" + "}" * 100_000,
+    "a key twice": CARDS["two-point"].replace('"epsilon":16.0', '"epsilon":16.0,"epsilon":16.0', 1),
+    "a lone surrogate": '{"schema":"labeldp.mechanism","version":2,"checksum":"\\ud800"}',
+    "raw surrogate": '{"schema":"labeldp.mechanism","version":2,"mechanism":"\ud800"}',
+    "null bytes": "\0" * 10,
+    "byte order mark": "\ufeff" + CARDS["two-point"],
+    "too long": " " * (1 << 26) + "{}",
+}
+
+
+@pytest.mark.parametrize("text", NASTY.values(), ids=NASTY.keys())
+def test_hostile_text_is_refused(text):
+    with at_most(SECONDS), pytest.raises(ldp.CardError):
         ldp.load_mechanism(text)

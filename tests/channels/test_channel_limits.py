@@ -1,13 +1,13 @@
 """The smallest, largest and closest channels: what is just allowed is, and one word or one row more is not."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import labeldp as ldp
-from channel_cases import CASES, NOISE, worst
+from channel_cases import CASES, worst
 from helpers import WORDS, measure
 from labeldp.channels import Promise, ShiftChannel, TableChannel, WindowChannel, alias
 
@@ -17,34 +17,8 @@ ANY = Promise(Fraction(45))
 EVERY = pytest.mark.parametrize("name", CASES)
 
 
-def refused(match=""):
+def refused(match):
     return pytest.raises(ldp.PrivacyProofError, match=match)
-
-
-@EVERY
-def test_a_channels_arrays_are_its_own_and_nobody_can_write_to_them(name):
-    channel = CASES[name][0]
-    arrays = [getattr(channel, field.name) for field in fields(channel)]
-    arrays = [array for array in arrays if isinstance(array, np.ndarray)]
-    assert all(not array.flags.writeable and array.base is None for array in arrays)
-    assert len(arrays) == {"table": 2, "shift": 1}.get(name[:5], 3 if "listed" in name else 2 * ("cut" in name))
-
-
-@EVERY
-def test_a_label_alone_is_treated_like_a_label_among_others(name):
-    channel, labels, _, _ = CASES[name]
-    together = channel.mean(np.array(labels, dtype=np.float64))
-    apart = [channel.mean(np.array([label]))[0] for label in map(float, labels)]
-    assert together.tolist() == apart
-
-
-@EVERY
-def test_the_proof_says_what_was_compared(name):
-    channel, _, values, rows = CASES[name]
-    proof = channel.verify()
-    starts = len({tuple(row) for row in rows}) - ("spread" in name)
-    assert proof.checked.startswith(f"{starts} rows, {len(values)} outputs: every")
-    assert proof.delta == 0.0
 
 
 # ---- windows --------------------------------------------------------------------------------------------
@@ -69,7 +43,7 @@ ONE_CUT = {"bins": np.zeros(1, dtype=np.int64), "cuts": np.array([np.inf])}
     ],
     ids=str,
 )
-def test_windows_that_are_just_possible_are_made(numbers, options):
+def test_windows_that_are_just_possible_are_built(numbers, options):
     WindowChannel(0.0, 1.0, *numbers, ANY, **options).verify()
 
 
@@ -137,6 +111,12 @@ def test_an_interval_that_gives_a_label_no_row_is_refused(name):
     for low, high in ((np.nan, 1.0), (0.0, np.inf), (1.0, 1.0), (1.0, 0.0), (0.0, 1e-300), ("0", 1.0)):
         with pytest.raises(ldp.ParameterError, match="low and high"):
             replace(channel, low=low, high=high)
+
+
+@EVERY
+def test_a_channel_without_a_promise_is_refused(name):
+    with pytest.raises(ldp.ParameterError, match=r"Promise\.of"):
+        replace(CASES[name][0], promise=None)
 
 
 class Half(float):
@@ -211,12 +191,6 @@ def test_a_tables_counts_are_read_even_where_a_mask_hides_them():
         TableChannel(0.0, 1.0, np.arange(2.0), packed, Promise(Fraction(1)))
 
 
-@pytest.mark.parametrize("counts", [[], [2.0**63, 2.0**63], [Fraction(HALF), HALF], [True, WORDS - 1]])
-def test_counts_that_are_no_integers_are_refused(counts):
-    with refused("integers that sum to 2"):
-        alias.build(counts)
-
-
 def test_a_tables_values_may_be_integers_in_any_order():
     rows = [[1 << 62, HALF, 1 << 62], [HALF, 1 << 62, 1 << 62]]
     channel = table(*rows, values=[5, -1, 5])
@@ -226,32 +200,23 @@ def test_a_tables_values_may_be_integers_in_any_order():
     assert channel.cumulative(1.0, points).tolist() == [0.0, 0.25, 0.25, 1.0]
 
 
-@pytest.mark.parametrize(("low", "high", "reach"), [(0.0, 1.0, 2.0), (-1.0, 3.0, 8.0), (0.0, 2.0**-40, 1.0)])
+@pytest.mark.parametrize(("low", "high", "reach"), [(0.0, 1.0, 2.0), (-1.0, 3.0, 8.0)])
 @pytest.mark.parametrize("row", [0, 1])
-@pytest.mark.parametrize(("part", "unbiased"), [(0.9, True), (-0.9, True), (1.1, False), (-1.1, False)])
-def test_a_table_is_unbiased_if_its_rows_average_to_their_labels_within_a_trace(
-    low, high, reach, row, part, unbiased
-):
-    """A billionth of the width, and four roundings of the largest output."""
-    means = [Fraction(low), Fraction(high)]
-    means[row] += Fraction(part * (1e-9 * (high - low) + 4 * float(np.spacing(reach))))
-    upper = [round((1 + mean / Fraction(reach)) / 2 * WORDS) for mean in means]
-    channel = table(*([WORDS - n, n] for n in upper), values=[-reach, reach], low=low, high=high)
-    if unbiased:
-        assert channel.slope() == 1.0
-    else:
-        with pytest.raises(ldp.NotUnbiasedError):
-            channel.slope()
-
-
-def test_unbiased_outputs_are_their_own_labels_and_a_copy():
-    channel = table([3 * (WORDS // 4), WORDS // 4], [WORDS // 4, 3 * (WORDS // 4)], values=np.array([-0.5, 1.5]))
-    outputs = np.array([-0.5, 1.5])
-    labels = channel.debias(outputs)
-    assert labels.tolist() == outputs.tolist()
-    assert labels is not outputs
-    with pytest.raises(ldp.NotUnbiasedError):
-        table([HALF, HALF], [HALF, HALF]).debias(outputs)
+def test_a_table_is_unbiased_if_its_rows_average_to_their_labels(low, high, reach, row):
+    """A millionth of the width off is a bias; what rounding to words leaves is none."""
+    for off, unbiased in ((0, True), (1e-6, False), (-1e-6, False)):
+        means = [Fraction(low), Fraction(high)]
+        means[row] += Fraction(off * (high - low))
+        upper = [round((1 + mean / Fraction(reach)) / 2 * WORDS) for mean in means]
+        channel = table(*([WORDS - n, n] for n in upper), values=[-reach, reach], low=low, high=high)
+        outputs = np.array([-reach, reach])
+        if unbiased:
+            assert channel.slope() == 1.0
+            assert channel.debias(outputs).tolist() == outputs.tolist()
+            assert channel.debias(outputs) is not outputs
+        else:
+            with pytest.raises(ldp.NotUnbiasedError):
+                channel.debias(outputs)
 
 
 # ---- shifts ---------------------------------------------------------------------------------------------
@@ -259,7 +224,7 @@ def test_unbiased_outputs_are_their_own_labels_and_a_copy():
 THREE = [WORDS // 4, WORDS // 2, WORDS // 4]
 
 
-def test_shifts_that_are_just_possible_are_made_and_others_refused():
+def test_shifts_that_are_just_possible_are_built_and_others_refused():
     promise = Promise(Fraction(1), Fraction(99, 100))
     for margin in (0, 1):
         assert ShiftChannel.from_counts(0.0, 1.0, 1, margin, THREE, promise).verify().delta <= 0.99
@@ -277,6 +242,8 @@ def test_shifts_that_are_just_possible_are_made_and_others_refused():
         ShiftChannel(0.0, 1.0, 1, 1, 1, alias.build([*THREE[:2], WORDS // 4 - 1, 1]), promise)
     with refused("sum to 2"):
         ShiftChannel.from_counts(0.0, 1.0, 1, 1, [0, WORDS, 0], promise)
+    with refused("one row"):
+        ShiftChannel(0.0, 1.0, 1, 0, 1, alias.build(THREE)[None, :], ANY)
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(99, 100)])
@@ -301,11 +268,6 @@ def test_a_shift_of_more_steps_than_the_noise_can_bridge_is_refused_at_once():
         ShiftChannel.from_counts(0.0, 1.0, 1 << 50, 1, THREE, Promise(Fraction(1), Fraction(99, 100)))
 
 
-def test_a_shift_has_one_row_of_noise():
-    with refused("one row"):
-        ShiftChannel(0.0, 1.0, 1, 0, 1, alias.build(THREE)[None, :], ANY)
-
-
 def test_a_shift_that_moves_words_to_nowhere_is_refused():
     with refused("possible under one label"):
         ShiftChannel.from_counts(0.0, 1.0, 1, 1, [1, 0, WORDS - 3, 1, 1], ANY)
@@ -313,29 +275,25 @@ def test_a_shift_that_moves_words_to_nowhere_is_refused():
     assert ShiftChannel.from_counts(0.0, 1.0, 1, 1, five, ANY).verify().worst_ratio == (WORDS - 8) // 2
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(2, 3)])
-def test_an_epsilon_with_a_delta_is_stated_as_a_float_that_does_not_claim_less(epsilon):
-    proof = ShiftChannel.from_counts(0.0, 2.0, 2, 4, NOISE, Promise(epsilon, Fraction(9, 10))).verify()
-    assert Fraction(proof.epsilon) >= epsilon > Fraction(np.nextafter(proof.epsilon, 0))
-    assert proof.worst_ratio is None
-    assert proof.checked.startswith("exact delta at this epsilon for all 2 shifts")
+def test_a_ratio_close_to_one_is_stated_as_it_is():
+    flat = [13 << 59, 1 << 60, 1 << 60, 1 << 60, 13 << 59]
+    channel = ShiftChannel.from_counts(0.0, 1.0, 1, 1, flat, Promise(Fraction(1)))
+    assert channel.verify().worst_ratio == Fraction(15, 13)
 
 
 @pytest.mark.parametrize("side", [-1, 1])
-@pytest.mark.parametrize(("part", "unbiased"), [(0.97, True), (1.03, False)])
-def test_a_shift_is_unbiased_if_clamping_moves_no_mean_by_more_than_a_trace_of_the_noise(side, part, unbiased):
+@pytest.mark.parametrize(("clamped", "unbiased"), [(1e-7, True), (1e-3, False)])
+def test_a_shift_is_unbiased_if_clamping_moves_no_mean_by_more_than_a_trace(side, clamped, unbiased):
     """Noise of ±1, and of 3 on one side in a few words, which the margin of 2 makes 2 for one of the rows."""
-    few = round(part * 1e-5 * WORDS)
+    few = round(clamped * WORDS)
     more = (WORDS - 5 - few) // 2 + 3 * few // 2  # on the other side, so that the noise has mean 0
     counts = [1, 1, more, 1, WORDS - 4 - few - more, 1, few][::side]
-    assert sum(counts) == WORDS
     channel = ShiftChannel.from_counts(0.0, 1.0, 1, 2, counts, ANY)
+    outputs = np.array([0.0, 1.0])
     if unbiased:
-        outputs = np.array([0.0, 1.0])
-        labels = channel.debias(outputs)
-        assert labels.tolist() == [0.0, 1.0]
-        assert labels is not outputs
+        assert channel.debias(outputs).tolist() == [0.0, 1.0]
+        assert channel.debias(outputs) is not outputs
         assert channel.slope() == 1.0
     else:
         with pytest.raises(ldp.NotUnbiasedError):
-            channel.debias(np.array([0.0]))
+            channel.debias(outputs)

@@ -8,13 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from channel_cases import CASES
-from helpers import WORDS, Chosen, seeded
-from labeldp.channels.domain import CHUNK, Domain, frozen_copy, pieces, select
-
-EVERY = pytest.mark.parametrize("name", CASES)
-
-# ---- the place of a label -----------------------------------------------------------------------------
+import labeldp as ldp
+from helpers import WORDS, respond
+from labeldp.channels.domain import Domain
 
 DOMAINS = [
     (0.0, 1.0, 1),
@@ -42,40 +38,22 @@ def grid(domain):
     return np.concatenate([near, [-1e300, -1e30, 1e30, 1e300]])
 
 
-@pytest.mark.parametrize("given_domain", DOMAINS, ids=str)
-def test_the_nearest_row_is_that_of_exact_arithmetic(given_domain):
-    domain = Domain(*given_domain)
+@pytest.mark.parametrize("numbers", DOMAINS, ids=str)
+def test_rows_and_pieces_of_labels_are_those_of_exact_arithmetic(numbers):
+    """The rounding bits are no multiple of the grid, so that no sum is an integer."""
+    domain = Domain(*numbers)
     labels = grid(domain)
-    assert domain.nearest(labels, np.empty(labels.size)).tolist() == [round(at(domain, y)) for y in labels]
-
-
-@pytest.mark.parametrize("given_domain", DOMAINS, ids=str)
-@pytest.mark.parametrize("bits", [1 << 23, 1 << 31, 0xC0000000, 0xFF800000])
-def test_a_label_is_rounded_up_where_its_rest_and_the_bits_reach_one(given_domain, bits):
-    """The bits are no multiple of the grid, so that no sum is a whole number."""
-    domain = Domain(*given_domain)
-    labels = grid(domain)
-    given_bits = np.full(labels.size, bits + 1, dtype=np.uint32)
-    rows = domain.rounded(labels, given_bits, np.empty(labels.size)).tolist()
-    assert rows == [floor(at(domain, y) + Fraction(bits + 1, 1 << 32)) for y in labels]
-
-
-@pytest.mark.parametrize("given_domain", DOMAINS, ids=str)
-def test_the_piece_is_the_step_that_a_label_lies_in(given_domain):
-    domain = Domain(*given_domain)
-    labels = grid(domain)
-    rows = domain.piece(labels, np.empty(labels.size)).tolist()
-    assert rows == [min(floor(at(domain, y)), domain.steps - 1) for y in labels]
-
-
-@pytest.mark.parametrize("given_domain", DOMAINS, ids=str)
-def test_a_split_label_is_the_mean_of_its_two_rows(given_domain):
-    domain = Domain(*given_domain)
-    labels = grid(domain)
+    places, scratch = [at(domain, y) for y in labels], np.empty(labels.size)
+    lower = [min(floor(place), domain.steps - 1) for place in places]
+    assert domain.nearest(labels, scratch).tolist() == [round(place) for place in places]
+    assert domain.piece(labels, scratch).tolist() == lower
+    for bits in (1 << 23, 1 << 31, 0xC0000000, 0xFF800000):
+        rounding = np.full(labels.size, bits + 1, dtype=np.uint32)
+        rows = domain.rounded(labels, rounding, scratch).tolist()
+        assert rows == [floor(place + Fraction(bits + 1, 1 << 32)) for place in places]
     rows, up = domain.split(labels)
-    lower = [min(floor(at(domain, y)), domain.steps - 1) for y in labels]
     assert rows.tolist() == lower
-    assert up.tolist() == [at(domain, y) - row for y, row in zip(labels, lower, strict=True)]
+    assert up.tolist() == [place - row for place, row in zip(places, lower, strict=True)]
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
@@ -84,17 +62,28 @@ def test_a_split_label_is_the_mean_of_its_two_rows(given_domain):
 @example(0.5, 1.0)
 @example(1.5, 1.0)
 def test_arithmetic_starts_so_far_from_zero_that_no_label_is_a_subnormal_number(low, width):
+    """The time of a product with a subnormal number would differ."""
     domain = Domain(low, low + width, 7)
     tiny = np.array([5e-324, -5e-324, 1e-310, 0.0])
-    scratch = np.empty(tiny.size)
-    start = domain.low - domain._lead * (domain.high - domain.low)
-    assert abs(start) > 0.49 * (domain.high - domain.low)
-    assert np.unique(domain._place(tiny, scratch)).size == 1
-    assert domain._lead in (1, 2)
+    assert np.unique(domain._place(tiny, np.empty(tiny.size))).size == 1
+    assert abs(domain.low - domain._lead * (domain.high - domain.low)) > 0.49 * (domain.high - domain.low)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 1 << 51), st.integers(0, 2**32 - 1))
+@example(np.finfo(float).max, 1, 0)
+@example(5e-324, 7, 2**32 - 1)
+def test_every_label_has_a_row_that_exists(label, steps, bits):
+    labels, domain = np.array([label]), Domain(-3.0, 5.0, steps)
+    with np.errstate(all="ignore"):
+        rows = [
+            domain.nearest(labels, np.empty(1))[0],
+            domain.rounded(labels, np.array([bits], dtype=np.uint32), np.empty(1))[0],
+        ]
+    assert all(0 <= row <= steps for row in rows)
 
 
 def test_labels_as_far_outside_as_floats_go_raise_no_warning():
-    """Warnings are errors in these tests; a warning would tell that a label lies outside."""
+    """Warnings are errors in these tests; a warning would reveal that a label lies outside."""
     domain = Domain(0.0, 1e-3, 1 << 40)
     far = np.array([-1e308, 1e308])
     assert domain.nearest(far, np.empty(2)).tolist() == [0, domain.steps]
@@ -110,78 +99,48 @@ def test_a_place_that_is_not_a_number_gets_a_row_that_exists():
     assert ((domain.piece(odd, np.empty(4)) >= 0) & (domain.piece(odd, np.empty(4)) < 8)).all()
 
 
-# ---- what channels share ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 5])
-def test_pieces_cover_every_place_once_and_are_short(size):
-    cut = list(pieces(size))
-    assert [i for piece in cut for i in range(piece.start, piece.stop)] == list(range(size))
-    assert all(piece.stop - piece.start <= CHUNK for piece in cut)
-    assert len(cut) == -(-size // CHUNK)
-
-
-def test_a_frozen_copy_is_nobodys_to_write():
-    mine = np.arange(3)
-    copy = frozen_copy(mine)
-    mine[0] = 9
-    assert copy.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="read-only"):
-        copy[0] = 9
-
-
-def test_select_takes_each_word_from_where_it_is_told():
-    yes = np.array([0, WORDS - 1, 5, 1 << 63], dtype=np.uint64)
-    no = np.array([WORDS - 1, 0, 6, 7], dtype=np.uint64)
-    chosen = np.array([True, False, True, False])
-    assert select(chosen, yes.copy(), no.copy()).tolist() == [0, 0, 5, 7]
-    assert select(~chosen, yes.copy(), no.copy()).tolist() == [WORDS - 1, WORDS - 1, 6, 1 << 63]
-
-
-# ---- long arrays --------------------------------------------------------------------------------------
-
-
-class Recorded:
-    """A source that remembers what it gave."""
-
-    def __init__(self, seed):
-        self.source, self.given = seeded(seed), []
-
-    def fill(self, words):
-        self.source.fill(words)
-        self.given.append(words.copy())
-
-
-@EVERY
-@pytest.mark.parametrize("size", [1, 2, 7, 2 * CHUNK + 5, 2 * CHUNK + 6])
-def test_every_label_of_a_long_array_is_randomised_by_words_of_its_own(name, size):
-    channel, labels, _, _ = CASES[name]
-    rounds = name.startswith(("table", "shift"))
-    y = np.random.default_rng(1).uniform(min(labels) - 1, max(labels) + 1, size)
-    source, out = Recorded(2), np.full(size, np.nan)
-    channel.sample(y, source, out)
-    lengths = [piece.stop - piece.start for piece in pieces(size)]
-    assert [words.size for words in source.given] == [n + (n + 1) // 2 if rounds else n for n in lengths]
-    places = [*range(min(size, 20)), *range(max(0, size - 20), size), *range(CHUNK - 9, CHUNK + 9)]
-    for place in (p for p in places if p < size):
-        words = source.given[place // CHUNK]
-        own = place % CHUNK
-        bits = int(words[lengths[place // CHUNK] :].view(np.uint32)[own]) if rounds else 0
-        alone = np.empty(1)
-        channel.sample(y[[place]], Chosen([words[own]], np.uint64(bits << 32 | bits)), alone)
-        assert alone[0] == out[place]
-
-
-@EVERY
-def test_no_labels_are_no_outputs(name):
-    channel = CASES[name][0]
-    source = Recorded(2)
-    channel.sample(np.empty(0), source, np.empty(0))
-    assert not source.given
-
-
 def test_labels_of_32_bits_are_read_as_numbers_of_64_before_anything_is_computed():
     domain = Domain(0.1, 0.9, 1 << 40)
     labels = np.array([0.3, 0.7], dtype=np.float32)
     wide = labels.astype(np.float64)
     assert domain.nearest(labels, np.empty(2)).tolist() == domain.nearest(wide, np.empty(2)).tolist()
+
+
+# ---- where a label's window is, seen through the sampler -----------------------------------------------
+
+
+def last_cell(channel, label):
+    """Return the value of the window's last cell: the very last word of all leads there."""
+    return respond(channel, label, np.array([WORDS - 1], dtype=np.uint64))[0]
+
+
+@pytest.mark.parametrize("zeta", [1e-12, 1e-6, 0.5, 1e3])
+@pytest.mark.parametrize("epsilon", [0.1, 20.0])
+def test_a_labels_window_is_where_the_label_is(zeta, epsilon):
+    try:
+        channel = ldp.RPWithPrior(interval=(0, 1), zeta=zeta, epsilon=epsilon).channel
+    except ldp.ParameterError:
+        pytest.skip("refused, with reasons")
+    for label in (0.0, 0.1, 0.5, 0.9, 1.0):
+        assert last_cell(channel, label) == pytest.approx(label + zeta, abs=0.002 * zeta + 1e-9)
+
+
+EDGES = st.lists(st.integers(1, 4095), min_size=1, max_size=12, unique=True).map(sorted)
+
+
+@given(EDGES, st.sampled_from([1.0, 0.1, 1e-3, 1e9]), st.sampled_from([0.0, -0.3, 1e6]))
+@example([16, 48], 1.0, 0.0)  # the first and the third of 256 pieces start here
+def test_an_edge_belongs_to_the_bin_on_its_right_and_the_float_before_it_does_not(inner, width, low):
+    edges = [low, *(low + width * k / 4096 for k in inner), low + width]
+    mech = ldp.RROnBins(edges=edges, outputs=range(len(edges) - 1), epsilon=3.0)
+    for i, edge in enumerate(edges[1:-1]):
+        assert last_cell(mech.channel, edge) == mech.outputs[i + 1]
+        assert last_cell(mech.channel, np.nextafter(edge, -np.inf)) == mech.outputs[i]
+        assert last_cell(mech.channel, (edges[i] + edge) / 2) == mech.outputs[i]
+
+
+@pytest.mark.parametrize("low", [0.0, -7.0, 1e6, -1e12])
+def test_released_values_grow_with_their_cell(low):
+    channel = ldp.RPWithPrior(interval=(low, low + 1), zeta=0.3, epsilon=1.0).channel
+    cells = np.sort(np.random.default_rng(1).integers(0, channel.cells, 5000)).astype(np.uint64)
+    assert (np.diff(respond(channel, low, cells * np.uint64(channel.background))) >= 0).all()

@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 import labeldp as ldp
+from labeldp.cards.reading import read_release_card
 from labeldp.cli import app
-from labeldp.release.terms import read_release_card
 
 ROWS = 400
 LABELS = np.random.default_rng(0).uniform(0.5, 4.5, ROWS)

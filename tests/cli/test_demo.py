@@ -24,9 +24,9 @@ def test_the_demo_shows_both_regressors_beside_a_model_that_is_not_private_and_l
 
 
 def test_without_matplotlib_the_demo_says_what_to_install(tmp_path, monkeypatch):
-    from labeldp.cli.demo_models import BUDGETS, REGRESSORS, Price, save_plot
-
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    price = Price(2.0, 1.0, {(name, e): 1.5 for name in REGRESSORS for e in BUDGETS}, "1", 5.2)
-    assert not save_plot(price, tmp_path / "price.png")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.chdir(tmp_path)
+    shown = CliRunner().invoke(app, ["demo", "--rows", "1000"])
+    assert shown.exit_code == 0, shown.output
+    assert "pip install 'labeldp[plots]'" in shown.output
     assert not list(tmp_path.iterdir())

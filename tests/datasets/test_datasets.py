@@ -1,4 +1,4 @@
-"""The paper's two small tables: found, checked, fetched and preprocessed as promised."""
+"""The two public tables: looked for, checked, downloaded and preprocessed as promised."""
 
 import gzip
 import hashlib
@@ -79,7 +79,6 @@ def test_crime_has_1994_rows_99_features_and_no_gaps():
     assert data.bounds == (0.0, 1.0)
     assert data.y.min() >= 0
     assert data.y.max() <= 1
-    assert data.ids is None
     assert not {"state", "fold", "racepctblack", "ViolentCrimesPerPop"} & set(data.columns)
 
 

@@ -55,7 +55,6 @@ ON_A_SMALL_DISK = """
 import json, os, subprocess, sys
 import numpy as np
 import labeldp as ldp
-from labeldp.ledger.file import FileLedger
 
 folder, how = sys.argv[1:]
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder], check=True)
@@ -87,7 +86,7 @@ try:
     ldp.privatize(np.linspace(1, 4, 501), epsilon=1.0, bounds=(0, 5), ledger=ledger)
 except ldp.LedgerError:
     failed.append("privatize")
-now, after = FileLedger(folder + "/ledger", create=False), open(folder + "/ledger", "rb").read()
+now, after = ldp.Ledger.open(folder + "/ledger", create="never"), open(folder + "/ledger", "rb").read()
 print(json.dumps({
     "failed": failed,
     "files": sorted(os.listdir(folder)),
@@ -121,7 +120,7 @@ def test_a_clock_set_back_is_written_down_and_changes_nothing_else(tmp_path, mon
     labels = [np.linspace(1, 4, 50) for _ in range(3)]
     ldp.privatize(labels[0], epsilon=1.0, bounds=(0, 5), mechanism="two-point", ledger=ledger)
     monkeypatch.setattr(
-        "labeldp.ledger.ledger.datetime", SimpleNamespace(now=lambda zone: datetime(1970, 1, 1, tzinfo=zone))
+        "labeldp.ledger.charge.datetime", SimpleNamespace(now=lambda zone: datetime(1970, 1, 1, tzinfo=zone))
     )
     second = ldp.privatize(labels[1], epsilon=1.0, bounds=(0, 5), mechanism="two-point", ledger=ledger)
     assert second.charges[0].when.startswith("1970")

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
-from labeldp.cards.verification import verify_card
 from labeldp.files import TableWriter, privatize_file
+from labeldp.files.card_check import verify_files
 from labeldp.files.drafts import TableAndCard
 
 ROWS = 300
@@ -32,7 +32,7 @@ def release(out, **options):
 def holds(out):
     """Return whether the table has a card that is its own."""
     card = Path(f"{Path(out)}.card.json").read_text()
-    return all(check.holds is not False for check in verify_card(card, file=out).checks)
+    return all(check.holds is not False for check in verify_files(card, file=out).checks)
 
 
 def renames(monkeypatch, before=lambda: None, after=lambda: None):

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
-from labeldp.cards.verification import verify_card
+from labeldp.files.card_check import verify_files
 
 ROWS = 300_000
 PLAIN = "from labeldp.cli import app; app()"
@@ -146,7 +146,7 @@ def test_a_kill_between_renames_leaves_no_table_with_a_card_of_another(room, don
     assert (room / "out.parquet").exists() == (done == 0)
     if done == 0:
         card = (room / "out.parquet.card.json").read_text()
-        assert all(check.holds for check in verify_card(card, folder=room).checks)
+        assert all(check.holds for check in verify_files(card, folder=room).checks)
     assert spent(room) == 2
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import labeldp as ldp
 from forged_cards import forged, put
 from fuzzing import places, tries, values
-from labeldp.datasets import load_criteo
 from labeldp.ledger.file import SCHEMA, _hash, _line
 
 # ---- ledgers ----------------------------------------------------------------------------------------
@@ -29,7 +28,15 @@ def chained(records):
 
 
 HEADER = {"schema": SCHEMA, "limit": ["3", "0"], "id": "0" * 32}
-ENTRY = {"what": "labels", "budget": ["1/10", "0"], "when": "now", "mechanism": None, "rows_per_person": 1}
+ENTRY = {
+    "what": "labels",
+    "budget": ["1/10", "0"],
+    "when": "now",
+    "mechanism": None,
+    "rows_per_person": 1,
+    "purpose": "labels",
+    "column": None,
+}
 RECORDS = [HEADER, {"charges": [ENTRY, ENTRY]}, {"describes": 0, "mechanism": "sha256:0"}]
 fractions = st.sampled_from(
     ["1e999999999", "1_0", " 1", "-1", "1/0", "0.5", "9" * 5000, "nan", "inf", "٣", "1/-3"]
@@ -89,10 +96,10 @@ def test_bytes_that_are_no_ledger_are_refused_and_left_alone(tmp_path_factory, t
 def test_a_number_that_would_take_all_memory_is_refused_at_once(tmp_path, text):
     path = tmp_path / "ledger"
     path.write_bytes(chained([HEADER, {"charges": [{**ENTRY, "budget": [text, "0"]}]}]))
-    with pytest.raises(ldp.LedgerError, match="no charge"):
+    with pytest.raises(ldp.LedgerError, match="not valid"):
         ldp.Ledger.open(path).total  # noqa: B018
     path.write_bytes(chained([{**HEADER, "limit": [text, "0"]}]))
-    with pytest.raises(ldp.LedgerError, match="no charge"):
+    with pytest.raises(ldp.LedgerError, match="not valid"):
         ldp.Ledger.open(path)
 
 
@@ -182,17 +189,3 @@ def test_a_table_of_any_bytes_is_read_or_refused(tables, tmp_path_factory, endin
     with contextlib.suppress(ldp.LabelDPError):
         for batch in open_table(path).batches():
             assert batch.num_columns >= 1
-
-
-@tries(60)
-@given(data=st.data())
-def test_a_log_of_any_bytes_is_read_or_refused(twin, data, tmp_path_factory):
-    pytest.importorskip("pyarrow")
-    with open(twin, "rb") as stream:
-        whole = stream.read(4000)
-    at, gone = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 40))
-    ending = data.draw(st.sampled_from([".tsv", ".gz", ".tar.gz"]))
-    path = tmp_path_factory.getbasetemp() / f"log{ending}"
-    path.write_bytes(whole[:at] + data.draw(st.binary(max_size=20)) + whole[at + gone :])
-    with contextlib.suppress(ldp.LabelDPError):
-        load_criteo(path, cache=False, download=False)

@@ -79,8 +79,8 @@ def test_a_loaded_model_predicts_the_same_to_the_last_bit(name, request, table, 
     again = load_model(saved(model, encoder, tmp_path / "model"))
     assert np.array_equal(again.predict(table), model.predict(encoder.transform(table)))
     assert np.ptp(again.predict(table)) > 0.1
-    assert (again.label, again.card.bounds[0], again.card.kind) == ("price", BOUNDS, "model")
-    assert again.card.cost == model.charges_[0].budget.__class__(model.epsilon)
+    assert (again.label, again.card.terms.bounds[0], again.card.kind) == ("price", BOUNDS, "model")
+    assert again.card.terms.cost == model.charges_[0].budget.__class__(model.epsilon)
     assert again.predict(table.slice(0, 0)).shape == (0,)
 
 
@@ -97,7 +97,7 @@ def test_wide_tables_come_back_too(tmp_path):
 def test_the_card_of_the_folder_is_a_card_like_any_other_and_names_the_versions(fitted, encoder, tmp_path):
     path = saved(fitted, encoder, tmp_path / "model")
     card = read_any_card((path / "card.json").read_text())
-    assert card.cost.epsilon == 1.0
+    assert card.terms.cost.epsilon == 1.0
     assert set(card.content["versions"]) == {"python", "labeldp", "numpy", "scikit-learn"}
     assert {each.name for each in path.iterdir()} == {"card.json", "columns.json", "model.npz"}
 

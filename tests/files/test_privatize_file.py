@@ -12,9 +12,9 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp.cards.reading import read_release_card
 from labeldp.errors import BudgetError, DataError, LabelError, ParameterError
 from labeldp.files import TableWriter, open_table, privatize_file
-from labeldp.release.terms import read_release_card
 
 ROWS = 600
 BOUNDS = (0.0, 1000.0)

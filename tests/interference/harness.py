@@ -17,7 +17,7 @@ import labeldp
 from interference.outputs import Observed, differences, observed
 from interference.replay import UNWRITTEN, Tape, seams, stillness
 
-OTHERS = {"paper", "spark", "__main__"}
+OTHERS = {"spark", "__main__"}
 """Rooms that need more than this harness does, and programs."""
 
 

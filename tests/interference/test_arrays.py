@@ -14,7 +14,8 @@ from interference import changes
 from interference.harness import Way, fresh, interference, overspending
 from labeldp.channels.domain import CHUNK
 from labeldp.randomness.row_words import ReleaseKey, RowWords, card_checksum
-from labeldp.release.stream import LabelStream, Order
+from labeldp.release.plan import Request
+from labeldp.release.stream import LabelStream
 
 BOUNDS = changes.BOUNDS
 ROWS = 120
@@ -115,7 +116,7 @@ def test_estimate_prior(trust, method, change, tmp_path):
 def test_a_stream_of_labels(trust, change, tmp_path):
     def act(labels):
         batches = np.split(labels, [32, 64, 64])
-        order = Order(epsilon=1.0, bounds=BOUNDS, trust=trust)
+        order = Request(epsilon=1.0, bounds=BOUNDS, trust=trust)
         stream = LabelStream(lambda: batches, order, ledger=ldp.Ledger.open("ledger.jsonl"))
         private = [stream.release(batch) for batch in batches]
         return private, stream.finish().to_card(), repr(stream.terms)
@@ -172,7 +173,7 @@ def test_without_replay_all_but_the_labels_and_what_follows_from_the_prior_is_eq
 
 
 def streamed(labels):
-    stream = LabelStream(lambda: [labels], Order(epsilon=1.0, bounds=BOUNDS, trust="local"))
+    stream = LabelStream(lambda: [labels], Request(epsilon=1.0, bounds=BOUNDS, trust="local"))
     return stream.release(labels)
 
 

@@ -13,7 +13,8 @@ import labeldp as ldp
 from interference import changes
 from interference.harness import Way, fresh, interference
 from interference.outputs import described_error
-from labeldp.release.stream import LabelStream, Order
+from labeldp.release.plan import Request
+from labeldp.release.stream import LabelStream
 
 BOUNDS = changes.BOUNDS
 ONE = changes.numbers(changes.plain(40))
@@ -109,7 +110,7 @@ def ways_to_take_labels():
             lambda y: ldp.privatize(y, **options, mechanism="rp", trust="local"),
             lambda y: ldp.estimate_prior(y, **options),
             two_point.randomize,
-            lambda y: LabelStream(lambda: [y], Order(**options, mechanism="two-point")).release(y),
+            lambda y: LabelStream(lambda: [y], Request(**options, mechanism="two-point")).release(y),
             lambda y: ldp.LabelReleaseRegressor(Ridge(), **options, mechanism="two-point").fit(X, y),
             lambda y: ldp.ModelReleaseRegressor(**options).fit(X, y),
             lambda y: ldp.private_score(Ridge().fit(X, X[:, 0]), X, y, **options),
@@ -145,7 +146,7 @@ def test_arithmetic_on_labels_raises_no_flag_that_numpy_warns_of(way, tmp_path):
         "score": lambda y: ldp.private_score(zeros, X, y, **options),
         "prior": lambda y: [ldp.estimate_prior(y, **options, trust=trust) for trust in ("curator", "local")],
         "release": lambda y: ldp.privatize(y, **options),
-        "stream": lambda y: LabelStream(lambda: [y], Order(**options)).release(y),
+        "stream": lambda y: LabelStream(lambda: [y], Request(**options)).release(y),
     }
 
     def act(labels):

@@ -20,6 +20,8 @@ DATA = {
     "when": "2026-01-01T00:00:00+00:00",
     "mechanism": "sha256:0123",
     "rows_per_person": 2,
+    "purpose": "labels",
+    "column": None,
 }
 
 
@@ -30,7 +32,9 @@ def test_sums_differences_and_order_are_those_of_numbers_with_infinity():
         rest = INFINITE if one[0] == INFINITE else max(0, one[0] - other[0])
         assert left.minus(right) == Budget(0 if rest == -INFINITE else rest, max(0, one[1] - other[1]))
         assert (left <= right) == (one[0] <= other[0] and one[1] <= other[1])
-    assert total_of(new_charge("a", Budget(*amount)) for amount in AMOUNTS[:6]) == Budget(Fraction(2, 3), 1)
+    assert total_of(new_charge("a", Budget(*amount), purpose="other") for amount in AMOUNTS[:6]) == Budget(
+        Fraction(2, 3), 1
+    )
     assert total_of([]) == Budget(0)
 
 
@@ -72,8 +76,8 @@ def test_a_groups_delta_is_that_of_the_formula_rounded_up():
 
 
 @pytest.mark.parametrize("people", [0, -1, 1.0, 2.5, True, "2", None])
-def test_a_group_is_a_whole_number_of_rows(people):
-    with pytest.raises(ParameterError, match="rows_per_person must be a whole number"):
+def test_a_group_is_an_integer_number_of_rows(people):
+    with pytest.raises(ParameterError, match="rows_per_person must be an integer"):
         group_budget(Budget(0.5), people)
 
 
@@ -85,21 +89,29 @@ def test_an_amount_that_is_none_is_named():
 
 def test_a_new_charge_says_what_when_and_for_how_many_rows():
     before = datetime.now(UTC) - timedelta(seconds=1)
-    charge = new_charge("labels", Budget(0.5), mechanism="sha256:0123", rows_per_person=np.int64(3))
+    charge = new_charge(
+        "labels", Budget(0.5), purpose="labels", mechanism="sha256:0123", rows_per_person=np.int64(3)
+    )
     when = datetime.fromisoformat(charge.when)
     assert before <= when <= datetime.now(UTC)
     assert (when.utcoffset(), len(charge.when)) == (timedelta(0), len("2026-01-01T00:00:00+00:00"))
-    assert charge == Charge("labels", Budget(1.5), charge.when, "sha256:0123", 3)
+    assert charge == Charge("labels", Budget(1.5), charge.when, "sha256:0123", 3, "labels")
     assert type(charge.rows_per_person) is int
-    plain = new_charge("labels", Budget(0.5))
-    assert plain == Charge("labels", Budget(0.5), plain.when, None, 1)
+    plain = new_charge("prior", Budget(0.5), purpose="prior", column=2)
+    assert plain == Charge("prior", Budget(0.5), plain.when, None, 1, "prior", 2)
 
 
 def test_a_charge_is_the_same_after_a_card():
-    charge = Charge("labels", Budget(0.5, 1e-6), DATA["when"], "sha256:0123", 2)
+    charge = Charge("labels", Budget(0.5, 1e-6), DATA["when"], "sha256:0123", 2, "labels")
     assert charge.as_data() == DATA
     assert Charge.from_data(DATA) == charge
-    for same in ({"mechanism": None}, {"rows_per_person": 1}, {"rows_per_person": (1 << 63) - 1}, {"what": ""}):
+    for same in (
+        {"mechanism": None},
+        {"rows_per_person": 1},
+        {"rows_per_person": (1 << 63) - 1},
+        {"what": ""},
+        {"column": 3},
+    ):
         assert Charge.from_data({**DATA, **same}).as_data() == {**DATA, **same}
 
 
@@ -110,6 +122,8 @@ def test_a_charge_is_the_same_after_a_card():
         *({"rows_per_person": people} for people in (0, -1, 1 << 63, True, 1.0, "1", None)),
         *({"budget": wrong} for wrong in (["-1", "0"], [1, "0"], ["1", "2"], ["1/0", "0"], ["1"], "10", None)),
         *({"budget": [wrong, "0"]} for wrong in ("1e9", "0.5", " 1", "1/-2", "9" * 5000, "٣", True)),
+        *({"purpose": wrong} for wrong in (None, "", "label", 3, ["labels"])),
+        *({"column": wrong} for wrong in (-1, True, 1.0, "1", 1 << 63)),
         {"more": 1},
     ],
     ids=str,
@@ -121,11 +135,11 @@ def test_what_is_no_charge_is_refused(lie):
 
 def test_a_ledger_keeps_what_it_is_told_and_where():
     ledger = Ledger(limit=Budget(3, 0.1))
-    first = ledger.charge("labels", epsilon=0.5, delta=0.01, mechanism="sha256:0123")
-    assert first == Charge("labels", Budget(0.5, 0.01), first.when, "sha256:0123", 1)
+    first = ledger.charge("labels", epsilon=0.5, delta=0.01, purpose="labels", mechanism="sha256:0123")
+    assert first == Charge("labels", Budget(0.5, 0.01), first.when, "sha256:0123", 1, "labels")
     group = Ledger().charge("labels", epsilon=0.5, rows_per_person=3)
     assert group == Charge("labels", Budget(1.5), group.when, None, 3)
-    assert ledger.charge_all([new_charge("more", Budget(0.1))] * 2) == range(1, 3)
+    assert ledger.charge_all([new_charge("more", Budget(0.1), purpose="other")] * 2) == range(1, 3)
     ledger.describe(0, "sha256:4567")
     ledger.describe(2, "sha256:89ab")
     for place in (-1, 3, 4):

@@ -30,7 +30,12 @@ def path(tmp_path):
 def ledger(path):
     made = Ledger.open(path, limit=LIMIT)
     made.charge("labels, café", epsilon=0.1)
-    made.charge_all([new_charge("column 0", Budget(0.2, 1e-6)), new_charge("column 1", Budget(0.3))])
+    made.charge_all(
+        [
+            new_charge("column 0", Budget(0.2, 1e-6), purpose="other"),
+            new_charge("column 1", Budget(0.3), purpose="other"),
+        ]
+    )
     made.describe(1, "sha256:0123")
     made.charge("last", epsilon=0.4)
     return made
@@ -51,9 +56,9 @@ def test_a_reopened_ledger_keeps_its_limit_and_refuses_another(path):
 @pytest.mark.parametrize("limit", [None, Budget(INFINITE, THIRD), Budget(THIRD, 1)], ids=repr)
 def test_every_field_of_every_charge_survives(path, limit):
     charges = (
-        new_charge('a "name"\n\r\u2028 with\\ everything é 😀 \x00', Budget(THIRD / 2)),
-        new_charge("", Budget(1e-300, 1e-300), mechanism="sha256:é", rows_per_person=3),
-        new_charge("the labels themselves", Budget(INFINITE if limit is None else THIRD / 3)),
+        new_charge('a "name"\n\r\u2028 with\\ everything é 😀 \x00', Budget(THIRD / 2), purpose="other"),
+        new_charge("", Budget(1e-300, 1e-300), mechanism="sha256:é", rows_per_person=3, purpose="other"),
+        new_charge("the labels themselves", Budget(INFINITE if limit is None else THIRD / 3), purpose="other"),
     )
     ledger = Ledger.open(path, limit=limit)
     assert [*ledger.charge_all(charges[:1]), *ledger.charge_all(charges[1:])] == [0, 1, 2]
@@ -75,7 +80,7 @@ def test_pickles_are_the_path_and_copies_the_ledger_itself(ledger, path, monkeyp
 
 def test_a_clock_set_back_changes_neither_order_nor_sum(ledger, path, monkeypatch):
     early = SimpleNamespace(now=lambda zone: datetime(1970, 1, 1, tzinfo=zone))
-    monkeypatch.setattr("labeldp.ledger.ledger.datetime", early)
+    monkeypatch.setattr("labeldp.ledger.charge.datetime", early)
     ledger.charge("after", epsilon=0.5)
     *_, last, after = Ledger.open(path).charges
     assert (last.what, after.what, ledger.total) == ("last", "after", Budget(1.5, 1e-6))
@@ -109,7 +114,7 @@ def test_an_open_ledger_notices_when_records_it_has_seen_are_cut_off(ledger, pat
     before = path.read_bytes()
     ledger.charge("next", epsilon=0.1)
     path.write_bytes(before)  # an old copy, without the last charge
-    with pytest.raises(LedgerError, match="taken out"):
+    with pytest.raises(LedgerError, match="removed"):
         ledger.charge("again", epsilon=0.1)
 
 

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 import labeldp as ldp
 from labeldp._validation import as_fraction, float_at_least, rounded_up
-from labeldp.cards.explanation import explain
 from labeldp.cards.reading import read_any_card
 from labeldp.cards.verification import verify_card
 from labeldp.cli import app
@@ -65,7 +64,7 @@ def texts(release):
     yield "summary", release.summary()
     yield "cost", f"{release.cost} {release.cost!r}"
     yield "charges", " ".join(map(str, release.charges))
-    told = explain(read_any_card(card))
+    told = read_any_card(card).explain()
     yield "explanation", " ".join(sum(told.sections.values(), told.warnings))
     yield "verification", " ".join(check.detail for check in verify_card(card).checks)
     yield "report", render_report(card)

@@ -1,4 +1,4 @@
-"""Every mechanism proves what was asked, never more and at most 0.1 % less, or refuses clearly."""
+"""Every mechanism proves the ε that was requested, never more and at most 0.1 % less, or refuses clearly."""
 
 import math
 
@@ -12,6 +12,7 @@ from mechanism_cases import BOUNDS, LISTED, MAKERS, NAMES, PURE, at_most, make, 
 
 EPSILONS = (0.001, 0.01, 0.1, 0.5, 1, 2, 4, 8, 12, 16, 20)
 DELTAS = (1e-10, 1e-6, 1e-4, 0.1)
+each_epsilon = pytest.mark.parametrize("epsilon", EPSILONS)
 
 epsilons = st.floats(0.001, 20) | st.floats(math.log(0.001), math.log(20)).map(
     lambda x: min(max(math.exp(x), 0.001), 20)
@@ -44,12 +45,12 @@ def assert_proven(mechanism, epsilon):
     assert proof.checked
 
 
-def assert_proven_or_refused(make, epsilon, **parameters):
+def assert_proven_or_refused(build, epsilon, ends):
     """Refusing is allowed only for bounds that floats cannot resolve, or a ζ that cells cannot."""
-    low, high = parameters.get("bounds") or parameters["interval"]
+    low, high = ends
     unresolved = high - low < 2000 * math.ulp(max(abs(low), abs(high)))
     try:
-        mechanism = make(epsilon=epsilon, **parameters)
+        mechanism = build()
     except ldp.ParameterError as error:
         assert unresolved or "zeta" in str(error)  # noqa: PT017
     else:
@@ -61,60 +62,61 @@ def assert_proven_or_refused(make, epsilon, **parameters):
 # ---- pure ε --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@each_epsilon
 @pytest.mark.parametrize("name", PURE)
-def test_proven_epsilon_is_what_was_asked(name, epsilon):
+def test_the_requested_epsilon_is_proven(name, epsilon):
     assert_proven(make(name, epsilon), epsilon)
 
 
-@given(epsilon=epsilons, bounds=bounds())
-@few(25)
-def test_laplace_is_proven_for_any_epsilon_and_bounds(epsilon, bounds):
-    assert_proven_or_refused(ldp.Laplace, epsilon, bounds=bounds)
+ON_BOUNDS = {
+    "laplace": ldp.Laplace,
+    "staircase": lambda **how: ldp.Staircase(minimise="squared", **how),
+    "two-point": ldp.TwoPoint,
+}
 
 
-@given(epsilon=epsilons, bounds=bounds(), minimise=st.sampled_from(["absolute", "squared"]))
-@few(25)
-def test_staircase_is_proven_for_any_epsilon_and_bounds(epsilon, bounds, minimise):
-    assert_proven_or_refused(ldp.Staircase, epsilon, bounds=bounds, minimise=minimise)
-
-
-@given(epsilon=epsilons, bounds=bounds())
-@few(200)
-def test_two_point_is_proven_for_any_epsilon_and_bounds(epsilon, bounds):
-    assert_proven_or_refused(ldp.TwoPoint, epsilon, bounds=bounds)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ON_BOUNDS)
+@given(epsilon=epsilons, ends=bounds())
+@few(12)
+def test_mechanisms_on_bounds_are_proven_for_any_epsilon_and_bounds(name, epsilon, ends):
+    assert_proven_or_refused(lambda: ON_BOUNDS[name](epsilon=epsilon, bounds=ends), epsilon, ends)
 
 
 @given(
     epsilon=epsilons,
-    interval=bounds(),
+    ends=bounds(),
     zeta_over_width=st.floats(-6, 6).map(lambda x: 10**x),
     outside=st.sampled_from(["project", "uniform"]),
 )
-@few(300)
-def test_rp_is_proven_for_any_epsilon_interval_and_zeta(epsilon, interval, zeta_over_width, outside):
-    zeta = (interval[1] - interval[0]) * zeta_over_width or 1e-12
-    assert_proven_or_refused(ldp.RPWithPrior, epsilon, interval=interval, zeta=zeta, outside=outside)
+@few(150)
+def test_rp_is_proven_for_any_epsilon_interval_and_zeta(epsilon, ends, zeta_over_width, outside):
+    zeta = (ends[1] - ends[0]) * zeta_over_width or 1e-12
+    build = lambda: ldp.RPWithPrior(interval=ends, zeta=zeta, epsilon=epsilon, outside=outside)  # noqa: E731
+    assert_proven_or_refused(build, epsilon, ends)
 
 
 @given(
     epsilon=epsilons,
     low=st.sampled_from([0.0, -1e6, 1e9]),
-    cuts=st.lists(st.floats(0.001, 1), min_size=1, max_size=12),
+    cuts=st.lists(st.floats(0.001, 1), min_size=2, max_size=12),
     width=st.floats(-4, 12).map(lambda x: 10**x),
 )
-@few(100)
+@few(60)
 def test_rr_on_bins_is_proven_for_any_bins(epsilon, low, cuts, width):
     edges = np.unique(low + width * np.concatenate([[0.0], np.cumsum(cuts)]))
     if edges.size < 3:
         return
-    outputs = (edges[1:] + edges[:-1]) / 2
     try:
-        mechanism = ldp.RROnBins(edges=edges, outputs=outputs, epsilon=epsilon)
+        mechanism = ldp.RROnBins(edges=edges, outputs=(edges[1:] + edges[:-1]) / 2, epsilon=epsilon)
     except ldp.ParameterError as error:
         assert "close" in str(error)  # noqa: PT017 (refusing is only one of two good ends)
     else:
         assert_proven(mechanism, epsilon)
+
+
+def spread(masses):
+    return ldp.Histogram(np.linspace(-2, 7, len(masses) + 1), masses)
 
 
 @given(
@@ -130,24 +132,23 @@ def test_unbiased_is_proven_for_any_epsilon_and_prior(epsilon, masses, size):
 
 
 @pytest.mark.parametrize("masses", [[1], [1, 0], [0, 1, 0]])
-@pytest.mark.parametrize("size", [3, 5, 13])
-@pytest.mark.parametrize("epsilon", [0.001, 0.01, 17])
+@pytest.mark.parametrize("size", [2, 3, 5, 13])
+@pytest.mark.parametrize("epsilon", [0.001, 0.01, 1, 17])
 def test_unbiased_is_proven_where_the_programme_is_degenerate(epsilon, size, masses):
     assert_proven(ldp.Unbiased.design(spread(masses), epsilon, size=size), epsilon)
 
 
-def spread(masses):
-    return ldp.Histogram(np.linspace(-2, 7, len(masses) + 1), masses)
+@pytest.mark.parametrize("epsilon", [0.003, 0.03, 0.3])
+def test_the_table_that_stands_in_where_no_programme_is_exact_keeps_epsilon_however_it_is_read(
+    epsilon, monkeypatch
+):
+    """0.03 is a little less as a binary number than as it is written; the counts must keep the smaller one."""
+    from labeldp.mechanisms import unbiased
 
-
-@pytest.mark.parametrize("epsilon", [0.1, 1, 4])
-def test_unbiased_with_two_outputs_uses_all_of_epsilon_or_is_refused(epsilon):
-    try:
-        mechanism = ldp.Unbiased.design(spread([1]), epsilon, size=2)
-    except ldp.ParameterError as error:
-        assert "size" in str(error)  # noqa: PT017
-    else:
-        assert_proven(mechanism, epsilon)
+    monkeypatch.setattr(unbiased, "SLACKS", ())
+    mechanism = ldp.Unbiased.design(ldp.Histogram([1, 4], [1]), epsilon, size=24)
+    assert_proven(mechanism, epsilon)
+    assert mechanism.mean([1.0, 2.1, 4.0]) == pytest.approx([1.0, 2.1, 4.0], abs=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [0.001, 1, 20])
@@ -156,33 +157,43 @@ def test_one_output_proves_that_nothing_is_revealed(epsilon):
     assert (proof.epsilon, proof.delta) == (0, 0)
 
 
+def test_mechanisms_with_listed_outputs_release_nothing_else():
+    for name in LISTED:
+        mechanism = MAKERS[name](1.0)
+        z = mechanism.randomize(np.linspace(-1, 9, 20_000))
+        listed = getattr(mechanism, "outputs", None) or mechanism.channel.values
+        assert set(z.tolist()) == set(np.asarray(listed).tolist())
+
+
 # ---- (ε, δ) --------------------------------------------------------------------------------------------
 
 
-def assert_gaussian(epsilon, delta, bounds=BOUNDS):
-    proof = ldp.Gaussian(bounds=bounds, epsilon=epsilon, delta=delta).verify()
+def assert_gaussian(epsilon, delta, ends=BOUNDS):
+    proof = ldp.Gaussian(bounds=ends, epsilon=epsilon, delta=delta).verify()
     assert proof.epsilon == epsilon
     assert 0.999 * delta <= proof.delta <= delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", DELTAS)
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_gaussian_proves_the_delta_that_was_asked(epsilon, delta):
+@each_epsilon
+def test_gaussian_proves_the_requested_delta(epsilon, delta):
     try:
         assert_gaussian(epsilon, delta)
     except ldp.ParameterError as error:  # a word of 2^64 weighs e^ε/δ too much to show δ to 0.1 %
         assert epsilon >= 12 and delta <= 1e-6 and "delta" in str(error)  # noqa: PT017, PT018
 
 
-@given(epsilon=st.floats(0.01, 10), exponent=st.floats(-9, -0.1), bounds=bounds())
+@pytest.mark.slow
+@given(epsilon=st.floats(0.01, 10), exponent=st.floats(-9, -0.1), ends=bounds())
 @few(15)
-def test_gaussian_is_proven_for_any_epsilon_delta_and_bounds(epsilon, exponent, bounds):
-    low, high = bounds
+def test_gaussian_is_proven_for_any_epsilon_delta_and_bounds(epsilon, exponent, ends):
+    low, high = ends
     if high - low > 2000 * math.ulp(max(abs(low), abs(high))):
-        assert_gaussian(epsilon, 10**exponent, bounds)
+        assert_gaussian(epsilon, 10**exponent, ends)
 
 
-def test_gaussian_with_a_larger_sigma_proves_a_smaller_delta():
+def test_gaussian_with_a_larger_sigma_proves_a_smaller_delta_and_with_a_smaller_one_is_refused():
     least = ldp.Gaussian(bounds=BOUNDS, epsilon=1, delta=1e-5)
     more = ldp.Gaussian(bounds=BOUNDS, epsilon=1, delta=1e-5, sigma=1.2 * least.sigma)
     assert more.verify().delta < 0.2 * least.verify().delta
@@ -202,21 +213,17 @@ def test_gaussian_refuses_an_absurd_sigma_at_once(sigma):
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("epsilon", [math.inf, 1e300, 20.000001, 0.000999])
 def test_an_epsilon_that_protects_nothing_or_cannot_be_proven_is_refused(name, epsilon):
-    with pytest.raises(ldp.ParameterError, match="epsilon"):
+    with pytest.raises(ldp.ParameterError, match="NoPrivacy" if epsilon == math.inf else "epsilon"):
         MAKERS[name](epsilon)
-
-
-@pytest.mark.parametrize("name", MAKERS)
-def test_infinite_epsilon_points_to_the_mechanism_that_says_so(name):
-    with pytest.raises(ldp.ParameterError, match="NoPrivacy"):
-        MAKERS[name](math.inf)
 
 
 def test_no_privacy_releases_labels_and_says_so():
     mechanism = ldp.NoPrivacy()
     y = np.array([[1.5, -2e300], [5e-324, 7.0]])
     proof = mechanism.verify()
-    assert (mechanism.randomize(y) == y).all()
+    released = mechanism.randomize(y)
+    assert (released == y).all()
+    assert not np.shares_memory(released, y)
     assert mechanism.epsilon == proof.epsilon == math.inf
     assert "NOT PRIVATE" in proof.checked
     assert (mechanism.mean(y) == y).all()
@@ -225,16 +232,11 @@ def test_no_privacy_releases_labels_and_says_so():
     assert not mechanism.bias(y).any()
 
 
-def test_no_privacy_does_not_hand_out_the_labels_themselves():
-    y = np.array([1.5, 2.5])
-    assert not np.shares_memory(ldp.NoPrivacy().randomize(y), y)
+# ---- noise no larger than it must be, at every ε ---------------------------------------------------------
 
 
-# ---- at the ends of the range of ε -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("zeta", [1e-9, 1e-6, 1e-4, 0.02, 0.27, 3.0, 1e3, 1e4, 1e5, 1e6, 1e9, 1e300])
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("zeta", [1e-9, 1e-4, 0.27, 3.0, 1e3, 1e5, 1e9, 1e300])
+@pytest.mark.parametrize("epsilon", [0.001, 0.1, 1, 4, 20])
 def test_rp_meets_zeta_at_every_epsilon_or_refuses_it_at_once(epsilon, zeta):
     """E[z²] of a label in the middle of [−½, ½] is ρζ²/3 + (1 − ρ)L²/12."""
     try:
@@ -242,6 +244,7 @@ def test_rp_meets_zeta_at_every_epsilon_or_refuses_it_at_once(epsilon, zeta):
             mechanism = ldp.RPWithPrior(interval=(-0.5, 0.5), zeta=zeta, epsilon=epsilon)
     except ldp.ParameterError as error:
         assert not 1e-5 < zeta < 1e5, error  # noqa: PT017
+        assert f"too {'small' if zeta < 1 else 'large'}" in str(error)  # noqa: PT017
     else:
         rho = rp_share(1.0, zeta, epsilon)
         expected = rho * zeta**2 / 3 + (1 - rho) * (1 + 2 * zeta) ** 2 / 12
@@ -250,13 +253,12 @@ def test_rp_meets_zeta_at_every_epsilon_or_refuses_it_at_once(epsilon, zeta):
         assert_proven(mechanism, epsilon)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@each_epsilon
 @pytest.mark.parametrize("name", ["laplace", "staircase-absolute", "staircase-squared"])
 def test_additive_noise_is_no_larger_than_the_textbooks_at_any_epsilon(name, epsilon):
-    mechanism = make(name, epsilon)
     minimise = name.removeprefix("staircase-")
     textbook = 2 / epsilon**2 if name == "laplace" else staircase_variance(epsilon, minimise)
-    variance = mechanism.variance(np.linspace(*BOUNDS, 1000)).mean() / (BOUNDS[1] - BOUNDS[0]) ** 2
+    variance = make(name, epsilon).variance(np.linspace(*BOUNDS, 1000)).mean() / (BOUNDS[1] - BOUNDS[0]) ** 2
     assert variance <= 1.1 * textbook
 
 
@@ -269,10 +271,7 @@ def test_labels_can_be_debiased_at_every_epsilon(name, epsilon):
     assert (np.abs(mechanism.debias(mechanism.mean(y)) - y) <= 1e-4 * noise + 1e-9).all()
 
 
-# ---- far from zero -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("low", [0.0, 1e6, -1e8, 1e9, 1e12])
+@pytest.mark.parametrize("low", [0.0, -1e8, 1e12])
 @pytest.mark.parametrize("name", ["rp", "laplace", "gaussian", "two-point", "unbiased"])
 def test_debiasing_works_far_from_zero(name, low):
     """Rounding a value to float64 is no bias: a few ulps of 1e12 are allowed, no more."""
@@ -285,13 +284,4 @@ def test_debiasing_works_far_from_zero(name, low):
         "unbiased": lambda: ldp.Unbiased.design(ldp.Histogram([low, high], [1]), 1.0, size=8),
     }[name]()
     y = np.array([low, low + 3, high])
-    ulps = 8 * math.ulp(high)
-    assert mechanism.debias(mechanism.mean(y)) == pytest.approx(y, rel=0, abs=1e-6 + ulps)
-
-
-def test_mechanisms_with_listed_outputs_release_nothing_else():
-    for name in LISTED:
-        mechanism = MAKERS[name](1.0)
-        z = mechanism.randomize(np.linspace(-1, 9, 20_000))
-        listed = getattr(mechanism, "outputs", None) or mechanism.channel.values
-        assert set(z.tolist()) == set(np.asarray(listed).tolist())
+    assert mechanism.debias(mechanism.mean(y)) == pytest.approx(y, rel=0, abs=1e-6 + 8 * math.ulp(high))

@@ -1,4 +1,4 @@
-"""`Histogram`, held to an account of it in exact fractions, and what it refuses."""
+"""`Histogram`, compared with exact fractions, and what it refuses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def below(point):
     return total / 8
 
 
-# ---- what it is made from -----------------------------------------------------------------------------
+# ---- what it is built from -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,18 @@ def below(point):
         ([0, 1, 2], [1, -1e-300]),
         ([0, 1, 2], [0, 0]),
         ([0, np.nan], [1]),
+        ([0, np.inf], [1]),
+        (["a", "b"], [1]),
         ([0, 1], [np.inf]),
+        ([0, 1], [np.nan]),
+        ([0, 1], [-1]),
         ([0, 1], ["a"]),
+        ([0, 1], None),
+        (0, 1),
+        ([0, 10**400], [1]),
     ],
 )
-def test_what_is_no_histogram_is_refused(nodes, masses):
+def test_nodes_and_masses_that_make_no_histogram_are_refused(nodes, masses):
     with pytest.raises(ldp.ParameterError):
         ldp.Histogram(nodes, masses)
 
@@ -64,8 +71,8 @@ def test_nodes_may_span_almost_all_floats_or_almost_none(nodes):
 def test_masses_sum_to_one_whatever_their_unit():
     for unit in (1e-300, 0.1, 1.0, 1e307):
         assert ldp.Histogram(NODES, np.array(MASSES) * unit).masses == pytest.approx(np.array(MASSES) / 8)
-    assert ldp.Histogram([0, 1, 2], [1e308, 1e308]).masses.tolist() == [0.5, 0.5]
-    assert ldp.Histogram([0, 1, 2], [1.0, 0.5]).masses.tolist() == [1 / 1.5, 0.5 / 1.5]
+    for most in (1e308, 5e-324, 3):
+        assert ldp.Histogram([0, 1, 2], [most, most]).masses.tolist() == [0.5, 0.5]
     assert ldp.Histogram([0, 1, 2], [0.5, 0.5 + 1e-9]).masses.sum() == pytest.approx(1, abs=1e-15)
 
 
@@ -178,20 +185,12 @@ def test_a_prior_may_end_before_the_bounds_on_one_side_and_go_beyond_them_on_the
     assert release.prior == PRIOR.restricted(*bounds)
 
 
-@pytest.mark.parametrize("bins", [4, 5, 8, 9])
-def test_fewer_bins_are_half_of_them_equally_wide_and_half_equally_likely(bins):
-    masses = np.arange(1.0, 21.0)
-    prior = ldp.Histogram(np.linspace(2, 6, 21) ** 2, masses)
-    halves = bins // 2
-    wide = [4 + 32 * k / halves for k in range(halves + 1)]
-    reached = np.concatenate([[0.0], np.cumsum(prior.masses)])
-    likely = [np.interp(k / halves, reached, prior.nodes) for k in range(1, halves)]
-    coarse = prior.coarsened(bins)
-    assert coarse.nodes == pytest.approx(sorted(wide + likely))
-    assert coarse.masses.size <= bins
-    assert coarse.masses == pytest.approx(np.diff(prior.cumulative(coarse.nodes)))
-
-
-def test_few_bins_already_are_kept():
+def test_fewer_bins_hold_the_same_probability_and_few_bins_are_kept():
+    prior = ldp.Histogram(np.linspace(2, 6, 21) ** 2, np.arange(1.0, 21.0))
+    for bins in (4, 5, 8, 9):
+        coarse = prior.coarsened(bins)
+        assert coarse.masses.size <= bins
+        assert coarse.bounds == prior.bounds
+        assert coarse.masses == pytest.approx(np.diff(prior.cumulative(coarse.nodes)))
     assert PRIOR.coarsened(4) is PRIOR
     assert PRIOR.coarsened(5) is PRIOR

@@ -1,69 +1,14 @@
-"""The prior as a value, and Algorithm 1 on it: as exact as the paper's quadratic search, in linear time."""
+"""Algorithm 1: the interval is as good as that of the paper's quadratic search, in linear time."""
 
 import math
-import pickle
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import labeldp as ldp
 from labeldp.mechanisms.interval import interval_value, optimal_interval
 
 EXACT = 1e-12
-
-
-# ---- Histogram --------------------------------------------------------------------------------------
-
-
-def test_moments_are_those_of_the_piecewise_constant_density():
-    prior = ldp.Histogram([-1, 0, 0.5, 4, 10], [1, 0, 5, 2])
-    x = np.concatenate([np.linspace(a, b, 4001)[:-1] + (b - a) / 8000 for a, b in [(-1, 0), (0.5, 4), (4, 10)]])
-    weight = np.repeat([1, 5, 2], 4000) / 8 / 4000
-    assert prior.mean == pytest.approx(weight @ x, rel=1e-9)
-    assert prior.variance == pytest.approx(weight @ x**2 - prior.mean**2, rel=1e-6)
-    assert prior.density @ prior.widths == pytest.approx(1.0)
-    assert prior.cumulative([-9, -1, 0, 0.3, 0.5, 4, 7, 99]) == pytest.approx(
-        [0, 0, 1 / 8, 1 / 8, 1 / 8, 6 / 8, 7 / 8, 1]
-    )
-
-
-def test_constructors_agree_on_the_same_distribution():
-    sample = stats.norm(2, 0.5).ppf((np.arange(100_000) + 0.5) / 100_000)
-    public = ldp.Histogram.from_sample(sample, (0, 4), bins=32)
-    known = ldp.Histogram.from_distribution(stats.norm(2, 0.5), (0, 4), bins=32)
-    counted = ldp.Histogram.from_counts(np.histogram(np.clip(sample, 0, 4), 32, (0, 4))[0], (0, 4))
-    assert public == counted
-    assert np.abs(public.masses - known.masses).max() < 1e-4
-    assert hash(public) == hash(counted)
-    assert not known.masses.flags.writeable
-
-
-def test_a_histogram_survives_pickling_to_the_last_bit():
-    prior = ldp.Histogram.from_distribution(stats.norm(2, 0.5), (0, 4), bins=32)
-    assert pickle.loads(pickle.dumps(prior)) == prior
-
-
-@pytest.mark.parametrize("masses", [[1e308, 1e308], [5e-324, 5e-324], [3, 3]])
-def test_masses_of_any_size_are_scaled_to_one(masses):
-    assert ldp.Histogram([0, 1, 2], masses).masses.tolist() == [0.5, 0.5]
-
-
-@pytest.mark.parametrize(
-    "nodes", [[0], [0, 0], [1, 0], [0, math.inf], [math.nan, 1], [0, "a"], [[0, 1]], [0, 1, 2]]
-)
-def test_nodes_that_make_no_bin_are_refused(nodes):
-    with pytest.raises(ldp.ParameterError):
-        ldp.Histogram(nodes, [1])
-
-
-@pytest.mark.parametrize("masses", [[], [1, 1], [-1], [0], [math.nan], [math.inf], ["a"], [[1]]])
-def test_masses_that_are_no_weights_are_refused(masses):
-    with pytest.raises(ldp.ParameterError):
-        ldp.Histogram([0, 1], masses)
-
-
-# ---- Algorithm 1 -------------------------------------------------------------------------------------
 
 
 def paper_algorithm_1(nodes, masses, epsilon, zeta):
@@ -87,9 +32,8 @@ def paper_algorithm_1(nodes, masses, epsilon, zeta):
 
     def check(pairs, i, j):
         nonlocal best
-        found = [(value(a1, i, a2, j), a1, a2) for a1, a2 in pairs if a1 <= a2]
-        if found and best[0] < max(found)[0]:
-            best = max(found)
+        values = [(value(a1, i, a2, j), a1, a2) for a1, a2 in pairs if a1 <= a2]
+        best = max([best, *values])
 
     for i in range(k):
         between = 0.0
@@ -151,57 +95,36 @@ def case(rng, k):
     return ldp.Histogram(nodes, masses), float(10 ** rng.uniform(-2, 1)), float(zeta)
 
 
-@pytest.mark.parametrize(("k", "cases"), [(1, 50), (2, 900), (3, 900), (5, 1200), (8, 900), (12, 800), (60, 20)])
+@pytest.mark.parametrize(("k", "cases"), [(1, 20), (2, 200), (3, 300), (5, 500), (8, 400), (12, 200), (60, 5)])
 def test_finds_the_value_that_the_papers_search_finds(k, cases):
     rng = np.random.default_rng(k)
     for _ in range(cases):
         prior, epsilon, zeta = case(rng, k)
         best, a1, a2 = paper_algorithm_1(prior.nodes.tolist(), prior.masses.tolist(), epsilon, zeta)
-        found = optimal_interval(prior, epsilon=epsilon, zeta=zeta)
-        assert value_at_nodes(prior, found, epsilon, zeta) == pytest.approx(best, rel=EXACT)
-        assert interval_value(prior, found, epsilon=epsilon, zeta=zeta) == pytest.approx(best, rel=EXACT)
+        interval = optimal_interval(prior, epsilon=epsilon, zeta=zeta)
+        assert value_at_nodes(prior, interval, epsilon, zeta) == pytest.approx(best, rel=EXACT)
+        assert interval_value(prior, interval, epsilon=epsilon, zeta=zeta) == pytest.approx(best, rel=EXACT)
         assert {a1, a2} <= set(prior.nodes.tolist())  # the paper's interior points never win
 
 
-@pytest.mark.parametrize(("k", "cases"), [(20, 400), (150, 100), (800, 6)])
+@pytest.mark.parametrize(("k", "cases"), [(20, 100), (150, 50), (800, 3)])
 def test_no_pair_of_nodes_is_better(k, cases):
     rng = np.random.default_rng(100 + k)
     for _ in range(cases):
         prior, epsilon, zeta = case(rng, k)
-        found = optimal_interval(prior, epsilon=epsilon, zeta=zeta)
+        interval = optimal_interval(prior, epsilon=epsilon, zeta=zeta)
         best = all_pairs(prior, epsilon, zeta)
-        assert value_at_nodes(prior, found, epsilon, zeta) == pytest.approx(best, rel=EXACT)
+        assert value_at_nodes(prior, interval, epsilon, zeta) == pytest.approx(best, rel=EXACT)
 
 
-def test_no_interval_between_nodes_is_better():
-    """The maximum over all intervals is at nodes: a fine grid of ends finds nothing better."""
-    rng = np.random.default_rng(2)
-    for _ in range(30):
-        prior, epsilon, zeta = case(rng, 6)
-        best = interval_value(
-            prior, optimal_interval(prior, epsilon=epsilon, zeta=zeta), epsilon=epsilon, zeta=zeta
-        )
-        ends = np.linspace(*prior.bounds, 300)
-        below = prior.cumulative(ends)
-        i, j = np.triu_indices(ends.size, 1)
-        values = 2 * zeta * (below[j] - below[i]) / (2 * zeta + math.exp(-epsilon) * (ends[j] - ends[i]))
-        assert values.max() <= best * (1 + EXACT)
-
-
-def test_a_single_bin_is_the_interval():
+def test_the_interval_is_obvious_where_it_should_be():
     for zeta in (1e-6, 1.0, 1e6):
         assert optimal_interval(ldp.Histogram([2.0, 3.5], [7]), epsilon=0.5, zeta=zeta) == (2.0, 3.5)
-
-
-def test_equal_bins_give_the_whole_range():
-    prior = ldp.Histogram.from_counts(np.ones(37), (-3, 5))
-    assert optimal_interval(prior, epsilon=0.3, zeta=0.01) == (-3.0, 5.0)
-
-
-def test_empty_ends_are_never_included():
-    prior = ldp.Histogram([0, 1, 2, 3, 4, 5], [0, 3, 0, 2, 0])
-    assert optimal_interval(prior, epsilon=1.0, zeta=50.0) == (1.0, 4.0)
-    assert optimal_interval(prior, epsilon=0.01, zeta=0.01) == (1.0, 2.0)
+    equal = ldp.Histogram.from_counts(np.ones(37), (-3, 5))
+    assert optimal_interval(equal, epsilon=0.3, zeta=0.01) == (-3.0, 5.0)
+    empty_ends = ldp.Histogram([0, 1, 2, 3, 4, 5], [0, 3, 0, 2, 0])
+    assert optimal_interval(empty_ends, epsilon=1.0, zeta=50.0) == (1.0, 4.0)
+    assert optimal_interval(empty_ends, epsilon=0.01, zeta=0.01) == (1.0, 2.0)
 
 
 def test_a_million_bins_are_searched_exactly():
@@ -218,8 +141,7 @@ def test_a_million_bins_are_searched_exactly():
     assert everything[1] > 1 - 1e-4
 
 
-@pytest.mark.parametrize("scale", [1e-6, 0.01, 1e6, 2.0**40])
-@pytest.mark.parametrize("shift", [0.0, -7.25, 300.0])
+@pytest.mark.parametrize(("scale", "shift"), [(1e-6, 0.0), (0.01, -7.25), (2.0**40, 300.0)])
 def test_the_unit_and_the_origin_of_labels_do_not_matter(scale, shift):
     rng = np.random.default_rng(4)
     for _ in range(50):
@@ -233,41 +155,15 @@ def test_the_unit_and_the_origin_of_labels_do_not_matter(scale, shift):
         assert found == (moved.nodes[i], moved.nodes[j])
 
 
-def test_a_wider_window_never_narrows_the_interval():
-    rng = np.random.default_rng(5)
-    for _ in range(50):
-        prior, epsilon, _ = case(rng, 15)
-        span = prior.bounds[1] - prior.bounds[0]
-        found = [optimal_interval(prior, epsilon=epsilon, zeta=span * z) for z in (0.001, 0.03, 1.0, 30.0)]
-        masses = [float(np.diff(prior.cumulative(interval))[0]) for interval in found]
-        assert (np.diff(masses) >= -EXACT).all()
-
-
-def test_bins_far_narrower_than_the_range_are_told_apart():
-    """Eleven decades between the widest and the narrowest bin, the wide one first."""
-    rng = np.random.default_rng(6)
-    for _ in range(200):
-        fine = np.concatenate([[0.0], np.cumsum(rng.uniform(0.1, 1.0, 10))]) * 1e-6
-        prior = ldp.Histogram(np.concatenate([[-1e5], fine]), rng.random(11) ** 3)
-        epsilon, zeta = float(rng.uniform(0.1, 3.0)), float(10 ** rng.uniform(-8, -5))
-        found = optimal_interval(prior, epsilon=epsilon, zeta=zeta)
-        best = all_pairs(prior, epsilon, zeta)
-        assert value_at_nodes(prior, found, epsilon, zeta) == pytest.approx(best, rel=1e-6)
-
-
-@pytest.mark.parametrize("zeta", [0, -1.0, math.nan, math.inf, True, "1", None])
-def test_a_window_without_width_is_refused(zeta):
-    with pytest.raises(ldp.ParameterError, match="zeta"):
-        optimal_interval(ldp.Histogram([0, 1], [1]), epsilon=1.0, zeta=zeta)
-
-
-@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf, True, "1", None])
-def test_a_budget_that_is_none_is_refused(epsilon):
-    with pytest.raises(ldp.ParameterError, match="epsilon"):
-        optimal_interval(ldp.Histogram([0, 1], [1]), epsilon=epsilon, zeta=1.0)
-
-
-@pytest.mark.parametrize("prior", [None, [0.0, 1.0], ([0, 1], [1])])
-def test_only_a_histogram_is_a_prior(prior):
-    with pytest.raises(ldp.ParameterError, match="Histogram"):
-        optimal_interval(prior, epsilon=1.0, zeta=1.0)
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        *(("zeta", zeta) for zeta in (0, -1.0, math.nan, math.inf, True, "1", None)),
+        *(("epsilon", epsilon) for epsilon in (0, -1.0, math.nan, math.inf, True, "1", None)),
+        *(("Histogram", prior) for prior in (None, [0.0, 1.0], ([0, 1], [1]))),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(name, bad):
+    how = {"Histogram": ldp.Histogram([0, 1], [1]), "epsilon": 1.0, "zeta": 1.0, name: bad}
+    with pytest.raises(ldp.ParameterError, match=name):
+        optimal_interval(how.pop("Histogram"), **how)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from mechanism_cases import BOUNDS, MAKERS, NAMES, make
+from mechanism_cases import MAKERS, NAMES, make
 
 EPSILON = 1.0
 HUGE = 10**400
@@ -19,19 +19,15 @@ def short(value):
     return repr(value).replace(repr(HUGE), "10**400")
 
 
-@pytest.mark.parametrize(
-    "epsilon", [0, -1, math.nan, "1", None, True, np.True_, 1j, [1], np.array([1.0]), HUGE, b"1"], ids=short
-)
+BAD_NUMBERS = [0, -1, math.nan, "1", None, True, np.True_, 1j, np.complex128(1), np.timedelta64(1)]
+BAD_NUMBERS += [[1], np.array([1.0]), HUGE, b"1"]
+
+
+@pytest.mark.parametrize("epsilon", BAD_NUMBERS, ids=short)
 @each_name
 def test_a_bad_epsilon_is_refused(name, epsilon):
     with pytest.raises(ldp.ParameterError, match="epsilon"):
         MAKERS[name](epsilon)
-
-
-@pytest.mark.parametrize("epsilon", [np.complex128(1), np.timedelta64(1)])
-def test_numpy_numbers_that_are_not_real_are_no_epsilon(epsilon):
-    with pytest.raises(ldp.ParameterError, match="epsilon"):
-        ldp.TwoPoint(bounds=BOUNDS, epsilon=epsilon)
 
 
 def refused_for(name, **changed):
@@ -65,9 +61,18 @@ def test_a_bad_zeta_or_sigma_is_refused(value):
     refused_for("gaussian", sigma=value)
 
 
-def test_a_zeta_out_of_all_proportion_is_refused():
-    for interval, zeta in [((0, 1e-200), 1e308), ((0, 1e200), 1e-308), ((0, 5), 5e-324), ((0, 5), 1e300)]:
-        refused_for("rp", interval=interval, zeta=zeta)
+@pytest.mark.parametrize(
+    ("interval", "zeta", "reason"),
+    [
+        ((0, 1e-130), 1e308, "large"),
+        ((0, 5), 1e300, "large"),
+        ((0, 1e130), 1e-300, "small"),
+        ((0, 5), 5e-324, "small"),
+    ],
+)
+def test_a_zeta_out_of_all_proportion_is_refused_for_what_it_is(interval, zeta, reason):
+    with pytest.raises(ldp.ParameterError, match=f"zeta.*too {reason}"):
+        ldp.RPWithPrior(interval=interval, zeta=zeta, epsilon=1.0)
 
 
 @pytest.mark.parametrize("value", ["Project", "", None, 1, True, ["project"], b"project", np.array(["a", "b"])])
@@ -90,29 +95,6 @@ def test_bad_bins_are_refused(changed):
     refused_for("rr-on-bins", **changed)
 
 
-@pytest.mark.parametrize(
-    "counts", [5, None, [], [[1, 2]], [[math.inf, 1]] * 2, [["a", "b"]] * 2, [[2.0**63 + 0.5, 2.0**63]] * 2]
-)
-def test_bad_tables_are_refused(counts):
-    with pytest.raises(ldp.LabelDPError):
-        ldp.Unbiased(bounds=(0, 1), outputs=(0, 1), counts=counts, epsilon=1.0)
-
-
-@pytest.mark.parametrize(
-    ("nodes", "masses"),
-    [
-        ([0], []), ([0, 1], []), ([0, 1], [1, 2]), ([1, 0], [1]), ([0, 0], [1]), ([0, math.nan], [1]),
-        ([0, math.inf], [1]), ([0, 1], [0]), ([0, 1], [-1]), ([0, 1], [math.nan]), ([0, 1], [math.inf]),
-        (["a", "b"], [1]), ([0, 1], None), ([[0, 1]], [[1]]), (0, 1), ([0, HUGE], [1]),
-        ([-1.7e308, 1.7e308], [1]),
-    ],
-    ids=short,
-)  # fmt: skip
-def test_a_bad_histogram_is_refused(nodes, masses):
-    with pytest.raises(ldp.ParameterError):
-        ldp.Histogram(nodes, masses)
-
-
 @each_name
 def test_parameters_are_given_by_name(name):
     mechanism = make(name, EPSILON)
@@ -122,15 +104,3 @@ def test_parameters_are_given_by_name(name):
         mechanism.randomize([1.0], 7)
     needed = inspect.signature(type(mechanism)).parameters["epsilon"]
     assert needed.default is inspect.Parameter.empty, "there is no default for epsilon"
-
-
-@pytest.mark.parametrize("random_state", [True, 1.5, "7", np.random.default_rng(0), np.zeros(3), object()])
-def test_only_integers_and_sources_of_words_are_random_states(random_state):
-    with pytest.raises(ldp.ParameterError, match="random_state"):
-        make("laplace", EPSILON).randomize([1.0], random_state=random_state)
-
-
-@pytest.mark.parametrize("edges", [[0], [1, 0], [0, 0], [0, math.nan], 5, [[0, 1]], ["a", "b"]])
-def test_bad_edges_of_a_density_are_refused(edges):
-    with pytest.raises(ldp.ParameterError, match="edges"):
-        make("laplace", EPSILON).density(1.0, edges)

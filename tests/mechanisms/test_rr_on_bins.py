@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 import labeldp as ldp
-from labeldp.mechanisms.partition import _BINS, optimal_partition
+from labeldp.mechanisms.partition import optimal_partition
 
 LOSSES = ("squared", "absolute")
 TRAP = np.array([11.0, 17, 23, 26, 27]), np.array([0.85124, 0.08087, 0.00851, 0.00404, 0.05533]) / 0.99999
@@ -53,36 +53,17 @@ def random_instance(rng):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_partition_is_as_good_as_brute_force_over_all_partitions(seed, loss):
     rng = np.random.default_rng(seed)
-    for _ in range(400):
+    for _ in range(200):
         values, masses = random_instance(rng)
         epsilon = float(rng.choice([0.001, 0.1, 0.5, 1, 2, 4, 8, 12, 20]))
-        found = optimal_partition(values, masses, epsilon, loss)
+        partition = optimal_partition(values, masses, epsilon, loss)
         best = brute_force(values, masses, epsilon, loss)
-        true = loss_of(values, masses, found.starts, found.outputs, epsilon, loss)
+        true = loss_of(values, masses, partition.starts, partition.outputs, epsilon, loss)
         assert true <= best * (1 + 1e-7) + 1e-13
-        assert found.loss == pytest.approx(true, rel=1e-6, abs=1e-13)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_every_bin_costs_what_its_best_output_loses(loss):
-    """Of all bins, good ones or not: the output may lie before or after its bin."""
-    rng = np.random.default_rng(8)
-    for _ in range(60):
-        values, masses = random_instance(rng)
-        gain = float(rng.choice([0.01, 0.5, 1.0, 5.0]))
-        costs, outputs = _BINS[loss](values, masses, gain)
-        for i, j in itertools.combinations(range(values.size + 1), 2):
-            weight = masses.copy()
-            weight[i:j] *= 1 + gain
-            tries = np.append(values, weight @ values / weight.sum())
-            errors = np.abs(tries[:, None] - values[None, :]) ** (2 if loss == "squared" else 1)
-            least = (errors @ weight).min()
-            assert costs[i, j] == pytest.approx(least, rel=1e-9, abs=1e-9)
-            ours = np.abs(outputs[i, j] - values) ** (2 if loss == "squared" else 1)
-            assert ours @ weight == pytest.approx(least, rel=1e-9, abs=1e-9)
+        assert partition.loss == pytest.approx(true, rel=1e-6, abs=1e-13)
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -93,34 +74,15 @@ def test_partition_does_not_fall_into_the_trap_of_monotone_cuts(order):
     assert brute_force(values, masses, 4.0, "squared") == pytest.approx(4.0133, abs=1e-4)
 
 
-@pytest.mark.parametrize("offset", [-1e9, 1e3, 1e6, 1e9])
-@pytest.mark.parametrize("epsilon", [1.0, 4.0, 12.0, 20.0])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_an_offset_of_all_labels_does_not_change_the_loss(loss, epsilon, offset):
-    values, masses = TRAP
-    moved = optimal_partition(values + offset, masses, epsilon, loss)
-    best = brute_force(values, masses, epsilon, loss)
-    assert moved.loss == pytest.approx(best, rel=1e-5)
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_far_from_zero_the_partition_is_as_good_as_brute_force(loss):
     rng = np.random.default_rng(11)
-    for _ in range(300):
+    for _ in range(150):
         values, masses = random_instance(rng)
         epsilon = float(rng.choice([1, 4, 8, 12]))
         moved = optimal_partition(values + 1e9, masses, epsilon, loss)
         true = loss_of(values, masses, moved.starts, moved.outputs - 1e9, epsilon, loss)
         assert true <= brute_force(values, masses, epsilon, loss) * 1.001 + 1e-12
-
-
-@pytest.mark.parametrize("scale", [1e-12, 1e-3, 1e12])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_the_unit_of_labels_does_not_change_the_bins(loss, scale):
-    values, masses = TRAP
-    here, there = (optimal_partition(values * s, masses, 4.0, loss) for s in (1.0, scale))
-    assert here.starts.tolist() == there.starts.tolist()
-    assert here.outputs * scale == pytest.approx(there.outputs, rel=1e-9)
 
 
 def best_of_all_mechanisms(values, masses, epsilon, loss, outputs):
@@ -145,15 +107,17 @@ def best_of_all_mechanisms(values, masses, epsilon, loss, outputs):
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_private_mechanism_at_all_loses_less(seed, loss, epsilon):
     """Outputs on a fine grid, and where ours are: the optimum over every table that keeps ε."""
     rng = np.random.default_rng(seed)
     values = np.sort(rng.choice(20, 4, replace=False)).astype(float)
     masses = rng.dirichlet(np.full(4, 0.7))
-    found = optimal_partition(values, masses, epsilon, loss)
-    outputs = np.unique(np.concatenate([np.linspace(values[0], values[-1], 41), values, found.outputs]))
-    assert found.loss == pytest.approx(best_of_all_mechanisms(values, masses, epsilon, loss, outputs), rel=1e-6)
+    partition = optimal_partition(values, masses, epsilon, loss)
+    outputs = np.unique(np.concatenate([np.linspace(values[0], values[-1], 41), values, partition.outputs]))
+    assert partition.loss == pytest.approx(
+        best_of_all_mechanisms(values, masses, epsilon, loss, outputs), rel=1e-6
+    )
 
 
 # ---- the mechanism -----------------------------------------------------------------------------------
@@ -174,31 +138,11 @@ def test_promised_loss_is_that_of_the_mechanism(masses, epsilon):
     assert promised <= prior.variance + 1e-12, "a constant would do better"
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_bins_without_mass_do_not_matter(loss):
-    full = ldp.Histogram([0, 1, 2, 3, 4], [3, 0, 0, 1])
-    mechanism = ldp.RROnBins.design(full, 4.0, loss=loss)
-    assert mechanism.edges == (0, 2, 4), "cut half way across the gap"
-    direct = optimal_partition(np.array([0.5, 3.5]), np.array([0.75, 0.25]), 4.0, loss)
-    assert mechanism.outputs == tuple(direct.outputs.tolist())
-
-
 def test_a_prior_of_one_bin_gives_its_centre_and_reveals_nothing():
     mechanism = ldp.RROnBins.design(ldp.Histogram([2, 4], [1]), 1.0)
     assert mechanism.outputs == (3,)
     assert set(mechanism.randomize([-9.0, 2.0, 3.3, 4.0, 1e300]).tolist()) == {3}
     assert mechanism.verify().epsilon == 0
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_absolute_loss_and_squared_loss_are_each_best_at_their_own(epsilon):
-    prior = ldp.Histogram(np.arange(12.0), [9, 5, 1, 1, 7, 1, 0, 0, 1, 1, 6])
-    used = prior.masses > 0
-    values, masses = prior.centers[used], prior.masses[used]
-    best = {loss: optimal_partition(values, masses, epsilon, loss) for loss in LOSSES}
-    for loss, other in itertools.permutations(LOSSES):
-        foreign = loss_of(values, masses, best[other].starts, best[other].outputs, epsilon, loss)
-        assert best[loss].loss <= foreign + 1e-12
 
 
 EDGES = {
@@ -233,19 +177,6 @@ def test_a_label_falls_into_the_bin_whose_left_edge_it_reaches(edges):
     assert own_bin(mechanism, labels).tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("kind", ["floats", "integers", "decimals"])
-def test_labels_at_random_edges_fall_into_the_right_bin(kind):
-    rng = np.random.default_rng(3)
-    for _ in range(400):
-        count = int(rng.integers(2, 9))
-        ticks = np.sort(rng.choice(500, count + 1, replace=False)).astype(float)
-        edges = {"integers": ticks + 10**6, "decimals": ticks / 10, "floats": ticks * math.pi}[kind]
-        mechanism = ldp.RROnBins(edges=edges, outputs=range(count), epsilon=20)
-        labels = np.concatenate([edges, np.nextafter(edges, -np.inf)])
-        expected = np.clip(np.searchsorted(edges, labels, side="right") - 1, 0, count - 1)
-        assert own_bin(mechanism, labels).tolist() == expected.tolist(), edges
-
-
 def test_edges_may_be_as_close_as_a_millionth_of_the_range_and_no_closer():
     """Of 2^20 look-up pieces, 1.5 lie between the two inner edges, or 0.7."""
     close = [0, 0.5, 0.5 + 1.5 / 2**20, 1]
@@ -253,27 +184,6 @@ def test_edges_may_be_as_close_as_a_millionth_of_the_range_and_no_closer():
     assert own_bin(mechanism, np.array([0.5, close[2], np.nextafter(close[2], 0), 0.4])).tolist() == [1, 2, 1, 0]
     with pytest.raises(ldp.ParameterError, match="closer than a millionth"):
         ldp.RROnBins(edges=[0, 0.5, 0.5 + 0.7 / 2**20, 1], outputs=range(3), epsilon=20)
-
-
-@pytest.mark.parametrize(
-    ("edges", "outputs", "reason"),
-    [([0, 1, 1, 3], [1, 2, 3], "increase"), ([0], [], "0 outputs need 1 edges"), ([0, 1, 2], [1], "need 2 edges")],
-)
-def test_edges_that_make_no_bins_are_refused_for_what_they_are(edges, outputs, reason):
-    with pytest.raises(ldp.ParameterError, match=reason):
-        ldp.RROnBins(edges=edges, outputs=outputs, epsilon=1.0)
-
-
-def test_of_equally_good_partitions_the_one_with_fewest_bins_is_taken():
-    """Where the median of every bin is the same label, bins gain nothing."""
-    values, masses = np.array([0.0, 1.0, 2.0]), np.array([0.1, 0.8, 0.1])
-    assert optimal_partition(values, masses, 0.1, "absolute").starts.tolist() == [0]
-
-
-def test_own_bins_output_comes_with_odds_e_to_the_epsilon():
-    mechanism = ldp.RROnBins(edges=[0, 1, 2, 5], outputs=[10, 20, 30], epsilon=1.0)
-    share = mechanism.density(1.5, [5, 15, 25, 35]) * 10
-    assert share == pytest.approx(np.array([1, math.e, 1]) / (math.e + 2), rel=1e-12)
 
 
 def test_outputs_may_repeat_and_come_in_any_order():

@@ -9,9 +9,9 @@ import pytest
 from scipy.optimize import linprog, minimize_scalar
 
 import labeldp as ldp
-from helpers import seeded
-from labeldp.mechanisms.unbiased import _output_grid
 from mechanism_cases import rp_share
+
+pytestmark = pytest.mark.slow
 
 UNIFORM = ldp.Histogram([0, 1], [1])
 PRIORS = {
@@ -50,9 +50,9 @@ def row_masses(prior, size):
 # ---- unbiased -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0, 4.0, 12.0, 20.0])
+@pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0, 4.0, 20.0])
 @each_prior
-def test_every_row_averages_to_its_label(prior, epsilon):
+def test_every_row_averages_to_its_label_and_keeps_epsilon(prior, epsilon):
     mechanism = design(epsilon, 12, prior)
     rows = np.linspace(0, 1, 12)
     exact = [
@@ -61,6 +61,11 @@ def test_every_row_averages_to_its_label(prior, epsilon):
     reach = max(abs(o) for o in mechanism.outputs)
     assert exact == pytest.approx(rows, rel=0, abs=1e-12 + 1e-15 * reach)
     assert mechanism.mean(rows) == pytest.approx(rows, rel=0, abs=1e-12 + 1e-14 * reach)
+    counts = np.array(mechanism.counts, dtype=object)
+    assert set(counts.sum(axis=1)) == {2**64}
+    assert (counts > 0).all(), "an output that some label cannot give would tell that label apart"
+    ratios = counts.max(axis=0) / counts.min(axis=0)
+    assert max(math.log(ratio) for ratio in ratios) <= epsilon * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
@@ -69,21 +74,8 @@ def test_labels_between_rows_are_unbiased_too(epsilon):
     y = np.concatenate([[-5.0, 7.0], np.random.default_rng(0).random(200)])
     assert mechanism.mean(y) == pytest.approx(np.clip(y, 0, 1), rel=0, abs=1e-12)
     assert mechanism.bias([1.7])[0] == pytest.approx(-0.7)
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_released_values_average_to_labels_between_rows(epsilon):
-    """Off by 6.5 standard errors with probability below 1e-10."""
-    mechanism = design(epsilon, 12)
-    for label in (0.0, 0.123456, 0.9):
-        z = mechanism.randomize(np.full(400_000, label), random_state=seeded(1))
-        assert abs(z.mean() - label) <= 6.5 * z.std() / math.sqrt(z.size)
-        assert z.var() == pytest.approx(mechanism.variance([label])[0], rel=0.05)
-
-
-def test_released_values_are_their_own_unbiased_labels():
     z = np.array([[-1.0, 0.4], [2.0, 9.0]])
-    assert (design(1.0, 12).debias(z) == z).all()
+    assert (mechanism.debias(z) == z).all()
 
 
 def test_a_table_that_is_private_but_biased_refuses_to_debias():
@@ -120,17 +112,11 @@ def plain_programme(rows, masses, outputs, epsilon):
 @each_prior
 def test_variance_is_the_optimum_of_the_plain_programme(prior, epsilon):
     rows = np.linspace(0, 1, 12)
-    masses = row_masses(prior, 12)
-    best = plain_programme(rows, masses, _output_grid(epsilon, 12), epsilon)
-    ours = masses @ design(epsilon, 12, prior).variance(rows)
+    masses, mechanism = row_masses(prior, 12), design(epsilon, 12, prior)
+    best = plain_programme(rows, masses, np.array(mechanism.outputs), epsilon)
+    ours = masses @ mechanism.variance(rows)
     assert ours == pytest.approx(best, rel=1e-3)
     assert ours >= best * (1 - 1e-5), "better than the optimum: something is not private or not unbiased"
-
-
-def test_uniform_prior_at_epsilon_one_has_the_known_variance():
-    rows = np.linspace(0, 1, 50)
-    assert design(1.0, 50).variance(rows).mean() == pytest.approx(0.974, abs=1e-3)
-    assert expected_variance(design(1.0, 50)) == pytest.approx(0.972, abs=1e-3)
 
 
 def best_rp_variance(epsilon, prior):
@@ -146,7 +132,7 @@ def best_rp_variance(epsilon, prior):
     return minimize_scalar(variance, bounds=(-8, 4), method="bounded").fun
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("name", ["uniform", "slope", "two spikes"])
 def test_no_other_unbiased_mechanism_has_less_variance(name, epsilon):
     prior = PRIORS[name]
@@ -168,64 +154,39 @@ def test_a_finer_grid_is_never_worse(epsilon):
     assert all(fine <= 1.001 * coarse for coarse, fine in pairwise(variances))
 
 
-def test_knowing_the_prior_helps():
-    for name in ("slope", "heavy tail", "one spike"):
-        prior = PRIORS[name]
-        informed = expected_variance(design(1.0, 24, prior), prior)
-        assert informed < 0.999 * expected_variance(design(1.0, 24), prior)
-
-
-def test_variance_falls_as_epsilon_grows():
-    variances = [expected_variance(design(e, 16)) for e in (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 20.0)]
-    assert all(fine <= 1.001 * coarse for coarse, fine in pairwise(variances))
-
-
-# ---- made exact ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0, 8.0, 20.0])
-@each_prior
-def test_counts_are_words_of_64_bits_and_keep_epsilon(prior, epsilon):
-    mechanism = design(epsilon, 12, prior)
-    counts = np.array(mechanism.counts, dtype=object)
-    assert set(counts.sum(axis=1)) == {2**64}
-    assert (counts > 0).all(), "an output that some label cannot give would tell that label apart"
-    ratios = counts.max(axis=0) / counts.min(axis=0)
-    assert max(math.log(ratio) for ratio in ratios) <= epsilon * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("bounds", [(-3.0, 9.0), (0.0, 1e-12), (-1e12, 1e12), (1e6, 1e6 + 1)])
-def test_design_scales_with_the_bounds(bounds):
-    low, high = bounds
-    moved = ldp.Unbiased.design(ldp.Histogram(bounds, [1]), 1.0, size=12)
-    unit = design(1.0, 12)
-    assert moved.counts == unit.counts
-    assert (np.array(moved.outputs) - low) / (high - low) == pytest.approx(unit.outputs, rel=1e-9, abs=1e-9)
-
-
-def test_unequal_bins_are_weighed_by_mass_not_by_width():
-    same = ldp.Histogram([0, 0.1, 0.2, 1], [1, 1, 8])
-    assert expected_variance(design(1.0, 12, same)) == pytest.approx(expected_variance(design(1.0, 12)), rel=1e-6)
-
-
 @pytest.mark.parametrize("size", [0, 1, -5, 257, 10**9, 2.5, "8", None, math.nan])
 def test_a_size_that_makes_no_sense_is_refused(size):
     with pytest.raises(ldp.ParameterError, match="size"):
         ldp.Unbiased.design(UNIFORM, 1.0, size=size)
 
 
-@pytest.mark.parametrize("prior", [None, [1, 2], np.ones(3), "uniform"])
-@pytest.mark.parametrize("mechanism", [ldp.Unbiased, ldp.RROnBins])
-def test_a_prior_that_is_no_histogram_is_refused(mechanism, prior):
-    with pytest.raises(ldp.ParameterError, match="prior"):
-        mechanism.design(prior, 1.0)
+HALF = 2**63
 
 
-@pytest.mark.parametrize("epsilon", [0.003, 0.01, 0.03, 0.07, 0.3])
-def test_the_table_of_two_outputs_keeps_epsilon_however_it_is_read(epsilon, monkeypatch):
-    """0.03 is a little less as a binary number than as it is written; the counts must keep the smaller one."""
-    from labeldp.mechanisms import unbiased
+@pytest.mark.parametrize(
+    ("outputs", "counts"),
+    [
+        ((0.5,), ((2**64,), (2**64,))),
+        ((0, 1), ((HALF, HALF),)),
+        ((0, 1), ((HALF, HALF), (HALF, HALF, 0))),
+        ((0, 1), ((HALF, HALF), (2**64,))),
+        ((0, math.nan), ((HALF, HALF), (HALF, HALF))),
+        ((0, math.inf), ((HALF, HALF), (HALF, HALF))),
+        (((0, 1), (0, 1)), ((HALF, HALF), (HALF, HALF))),
+        ((), ((), ())),
+        *(((0, 1), bad) for bad in (5, None, [], [["a", "b"]] * 2, [[math.inf, 1]] * 2)),
+        ((0, 1), [[2.0**63 + 0.5, 2.0**63]] * 2),
+    ],
+    ids=repr,
+)
+def test_tables_of_wrong_shape_are_refused(outputs, counts):
+    with pytest.raises(ldp.LabelDPError):
+        ldp.Unbiased(bounds=(0, 1), outputs=outputs, counts=counts, epsilon=1.0)
 
-    monkeypatch.setattr(unbiased, "SLACKS", ())  # as if the programme had found nothing exact
-    mech = ldp.Unbiased.design(ldp.Histogram((0.0, 1.0), [1.0]), epsilon, size=24)
-    assert 0.999 * epsilon < mech.verify().epsilon <= epsilon
+
+def test_a_table_has_at_most_as_many_entries_as_are_proven_in_a_moment(monkeypatch):
+    rows = ((HALF, HALF),) * 4
+    monkeypatch.setattr("labeldp.mechanisms.unbiased.MOST_ENTRIES", 8)
+    assert len(ldp.Unbiased(bounds=(0, 1), outputs=(0, 1), counts=rows, epsilon=1.0).counts) == 4
+    with pytest.raises(ldp.ParameterError, match="more than 8 entries"):
+        ldp.Unbiased(bounds=(0, 1), outputs=(0, 1), counts=(*rows, rows[0]), epsilon=1.0)

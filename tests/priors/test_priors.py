@@ -20,8 +20,8 @@ from labeldp.priors import curator, estimate_prior, square_wave
 from labeldp.priors.curator import bins_for
 from mechanism_cases import ALPHA, kolmogorov
 
-METHODS = [("curator", "counts"), ("curator", "adaptive"), ("local", "square-wave"), ("local", "laplace")]
-each_method = pytest.mark.parametrize(("trust", "method"), METHODS)
+pytestmark = [pytest.mark.slow, pytest.mark.statistical]
+
 RNG = np.random.default_rng(0)
 SMOOTH = np.where(RNG.random(20_000) < 0.05, 5.0, np.minimum(RNG.gamma(3.0, 0.65, 20_000), 5.0))
 
@@ -34,7 +34,7 @@ def distance(prior, labels, bins=40, bounds=(0.0, 5.0)):
 
 
 def usual_distance(labels, **how):
-    tries = [estimate_prior(labels, bounds=(0, 5), random_state=seeded(seed), **how) for seed in range(5)]
+    tries = [estimate_prior(labels, bounds=(0, 5), random_state=seeded(seed), **how) for seed in range(3)]
     return np.mean([distance(prior, labels) for prior in tries])
 
 
@@ -57,10 +57,10 @@ ACCURACY = {
 """Limits on the distance at ε = 0.017, 0.1 and 1, from METHODS §1; 40 bins at ε = 1 come within 0.004."""
 
 
-@pytest.mark.parametrize("labels", ["made", "housing"])
+@pytest.mark.parametrize("labels", ["synthetic", "housing"])
 @pytest.mark.parametrize("method", ACCURACY)
 def test_priors_are_as_close_as_methods_says(method, labels):
-    y = SMOOTH if labels == "made" else housing()
+    y = SMOOTH if labels == "synthetic" else housing()
     trust = "local" if method == "square-wave" else "curator"
     for epsilon, limit in zip((0.017, 0.1, 1.0), ACCURACY[method], strict=True):
         assert usual_distance(y, epsilon=epsilon, trust=trust, method=method) < limit
@@ -88,14 +88,14 @@ def test_loose_bounds_are_narrowed_by_the_adaptive_method():
 @pytest.fixture
 def spied(monkeypatch):
     """Return the list of (counts, noisy counts, ε) that estimates leave behind."""
-    seen, noisy = [], curator._noisy
+    seen, noisy = [], curator.noisy_counts
 
     def spy(counts, epsilon, source):
         result = noisy(counts, epsilon, source)
         seen.append((counts.copy(), result.copy(), epsilon))
         return result
 
-    monkeypatch.setattr(curator, "_noisy", spy)
+    monkeypatch.setattr(curator, "noisy_counts", spy)
     return seen
 
 
@@ -148,7 +148,11 @@ def test_the_number_of_bins_follows_from_rows_and_epsilon_alone():
             assert prior.nodes.tolist() == np.linspace(0, 5, bins_for(rows, epsilon) + 1).tolist()
     sizes = [bins_for(10**k, 0.1) for k in range(12)]
     assert sizes == sorted(sizes)
-    assert (sizes[0], sizes[-1]) == (10, 10_240)
+
+
+def test_no_warning_tells_of_labels_far_outside_and_each_label_is_counted_once():
+    labels = np.array([-1e308, 0.0, 0.1e-9, 2.5e-9, 4.99e-9, 5e-9, 1e308])
+    assert curator.count(labels, (0.0, 5e-9), 4).tolist() == [3, 0, 1, 3]
 
 
 # ---- local reports -----------------------------------------------------------------------------------
@@ -185,18 +189,24 @@ def test_algorithm_3_is_the_papers_to_the_letter(epsilon, sigma):
 
 
 @pytest.mark.parametrize(("method", "kind"), [("laplace", ldp.Laplace), ("square-wave", ldp.RPWithPrior)])
-def test_every_label_is_reported_once_and_the_prior_reads_reports_only(method, kind, monkeypatch):
-    sizes = []
+def test_every_label_is_reported_once_for_what_was_charged_and_the_prior_reads_reports_only(
+    method, kind, monkeypatch
+):
+    sizes, proofs = [], []
     reports = kind.randomize(square_wave(1.0, (0, 5)), SMOOTH[:500], random_state=seeded(8))
 
     def fixed(self, labels, *, random_state=None):
         sizes.append(np.size(labels))
+        proofs.append(self.verify())
         return reports.copy()
 
     monkeypatch.setattr(kind, "randomize", fixed)
-    how = {"epsilon": 1.0, "bounds": (0, 5), "trust": "local", "method": method}
+    ledger = ldp.Ledger()
+    how = {"epsilon": 0.7, "bounds": (0, 5), "trust": "local", "method": method, "ledger": ledger}
     assert estimate_prior(SMOOTH[:500], **how) == estimate_prior(np.full(500, 4.9), **how)
     assert sizes == [500, 500]
+    assert all(proof.delta == 0 and 0.69 < proof.epsilon <= 0.7 for proof in proofs)
+    assert ledger.total == ldp.Budget(1.4)
 
 
 @pytest.mark.parametrize("epsilon", [0.001, 0.0099, 0.0101, 0.3, 1.0, 5.0, 20.0])
@@ -221,54 +231,3 @@ def test_square_wave_finds_a_spike_wherever_it_lies_in_a_bin(epsilon):
         how = {"epsilon": epsilon, "bounds": (0, 1), "trust": "local"}
         prior = estimate_prior(np.full(20_000, label), random_state=seeded(11), **how)
         assert np.diff(prior.cumulative([label - 0.1, label + 0.1]))[0] > 0.75
-
-
-# ---- odd input ---------------------------------------------------------------------------------------
-
-
-@each_method
-@pytest.mark.parametrize("labels", [[2.0], [3] * 100, [9e307, -1e308, 2.0], np.float32([1, 7, 2]), [[1], [2]]])
-def test_any_labels_give_a_prior(trust, method, labels):
-    prior = estimate_prior(labels, epsilon=1.0, bounds=(0, 5), trust=trust, method=method)
-    assert prior.masses.sum() == pytest.approx(1.0)
-
-
-@each_method
-@pytest.mark.parametrize("scale", [1e-130, 1e130])
-def test_a_single_label_in_any_unit_gives_a_prior(trust, method, scale):
-    prior = estimate_prior([2 * scale], epsilon=1.0, bounds=(0, 5 * scale), trust=trust, method=method)
-    if method != "laplace":
-        assert prior.bounds == (0, 5 * scale)
-
-
-@each_method
-def test_no_labels_and_missing_ones_are_refused(trust, method):
-    for labels in ([], [math.nan, 1.0], [math.inf]):
-        with pytest.raises(ldp.LabelError):
-            estimate_prior(labels, epsilon=1.0, bounds=(0, 5), trust=trust, method=method)
-
-
-BAD = [
-    {"trust": "nobody"},
-    {"method": "laplace"},
-    {"bins": 0},
-    {"sigma": 0},
-    {"epsilon": 0},
-    {"bounds": (1, 1)},
-]
-
-
-@pytest.mark.parametrize("bad", [*BAD, {"trust": "local", "method": "counts"}, {"bins": 1.5}], ids=str)
-def test_bad_arguments_are_refused_before_anything_is_charged(bad):
-    ledger = ldp.Ledger()
-    with pytest.raises(ldp.ParameterError):
-        estimate_prior([1.0], **{"epsilon": 1.0, "bounds": (0, 5), "ledger": ledger} | bad)
-    assert ledger.charges == ()
-
-
-def test_a_prior_is_charged_and_refused_when_the_budget_is_spent():
-    ledger = ldp.Ledger(limit=ldp.Budget(0.5))
-    estimate_prior([1.0, 2.0], epsilon=0.3, bounds=(0, 5), ledger=ledger)
-    assert ledger.total == ldp.Budget(0.3)
-    with pytest.raises(ldp.BudgetError):
-        estimate_prior([1.0, 2.0], epsilon=0.3, bounds=(0, 5), ledger=ledger)

@@ -9,16 +9,6 @@ from labeldp.randomness import SecureWords
 
 WORDS = 10_000_000
 BITS = 1 << 17
-NIST = (
-    "monobit",
-    "frequency_within_block",
-    "runs",
-    "longest_run_ones_in_a_block",
-    "binary_matrix_rank",
-    "dft",
-)
-"""Left out are tests that take seconds or more bits, and one that does not run with this NumPy."""
-
 ALPHA = 1e-9
 """Of each test on fresh secure words; 6 of them."""
 
@@ -31,6 +21,8 @@ def repeats(source, count=WORDS):
     return int(np.count_nonzero(words[1:] == words[:-1]))
 
 
+@pytest.mark.slow
+@pytest.mark.statistical
 def test_of_ten_million_words_none_repeats():
     """Uniform words repeat n²/2^65 = 2.7e-6 times on average; twice or more with probability 4e-12."""
     assert repeats(SecureWords()) <= 1
@@ -62,12 +54,6 @@ def score(name, bits):
     return result.score
 
 
-@pytest.mark.parametrize("name", NIST)
-@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(3)], ids=["secure", "seeded"])
-def test_nist_finds_nothing(name, make):
-    assert score(name, bits_of(make())) > ALPHA
-
-
 PLACE = np.arange(BITS)
 BROKEN = {
     "monobit": lambda bits, odd: bits | (odd < 0.03),
@@ -77,10 +63,15 @@ BROKEN = {
     "binary_matrix_rank": lambda bits, odd: np.tile(bits[:64], BITS // 64),
     "dft": lambda bits, odd: np.tile(bits[:64], BITS // 64),
 }
-"""Bits with a flaw that each test must find: too many ones, waves, a bit that follows itself, rows that depend."""
+"""Test of the battery: a flaw that it must find, such as too many ones or a bit that follows itself.
+
+Left out are tests that take seconds or more bits, and one that does not run with this NumPy.
+"""
 
 
-@pytest.mark.parametrize("name", NIST)
-def test_nist_finds_what_is_broken(name):
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", BROKEN)
+def test_nist_finds_nothing_in_secure_words_and_a_flaw_where_there_is_one(name):
+    assert score(name, bits_of(SecureWords())) > ALPHA
     bits = BROKEN[name](bits_of(seeded(4)), np.random.default_rng(1).random(BITS)).astype(np.int64)
     assert score(name, bits) < ALPHA

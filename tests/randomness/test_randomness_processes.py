@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from helpers import seeded
-from labeldp.randomness.sources import SecureWords, default_source
+from labeldp.randomness.word_sources import SecureWords, default_source
 from word_cases import PATIENCE, assert_no_common_word, draw
 
 
@@ -52,6 +52,7 @@ def test_a_forked_copy_of_a_seeded_source_does_repeat_words():
     assert np.array_equal(in_child("fork", source), draw(source))
 
 
+@pytest.mark.slow
 def test_a_spawned_child_never_repeats_its_parents_words():
     assert_no_common_word(draw(default_source()), in_child("spawn", None), draw(default_source()))
 
@@ -77,6 +78,7 @@ def test_a_fork_while_another_thread_holds_the_lock_does_not_deadlock():
     assert_no_common_word(before, words, draw(source))
 
 
+@pytest.mark.slow
 def test_forks_of_a_process_whose_threads_draw_words_share_no_word():
     source, stop, drawn = SecureWords(), threading.Event(), []
 

@@ -14,13 +14,13 @@ from labeldp.ledger import repetition
 from labeldp.ledger.repetition import warn_if_seen
 from labeldp.mechanisms.base import fingerprint
 from labeldp.release import Release
-from labeldp.release.plan import Plan
+from labeldp.release.arrays import private_prior
+from labeldp.release.plan import Request
 
 BOUNDS = ((0.0, 5.0), (-1.0, 4.0))
 LABELS = np.random.default_rng(2).gamma(2.0, 0.8, (400, 2))
 LABELS[:3] = [[1e308, -1e308], [-1e308, 1e308], [0.0, 5e-324]]
 PRIORS = [ldp.Histogram([low, low + 1, high], [2, 1]) for low, high in BOUNDS]
-USUAL = {"epsilon_prior": None, "mechanism": "auto", "prior": None, "zeta": None, "delta": 0.0, "trust": "curator"}
 ORDERS = {
     "as it comes": {},
     "part for the prior": {"epsilon_prior": 0.5, "mechanism": "rp"},
@@ -35,15 +35,12 @@ ORDERS = {
 
 
 def by_hand(columns, bounds, source, how):
-    """Return labels, mechanisms and priors, column by column."""
-    settings = {"rows": len(columns[0]), "bounds": bounds, "epsilon": 4.0, "method": None, **USUAL, **how}
-    plan = Plan.make(**settings)
-    out, mechanisms, priors = [], [], []
-    for k, column in enumerate(columns):
-        priors.append(plan.prior(k, column, source))
-        mechanisms.append(plan.design(priors[-1], bounds[k]))
-        out.append(mechanisms[-1].randomize(column, random_state=source))
-    return out, tuple(mechanisms), tuple(priors), plan
+    """Return labels, mechanisms and priors, column by column: first all priors, then all labels."""
+    plan = Request(epsilon=4.0, bounds=bounds, rows_per_person=2, **how).plan(len(columns[0]))
+    priors = tuple(private_prior(plan, column, source, k) for k, column in enumerate(columns))
+    mechanisms = tuple(plan.design(prior, pair) for prior, pair in zip(priors, bounds, strict=True))
+    out = [made.randomize(column, random_state=source) for made, column in zip(mechanisms, columns, strict=True)]
+    return out, mechanisms, priors, plan
 
 
 @pytest.mark.parametrize("how", ORDERS.values(), ids=ORDERS)
@@ -58,7 +55,7 @@ def test_a_release_is_what_its_account_says(how):
     assert (made.mechanisms, made.priors, made.bounds) == (mechanisms, priors, BOUNDS)
     assert (made.trust, made.secure, made.ledger) == (how.get("trust", "curator"), False, ledger)
     prints = [fingerprint(mechanism.channel) for mechanism in mechanisms]
-    wanted = plan.charges(2)
+    wanted = plan.charges()
     assert made.charges == ledger.charges[1:]
     for charge, asked, print_of in zip(made.charges, wanted, [*prints, None, None], strict=False):
         assert charge == dataclasses.replace(asked, when=charge.when, mechanism=print_of)

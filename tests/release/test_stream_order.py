@@ -9,7 +9,8 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.errors import DataError
 from labeldp.priors.curator import FINE
-from labeldp.release.stream import Counted, LabelStream, Order, settle
+from labeldp.release.plan import Request
+from labeldp.release.stream import LabelCounts, LabelStream, prepare_counts
 
 LABELS = np.random.default_rng(6).gamma(2.0, 0.8, 2000)
 PRIOR = ldp.Histogram([0, 1, 2, 5], [3, 2, 1])
@@ -39,7 +40,7 @@ def test_an_order_asks_for_what_privatize_is_asked_for(how):
     batches = [LABELS[:0], LABELS, []]
     ledger = ldp.Ledger()
     ledger.charge("earlier", epsilon=0.1)
-    order = Order(epsilon=1.0, bounds=(0, 5), **how)
+    order = Request(epsilon=1.0, bounds=(0, 5), **how)
     stream = LabelStream(lambda: batches, order, ledger=ledger, random_state=seeded(3))
     parts = [stream.release(batch) for batch in batches]
     assert [part.shape for part in parts] == [(0,), LABELS.shape, (0,)]
@@ -54,7 +55,7 @@ def test_an_order_asks_for_what_privatize_is_asked_for(how):
 
 def test_words_that_are_secure_are_told_and_others_are_told_too():
     for state, secure in ((None, True), (seeded(1), False)):
-        stream = LabelStream(lambda: [LABELS], Order(epsilon=1.0, bounds=BOUNDS), random_state=state)
+        stream = LabelStream(lambda: [LABELS], Request(epsilon=1.0, bounds=BOUNDS), random_state=state)
         assert stream.terms.secure is secure
 
 
@@ -66,45 +67,42 @@ def test_a_ledger_that_is_asked_for_is_asked_once_after_all_labels_are_counted()
         yield LABELS
         seen.append("end")
 
-    LabelStream(batches, Order(epsilon=1.0, bounds=BOUNDS), ledger=lambda: (seen.append("ledger"), ledger)[1])
+    LabelStream(batches, Request(epsilon=1.0, bounds=BOUNDS), ledger=lambda: (seen.append("ledger"), ledger)[1])
     assert seen == ["labels", "end", "ledger"]
     assert ledger.total == ldp.Budget(1.0)
 
 
-def test_labels_that_nobody_may_see_are_not_counted_without_reports():
-    ledger, counted = ldp.Ledger(), Counted.of(LABELS, BOUNDS)
-    local = Order(epsilon=1.0, bounds=BOUNDS, trust="local")
-    with pytest.raises(ldp.ParameterError, match="randomised for the prior first"):
-        settle(local, counted, ledger=ledger, source=seeded(1))
+def test_labels_that_nobody_may_see_are_not_counted_and_none_at_all_are_refused():
+    ledger, counts = ldp.Ledger(), LabelCounts.of(LABELS, BOUNDS)
+
+    def prepared(counts=counts, **how):
+        request = Request(epsilon=1.0, bounds=BOUNDS, **how)
+        return prepare_counts(request, counts, ledger=ledger, source=seeded(1), reports=lambda _: 1 // 0)
+
     with pytest.raises(ldp.LabelError, match="no labels"):
-        settle(local, Counted.none(), ledger=ledger, source=seeded(1))
+        prepared(LabelCounts.none(), trust="local")
     assert ledger.charges == ()
-    free = Order(epsilon=1.0, bounds=BOUNDS, trust="local", mechanism="two-point")
-    assert settle(free, counted, ledger=ledger, source=seeded(1)).priors == (None,)
-    by_curator = Order(epsilon=1.0, bounds=BOUNDS, mechanism="rp")
-    paid = settle(by_curator, counted, ledger=ledger, source=seeded(1), reports=lambda asked: 1 // 0)
-    assert (
-        paid.priors[0]
-        == ldp.privatize(LABELS, epsilon=1.0, bounds=BOUNDS, mechanism="rp", random_state=seeded(1)).prior
-    )
+    assert prepared(trust="local", mechanism="two-point").priors == (None,)
+    whole = ldp.privatize(LABELS, epsilon=1.0, bounds=BOUNDS, mechanism="rp", random_state=seeded(1))
+    assert prepared(mechanism="rp").priors == whole.priors
 
 
 def test_a_design_that_fails_before_any_label_is_needed_costs_nothing():
     ledger = ldp.Ledger()
-    order = Order(epsilon=1.0, bounds=BOUNDS, zeta=1e-300, prior=PRIOR)
+    order = Request(epsilon=1.0, bounds=BOUNDS, zeta=1e-300, prior=PRIOR)
     with pytest.raises(ldp.ParameterError, match="zeta"):
         LabelStream(lambda: [LABELS], order, ledger=ledger)
     assert ledger.charges == ()
 
 
 def test_counts_are_those_of_a_plain_loop():
-    assert (Counted.none().rows, Counted.none().fine.tolist()) == (0, [0] * FINE)
-    assert Counted.none().fine.dtype == np.int64
+    assert (LabelCounts.none().rows, LabelCounts.none().fine.tolist()) == (0, [0] * FINE)
+    assert LabelCounts.none().fine.dtype == np.int64
     few = np.array([[-1.0, 0.0], [2.5, 9.0]])
-    counted = Counted.of(few, BOUNDS) + Counted.of([5.0], BOUNDS) + Counted.of([], BOUNDS)
+    counted = LabelCounts.of(few, BOUNDS) + LabelCounts.of([5.0], BOUNDS) + LabelCounts.of([], BOUNDS)
     assert counted.rows == 5
     assert {k: n for k, n in enumerate(counted.fine.tolist()) if n} == {0: 2, FINE // 2: 1, FINE - 1: 2}
-    assert repr(Counted(12345, counted.fine)) == "<12,345 labels, counted>"
+    assert repr(LabelCounts(12345, counted.fine)) == "<12,345 labels, counted>"
 
 
 @pytest.mark.parametrize(
@@ -124,11 +122,11 @@ def test_counts_are_those_of_a_plain_loop():
 )
 def test_an_order_that_privatize_would_refuse_is_refused_before_labels_are_read(wrong):
     with pytest.raises(ldp.ParameterError):
-        Order(**{"epsilon": 1.0, "bounds": BOUNDS, **wrong})
+        Request(**{"epsilon": 1.0, "bounds": BOUNDS, **wrong})
 
 
 def test_every_label_is_released_once_and_no_more():
-    stream = LabelStream(lambda: [LABELS], Order(epsilon=1.0, bounds=BOUNDS, mechanism="two-point"))
+    stream = LabelStream(lambda: [LABELS], Request(epsilon=1.0, bounds=BOUNDS, mechanism="two-point"))
     stream.release(LABELS[:-1])
     with pytest.raises(DataError, match="fewer"):
         stream.finish()

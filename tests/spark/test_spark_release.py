@@ -12,11 +12,11 @@ import labeldp as ldp
 import labeldp.spark.release as room
 from helpers import seeded
 from labeldp.cards.reading import read_any_card
-from labeldp.cards.statements import left_and_stayed
-from labeldp.cards.verification import verify_card
 from labeldp.errors import DataError
+from labeldp.files.card_check import verify_files
 from labeldp.randomness.row_words import ReleaseKey, RowWords, card_checksum
-from labeldp.release.stream import Counted, Order, settle
+from labeldp.release.plan import Request
+from labeldp.release.stream import LabelCounts, prepare_counts
 from labeldp.spark import estimate_prior, output, privatize, randomize
 from labeldp.spark.repeatable import stable_frame
 
@@ -63,8 +63,8 @@ def on_one_machine(ids, seed, **ask):
     def reports(asked):
         return asked.count(asked.mechanism.randomize(LABELS, random_state=words(asked.mechanism, room.REPORTS)))
 
-    counted = Counted.of(LABELS, BOUNDS)
-    terms = settle(Order(**ask), counted, ledger=ldp.Ledger(), source=seeded(seed), reports=reports)
+    counted = LabelCounts.of(LABELS, BOUNDS)
+    terms = prepare_counts(Request(**ask), counted, ledger=ldp.Ledger(), source=seeded(seed), reports=reports)
     mechanism = terms.mechanisms[0]
     return mechanism, mechanism.randomize(LABELS, random_state=words(mechanism, room.LABELS))
 
@@ -112,13 +112,12 @@ def test_a_release_is_paid_for_and_has_a_card_and_nothing_of_the_label(spark):
 def test_what_was_written_can_be_verified_against_its_card(spark, tmp_path):
     with privatize(frame(spark), **ASK) as release:
         release.frame.write.parquet(str(tmp_path / "private"))
-    checks = {check.name: check.holds for check in verify_card(release.card, file=tmp_path / "private").checks}
+    checks = {check.name: check.holds for check in verify_files(release.card, file=tmp_path / "private").checks}
     assert (checks["file"], checks["rows"]) == (None, True)
     frame(spark, labels=LABELS[:50]).write.parquet(str(tmp_path / "other"))
-    checks = {check.name: check.holds for check in verify_card(release.card, file=tmp_path / "other").checks}
+    checks = {check.name: check.holds for check in verify_files(release.card, file=tmp_path / "other").checks}
     assert checks["rows"] is False
-    _, stayed = left_and_stayed(read_any_card(release.card))
-    assert "from each row's id" in stayed[1]
+    assert "from each row's id" in read_any_card(release.card).explain().sections["What stayed"][1]
 
 
 def test_two_releases_share_no_noise_and_a_broken_one_does(spark, monkeypatch):

@@ -10,8 +10,8 @@ import pytest
 
 from labeldp.errors import CardError, DataError, ParameterError
 from labeldp.tabular import TableEncoder, read_columns
-from labeldp.tabular.columns import FEW, HASHED
-from labeldp.tabular.reading import refuse_too_wide
+from labeldp.tabular.encodings import FEW, HASHED
+from labeldp.tabular.memory import refuse_too_wide
 
 
 def made(rows=200, seed=0):

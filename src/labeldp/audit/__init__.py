@@ -1,7 +1,7 @@
 """Auditing: a lower bound on ε from samples alone, for mechanisms, for functions and for whole pipelines."""
 
 from labeldp.audit.lenses import Lens, standard_lenses
-from labeldp.audit.result import Audit, Tested
+from labeldp.audit.result import Audit, EventResult
 from labeldp.audit.run import audit, audit_pipeline
 
-__all__ = ["Audit", "Lens", "Tested", "audit", "audit_pipeline", "standard_lenses"]
+__all__ = ["Audit", "EventResult", "Lens", "audit", "audit_pipeline", "standard_lenses"]

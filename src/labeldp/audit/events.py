@@ -11,35 +11,35 @@ from numpy.typing import NDArray
 from labeldp.audit.bounds import loss_at_least
 from labeldp.audit.lenses import Code, Lens
 
-__all__ = ["Watched", "watch"]
+__all__ = ["View", "fit_view"]
 
 MOST_CUTS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
-    """A lens on one column of the outputs, and the numbers that it was seen to give.
+class View:
+    """Outputs through a lens: one column of them, and the numbers that the lens gave for it.
 
     Attributes
     ----------
     name : str
     column : int or None
         None for a lens on all of them.
-    known : sorted array
-        Numbers that were seen at least twice while ranking; any other counts as one, the last.
-    ranked : array of cases × (known + 1)
-        How often each was seen while ranking.
+    numbers : sorted array
+        Those that occurred at least twice while ranking; any other counts as one, the last.
+    ranking : array of cases × (numbers + 1)
+        How often each occurred while ranking.
     """
 
     name: str
     column: int | None
     code: Code
-    known: NDArray[np.uint64]
-    ranked: NDArray[np.int64]
+    numbers: NDArray[np.uint64]
+    ranking: NDArray[np.int64]
 
     def count(self, outputs: NDArray[Any]) -> NDArray[np.int64]:
-        """Return how often each known number, and any other, occurs in ``outputs``."""
-        return _tally(self.code(_column(outputs, self.column)), self.known)
+        """Return how often each of the numbers, and any other, occurs in ``outputs``."""
+        return _tally(self.code(_column(outputs, self.column)), self.numbers)
 
     def event(
         self, case: int, other: int, cut: NDArray[np.int64], trials: int, delta: float, level: float
@@ -49,7 +49,7 @@ class Watched:
         Those with the largest ratio while ranking; as many of them as give the best bound on ``cut``, counts of
         ``trials`` fresh outputs.
         """
-        ratio = (self.ranked[case] + 0.5) / (self.ranked[other] + 0.5)
+        ratio = (self.ranking[case] + 0.5) / (self.ranking[other] + 0.5)
         order = np.argsort(-ratio, kind="stable")
         hits, others = np.cumsum(cut[case][order]), np.cumsum(cut[other][order])
         cuts = np.unique(np.linspace(0, order.size - 1, min(MOST_CUTS, order.size)).astype(np.int64))
@@ -62,14 +62,14 @@ class Watched:
         return mask
 
 
-def watch(lens: Lens, column: int | None, name: str, outputs: list[NDArray[Any]]) -> Watched:
-    """Return a lens that knows the first outputs of each case."""
+def fit_view(lens: Lens, column: int | None, name: str, outputs: list[NDArray[Any]]) -> View:
+    """Return the view through a lens, after the first outputs of each case."""
     parts = [_column(part, column) for part in outputs]
     code = lens.fit(parts)
     numbers = [code(part) for part in parts]
     listed, counts = np.unique(np.concatenate(numbers), return_counts=True)
     known = listed[counts > 1]
-    return Watched(name, column, code, known, np.array([_tally(part, known) for part in numbers]))
+    return View(name, column, code, known, np.array([_tally(part, known) for part in numbers]))
 
 
 def _column(outputs: NDArray[Any], column: int | None) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Lenses: ways to look at an output, each giving a whole number for it. Events are sets of these numbers.
+"""Lenses: ways to look at an output, each giving an integer for it. Events are sets of these numbers.
 
 A float says more than its size. Its last bits, the multiples of powers of two that it can be, and which exact
 values occur at all may depend on the label where its size does not.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 __all__ = ["Code", "Lens", "Together", "standard_lenses"]
 
 Code = Callable[[NDArray[Any]], NDArray[np.uint64]]
-"""From outputs, an array of floats, to one whole number each."""
+"""From outputs, an array of floats, to one integer each."""
 
 
 class Lens(Protocol):
@@ -100,8 +100,7 @@ class Remainder:
         def code(z: NDArray[Any]) -> NDArray[np.uint64]:
             with np.errstate(all="ignore"):
                 place = np.mod(z.astype(np.float64) / step + 0.5 / self.pieces, 1.0) * self.pieces
-            whole: NDArray[np.uint64] = np.clip(np.nan_to_num(place), 0, self.pieces - 1).astype(np.uint64)
-            return whole
+            return np.asarray(np.clip(np.nan_to_num(place), 0, self.pieces - 1), dtype=np.uint64)
 
         return code
 

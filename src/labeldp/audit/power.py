@@ -1,7 +1,7 @@
 """What an audit of a mechanism could have shown, from exact counts: the same mechanism, built for a larger ε.
 
 The mechanism is built for growing ε', its outputs' exact probabilities are read off its channel, and the audit is
-played with them: events are ranked and cut on drawn counts, as in an audit, and the chance that the event
+rehearsed with them: events are ranked and cut on random counts, as in an audit, and the chance that the event
 convicts is computed.
 """
 
@@ -17,14 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.audit.bounds import POWER, best_case, loss_at_least, power
-from labeldp.audit.events import Watched
+from labeldp.audit.events import View
 from labeldp.audit.lenses import Size
 from labeldp.channels import Channel, TableChannel
 from labeldp.channels.proof import WORDS, Promise
 from labeldp.errors import LabelDPError
 from labeldp.mechanisms.base import Mechanism
+from labeldp.randomness.word_sources import simulation_words
 
-__all__ = ["Played", "sharper"]
+__all__ = ["Rehearsal", "sharper_channel"]
 
 CHOICES = 24
 """Events to choose, on counts of their own, for each ε' that is tried."""
@@ -40,8 +41,8 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
-    """An audit of a mechanism, to be played with more ε than it is held to.
+class Rehearsal:
+    """An audit of a mechanism, to be rehearsed with more ε than it may have.
 
     Attributes
     ----------
@@ -49,8 +50,8 @@ class Played:
     labels : tuple of float
     parts : (int, int, int)
         Samples that rank, cut and test.
-    held, delta : float
-        What it is held to.
+    limit, delta : float
+        The ε above which it is convicted, and its δ.
     level : float
         Chance of an error that one event is allowed.
     """
@@ -58,7 +59,7 @@ class Played:
     mechanism: Mechanism
     labels: tuple[float, ...]
     parts: tuple[int, int, int]
-    held: float
+    limit: float
     delta: float
     level: float
 
@@ -69,12 +70,12 @@ class Played:
         A sixteenth of its excess too large at most, and infinite if there is none. None if the mechanism cannot be
         built for another ε.
         """
-        least = best_case(self.parts[2], self.held, self.delta, self.level)[0]
+        least = best_case(self.parts[2], self.limit, self.delta, self.level)[0]
         if math.isinf(least):
             return math.inf
-        excess = least - self.held
+        excess = least - self.limit
         low, high = 0.0, 1.0
-        while (chance := self.conviction(self.held + high * excess)) is not None and chance < POWER:
+        while (chance := self.conviction(self.limit + high * excess)) is not None and chance < POWER:
             low, high = high, 2 * high
             if high > MOST:
                 return math.inf
@@ -82,46 +83,46 @@ class Played:
             return None if low == 0 else math.inf
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            chance = self.conviction(self.held + middle * excess)
+            chance = self.conviction(self.limit + middle * excess)
             low, high = (low, middle) if chance is not None and chance >= POWER else (middle, high)
-        return self.held + high * excess
+        return self.limit + high * excess
 
     def conviction(self, epsilon: float) -> float | None:
         """Return the probability that the mechanism, built for this ε, is convicted through its best labels.
 
         A lower bound: other pairs, and other lenses, may convict where this one does not.
         """
-        channel = sharper(self.mechanism, epsilon)
+        channel = sharper_channel(self.mechanism, epsilon)
         if channel is None:
             return None
         ranking, cutting, testing = self.parts
         masses = self._masses(channel, min(ranking, ENOUGH))
-        case, other = max(permutations(range(len(masses)), 2), key=lambda pair: self._promise(*masses[list(pair)]))
+        case, other = max(
+            permutations(range(len(masses)), 2), key=lambda pair: self._expected_bound(*masses[list(pair)])
+        )
         rng = np.random.default_rng(0)
         numbers = np.arange(masses.shape[1] - 1, dtype=np.uint64)
         chances = []
         for _ in range(CHOICES):
-            ranked, cut = (rng.multinomial(size, masses[[case, other]]) for size in (ranking, cutting))
-            seen = Watched("size", 0, lambda z: z, numbers, ranked)
-            event = seen.event(0, 1, cut, cutting, self.delta, self.level)
+            ranks, cut = (rng.multinomial(size, masses[[case, other]]) for size in (ranking, cutting))
+            view = View("size", 0, lambda z: z, numbers, ranks)
+            event = view.event(0, 1, cut, cutting, self.delta, self.level)
             p, q = float(masses[case][event].sum()), float(masses[other][event].sum())
-            chances.append(float(power(min(p, 1.0), min(q, 1.0), testing, self.held, self.delta, self.level)))
+            chances.append(float(power(min(p, 1.0), min(q, 1.0), testing, self.limit, self.delta, self.level)))
         return float(np.mean(chances))
 
     def _masses(self, channel: Channel, size: int) -> Array:
         """Return the exact probability of each bin that the lens on sizes would make, label by label."""
-        words, drawn = _Repeatable(), []
-        for label in self.labels:
-            drawn.append(np.empty(size))
-            with np.errstate(all="ignore"):
-                channel.sample(np.full(size, label), words, drawn[-1])
-        below = np.nextafter(Size().edges(drawn), -np.inf)
+        words = simulation_words(0)  # the same audit says the same
+        outputs = [np.empty(size) for _ in self.labels]
+        with np.errstate(all="ignore"):
+            for label, out in zip(self.labels, outputs, strict=True):
+                channel.sample(np.full(size, label), words, out)
+        below = np.nextafter(Size().edges(outputs), -np.inf)
         shares = [np.diff(channel.cumulative(label, below), prepend=0.0, append=1.0) for label in self.labels]
-        masses = np.maximum(np.array(shares), 0.0)
-        scaled: Array = masses / masses.sum(axis=1, keepdims=True)
-        return scaled
+        return _to_shares(np.maximum(np.array(shares), 0.0))
 
-    def _promise(self, one: Array, other: Array) -> float:
+    def _expected_bound(self, one: Array, other: Array) -> float:
         """Return the largest bound that counts as expected would give."""
         testing = self.parts[2]
         order = np.argsort(-one / np.maximum(other, 1e-300), kind="stable")
@@ -129,7 +130,7 @@ class Played:
         return float(loss_at_least(hits, others, testing, self.delta, self.level).max())
 
 
-def sharper(mechanism: Mechanism, epsilon: float) -> Channel | None:
+def sharper_channel(mechanism: Mechanism, epsilon: float) -> Channel | None:
     """Return the channel of the same mechanism for a larger ε, or None if there is no saying what that is.
 
     The parameters with another ``epsilon``, and what is derived from it anew, if that is what then is proven. A
@@ -139,29 +140,31 @@ def sharper(mechanism: Mechanism, epsilon: float) -> Channel | None:
     try:
         fields = dataclasses.fields(mechanism)  # type: ignore[arg-type]
         derived = {field.name: None for field in fields if field.init and field.default is None}
-        made: Mechanism = dataclasses.replace(mechanism, epsilon=epsilon, **derived)  # type: ignore[type-var]
-        proof = made.verify()
+        other: Mechanism = dataclasses.replace(mechanism, epsilon=epsilon, **derived)  # type: ignore[type-var]
+        proof = other.verify()
         if promise and 0.999 * epsilon <= proof.epsilon <= epsilon and proof.delta >= 0.99 * float(promise.delta):
-            return made.channel
+            return other.channel
     except (LabelDPError, TypeError, ValueError):
         pass
     channel = mechanism.channel
-    return _sharpened(channel, epsilon) if isinstance(channel, TableChannel) else None
+    return _sharpen(channel, epsilon) if isinstance(channel, TableChannel) else None
 
 
-def _sharpened(channel: TableChannel, epsilon: float) -> TableChannel | None:
+def _to_shares(masses: Array) -> Array:
+    return np.asarray(masses / masses.sum(axis=1, keepdims=True))
+
+
+def _sharpen(channel: TableChannel, epsilon: float) -> TableChannel | None:
+    """Return the table with its odds raised to the power that gives ε."""
     with np.errstate(divide="ignore"):
         odds = np.log(channel.counts().astype(np.float64)[:, channel.counts().any(axis=0)])
 
-    def tilted(by: float) -> Array:
-        logs = odds * by
-        logs -= logs.max(axis=1, keepdims=True)
-        shares = np.exp(logs)
-        scaled: Array = shares / shares.sum(axis=1, keepdims=True)
-        return scaled
+    def raise_odds(power: float) -> Array:
+        logs = odds * power
+        return _to_shares(np.exp(logs - logs.max(axis=1, keepdims=True)))
 
-    def loss(by: float) -> float:
-        shares = tilted(by)
+    def loss(power: float) -> float:
+        shares = raise_odds(power)
         return float(np.log(shares.max(axis=0) / shares.min(axis=0)).max())
 
     if not 0 < loss(1.0) < epsilon:
@@ -172,18 +175,8 @@ def _sharpened(channel: TableChannel, epsilon: float) -> TableChannel | None:
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if loss(middle) < epsilon else (low, middle)
-    counts = [[max(1, int(share * WORDS)) for share in row] for row in tilted(low).tolist()]
+    counts = [[max(1, int(share * WORDS)) for share in row] for row in raise_odds(low).tolist()]
     for row in counts:
         row[row.index(max(row))] += WORDS - sum(row)
     values = channel.values[channel.counts().any(axis=0)]
     return TableChannel.from_counts(channel.low, channel.high, values, counts, Promise.of(1.001 * epsilon))
-
-
-class _Repeatable:
-    """Words for play: nothing is released with them, and the same audit says the same."""
-
-    def __init__(self) -> None:
-        self._rng = np.random.default_rng(0)
-
-    def fill(self, words: NDArray[np.uint64]) -> None:
-        words[...] = self._rng.integers(0, 1 << 64, words.size, dtype=np.uint64)

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, field
 
 from labeldp.audit.bounds import POWER
-from labeldp.audit.power import Played
+from labeldp.audit.power import Rehearsal
 
-__all__ = ["Audit", "Tested"]
+__all__ = ["Audit", "EventResult"]
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class EventResult:
     """One event that was tested, on samples that had no part in its choice.
 
     Attributes
@@ -44,7 +44,7 @@ class Audit:
         With probability ``confidence`` the true ε is at least this. An honest randomiser is convicted with
         probability 1 − ``confidence`` at most, all events together.
     claimed : float or None
-        The ε it was held to. None if nothing was claimed, or ε = ∞, which is no claim.
+        The ε that is claimed. None if nothing was claimed, or ε = ∞, which is no claim.
     proven : float or None
         An upper bound from an exact proof, where there is one for ``delta``. A randomiser whose bound is above it
         does not draw from the counts that were proven, whatever it claims.
@@ -56,10 +56,10 @@ class Audit:
     confidence : float
     samples : int
         Outputs drawn for each label or data set; half of them to choose events, half to test.
-    tested : tuple of Tested
+    tested : tuple of EventResult
         All events that were tested, the worst first; the confidence is split among them.
-    played : Played or None
-        The audit of a mechanism, to be played with more ε; `showable` does.
+    rehearsal : Rehearsal or None
+        For a mechanism: what `showable` is computed from.
     """
 
     epsilon: float
@@ -69,12 +69,12 @@ class Audit:
     best_case: float | None
     confidence: float
     samples: int
-    tested: tuple[Tested, ...] = field(repr=False)
-    played: Played | None = field(default=None, repr=False, compare=False)
+    tested: tuple[EventResult, ...] = field(repr=False)
+    rehearsal: Rehearsal | None = field(default=None, repr=False, compare=False)
 
     @property
-    def held(self) -> float | None:
-        """The ε that convicts if the bound is above it: the claim, or the proof where that is less."""
+    def limit(self) -> float | None:
+        """The ε above which the bound convicts: the claim, or the proof where that is less."""
         if self.claimed is None:
             return None
         return self.claimed if self.proven is None else min(self.claimed, self.proven)
@@ -82,7 +82,7 @@ class Audit:
     @property
     def convicted(self) -> bool:
         """Whether the claim or the proof is refuted: the bound is above it."""
-        return self.held is not None and self.epsilon > self.held
+        return self.limit is not None and self.epsilon > self.limit
 
     @property
     def refuted(self) -> str:
@@ -99,13 +99,13 @@ class Audit:
         """The smallest violation of this mechanism that this many samples could have shown.
 
         Built for this ε, and otherwise the same, the mechanism would have been convicted with probability 0.8:
-        worked out when it is first asked for, from its exact counts. Infinite if nothing could have shown. None
+        computed on first access, from its exact counts. Infinite if nothing could have shown. None
         for functions and pipelines, whose probabilities nobody knows: then there is only the best case.
         """
-        return None if self.played is None else self.played.showable
+        return None if self.rehearsal is None else self.rehearsal.showable
 
     @property
-    def worst(self) -> Tested:
+    def worst(self) -> EventResult:
         """The event with the largest bound."""
         return self.tested[0]
 
@@ -127,8 +127,8 @@ class Audit:
             f"  worst: {worst.lens}, {worst.pair[0]} against {worst.pair[1]}: {worst.hits:,} and {worst.others:,} "
             f"of {self.samples - self.samples // 2:,}",
         ]
-        if self.played is None:
-            lines.append("  taken for granted: each output is drawn independently of all others")
+        if self.rehearsal is None:
+            lines.append("  assumed: each output is drawn independently of all others")
         if self.claimed is not None:
             lines.append(f"  claimed {self.claimed:.6g}")
         if self.proven is not None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from labeldp._validation import as_labels, as_number
 from labeldp.audit.bounds import best_case, loss_at_least
-from labeldp.audit.events import Watched, watch
+from labeldp.audit.events import View, fit_view
 from labeldp.audit.lenses import Lens, Size, Together, standard_lenses
-from labeldp.audit.power import Played
-from labeldp.audit.result import Audit, Tested
-from labeldp.audit.samplers import Labels, Pipeline, Release, Sampler
+from labeldp.audit.power import Rehearsal
+from labeldp.audit.result import Audit, EventResult
+from labeldp.audit.samplers import LabelSampler, PipelineSampler, Sampler
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.base import Mechanism
 from labeldp.randomness import WordSource, resolve_source
 
-__all__ = ["audit", "audit_pipeline", "label_range"]
+__all__ = ["audit", "audit_pipeline", "default_labels"]
 
 CHUNK = 1 << 17
 MOST_RANKED = 1 << 20
@@ -54,7 +55,7 @@ def audit(
     randomizer : Mechanism, or function
         A function takes an array of labels and returns an array of outputs, one for each, independently.
     labels : array-like, optional
-        Labels to tell apart: made ones, never private ones, for the report names them. By default for a
+        Labels to tell apart: synthetic ones, never private ones, for the report names them. By default for a
         mechanism: both ends of its range, and two labels a hundredth of it apart.
     samples : int
         Outputs for each label.
@@ -62,7 +63,7 @@ def audit(
         The bound is right with this probability: an honest randomiser is convicted with what is left, at most.
     epsilon, delta : float, optional
         The claim. By default a mechanism's own; a function without one is measured and not judged. A mechanism
-        is held to its proof too.
+        is compared with its proof too.
     lenses : sequence of Lens, optional
         What to look at; `standard_lenses` by default.
     random_state : None, int or source of words
@@ -78,8 +79,8 @@ def audit(
     --------
     >>> import numpy as np
     >>> import labeldp as ldp
-    >>> found = audit(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0), samples=20_000)
-    >>> found.convicted, 0.8 < found.epsilon < 1.0 < found.showable < 1.4
+    >>> result = audit(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0), samples=20_000)
+    >>> result.convicted, 0.8 < result.epsilon < 1.0 < result.showable < 1.4
     (False, True)
     >>> leaking = lambda y: y + np.random.default_rng().laplace(0, 4.0, y.size)
     >>> audit(leaking, labels=[0, 5], epsilon=1.0, samples=100_000).convicted    # 5 / 4 > 1
@@ -92,7 +93,7 @@ def audit(
         delta = proof.delta if delta is None else delta
         if math.isfinite(proof.epsilon) and as_number(delta, "delta") >= proof.delta:
             proven = proof.epsilon  # a proof says nothing of a smaller δ than its own
-        function: Any = Release(randomizer, resolve_source(random_state))
+        function: Any = partial(randomizer.randomize, random_state=resolve_source(random_state))
     elif callable(randomizer):
         function = randomizer
         if random_state is not None:
@@ -103,14 +104,14 @@ def audit(
     if chosen.ndim != 1 or chosen.size < 2:
         raise ParameterError("an audit needs at least two different labels")
     plan = _Plan.make(samples, confidence, epsilon, delta, least=100)
-    sampler = Labels(function, tuple(chosen.tolist()))
+    sampler = LabelSampler(function, tuple(chosen.tolist()))
     used = standard_lenses() if lenses is None else tuple(lenses)
-    found = _run(sampler, plan, used, proven, progress)
-    if not isinstance(randomizer, Mechanism) or found.held is None or Size() not in used:
-        return found
-    level = (1 - found.confidence) / len(found.tested)
-    played = Played(randomizer, sampler.labels, plan.parts(), found.held, found.delta, level)
-    return replace(found, played=played)
+    result = _run(sampler, plan, used, proven, progress)
+    if not isinstance(randomizer, Mechanism) or result.limit is None or Size() not in used:
+        return result
+    level = (1 - result.confidence) / len(result.tested)
+    rehearsal = Rehearsal(randomizer, sampler.labels, plan.parts(), result.limit, result.delta, level)
+    return replace(result, rehearsal=rehearsal)
 
 
 def audit_pipeline(
@@ -133,8 +134,8 @@ def audit_pipeline(
         Everything that leaves the safe room, or what of it tells most: a prediction, the released label, where
         labels were clipped. It must draw fresh noise at every call.
     neighbours : (labels, labels)
-        Two data sets that differ in one row's label. Take made ones, at their worst: an extreme label in a row
-        with extreme features.
+        Two data sets that differ in one row's label. Take synthetic ones, at their worst: an extreme label in a
+        row with extreme features.
     samples : int
         Calls for each data set.
     confidence, epsilon, delta, lenses, progress
@@ -163,7 +164,7 @@ def audit_pipeline(
         raise ParameterError("neighbours must differ in the label of exactly one row")
     plan = _Plan.make(samples, confidence, epsilon, delta, least=20)
     used = standard_lenses() if lenses is None else tuple(lenses)
-    return _run(Pipeline(function, (first, second), executor), plan, used, None, progress)
+    return _run(PipelineSampler(function, (first, second), executor), plan, used, None, progress)
 
 
 def label_range(mechanism: Mechanism) -> tuple[float, float]:
@@ -178,7 +179,7 @@ def label_range(mechanism: Mechanism) -> tuple[float, float]:
 def default_labels(randomizer: object) -> NDArray[np.float64]:
     """Return labels at both ends, and two that are close: their floats differ, and their noise hardly does."""
     if not isinstance(randomizer, Mechanism):
-        raise ParameterError("say which labels to tell apart: labels=(lo, hi), made ones")
+        raise ParameterError("say which labels to tell apart: labels=(lo, hi), synthetic ones")
     low, high = label_range(randomizer)
     return low + (high - low) * np.array([0.0, 0.20, 0.21, 1.0])
 
@@ -196,7 +197,7 @@ class _Plan:
     @classmethod
     def make(cls, samples: Any, confidence: Any, epsilon: Any, delta: Any, *, least: int) -> _Plan:
         if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < least:
-            raise ParameterError(f"samples must be a whole number, {least} or more, got {samples!r}")
+            raise ParameterError(f"samples must be an integer, {least} or more, got {samples!r}")
         sure = as_number(confidence, "confidence")
         if not 0.5 <= sure < 1:
             raise ParameterError(f"confidence must be at least 0.5 and below 1, got {sure}")
@@ -228,41 +229,41 @@ def _run(
         raise ParameterError("an audit needs a lens to look through")
     ranking, cutting, testing = plan.parts()
     cases = range(len(sampler.names))
-    first = [_drawn(sampler, case, ranking, tick) for case in cases]
+    first = [_draw(sampler, case, ranking, tick) for case in cases]
     columns = range(first[0].shape[1])
-    watched = [
-        watch(lens, column, lens.name if len(columns) == 1 else f"number {column + 1}, {lens.name}", first)
+    views = [
+        fit_view(lens, column, lens.name if len(columns) == 1 else f"number {column + 1}, {lens.name}", first)
         for column in columns
         for lens in used
     ]
     if len(columns) > 1 and len(cases) == 2:
-        watched.append(watch(Together(), None, Together.name, first))
-    cut, test = (_counts(sampler, watched, size, tick) for size in (cutting, testing))
+        views.append(fit_view(Together(), None, Together.name, first))
+    cut, test = (_counts(sampler, views, size, tick) for size in (cutting, testing))
     pairs = [(case, other) for case in cases for other in cases if case != other]
-    level = (1 - plan.confidence) / (len(pairs) * len(watched))
+    level = (1 - plan.confidence) / (len(pairs) * len(views))
     tested = []
-    for seen, cuts, tests in zip(watched, cut, test, strict=True):
+    for view, cuts, tests in zip(views, cut, test, strict=True):
         for case, other in pairs:
-            event = seen.event(case, other, cuts, cutting, plan.delta, level)
+            event = view.event(case, other, cuts, cutting, plan.delta, level)
             hits, others = int(tests[case][event].sum()), int(tests[other][event].sum())
             bound = float(loss_at_least(hits, others, testing, plan.delta, level))
             pair = (sampler.names[case], sampler.names[other])
-            tested.append(Tested(pair, seen.name, hits, others, bound))
+            tested.append(EventResult(pair, view.name, hits, others, bound))
     tested.sort(key=lambda event: (-event.epsilon, event.others - event.hits))
-    held = plan.epsilon if plan.epsilon is None or proven is None else min(plan.epsilon, proven)
+    limit = plan.epsilon if plan.epsilon is None or proven is None else min(plan.epsilon, proven)
     return Audit(
         epsilon=tested[0].epsilon,
         claimed=plan.epsilon,
         proven=proven,
         delta=plan.delta,
-        best_case=None if held is None else best_case(testing, held, plan.delta, level)[0],
+        best_case=None if limit is None else best_case(testing, limit, plan.delta, level)[0],
         confidence=plan.confidence,
         samples=plan.samples,
         tested=tuple(tested),
     )
 
 
-def _drawn(sampler: Sampler, case: int, size: int, tick: Progress) -> NDArray[Any]:
+def _draw(sampler: Sampler, case: int, size: int, tick: Progress) -> NDArray[Any]:
     parts = []
     for start in range(0, size, CHUNK):
         parts.append(sampler.draw(case, min(CHUNK, size - start)))
@@ -270,13 +271,13 @@ def _drawn(sampler: Sampler, case: int, size: int, tick: Progress) -> NDArray[An
     return np.concatenate(parts)
 
 
-def _counts(sampler: Sampler, watched: list[Watched], size: int, tick: Progress) -> list[NDArray[np.int64]]:
+def _counts(sampler: Sampler, views: list[View], size: int, tick: Progress) -> list[NDArray[np.int64]]:
     """Return, for each lens, how often each case gave each number in fresh outputs."""
-    counts = [np.zeros(seen.ranked.shape, dtype=np.int64) for seen in watched]
+    counts = [np.zeros(view.ranking.shape, dtype=np.int64) for view in views]
     for case in range(len(sampler.names)):
         for start in range(0, size, CHUNK):
             outputs = sampler.draw(case, min(CHUNK, size - start))
-            for seen, total in zip(watched, counts, strict=True):
-                total[case] += seen.count(outputs)
+            for view, total in zip(views, counts, strict=True):
+                total[case] += view.count(outputs)
             tick(len(outputs))
     return counts

@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp.errors import ParameterError
-from labeldp.mechanisms.base import Mechanism
-from labeldp.randomness import WordSource
 
-__all__ = ["Labels", "Pipeline", "Release", "Sampler"]
+__all__ = ["LabelSampler", "PipelineSampler", "Sampler"]
 
 
 class Sampler(Protocol):
-    """Whatever can be asked for outputs, case by case."""
+    """Draws outputs, case by case."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -30,19 +28,7 @@ class Sampler(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
-    """A mechanism as a function, with its source of words."""
-
-    mechanism: Mechanism
-    source: WordSource
-
-    def __call__(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return private labels."""
-        return self.mechanism.randomize(labels, random_state=self.source)
-
-
-@dataclass(frozen=True, slots=True)
-class Labels:
+class LabelSampler:
     """A function of labels; a case is a label."""
 
     function: Callable[[NDArray[np.float64]], ArrayLike]
@@ -64,7 +50,7 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class PipelineSampler:
     """A function of a data set; a case is a data set."""
 
     function: Callable[[NDArray[np.float64]], ArrayLike]
@@ -85,8 +71,8 @@ class Pipeline:
         return np.stack(rows)
 
 
-_WHOLE = 1 << 53
-"""Whole numbers up to this one have a float of their own each."""
+_LARGEST_INTEGER = 1 << 53
+"""Integers up to this one have a float of their own each."""
 
 
 def _as_floats(values: ArrayLike) -> NDArray[Any]:
@@ -97,7 +83,7 @@ def _as_floats(values: ArrayLike) -> NDArray[Any]:
         raise ParameterError("outputs must be a number, or an array or list of numbers") from None
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise ParameterError(
-            f"outputs must be truth values, whole numbers or floats of at most 64 bits, not {array.dtype}: a "
+            f"outputs must be booleans, integers or floats of at most 64 bits, not {array.dtype}: a "
             "conversion could hide what they tell; encode them as such numbers"
         )
     _refuse_if_rounded(values)
@@ -107,7 +93,7 @@ def _as_floats(values: ArrayLike) -> NDArray[Any]:
 
 
 def _refuse_if_rounded(values: Any) -> None:
-    """Refuse what becomes a float and loses something: large whole numbers, alone or among floats, and masks."""
+    """Refuse what becomes a float and loses something: large integers, alone or among floats, and masks."""
     if isinstance(values, list | tuple):
         for value in values:
             _refuse_if_rounded(value)
@@ -115,7 +101,7 @@ def _refuse_if_rounded(values: Any) -> None:
     if isinstance(values, np.ma.MaskedArray):
         raise ParameterError("outputs must not be masked: return the mask as numbers of its own")
     array = np.asarray(values)
-    if array.dtype.kind in "iu" and ((array > _WHOLE) | (array < -_WHOLE)).any():
+    if array.dtype.kind in "iu" and ((array > _LARGEST_INTEGER) | (array < -_LARGEST_INTEGER)).any():
         raise ParameterError(
-            "outputs are whole numbers above 2^53, and floats cannot tell them apart: return them in two parts"
+            "outputs are integers above 2^53, and floats cannot tell them apart: return them in two parts"
         )

@@ -1,9 +1,8 @@
-"""Reading any card: whose schema it is, whether it agrees with itself, and its proof run again."""
+"""Reading any card: its kind, its terms, whether it agrees with itself, and its proofs run again."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +10,14 @@ from labeldp import card_format
 from labeldp._validation import as_bounds
 from labeldp.errors import CardError, LabelDPError, PrivacyProofError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, total_of
-from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, load_all, load_mechanism
-from labeldp.release.terms import read_release_card, refuse_contradictions, stated_charges
+from labeldp.ledger import Budget, Charge, group_budget, name_of_charge
+from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, fingerprint, load_all, load_mechanism
+from labeldp.release.explanation import Explanation, explain
+from labeldp.release.terms import Terms, join_fingerprints
 
-__all__ = ["ReadCard", "read_any_card", "schema_of"]
+__all__ = ["SCHEMAS", "ReadCard", "read_any_card", "read_release_card"]
+
+SCHEMAS = (card_format.SCHEMA, "labeldp.release", "labeldp.row-release", "labeldp.model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,31 +29,17 @@ class ReadCard:
     kind : {"mechanism", "release", "row-release", "model"}
     content : dict
         All that it says.
-    mechanisms : tuple of Mechanism
-        Built anew from its parameters; empty for a model, whose card carries none.
-    charges : tuple of Charge
-        What it cost; empty for a mechanism that was not used yet.
-    priors : tuple of Histogram or None
-    bounds : tuple of (lo, hi)
-        One for each label column.
+    terms : Terms
+        With mechanisms built anew from their parameters. Those of a mechanism alone have no rows and no charges.
     """
 
     kind: str
     content: dict[str, Any]
-    mechanisms: tuple[Mechanism, ...]
-    charges: tuple[Charge, ...]
-    priors: tuple[Histogram | None, ...]
-    bounds: tuple[tuple[float, float], ...]
+    terms: Terms
 
-    @property
-    def cost(self) -> Budget:
-        """What all of it cost."""
-        return total_of(self.charges)
-
-    @property
-    def secure(self) -> bool:
-        """Whether the noise came from the secure source; a mechanism alone made none yet."""
-        return bool(self.content.get("words", "secure") == "secure")
+    def explain(self) -> Explanation:
+        """Return what the card says, in words."""
+        return explain(self.terms, self.kind, self.content)
 
 
 def read_any_card(
@@ -81,105 +69,158 @@ def read_any_card(
     >>> read_any_card(ldp.Laplace(bounds=(0, 5), epsilon=1.0).to_json()).kind
     'mechanism'
     """
-    schema = schema_of(text)
+    content = card_format.parse(text, *SCHEMAS)
+    kind = content["schema"].removeprefix("labeldp.")
     try:
-        if schema == card_format.SCHEMA:
-            return _mechanism(text, allow_no_privacy)
-        return _READERS[schema](text, most_mechanisms)
+        if kind == "mechanism":
+            terms = _terms_of_mechanism(load_mechanism(text, allow_no_privacy=allow_no_privacy))
+        else:
+            terms = _terms(kind, content, most_mechanisms)
+            for contradiction in _contradictions(kind, content, terms):
+                raise CardError(f"the card contradicts itself: {contradiction}")
     except (CardError, PrivacyProofError):
         raise
     except LabelDPError as error:
         raise CardError(f"the card cannot be used: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        raise CardError("the card lacks what a card of its kind has") from None
+        raise CardError(f"the card lacks what a card of a {kind} has") from None
+    return ReadCard(kind, content, terms)
 
 
-def schema_of(text: str) -> str:
-    """Return which kind of card this is, by what it says of itself.
+def read_release_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> dict[str, Any]:
+    """Return the content of a release's card, checked: its checksum fits, its mechanisms prove again.
+
+    Parameters
+    ----------
+    text : str
+    most_mechanisms : int
+        A card with more distinct ones is refused, because a hostile one could keep the prover busy for hours.
+
+    Returns
+    -------
+    dict
+        All entries of the card; ``"mechanisms"`` are mechanisms, built anew.
 
     Raises
     ------
     CardError
-        If it is none.
+        If the card was changed, contradicts itself, or is none of a release.
+    PrivacyProofError
+        If a mechanism does not keep its promise.
     """
-    card_format.refuse_too_long(text)
+    card_format.parse(text, "labeldp.release")
+    card = read_any_card(text, most_mechanisms=most_mechanisms)
+    return {**card.content, "mechanisms": list(card.terms.mechanisms)}
+
+
+def _terms_of_mechanism(mechanism: Mechanism) -> Terms:
+    bounds = (mechanism.domain,) if mechanism.private else ()
+    return Terms(0, (mechanism,), (None,), (), bounds, "local", True)
+
+
+def _terms(kind: str, content: dict[str, Any], most_mechanisms: int) -> Terms:
+    """Return what a card says as a value, if each entry is of its kind: others print and compute with them."""
+    rows, trust = content["rows"], content["trust"]
+    if type(rows) is not int or not 1 <= rows < 1 << 63:
+        raise CardError("the card's rows must be a positive integer of 63 bits")
+    if trust not in ("curator", "local"):
+        raise CardError('the card\'s trust must be "curator" or "local"')
+    from_sums = kind == "model" and content["mechanisms"] == []
+    return Terms(
+        rows=rows,
+        mechanisms=() if from_sums else tuple(load_all(content["mechanisms"], most_mechanisms)),
+        priors=tuple(p if p is None else Histogram(p["nodes"], p["masses"]) for p in content["priors"]),
+        charges=tuple(_charge(place, data) for place, data in enumerate(content["charges"])),
+        bounds=tuple(as_bounds(pair) for pair in content["bounds"]),
+        trust=trust,
+        secure=content["words"] == "secure",
+    )
+
+
+def _charge(place: int, data: Any) -> Charge:
     try:
-        schema = json.loads(text).get("schema")
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        raise CardError("this is no card: it is not valid JSON, or no object") from None
-    if not isinstance(schema, str) or schema not in (card_format.SCHEMA, *_READERS):
-        raise CardError(
-            f"this is no card of labeldp; its schema is none of {', '.join((card_format.SCHEMA, *_READERS))}"
-        )
-    return schema
+        return Charge.from_data(data)
+    except LabelDPError as error:
+        raise CardError(f"charges[{place}] is not a valid charge: {error}") from None
 
 
-def _mechanism(text: str, allow_no_privacy: bool) -> ReadCard:
-    content = card_format.parse(text)
-    mechanism = load_mechanism(text, allow_no_privacy=allow_no_privacy)
-    pair = getattr(mechanism, "bounds", None) or getattr(mechanism, "interval", None)
-    return ReadCard("mechanism", content, (mechanism,), (), (None,), (pair,) if pair else ())
+# ---- what a card may not say at once ------------------------------------------------------------------------
+# A checksum is no signature: whoever writes a card can make one that agrees with itself and is false.
 
 
-def _range_of(mechanism: Mechanism) -> tuple[float, float] | None:
-    """Return the lowest and the highest label that a mechanism is made for; None if it does not say."""
-    named = (getattr(mechanism, name, None) for name in ("bounds", "interval", "edges"))
-    edges = next((ends for ends in named if ends is not None), None)
-    return (float(edges[0]), float(edges[-1])) if edges is not None else None
+def _contradictions(kind: str, content: dict[str, Any], terms: Terms) -> Iterator[str]:
+    """Yield what a card contradicts itself in; what is checked later relies on what was checked before."""
+    charges, cost = terms.charges, terms.cost
+    if not charges or not all(charge.budget.exact_epsilon for charge in charges):
+        yield "it must have charges, each for more than nothing and for less than everything"
+    if content["guarantee"] != terms.guarantee:
+        yield "its charges do not give the guarantee it states"
+    if content["cost"] != {"epsilon": cost.epsilon, "delta": cost.delta}:
+        yield "its charges do not give the cost it states"
+    if len({charge.rows_per_person for charge in charges}) != 1:
+        yield "all of its charges must have the same rows_per_person"
+    yield from _unpaid_mechanisms(kind, terms)
+    if kind == "release":
+        yield from _misplaced_columns(terms)
+        yield from _unpaid_priors(content["priors"], terms)
+    elif len(terms.bounds) != 1 or any(prior is not None for prior in terms.priors):
+        yield "it must have one pair of bounds, and no prior beside it"
+    if kind == "row-release":
+        yield from _unpaid_knowledge(content["knowledge"], terms)
 
 
-def _apart(own: tuple[float, float] | None, bounds: tuple[float, float]) -> bool:
-    """Return whether two ranges share no label; one may be wider: a mechanism made already keeps its own."""
-    return own is not None and (own[1] <= bounds[0] or bounds[1] <= own[0])
+def _unpaid_mechanisms(kind: str, terms: Terms) -> Iterator[str]:
+    """Find mechanisms that are not paid for: by their column's charge, or else by the one charge for labels."""
+    mechanisms = terms.mechanisms
+    paying = [charge for charge in terms.charges if charge.purpose == "labels"]
+    if kind == "release":
+        groups = [[mechanism] for mechanism in mechanisms]
+        if [charge.column for charge in paying] != list(range(len(mechanisms))):
+            yield "each of its mechanisms needs a charge of its own, for labels of its column"
+    else:
+        groups = [list(mechanisms)] if mechanisms else []
+        if len(paying) != len(groups):
+            yield "its mechanisms need one charge for labels, and such a charge needs mechanisms"
+    distinct = {id(mechanism): mechanism for mechanism in mechanisms}  # a card may name one ten thousand times
+    proofs = {key: mechanism.verify() for key, mechanism in distinct.items()}
+    prints = {key: fingerprint(mechanism.channel) for key, mechanism in distinct.items()}
+    for group, charge in zip(groups, paying, strict=True):
+        for proof in {id(mechanism): proofs[id(mechanism)] for mechanism in group}.values():
+            if not group_budget(Budget(proof.epsilon, proof.delta), charge.rows_per_person) <= charge.budget:
+                yield "its mechanisms cost more than it charges"
+        if charge.mechanism != join_fingerprints([prints[id(mechanism)] for mechanism in group]):
+            yield "it charges for another mechanism than it shows"
 
 
-def _facts(content: dict[str, Any]) -> None:
-    """Refuse public facts that are not of their kind: others print, format and compute with them."""
-    rows, trust = content["rows"], content.get("trust", "curator")
-    if type(rows) is not int or not 1 <= rows < 1 << 63 or trust not in ("curator", "local"):
-        raise CardError("the card's rows or trust are none")
+def _misplaced_columns(terms: Terms) -> Iterator[str]:
+    """Find priors outside their bounds, and mechanisms for other labels only; they may be for more labels."""
+    if not len(terms.bounds) == len(terms.priors) == len(terms.mechanisms):
+        yield "each mechanism needs bounds, and a prior or none"
+    for mechanism, prior, (low, high) in zip(terms.mechanisms, terms.priors, terms.bounds, strict=True):
+        rounding = 1e-9 * (high - low)
+        if prior is not None and not low - rounding <= prior.bounds[0] < prior.bounds[1] <= high + rounding:
+            yield "a prior lies outside its bounds"
+        if mechanism.domain[1] <= low or high <= mechanism.domain[0]:
+            yield "a mechanism is made for labels outside its bounds"
 
 
-def _release(text: str, most: int) -> ReadCard:
-    content = read_release_card(text, most_mechanisms=most)
-    _facts(content)
-    priors = tuple(None if p is None else Histogram(p["nodes"], p["masses"]) for p in content["priors"])
-    bounds = tuple(as_bounds(pair) for pair in content["bounds"])
-    if not len(bounds) == len(priors) == len(content["mechanisms"]):
-        raise CardError("the card contradicts itself: each mechanism needs bounds, and a prior or none")
-    if not all(_inside(prior, pair) for prior, pair in zip(priors, bounds, strict=True)):
-        raise CardError("the card contradicts itself: a prior lies outside its bounds")
-    if any(_apart(_range_of(one), pair) for one, pair in zip(content["mechanisms"], bounds, strict=True)):
-        raise CardError("the card contradicts itself: a mechanism is made for labels outside its bounds")
-    charges = tuple(stated_charges(content))
-    return ReadCard("release", content, tuple(content["mechanisms"]), charges, priors, bounds)
+def _unpaid_priors(entries: list[Any], terms: Terms) -> Iterator[str]:
+    """Find priors that were paid for without a charge of their own, and charges for any other prior."""
+    sources = {column: entry["source"] for column, entry in enumerate(entries) if entry is not None}
+    if not set(sources.values()) <= {"public", "paid for"}:
+        yield 'the source of a prior must be "public" or "paid for"'
+    name = f"prior ({terms.trust})"
+    due = [(k, name_of_charge(name, k, len(entries))) for k, source in sources.items() if source == "paid for"]
+    if due != [(charge.column, charge.what) for charge in terms.charges if charge.purpose == "prior"]:
+        yield "its charges and trust do not fit the source of a prior"
 
 
-def _inside(prior: Histogram | None, bounds: tuple[float, float]) -> bool:
-    if prior is None:
-        return True
-    (low, high), rounding = bounds, 1e-9 * (bounds[1] - bounds[0])
-    return low - rounding <= prior.bounds[0] and prior.bounds[1] <= high + rounding
-
-
-def _row_release(text: str, most: int) -> ReadCard:
-    content = card_format.parse(text, "labeldp.row-release")
-    _facts(content)
-    mechanisms = tuple(load_all(content["mechanisms"], most))
-    charges = tuple(refuse_contradictions(content, mechanisms))
-    known = content["knowledge"]
-    bounds = ((float(known["low"]), float(known["high"])),)
-    return ReadCard("row-release", content, mechanisms, charges, (), bounds)
-
-
-def _model(text: str, _most: int) -> ReadCard:
-    content = card_format.parse(text, "labeldp.model")
-    _facts(content)
-    return ReadCard("model", content, (), tuple(stated_charges(content)), (), (as_bounds(content["bounds"]),))
-
-
-_READERS: dict[str, Callable[[str, int], ReadCard]] = {
-    "labeldp.release": _release,
-    "labeldp.row-release": _row_release,
-    "labeldp.model": _model,
-}
+def _unpaid_knowledge(known: Any, terms: Terms) -> Iterator[str]:
+    """Find what is known of all labels, beyond the bounds, and was not paid for."""
+    paid = {charge.purpose for charge in terms.charges}
+    low, high = known["low"], known["high"]
+    if (float(low), float(high)) != terms.bounds[0]:
+        yield "what is known of its rows has other bounds"
+    is_middle = known["mean"] == (low + high) / 2
+    if not (is_middle or "mean" in paid) or (bool(known["counted"]) and "prior" not in paid):
+        yield "it shows what it does not charge for, of all labels"

@@ -15,7 +15,7 @@ from labeldp.channels.proof import Promise, Proof
 from labeldp.channels.shift import ShiftChannel
 from labeldp.channels.table import TableChannel
 from labeldp.channels.window import WindowChannel
-from labeldp.randomness.sources import WordSource
+from labeldp.randomness.word_sources import WordSource
 
 __all__ = ["Channel", "Promise", "Proof", "ShiftChannel", "TableChannel", "WindowChannel"]
 

@@ -67,10 +67,10 @@ def recount(table: NDArray[np.uint64]) -> NDArray[np.uint64]:
         raise PrivacyProofError("a packed row has 2, 4, 8 … 64-bit entries")
     capacity = np.uint64(WORDS >> bits)
     alias = table & np.uint64(width - 1)
-    kept = table >> np.uint64(bits)
-    counts = kept.copy()
+    threshold = table >> np.uint64(bits)
+    counts = threshold.copy()
     place = alias.astype(np.int64).reshape(-1, width) + np.arange(0, table.size, width)[:, None]
-    rest = (capacity - kept).reshape(-1)  # with what is kept all of it, where a column is its own alias
+    rest = (capacity - threshold).reshape(-1)  # of a column that is its own alias, with the threshold all of it
     np.add.at(counts.reshape(-1), place.reshape(-1), rest)
     return counts
 

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from labeldp._validation import as_bounds
 from labeldp.errors import PrivacyProofError
+from labeldp.randomness.word_sources import CHUNK, WordSource
 
 __all__ = ["CHUNK", "Domain", "frozen_copy", "pieces", "select"]
-
-CHUNK = 1 << 15
-"""Labels are handled in pieces of this many, so that all scratch arrays stay in the cache."""
 
 TOP = 2.0**52
 TOP_BITS = np.int64(0x4330000000000000)
@@ -120,6 +118,20 @@ class Domain:
         place = self._place(labels, scratch)
         place += bits * 2.0**-32
         return self._round(place, 0.5)
+
+    def rounded_pieces(
+        self, labels: NDArray[Any], source: WordSource
+    ) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.uint64]]]:
+        """Yield piece by piece where its labels are, their rows, rounded at random, and a word for each."""
+        size = min(CHUNK, labels.size)
+        words = np.empty(size + (size + 1) // 2, dtype=np.uint64)
+        scratch = np.empty(size)
+        for piece in pieces(labels.size):
+            count = piece.stop - piece.start
+            word = words[: count + (count + 1) // 2]
+            source.fill(word)
+            rounding = word[count:].view(np.uint32)[:count]
+            yield piece, self.rounded(labels[piece], rounding, scratch[:count]), word[:count]
 
     def piece(self, labels: NDArray[Any], scratch: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the step that each label lies in, 0 … steps − 1."""

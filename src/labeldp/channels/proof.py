@@ -142,7 +142,9 @@ def float_above(value: Fraction) -> float:
 def require_promise(promise: object) -> None:
     """Refuse to prove nothing: without an ε to hold counts to, any counts would do."""
     if not isinstance(promise, Promise):
-        raise ParameterError("a channel must be held to a promise: pass Promise.of(epsilon)")
+        raise ParameterError(
+            "a channel needs a promise that its counts are compared with: pass Promise.of(epsilon)"
+        )
 
 
 def prove_pure(ratio: Fraction, promise: Promise, checked: str) -> Proof:

@@ -1,7 +1,7 @@
 """The shift channel: additive noise, one row of counts shared by all labels.
 
 Labels live on a grid of ``steps`` + 1 rows (between two rows they are rounded to one at random), the
-noise is a whole number of steps, and the released step is clamped to ``margin`` steps outside the
+noise is an integer number of steps, and the released step is clamped to ``margin`` steps outside the
 interval. Row k's counts are the noise's counts, shifted by k and clamped: a table that is never
 written out.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.channels import alias
-from labeldp.channels.domain import CHUNK, Domain, frozen_copy, pieces
+from labeldp.channels.domain import Domain, frozen_copy
 from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, float_above, prove_pure, require_promise
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
@@ -43,7 +43,7 @@ class ShiftChannel:
     reach : int
         The noise lies in −reach … reach.
     table : array of uint64
-        Packed alias table of the noise, made by `ShiftChannel.from_counts`.
+        Packed alias table of the noise, as built by `ShiftChannel.from_counts`.
     promise : Promise
         The (ε, δ) that `verify` holds the counts to.
     """
@@ -162,17 +162,9 @@ class ShiftChannel:
 
     def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
-        size = min(CHUNK, labels.size)
-        words = np.empty(size + (size + 1) // 2, dtype=np.uint64)
-        scratch = np.empty(size)
-        for piece in pieces(labels.size):
-            some = labels[piece]
-            word = words[: some.size + (some.size + 1) // 2]
-            source.fill(word)
-            rounding = word[some.size :].view(np.uint32)[: some.size]
-            cell = self._domain.rounded(some, rounding, scratch[: some.size])
-            cell += alias.draw(self.table, None, word[: some.size])
-            low = self.reach - self.margin
+        low = self.reach - self.margin
+        for piece, cell, word in self._domain.rounded_pieces(labels, source):
+            np.add(cell, alias.draw(self.table, None, word), out=cell)
             np.clip(cell, low, self.reach + self.steps + self.margin, out=cell)
             target = out[piece]
             np.multiply(cell, self._domain.step, out=target)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.channels import alias
-from labeldp.channels.domain import CHUNK, Domain, frozen_copy, pieces
+from labeldp.channels.domain import Domain, frozen_copy
 from labeldp.channels.proof import WORDS, Promise, Proof, prove_pure
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
@@ -38,7 +38,7 @@ class TableChannel:
     values : array of float
         The released value of each output.
     table : array of uint64, rows × 2^k
-        Packed alias tables, made by `TableChannel.from_counts`.
+        Packed alias tables, as built by `TableChannel.from_counts`.
     promise : Promise
         The ε that `verify` holds the counts to.
     """
@@ -103,19 +103,10 @@ class TableChannel:
 
     def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
-        size = min(CHUNK, labels.size)
-        words = np.empty(size + (size + 1) // 2, dtype=np.uint64)
-        scratch = np.empty(size)
         row_bits = alias.bits_of(self.table)
-        for piece in pieces(labels.size):
-            some = labels[piece]
-            word = words[: some.size + (some.size + 1) // 2]
-            source.fill(word)
-            rounding = word[some.size :].view(np.uint32)[: some.size]
-            rows = self._domain.rounded(some, rounding, scratch[: some.size])
-            rows <<= row_bits
-            cell = alias.draw(self.table, rows, word[: some.size])
-            self.values.take(cell, out=out[piece], mode="clip")
+        for piece, rows, word in self._domain.rounded_pieces(labels, source):
+            np.left_shift(rows, row_bits, out=rows)
+            self.values.take(alias.draw(self.table, rows, word), out=out[piece], mode="clip")
 
     # ---- moments ------------------------------------------------------------------------------
 

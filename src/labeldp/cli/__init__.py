@@ -17,7 +17,7 @@ __all__ = ["app"]
 
 COMMANDS = {
     "Start here": {
-        "demo": "See it work: private incomes of a made survey, and what privacy costs.",
+        "demo": "See it work: private incomes of a synthetic survey, and what privacy costs.",
     },
     "Release": {
         "privatize": "A table in, the same table with private labels out, and a card.",
@@ -31,9 +31,6 @@ COMMANDS = {
         "audit": "Sample a card's mechanisms, and try to break what it promises.",
         "ledger": "Show what was spent on what, and what is left.",
         "report": "Explain a card on one HTML page, for a colleague.",
-    },
-    "Research": {
-        "paper": "Repeat the paper's tables with mechanisms that are really private.",
     },
 }
 """Each command is the public function, or the app, of the module of its name."""

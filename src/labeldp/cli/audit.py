@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from labeldp._validation import rounded_up
@@ -18,7 +16,7 @@ from labeldp.audit.bounds import POWER
 from labeldp.audit.run import audit, default_labels
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.cli.card_file import read_card_file
-from labeldp.cli.shell import EXIT, explained, news
+from labeldp.cli.shell import EXIT, explained, progress
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.base import Mechanism
 
@@ -43,49 +41,55 @@ def audit_card(
 ) -> None:
     """Measure from samples whether the mechanisms of a card keep what it claims.
 
-    Each mechanism is built anew, proven, and sampled with fresh secure words at four made labels; no real label
-    is needed. Ends with code 4 if a claim is refuted.
+    Each mechanism is built anew, proven, and sampled with fresh secure words at four synthetic labels; no real
+    label is needed. Ends with code 4 if a claim is refuted.
     """
     console = Console()
     with explained("Stopped; no verdict."):
-        found_at, text = read_card_file(card)
+        path, text = read_card_file(card)
         read = read_any_card(text)
-        if not read.mechanisms:
+        if not read.terms.mechanisms:
             raise ParameterError(
                 "a model's card carries no mechanism to sample: audit the fit itself with labeldp.audit_pipeline"
             )
-        found = _audited(read, samples, confidence)
-        console.print(_table(read, found, found_at, confidence))
-        for name, one in found:
+        audits = _audit_each(read, samples, confidence)
+        console.print(_table(read, audits, path, confidence))
+        for name, one in audits:
             if one.convicted:
                 console.print(f"{name}: {one.summary()}", style="red", markup=False, highlight=False)
         _limits(read, console)
-        if any(one.convicted for _, one in found):
+        if any(one.convicted for _, one in audits):
             raise typer.Exit(EXIT["claim"])
 
 
-def _audited(read: ReadCard, samples: int, confidence: float) -> list[tuple[str, Audit]]:
+def _audit_each(read: ReadCard, samples: int, confidence: float) -> list[tuple[str, Audit]]:
     """Audit each different mechanism once; the chance of an error is split evenly among them."""
-    different: dict[Mechanism, None] = dict.fromkeys(read.mechanisms)
+    different: dict[Mechanism, None] = dict.fromkeys(read.terms.mechanisms)
     sure = 1 - (1 - confidence) / len(different)
-    parts = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left"))
-    found = []
-    with Progress(*parts, TimeRemainingColumn(), console=news(), transient=True) as bar:
-        for mechanism in different:
-            task = bar.add_task(f"Sampling {mechanism.name} …", total=samples * default_labels(mechanism).size)
-            one = audit(mechanism, samples=samples, confidence=sure, progress=partial(bar.advance, task))
-            found.append((mechanism.name, one))
+    audits = []
+    with progress() as update:
+        for k, mechanism in enumerate(different):
+            total, done = samples * default_labels(mechanism).size, 0
+            what = f"Sampling {mechanism.name}, {k + 1} of {len(different)}"
+
+            def advance(outputs: int, what: str = what, total: int = total) -> None:
+                nonlocal done
+                done += outputs
+                if update is not None:
+                    update(what, done, total)
+
+            one = audit(mechanism, samples=samples, confidence=sure, progress=advance)
             if not one.convicted:
-                bar.update(task, description=f"Working out what could have shown for {mechanism.name} …")
-                one.showable  # noqa: B018 (worked out here, while the bar says so, and kept)
-    return found
+                one.showable  # noqa: B018 (computed here, while the bar is shown, and kept)
+            audits.append((mechanism.name, one))
+    return audits
 
 
-def _table(read: ReadCard, found: list[tuple[str, Audit]], card: Path, confidence: float) -> Table:
+def _table(read: ReadCard, audits: list[tuple[str, Audit]], card: Path, confidence: float) -> Table:
     table = Table(title=f"Audit of {card.name}, a card of a {read.kind}", title_justify="left")
     for name in ("mechanism", "claimed ε", "proven ε ≤", "measured ε ≥", "could have shown", "verdict"):
         table.add_column(name, justify="left" if name in ("mechanism", "verdict") else "right")
-    for name, one in found:
+    for name, one in audits:
         claim, proven = ("" if bound is None else rounded_up(bound) for bound in (one.claimed, one.proven))
         table.add_row(
             name,
@@ -96,9 +100,9 @@ def _table(read: ReadCard, found: list[tuple[str, Audit]], card: Path, confidenc
             f"{one.verdict}, {one.refuted}" if one.convicted else one.verdict,
             style="red" if one.convicted else "green",
         )
-    events = sum(len(one.tested) for _, one in found)
+    events = sum(len(one.tested) for _, one in audits)
     table.caption = (
-        f"{found[0][1].samples:,} samples of each label; {events} events, by which a true claim is refuted with "
+        f"{audits[0][1].samples:,} samples of each label; {events} events, by which a true claim is refuted with "
         f"probability {1 - confidence:.2g} at most; could have shown: the same mechanism, built for this ε, would "
         f"be convicted with probability {POWER:g}"
     )
@@ -115,7 +119,7 @@ def _could_have_shown(one: Audit) -> str:
 
 def _limits(read: ReadCard, console: Console) -> None:
     """Say what a card's audit does not reach."""
-    others = [charge.what for charge in read.charges if not charge.what.startswith("labels")]
+    others = [charge.what for charge in read.terms.charges if charge.purpose != "labels"]
     if others:
         console.print(
             f"Not sampled, for it needs the data: {', '.join(others)}. labeldp.audit_pipeline audits all of it.",

@@ -21,28 +21,28 @@ def read_card_file(path: Path) -> tuple[Path, str]:
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "sales.csv.card.json").write_text("{}")
-    >>> found, text = read_card_file(folder / "sales.csv")
-    >>> found.name, text
+    >>> path, text = read_card_file(folder / "sales.csv")
+    >>> path.name, text
     ('sales.csv.card.json', '{}')
     """
     if path == Path("-"):
-        return path, _decoded(sys.stdin.buffer.read(MAX_TEXT + 1), "standard input")
+        return path, _decode(sys.stdin.buffer.read(MAX_TEXT + 1), "standard input")
     beside = path.parent / f"{path.name}.card.json"
     inside = path / "card.json"
-    found = inside if inside.is_file() else beside if beside.is_file() else path
-    if not found.exists():
-        raise ParameterError(f"there is no file {found}")
-    if found.is_dir():
+    card = inside if inside.is_file() else beside if beside.is_file() else path
+    if not card.exists():
+        raise ParameterError(f"there is no file {card}")
+    if card.is_dir():
         raise ParameterError(f"{path} holds no card.json, and there is no {beside.name} beside it")
-    with open(found, "rb") as stream:
+    with open(card, "rb") as stream:
         data = stream.read(MAX_TEXT + 1)
-    if found == path and data.strip() and not data.lstrip().startswith((b"{", b"[")):
-        raise CardError(f"{path} is no card, and there is no {beside.name} beside it")
-    return found, _decoded(data, str(found))
+    if card == path and data.strip() and not data.lstrip().startswith((b"{", b"[")):
+        raise CardError(f"{path} is not a card, and there is no {beside.name} beside it")
+    return card, _decode(data, str(card))
 
 
-def _decoded(data: bytes, name: str) -> str:
+def _decode(data: bytes, name: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise CardError(f"{name} is no card: it is not text") from None
+        raise CardError(f"{name} is not a card: it is not text") from None

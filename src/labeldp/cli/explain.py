@@ -13,13 +13,11 @@ from rich.padding import Padding
 from rich.panel import Panel
 from rich.text import Text
 
-from labeldp.cards.explanation import Explanation
-from labeldp.cards.explanation import explain as in_words
-from labeldp.cards.reading import ReadCard, read_any_card
-from labeldp.cards.statements import delta_of, epsilon_of, not_private, title_of
+from labeldp.cards.reading import read_any_card
 from labeldp.cli.card_file import read_card_file
 from labeldp.cli.shell import explained, printable
-from labeldp.release.odds import at_most, factor
+from labeldp.release.explanation import Explanation
+from labeldp.release.numbers import at_most, factor
 
 __all__ = ["explain"]
 
@@ -40,19 +38,19 @@ def explain(
     with explained():
         _, text = read_card_file(card)
         read = read_any_card(text, allow_no_privacy=True)
-        words = in_words(read)
+        explanation = read.explain()
         if as_json:
-            typer.echo(json.dumps(_data(read, words), indent=2, allow_nan=False))
+            typer.echo(json.dumps({"kind": read.kind, **_data(explanation)}, indent=2, allow_nan=False))
         else:
-            _show(title_of(read), words, Console())
+            _show(explanation, Console())
 
 
-def _show(title: str, words: Explanation, console: Console) -> None:
+def _show(explanation: Explanation, console: Console) -> None:
     console.print()
-    console.print(Text(printable(title), style="bold"))
-    for warning in words.warnings:
+    console.print(Text(printable(explanation.title), style="bold"))
+    for warning in explanation.warnings:
         console.print(Panel(Text(printable(warning)), style="bold red", title="Read this first"))
-    for heading, lines in words.sections.items():
+    for heading, lines in explanation.sections.items():
         console.print()
         console.print(Text(heading, style="bold cyan"))
         for line in lines:
@@ -62,16 +60,15 @@ def _show(title: str, words: Explanation, console: Console) -> None:
     console.print()
 
 
-def _data(card: ReadCard, words: Explanation) -> dict[str, Any]:
-    epsilon, private = epsilon_of(card), not_private(card) is None
+def _data(explanation: Explanation) -> dict[str, Any]:
+    epsilon, private = explanation.budget.epsilon, explanation.private
     return {
-        "kind": card.kind,
-        "title": title_of(card),
+        "title": explanation.title,
         "private": private,
         "epsilon": epsilon if math.isfinite(epsilon) else "infinite",
-        "delta": delta_of(card),
+        "delta": explanation.budget.delta,
         "odds_rise_by_at_most": factor(epsilon) if private and epsilon < 700 else "infinite",
         "guess_of_half_becomes_at_most": float(at_most(0.5, epsilon)) if private else 1.0,
-        "warnings": list(words.warnings),
-        "sections": {heading: list(lines) for heading, lines in words.sections.items()},
+        "warnings": list(explanation.warnings),
+        "sections": {heading: list(lines) for heading, lines in explanation.sections.items()},
     }

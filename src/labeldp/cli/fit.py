@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
-from labeldp.cli.compare_plot import need_matplotlib
 from labeldp.cli.inputs import Inputs, read_inputs
-from labeldp.cli.late_ledger import LateLedger
 from labeldp.cli.options import (
     Bounds,
+    Categories,
     Delta,
+    Drop,
     Epsilon,
+    Features,
     Force,
-    Format,
+    InputFormat,
     Label,
     LedgerFile,
     Limit,
@@ -33,13 +34,14 @@ from labeldp.cli.options import (
     RowsPerPerson,
     Source,
     listed,
+    open_ledger,
 )
-from labeldp.cli.shell import explained, news, tell
+from labeldp.cli.shell import explained, need_matplotlib, news, tell
 from labeldp.errors import DataError, NotUnbiasedError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, private_risk, private_score
 from labeldp.files.models import model_folder, save_model
 from labeldp.files.places import refuse_same, refuse_target
-from labeldp.ledger import Budget, Charge, new_charge, total_of
+from labeldp.ledger import Budget, Charge, new_charge, refuse_overspend, total_of
 from labeldp.report import Section, write_report
 
 __all__ = ["fit"]
@@ -64,16 +66,9 @@ def fit(
         Leaves,
         typer.Option(help="What leaves: the model alone, which mostly predicts better, or private labels too."),
     ] = Leaves.model,
-    features: Annotated[
-        str | None, typer.Option(help="Columns to learn from, such as a,b,c; all by default.", show_default=False)
-    ] = None,
-    drop: Annotated[
-        str | None, typer.Option(help="Columns to leave out, such as id,name.", show_default=False)
-    ] = None,
-    categories: Annotated[
-        str | None,
-        typer.Option(help="Columns of numbers that name things, such as zip,region.", show_default=False),
-    ] = None,
+    features: Features = None,
+    drop: Drop = None,
+    categories: Categories = None,
     missing: Missing = Policy.error,
     delta: Delta = 0.0,
     ledger: LedgerFile = None,
@@ -84,7 +79,7 @@ def fit(
         float | None,
         typer.Option(help="ε more, to measure the error on a tenth of the rows, held out.", show_default=False),
     ] = None,
-    format: Format = None,
+    format: InputFormat = None,
     report: Report = None,
     force: Force = False,
 ) -> None:
@@ -101,14 +96,15 @@ def fit(
         if delta and release is Leaves.labels:
             raise ParameterError("--delta goes with --release model: labels are randomised with pure ε")
         refuse_same({"the model": out, "the ledger": ledger, "the report": report}, {"the table": source})
-        book = LateLedger(ledger, limit, limit_delta)
+        book = open_ledger(ledger, limit, limit_delta)
     with explained(
         "Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.",
-        book.spent_for_nothing,
+        book,
     ):
         later = _score_charges(score, rows_per_person)
         # What δ costs a person with many rows depends on how ε is split: that is for the charge itself to refuse.
-        book.refuse([new_charge("model", Budget(epsilon), rows_per_person=rows_per_person), *later])
+        model_charge = new_charge("model", Budget(epsilon), purpose="other", rows_per_person=rows_per_person)
+        refuse_overspend(book.limit, book.charges, [model_charge, *later])
         if report is not None:
             need_matplotlib()
             refuse_target(str(report), force=force)
@@ -139,7 +135,7 @@ def fit(
                 model = ModelReleaseRegressor(**shared, delta=delta)
             else:
                 model = LabelReleaseRegressor(**shared)
-            with book.keeping(later):
+            with book.reserve(later):
                 model.fit(inputs.X[train], inputs.labels[train])
             note = score_note(model.charges_, later, len(inputs.labels[test])) if later else None
             card = save_model(model, inputs.encoder, draft, label=label, note=note)
@@ -169,7 +165,7 @@ def fit(
                 report,
                 card,
                 ledger=book if ledger else None,
-                besides=book.made[len(model.charges_) :],
+                besides=book.own_charges[len(model.charges_) :],
                 extra=parts,
                 force=force,
             )
@@ -184,7 +180,7 @@ def _score_charges(score: float | None, rows_per_person: int) -> list[Charge]:
     """Return what a score will cost, if one was asked for."""
     if score is None:
         return []
-    return [new_charge("score", Budget(as_epsilon(score)), rows_per_person=rows_per_person)]
+    return [new_charge("score", Budget(as_epsilon(score)), purpose="score", rows_per_person=rows_per_person)]
 
 
 def score_note(paid: Sequence[Charge], later: Sequence[Charge], rows: int) -> str:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from labeldp.cli.options import Policy
 from labeldp.errors import ParameterError
-from labeldp.tabular import TableEncoder, read_columns
-from labeldp.tabular.columns import Tally
-from labeldp.tabular.reading import refuse_too_wide
+from labeldp.files import open_table
+from labeldp.files.label_column import label_values
+from labeldp.tabular import TableEncoder, Tally, read_columns
+from labeldp.tabular.memory import refuse_too_wide
 
 __all__ = ["Inputs", "notes", "read_inputs"]
 
@@ -62,9 +63,6 @@ def read_inputs(
         Rows at most, chosen by chance.
     format : str, optional
     """
-    from labeldp.files import open_table  # noqa: PLC0415 (slow to import)
-    from labeldp.files.label_column import label_values  # noqa: PLC0415
-
     table = open_table(source, format, label=label, text=categories or ())
     for name in [*(features or []), *(drop or []), *(categories or [])]:
         table.field(name)

@@ -17,7 +17,6 @@ from labeldp._validation import rounded_up
 from labeldp.cli.shell import explained, printable
 from labeldp.errors import ParameterError
 from labeldp.ledger import Budget, Ledger, total_of
-from labeldp.ledger.file import FileLedger
 
 __all__ = ["ledger"]
 
@@ -37,7 +36,7 @@ def ledger(
     with explained():
         if not file.exists():
             raise ParameterError(f"there is no ledger {file}")
-        opened = FileLedger(str(file), create=False)
+        opened = Ledger.open(file, create="never")
         if as_json:
             typer.echo(json.dumps(_data(opened), indent=2, allow_nan=False))
         else:

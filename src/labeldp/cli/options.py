@@ -9,14 +9,18 @@ from typing import Annotated
 import typer
 
 from labeldp.errors import ParameterError
-from labeldp.ledger import Budget
+from labeldp.ledger import Budget, Ledger
 
 __all__ = [
     "Bounds",
+    "Categories",
     "Delta",
+    "Drop",
     "Epsilon",
+    "Features",
     "Force",
     "Format",
+    "InputFormat",
     "Label",
     "LedgerFile",
     "Limit",
@@ -26,9 +30,8 @@ __all__ = [
     "Report",
     "RowsPerPerson",
     "Source",
-    "limit_of",
     "listed",
-    "refuse_lone_limit",
+    "open_ledger",
 ]
 
 
@@ -80,12 +83,21 @@ Missing = Annotated[
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+_FORMATS = "csv, tsv, parquet, arrow or arrow-stream"
+InputFormat = Annotated[
+    str | None,
+    typer.Option("--format", help=f"Format of IN, where its name does not tell: {_FORMATS}.", show_default=False),
+]
 Format = Annotated[
     str | None,
-    typer.Option(
-        help="csv, tsv, parquet, arrow or arrow-stream, where the name of a file does not tell.",
-        show_default=False,
-    ),
+    typer.Option(help=f"Format of IN and of OUT, where a name does not tell: {_FORMATS}.", show_default=False),
+]
+Features = Annotated[
+    str | None, typer.Option(help="Columns to learn from, such as a,b,c; all by default.", show_default=False)
+]
+Drop = Annotated[str | None, typer.Option(help="Columns to leave out, such as id,name.", show_default=False)]
+Categories = Annotated[
+    str | None, typer.Option(help="Columns of numbers that name things, such as zip,region.", show_default=False)
 ]
 Report = Annotated[
     Path | None, typer.Option("--report", help="Write a page (HTML) that explains it all.", show_default=False)
@@ -99,15 +111,13 @@ def listed(text: str | None) -> list[str] | None:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-def refuse_lone_limit(path: Path | None, limit: float | None, limit_delta: float = 0.0) -> None:
-    """Refuse a limit that nothing would keep, before any work."""
-    limit_of(limit, limit_delta)
-    if path is None and limit is not None:
-        raise ParameterError("--limit needs a ledger to keep it: add --ledger FILE")
-
-
-def limit_of(limit: float | None, limit_delta: float = 0.0) -> Budget | None:
-    """Return a limit as a budget, or None."""
+def open_ledger(path: Path | None, limit: float | None, limit_delta: float) -> Ledger:
+    """Return the ledger to charge; a new file is created with its first charge, so that a refusal leaves none."""
     if limit is None and limit_delta:
         raise ParameterError("--limit-delta goes with --limit")
-    return None if limit is None else Budget(limit, limit_delta)
+    budget = None if limit is None else Budget(limit, limit_delta)
+    if path is not None:
+        return Ledger.open(path, limit=budget, create="late")
+    if budget is not None:
+        raise ParameterError("--limit needs a ledger to keep it: add --ledger FILE")
+    return Ledger()

@@ -12,8 +12,11 @@ from labeldp.cli.inputs import notes
 from labeldp.cli.options import Force, Format, Source
 from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import ParameterError
+from labeldp.files import TableWriter, open_table
+from labeldp.files.models import load_model
+from labeldp.files.places import refuse_same
+from labeldp.tabular import Tally
 from labeldp.tabular.arrow import arrow
-from labeldp.tabular.columns import Tally
 
 __all__ = ["predict"]
 
@@ -37,10 +40,6 @@ def predict(
     """
     console = news()
     with explained():
-        from labeldp.files import TableWriter, open_table  # noqa: PLC0415
-        from labeldp.files.models import load_model  # noqa: PLC0415
-        from labeldp.files.places import refuse_same  # noqa: PLC0415
-
         refuse_same({"the predictions": out}, {"the table": source, "the model": model})
         pa = arrow().core
         saved = load_model(model)
@@ -48,12 +47,12 @@ def predict(
         saved.encoder.check(table.schema)
         if column in table.schema.names:
             raise ParameterError(f"the table has a column {column!r} already: name another with --column")
-        kept = table.written()
-        schema = kept.schema.append(pa.field(column, pa.float64()))
+        output = table.written()
+        schema = output.schema.append(pa.field(column, pa.float64()))
         tally: Tally = Counter()
         rows = 0
         with TableWriter(out, schema, format if out == "-" else None, force) as writer:
-            for batch in kept.batches():
+            for batch in output.batches():
                 predicted = pa.array(saved.predict(table.typed(batch, saved.encoder.names), tally))
                 writer.write(pa.RecordBatch.from_arrays([*batch.columns, predicted], schema=schema))
                 rows += batch.num_rows

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from labeldp.cli.late_ledger import LateLedger
 from labeldp.cli.options import (
     Bounds,
     Delta,
@@ -28,13 +25,22 @@ from labeldp.cli.options import (
     Report,
     RowsPerPerson,
     Source,
+    open_ledger,
 )
-from labeldp.cli.shell import as_options, explained, news, printable, someone_looks, tell
-from labeldp.ledger import Ledger
-from labeldp.release.choice import NEEDS_PRIOR
-
-if TYPE_CHECKING:
-    from labeldp.files import FileRelease
+from labeldp.cli.shell import (
+    as_options,
+    explained,
+    need_matplotlib,
+    news,
+    printable,
+    progress,
+    someone_looks,
+    tell,
+)
+from labeldp.files import FileRelease, privatize_file
+from labeldp.files.places import refuse_target
+from labeldp.release.choice import mechanism_choices
+from labeldp.report import write_report
 
 __all__ = ["privatize"]
 
@@ -72,7 +78,9 @@ def privatize(
     epsilon: Epsilon,
     mechanism: Annotated[
         str,
-        typer.Option(help=f"How labels are randomised: {', '.join(NEEDS_PRIOR)}. auto takes what serves best."),
+        typer.Option(
+            help=f"How labels are randomised: {', '.join(mechanism_choices())}. auto takes what serves best."
+        ),
     ] = "auto",
     delta: Delta = 0.0,
     zeta: Annotated[
@@ -118,23 +126,17 @@ def privatize(
     """
     screen = news()
     with explained():
-        till = LateLedger(ledger, limit, limit_delta)
+        book = open_ledger(ledger, limit, limit_delta)
     with explained(
         "Stopped. A table that is there is whole, with its card beside it. What the ledger shows as spent stays "
         "spent: labels may have been read.",
-        till.spent_for_nothing,
+        book,
     ):
-        from labeldp.files import privatize_file  # noqa: PLC0415 (slow to import)
-        from labeldp.files.places import refuse_target  # noqa: PLC0415
-
         if report is not None:
-            import matplotlib as _  # noqa: F401, PLC0415 (if it is missing, say so before labels are paid for)
-
-            from labeldp.report import write_report  # noqa: PLC0415
-
+            need_matplotlib()
             refuse_target(str(report), force=force)
         hints: list[str] = []
-        with _shown(screen) as progress:
+        with progress() as update:
             done = privatize_file(
                 source,
                 out,
@@ -149,41 +151,26 @@ def privatize(
                 debiased=debiased.value,
                 missing=missing.value,
                 shuffle=shuffle,
-                ledger=till,
+                ledger=book,
                 rows_per_person=rows_per_person,
                 format=format,
                 force=force,
                 card=card,
-                others={"the ledger": ledger, "the report": report},
-                progress=progress,
+                others={"the report": report},
+                progress=update,
                 hints=hints.append if someone_looks() else None,
             )
         if report is not None:
-            write_report(report, done.card, ledger=till, force=force)
+            write_report(report, done.card, ledger=book if ledger else None, force=force)
         tell(screen, done.terms.summary())
         for name, (old, new) in done.types_changed.items():
             tell(screen, printable(f"The column {name!r} could not stay {old}: it is {new} now."))
-        seen = _tell_hints(screen, hints)
-        _tell_where(screen, done, report, warned=seen)
-        _tell_ledger(screen, ledger, till)
-
-
-@contextmanager
-def _shown(screen: Console) -> Iterator[Callable[[str, int, int | None], None] | None]:
-    """Show a bar where someone is looking."""
-    if not screen.is_terminal:
-        yield None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=screen, transient=True) as bar:
-        tasks: dict[str, Any] = {}
-
-        def update(what: str, done: int, total: int | None) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(f"{what} labels", total=total)
-            bar.update(tasks[what], completed=done)
-
-        yield update
+        warned = _tell_hints(screen, hints)
+        _tell_where(screen, done, report, warned=warned)
+        if ledger is None:
+            tell(screen, "Nobody adds up what is spent on these labels: --ledger FILE --limit 3 would.")
+        elif book.remaining is not None:
+            tell(screen, f"The ledger {ledger} has {book.remaining} left.")
 
 
 def _tell_hints(screen: Console, hints: Sequence[str]) -> bool:
@@ -205,10 +192,3 @@ def _tell_where(screen: Console, done: FileRelease, report: Path | None, *, warn
         tell(screen, f"{what} in {done.card_path}; {then}.")
     if report is not None:
         tell(screen, f"The report is in {report}.")
-
-
-def _tell_ledger(screen: Console, path: Path | None, ledger: Ledger | None) -> None:
-    if path is None:
-        tell(screen, "Nobody adds up what is spent on these labels: --ledger FILE --limit 3 would.")
-    elif ledger is not None and ledger.remaining is not None:
-        tell(screen, f"The ledger {path} has {ledger.remaining} left.")

@@ -20,8 +20,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -34,6 +35,7 @@ from labeldp.errors import (
     MissingExtraError,
     PrivacyProofError,
 )
+from labeldp.ledger import Ledger, total_of
 
 __all__ = ["EXIT", "as_options", "complaints", "explained", "news", "printable", "someone_looks", "tell"]
 
@@ -53,6 +55,40 @@ def someone_looks() -> bool:
 def tell(console: Console, text: str, style: str | None = None) -> None:
     """Print a text as it is: brackets, numbers and paths are not dressed up, and lines are not broken."""
     console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def need_matplotlib() -> None:
+    """Say which extra to install where Matplotlib is missing, before any work."""
+    try:
+        is_there = find_spec("matplotlib") is not None
+    except ValueError:
+        is_there = False
+    if not is_there:
+        raise MissingExtraError("a figure needs Matplotlib, which is not installed: pip install 'labeldp[plots]'")
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str, int, int | None], None] | None]:
+    """Yield a function that draws bars: what is being done, how much of it is done, and of how much.
+
+    None where nobody looks.
+    """
+    screen = news()
+    if not screen.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=screen, transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def update(what: str, done: int, total: int | None) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done)
+
+        yield update
 
 
 def complaints(error: BaseException) -> tuple[str, int]:
@@ -78,7 +114,9 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, LabelDPError):
         return as_options(str(error))
     if isinstance(error, ModuleNotFoundError):
-        return f"{error.name} is missing: pip install 'labeldp[{_extra(error.name or '')}]'"
+        package = (error.name or "a package").partition(".")[0]
+        extra = {"pyarrow": "files", "matplotlib": "plots", "pyspark": "spark"}.get(package)
+        return f"{package} is not installed: pip install " + (f"'labeldp[{extra}]'" if extra else package)
     if isinstance(error, OSError):
         return f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
     return "there is not enough memory for this"
@@ -93,12 +131,8 @@ def as_options(text: str) -> str:
     'leave their rows out with --missing drop; --force replaces it'
     """
     text = re.sub(r'\b(missing|debiased|trust|mechanism|format)="([\w-]+)"', r"--\1 \2", text)
+    text = text.replace("limit=Budget(epsilon, delta)", "--limit and --limit-delta")
     return re.sub(r"\b(force|shuffle)=True\b", r"--\1", text)
-
-
-def _extra(module: str) -> str:
-    root = module.partition(".")[0]
-    return {"pyarrow": "files", "matplotlib": "plots"}.get(root, "paper")
 
 
 def printable(value: object, most: int = 1000) -> str:
@@ -114,9 +148,7 @@ def printable(value: object, most: int = 1000) -> str:
 
 
 @contextmanager
-def explained(
-    stopped: str = "Stopped; nothing was written.", spent: Callable[[], str] = lambda: ""
-) -> Iterator[None]:
+def explained(stopped: str = "Stopped; nothing was written.", ledger: Ledger | None = None) -> Iterator[None]:
     """Turn what goes wrong inside into one sentence on standard error, and end with its exit code.
 
     A termination signal is treated as Ctrl-C, so that drafts are removed on the way out.
@@ -125,8 +157,8 @@ def explained(
     ----------
     stopped : str
         What to say after Ctrl-C.
-    spent : callable
-        Returns what else to say: that a budget was charged before it went wrong.
+    ledger : Ledger, optional
+        If it is in a file, what was charged to it before it went wrong is said too: it stays spent.
     """
     with _stoppable():
         try:
@@ -135,8 +167,9 @@ def explained(
             _fail(stopped, EXIT["stopped"])
         except (LabelDPError, OSError, MemoryError, ModuleNotFoundError) as error:
             sentence, code = complaints(error)
-            paid = spent()
-            _fail(f"{sentence}. {paid}" if paid else sentence, code)
+            if ledger is not None and ledger.path is not None and ledger.own_charges:
+                sentence += f". {total_of(ledger.own_charges)} was charged before that, and stays spent."
+            _fail(sentence, code)
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

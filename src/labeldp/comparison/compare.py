@@ -16,17 +16,14 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from labeldp._validation import as_fraction, rounded_up
-from labeldp.errors import DataError, NotUnbiasedError
+from labeldp.comparison.label_errors import LabelNoise, label_noise
+from labeldp.errors import DataError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
-from labeldp.estimators.labels import GRID
 from labeldp.ledger import Ledger
-from labeldp.mechanisms import Mechanism
-from labeldp.mechanisms.clipping import noise_weight
-from labeldp.noise import DiscreteLaplace
-from labeldp.randomness import resolve_source
-from labeldp.release.plan import Plan
+from labeldp.priors.statistics import GRID, mean_noise
+from labeldp.release.numbers import number
 
-__all__ = ["REGRESSORS", "Comparison", "LabelNoise", "compare_table", "label_noise", "steps_of"]
+__all__ = ["REGRESSORS", "Comparison", "compare_table", "steps_of"]
 
 Array = NDArray[np.float64]
 Bounds = tuple[float, float]
@@ -36,33 +33,8 @@ REGRESSORS: dict[str, Callable[..., Any]] = {
     "model released": ModelReleaseRegressor,
 }
 
-_DRAWS = 3
-"""Priors to average over."""
-
 _FEWEST = 40
 """With fewer rows a held-out error says nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class LabelNoise:
-    """What private labels of one mechanism carry, exactly, by its counts.
-
-    Attributes
-    ----------
-    one : float
-        Typical error of one private label.
-    mean : float
-        Typical error of the mean of all of them.
-    risk : float
-        Bias² + variance · d/n: what a learner on these rows suffers.
-    unbiased : bool
-        Whether a label is, on average, the true one, as far as that was not clipped.
-    """
-
-    one: float
-    mean: float
-    risk: float
-    unbiased: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +75,15 @@ class Comparison:
         """The mechanisms compared."""
         return list(dict.fromkeys(name for name, _ in self.noise))
 
+    @property
+    def regressors(self) -> list[str]:
+        """The regressors compared."""
+        return list(dict.fromkeys(name for name, _ in self.models))
+
+    def is_unbiased(self, mechanism: str) -> bool:
+        """Whether a mechanism's labels are right on average, as far as they were not clipped."""
+        return self.noise[mechanism, self.budgets[0]].unbiased
+
     def best_mechanism(self, epsilon: float) -> str:
         """Return the mechanism that serves a learner best; "auto" unless another is better by a tenth.
 
@@ -115,12 +96,12 @@ class Comparison:
 
     def best_model(self, epsilon: float) -> str:
         """Return the regressor with the least held-out error."""
-        return min(REGRESSORS, key=lambda name: self.models[name, epsilon])
+        return min(self.regressors, key=lambda name: self.models[name, epsilon])
 
     def error(self, model: str, epsilon: float) -> str:
         """Return a regressor's error for people, with its spread if that is known."""
         spread = self.spread.get((model, epsilon))
-        return f"{self.models[model, epsilon]:.3g}" + ("" if spread is None else f" ± {spread:.2g}")
+        return number(self.models[model, epsilon], 3) + ("" if spread is None else f" ± {number(spread, 2)}")
 
     def kept(self, epsilon: float) -> float:
         """Return how much the better regressor keeps of what features explain without privacy: 1 is all."""
@@ -140,7 +121,6 @@ class Comparison:
         enough = [e for e in sorted(self.budgets) if self.kept(e) >= 0.8]
         epsilon = enough[0] if enough else max(self.budgets, key=self.kept)
         model, kept = self.best_model(epsilon), self.kept(epsilon)
-        option = "labels" if model == "labels released" else "model"
         if enough:
             start = (
                 f"Take ε = {rounded_up(epsilon)}: the least of those tried that keeps four fifths of what "
@@ -155,64 +135,17 @@ class Comparison:
             start = (
                 f"With {self.trained:,} rows none of these budgets is enough for a model: a constant does as well."
             )
-        listed = ", ".join(f"{100 * self.kept(e):.0f} % at ε = {rounded_up(e)}" for e in sorted(self.budgets))
+        mechanism = self.best_mechanism(epsilon)
+        shares = ", ".join(f"{100 * self.kept(e):.0f} % at ε = {rounded_up(e)}" for e in sorted(self.budgets))
         return [
             start,
-            f"For a model: --release {option}, with a typical error of {self.error(model, epsilon)}, beside "
-            f"{self.not_private:.3g} without privacy and {guess:.3g} for a constant. Kept of what features explain"
-            f": {listed}.",
-            f"For private labels: --mechanism {self.best_mechanism(epsilon)}, whose labels carry "
-            f"±{self.noise[self.best_mechanism(epsilon), epsilon].one:.3g} each.",
+            f"For a model: {REGRESSORS[model].__name__}, with a typical error of {self.error(model, epsilon)}, "
+            f"beside {number(self.not_private, 3)} without privacy and {number(guess, 3)} for a constant. Kept of "
+            f"what features explain: {shares}.",
+            f'For private labels: mechanism="{mechanism}", whose labels carry '
+            f"±{number(self.noise[mechanism, epsilon].one, 3)} each.",
             f"Models learnt from {self.trained:,} rows; with more rows less ε does the same.",
         ]
-
-
-def label_noise(name: str, labels: Array, bounds: Bounds, epsilon: float, delta: float = 0.0) -> LabelNoise:
-    """Return what private labels carry, were these randomised as `privatize` does it.
-
-    Where a prior is needed it takes its part of ε and has its noise, so this averages over a few of them.
-
-    Examples
-    --------
-    >>> even = np.linspace(0, 5, 2000)
-    >>> plain, window = (label_noise(name, even, (0, 5), 1.0) for name in ("laplace", "rp"))
-    >>> bool(7.0 < plain.one < 7.2 and window.one < plain.one)
-    True
-    """
-    plan = Plan.make(
-        rows=labels.size,
-        bounds=(bounds,),
-        epsilon=epsilon,
-        epsilon_prior=None,
-        mechanism=name,
-        prior=None,
-        zeta=None,
-        delta=delta if name == "gaussian" else 0.0,
-        trust="curator",
-        method=None,
-    )
-    source = resolve_source(None)
-    draws = _DRAWS if plan.for_prior else 1
-    parts = np.mean(
-        [_carried(plan.design(plan.prior(0, labels, source), bounds), labels) for _ in range(draws)], axis=0
-    )
-    bias, noise, of_mean, unbiased = (float(part) for part in parts)
-    return LabelNoise(
-        one=math.sqrt(bias + noise),
-        mean=math.sqrt(of_mean + noise / labels.size),
-        risk=bias + noise_weight(labels.size) * noise,
-        unbiased=unbiased == 1,
-    )
-
-
-def _carried(mechanism: Mechanism, labels: Array) -> tuple[float, float, float, bool]:
-    """Return mean squared bias, mean variance, squared mean bias, and whether clipping is all the bias."""
-    try:
-        bias, variance = mechanism.debias(mechanism.mean(labels)) - labels, mechanism.unbiased_variance(labels)
-    except NotUnbiasedError:
-        bias, variance = mechanism.bias(labels), mechanism.variance(labels)
-        return float(np.mean(bias**2)), float(np.mean(variance)), float(bias.mean()) ** 2, False
-    return float(np.mean(bias**2)), float(np.mean(variance)), float(bias.mean()) ** 2, True
 
 
 def compare_table(
@@ -283,4 +216,4 @@ def steps_of(budgets: Sequence[float], mechanisms: Sequence[str], repeats: int =
 def _mean_noise(epsilon: Fraction, rows: int, bounds: Bounds) -> float:
     """Return the variance of a private mean's noise."""
     unit = (bounds[1] - bounds[0]) / GRID / rows
-    return DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=epsilon).variance() * unit**2
+    return mean_noise(epsilon).variance() * unit**2

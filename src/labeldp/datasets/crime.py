@@ -24,7 +24,7 @@ _BY_HAND = (
     "https://archive.ics.uci.edu/dataset/183/communities+and+crime, put it in a folder, and name that folder in "
     "the environment variable LABELDP_DATA"
 )
-_NOT_PREDICTIVE = ("state", "county", "community", "communityname", "fold")
+_NOT_PREDICTIVE = 5  # of the columns, the first: where a place is, its name, and a fold
 _COMMON = (
     "Left out: state, county, community, communityname and fold, which do not predict.",
     "The one gap in OtherPerCap has the mean of that column.",
@@ -70,7 +70,7 @@ def load_crime(*, missing: Literal["columns", "rows"] = "columns", download: boo
     """Return Communities and Crime, preprocessed: 1,994 rows and 99 features.
 
     The file ``communities.data`` (or ``.data.gz``) is looked for in the folder that ``LABELDP_DATA``
-    names, then in the user's cache folder. Else it is downloaded from UCI into the cache folder. Its
+    names, then in the user's cache folder, and else downloaded from UCI into the cache folder. Its
     sha256 is checked each time.
 
     Parameters
@@ -78,16 +78,16 @@ def load_crime(*, missing: Literal["columns", "rows"] = "columns", download: boo
     missing : {"columns", "rows"}
         What is left out where values are missing. ``"columns"`` is what gave the paper's numbers:
         columns with gaps go, and `racepctblack` with them; 1,994 rows and 99 features remain.
-        ``"rows"`` takes the paper's text at its word: 319 rows and 122 features remain.
+        ``"rows"`` is what the paper's text says: 319 rows and 122 features remain.
     download : bool
         Whether the network may be used.
 
     Raises
     ------
     DataNotFoundError
-        If the file is nowhere to be had; the message says how to get it.
+        If the file is not on this machine and cannot be downloaded; the message says how to get it.
     DataError
-        If a file is there, but not the right one.
+        If the file is damaged, or another version.
 
     References
     ----------
@@ -98,27 +98,21 @@ def load_crime(*, missing: Literal["columns", "rows"] = "columns", download: boo
         raise ParameterError(f"missing must be 'columns' or 'rows', got {missing!r}")
     path = find(FILE)
     if path is None and not download:
-        raise DataNotFoundError(f"{FILE} is not here, and must not be downloaded. {_BY_HAND}")
+        raise DataNotFoundError(f"{FILE} was not found, and downloads are not allowed. {_BY_HAND}")
     if path is None:
         path = fetch(URL, cache_folder() / FILE, sha256=SHA256, by_hand=_BY_HAND)
     rows = [line.split(",") for line in read_checked(path, SHA256).decode().split()]
-    columns = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
-    for name in _NOT_PREDICTIVE:
-        del columns[name]
-    table = np.array(list(columns.values())).T
+    table = np.array(rows)[:, _NOT_PREDICTIVE:]
     table = np.where(table == "?", "nan", table).astype(np.float64)
-    names = tuple(columns)
+    names = COLUMNS[_NOT_PREDICTIVE:]
     other = table[:, names.index("OtherPerCap")]
     other[np.isnan(other)] = np.nanmean(other)
-    label = names.index(LABEL)
     gaps = np.isnan(table)
     if missing == "columns":
-        kept = ~gaps.any(axis=0)
-        kept[[names.index("racepctblack"), label]] = False
-        rows_kept = np.ones(len(table), dtype=bool)
+        omitted = {LABEL, "racepctblack", *np.array(names)[gaps.any(axis=0)]}
     else:
-        kept = np.arange(len(names)) != label
-        rows_kept = ~gaps.any(axis=1)
-    X = np.ascontiguousarray(table[rows_kept][:, kept])
-    used = tuple(name for name, keep in zip(names, kept, strict=True) if keep)
-    return Dataset("crime", X, table[rows_kept, label], BOUNDS, used, notes=_COMMON + _NOTES[missing])
+        omitted = {LABEL}
+        table = table[~gaps.any(axis=1)]
+    columns = tuple(name for name in names if name not in omitted)
+    X = np.ascontiguousarray(table[:, [names.index(name) for name in columns]])
+    return Dataset("crime", X, table[:, names.index(LABEL)], BOUNDS, columns, notes=_COMMON + _NOTES[missing])

@@ -1,4 +1,4 @@
-"""Download a file: to a draft, with a progress bar, and kept only if it is whole and the right one."""
+"""Download a file, with a progress bar; it is kept only if it is complete and has the right checksum."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def fetch(url: str, path: Path, *, by_hand: str, sha256: str | None = None, time
     url : str
         An ``http`` or ``https`` address.
     path : Path
-        Where the file goes. Nothing is there before all of it has come and its checksum fits.
+        Where the file goes, once it is complete and its checksum is right.
     by_hand : str
-        How else to get the file; part of every error.
+        How else to get the file; part of every error message.
     sha256 : str, optional
-        What the file's checksum must be. Without it, only the length is checked.
+        The file's checksum. Without it, only the length is checked.
     timeout : float
         Seconds that the server may stay silent.
 
@@ -49,17 +49,17 @@ def fetch(url: str, path: Path, *, by_hand: str, sha256: str | None = None, time
     DataNotFoundError
         If the server cannot be reached, refuses, or stops half-way.
     DataError
-        If another file came than the one expected.
+        If the checksum is another one.
     """
     if not url.startswith(("http://", "https://")):
         raise DataError(f"only http and https addresses can be fetched, not {url}")
     try:
         with atomic_file(path) as draft:
-            found = _receive(url, draft, path.name, timeout)
-            if sha256 is not None and found != sha256:
+            digest = _receive(url, draft, path.name, timeout)
+            if sha256 is not None and digest != sha256:
                 raise DataError(
-                    f"{url} gave another file than expected: its sha256 is {found}, not {sha256}. "
-                    f"Nothing was kept at {path}. {by_hand}"
+                    f"{url} gave another file than expected: its sha256 is {digest}, not {sha256}. "
+                    f"Nothing was written to {path}. {by_hand}"
                 )
     except (OSError, http.client.HTTPException) as error:
         raise DataNotFoundError(f"{path.name} could not be fetched from {url} ({error}). {by_hand}") from None

@@ -1,4 +1,4 @@
-"""Where the files of data sets live: found in the user's folders, written whole or not at all."""
+"""Files of data sets in the user's folders: where they are, and whether they are the right ones."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def cache_folder() -> Path:
     It is ``labeldp`` in the folder that ``XDG_CACHE_HOME`` names, else in the platform's own:
     ``~/.cache``, ``~/Library/Caches`` or ``%LOCALAPPDATA%``.
     """
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(named):  # the XDG rules: a relative path is to be ignored
-        return Path(named, "labeldp")
+    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(xdg):  # the XDG specification: a relative path is ignored
+        return Path(xdg, "labeldp")
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "labeldp"
     if sys.platform == "win32":
@@ -31,26 +31,23 @@ def cache_folder() -> Path:
 
 
 def find(*names: str) -> Path | None:
-    """Return the first file of these names, in the folder that ``LABELDP_DATA`` names, else in the cache.
+    """Return the first of these files in the folder that ``LABELDP_DATA`` names, else in the cache folder.
 
-    Each name is looked for as it is, and packed as ``name.gz``.
+    Each may also be compressed, as ``name.gz``.
     """
-    named = os.environ.get("LABELDP_DATA")
-    for folder in ([Path(named)] if named else []) + [cache_folder()]:
-        for name in names:
-            for path in (folder / name, folder / f"{name}.gz"):
-                if path.is_file():
-                    return path
-    return None
+    data = os.environ.get("LABELDP_DATA")
+    folders = ([Path(data)] if data else []) + [cache_folder()]
+    paths = (folder / (name + end) for folder in folders for name in names for end in ("", ".gz"))
+    return next(filter(Path.is_file, paths), None)
 
 
 def read_checked(path: Path, sha256: str) -> bytes:
-    """Return the content of a file, unpacked if it ends in ``.gz``, once its checksum fits.
+    """Return the content of a file, decompressed if it ends in ``.gz``.
 
     Raises
     ------
     DataError
-        If the file cannot be read, or is not the one that the checksum was taken of.
+        If the file cannot be read, or its content has another checksum.
     """
     try:
         content = path.read_bytes()
@@ -58,10 +55,10 @@ def read_checked(path: Path, sha256: str) -> bytes:
             content = gzip.decompress(content)
     except (OSError, EOFError, zlib.error):
         raise DataError(f"{path} cannot be read; delete it, and it will be fetched again") from None
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != sha256:
         raise DataError(
-            f"{path} is damaged, or another version: its content has the sha256 {found}, not {sha256}. "
+            f"{path} is damaged, or another version: its content has the sha256 {digest}, not {sha256}. "
             "Delete it, and it will be fetched again"
         )
     return content

@@ -46,9 +46,9 @@ def load_housing(*, download: bool = True) -> Dataset:
     Raises
     ------
     DataNotFoundError
-        If the table is nowhere to be had; the message says how to get it.
+        If the table is not on this machine and cannot be downloaded; the message says how to get it.
     DataError
-        If a file is there, but not the right one.
+        If the file is damaged, or another version.
 
     References
     ----------
@@ -66,18 +66,18 @@ def _from_scikit_learn(download: bool) -> Dataset:
     from sklearn.datasets import fetch_california_housing  # noqa: PLC0415 (slow to import)
 
     before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(TIMEOUT)  # scikit-learn sets none: a silent server would hold us for ever
+    socket.setdefaulttimeout(TIMEOUT)  # scikit-learn sets none, and a server may stay silent for ever
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that it tries again
-            found = fetch_california_housing(
+            table = fetch_california_housing(
                 data_home=cache_folder(), download_if_missing=download, n_retries=1, delay=0.2
             )
     except OSError as error:
         raise DataNotFoundError(f"California Housing could not be fetched ({error}). {_BY_HAND}") from None
     finally:
         socket.setdefaulttimeout(before)
-    return _dataset(tuple(found.feature_names), found.data, found.target)
+    return _dataset(tuple(table.feature_names), table.data, table.target)
 
 
 def _dataset(names: tuple[str, ...], X: np.ndarray, y: np.ndarray) -> Dataset:

@@ -1,4 +1,4 @@
-"""A made survey of households, for demonstrations: public features, a private income."""
+"""A synthetic survey of households, for demonstrations: public features, a private income."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Survey:
     income : array
         The private label, in dollars a year.
     bounds : (float, float)
-        Public bounds of the question as it was asked: "0 to 200,000 or more". They are part of the
-        questionnaire, not of the answers.
+        Public bounds of the income: the questionnaire offers "0 to 200,000 or more". They come from the form, not
+        from the answers.
     """
 
     features: NDArray[np.float64] = field(repr=False)
@@ -36,7 +36,7 @@ class Survey:
 
 
 def make_survey(rows: int = 20_000, seed: int = 0) -> Survey:
-    """Return a made survey; the same rows and seed give the same survey.
+    """Return a synthetic survey; the same rows and seed give the same survey.
 
     Incomes are log-normal around a mean that depends on the features, with a bump for retirement and
     diminishing returns of schooling, and top-coded at 200,000 as real surveys do.
@@ -47,7 +47,7 @@ def make_survey(rows: int = 20_000, seed: int = 0) -> Survey:
     >>> survey.features.shape, survey.bounds
     ((1000, 6), (0.0, 200000.0))
     """
-    rng = np.random.default_rng(seed)  # makes data; no privacy rests on it
+    rng = np.random.default_rng(seed)  # synthetic data: no privacy rests on it
     age = rng.integers(18, 90, rows).astype(np.float64)
     school = np.clip(rng.normal(13, 3, rows).round(), 6, 21)
     adults = rng.choice([1.0, 2.0, 3.0], rows, p=[0.35, 0.5, 0.15])

@@ -25,12 +25,6 @@ class Dataset:
         Public bounds of the label: of the form, the scale or the unit, not of the data.
     columns : tuple of str
         Names of the columns of ``X``.
-    ids : array of int32, rows × categories, or None
-        Categorical features, as numbers from 0 to the vocabulary's size − 1; 0 is rare or missing.
-    categories : tuple of str
-        Names of the columns of ``ids``.
-    sizes : tuple of int
-        Vocabulary sizes of the columns of ``ids``.
     notes : tuple of str
         What was done to the raw file, for people.
     """
@@ -40,7 +34,4 @@ class Dataset:
     y: NDArray[np.float64] = field(repr=False)
     bounds: tuple[float, float]
     columns: tuple[str, ...] = field(repr=False)
-    ids: NDArray[np.int32] | None = field(default=None, repr=False)
-    categories: tuple[str, ...] = field(default=(), repr=False)
-    sizes: tuple[int, ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from types import SimpleNamespace
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,14 +11,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from labeldp import card_format
-from labeldp._validation import as_bounds, as_epsilon, as_labels, as_roomy_bounds
+from labeldp._validation import as_epsilon, as_labels, as_roomy_bounds
 from labeldp.errors import ParameterError
 from labeldp.estimators.wrappers import warn_of_wrappers
-from labeldp.ledger import Budget, Ledger, new_charge, total_of
+from labeldp.ledger import Charge, Ledger, as_ledger
 from labeldp.ledger.repetition import warn_if_seen
-from labeldp.randomness import SecureWords, WordSource
-from labeldp.release.terms import guarantee
+from labeldp.release.prepare import Payment
+from labeldp.release.terms import Terms
 
 __all__ = ["PrivateRegressor"]
 
@@ -33,6 +31,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     bounds: tuple[float, float]
     ledger: Ledger | None
     rows_per_person: int
+    terms_: Terms
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -63,8 +62,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("this regressor requires y to be passed, but the target y is None")
         as_epsilon(self.epsilon)
         as_roomy_bounds(self.bounds)
-        if self.ledger is not None and not isinstance(self.ledger, Ledger):
-            raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
+        as_ledger(self.ledger)
         X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
         labels = column_or_1d(as_labels(y), warn=True).astype(np.float64)
         check_consistent_length(X, labels)
@@ -76,16 +74,14 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         An own one has no limit, and begins anew where a pickle of the estimator is fitted.
         """
         known = self.ledger if self.ledger is not None else getattr(self, "_charged", None)
-        gone = self.ledger is None and type(known) is Ledger and known.limit is None and not known._here
+        gone = self.ledger is None and isinstance(known, Ledger) and known.limit is None and known.is_copy
         self._charged = known if isinstance(known, Ledger) and not gone else Ledger()
         return self._charged
 
-    def _charge(self, parts: dict[str, Budget]) -> range:
-        """Charge all parts or none, and return the charges' places in the ledger."""
+    def _pay(self, charges: Sequence[Charge]) -> Payment:
+        """Charge all or none, before any label is used."""
         self.ledger_ = self._book()
-        return self.ledger_.charge_all(
-            [new_charge(what, budget, rows_per_person=self.rows_per_person) for what, budget in parts.items()]
-        )
+        return Payment(self.ledger_, charges)
 
     def _warn(self, y: Any) -> None:
         """Warn of what the guarantee leaves out, once nothing but the ledger can refuse any more."""
@@ -93,41 +89,31 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.ledger is None:
             warn_if_seen(y, stacklevel=4)
 
-    def _describe(
-        self, places: range, parts: Iterable[str], mechanisms: dict[str, str], rows: int, source: WordSource
-    ) -> None:
-        """Note in the ledger what each part was spent on, and keep what `summary` says of this fit."""
-        for place, what in zip(places, parts, strict=True):
-            self.ledger_.describe(place, mechanisms[what])
-        self.charges_ = tuple(self.ledger_.charges[place] for place in places)
-        self.rows_, self.bounds_ = rows, as_bounds(self.bounds)
-        self.secure_ = isinstance(source, SecureWords)
+    @property
+    def charges_(self) -> tuple[Charge, ...]:
+        """What the fit cost, part by part."""
+        return self.terms_.charges
+
+    @property
+    def secure_(self) -> bool:
+        """False if the noise came from a seed: then the model is **not private**."""
+        return self.terms_.secure
 
     def summary(self) -> str:
         """Return what a fit released and cost, for people."""
         check_is_fitted(self)
-        lines = [self._guarantee(), f"  {self.rows_:,} rows; bounds {self.bounds_[0]:g} to {self.bounds_[1]:g}"]
-        lines += [f"  {charge}" for charge in self.charges_]
-        return "\n".join(lines)
+        return self.terms_.summary("model", model=type(self).__name__)
 
-    def to_card(self) -> str:
-        """Return a card for whoever gets the model: JSON with a checksum, and no label in it."""
+    def to_card(self, **more: Any) -> str:
+        """Return a card for whoever gets the model: JSON with a checksum, and no label in it.
+
+        Parameters
+        ----------
+        **more : pure data
+            Further public entries, such as which files the model is in.
+        """
         check_is_fitted(self)
-        return card_format.dump(
-            {
-                "guarantee": self._guarantee(),
-                "model": type(self).__name__,
-                "words": "secure" if self.secure_ else "seeded, NOT PRIVATE",
-                "rows": self.rows_,
-                "bounds": list(self.bounds_),
-                "charges": [charge.as_data() for charge in self.charges_],
-            },
-            "labeldp.model",
-        )
-
-    def _guarantee(self) -> str:
-        cost = total_of(self.charges_)
-        return guarantee(SimpleNamespace(secure=self.secure_, charges=self.charges_, cost=cost))
+        return self.terms_.to_card("labeldp.model", model=type(self).__name__, **more)
 
     def _inputs(self, X: Any) -> Any:
         check_is_fitted(self)

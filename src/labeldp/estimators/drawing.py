@@ -40,7 +40,6 @@ __all__ = [
     "Round",
     "RowsHere",
     "blend_of",
-    "draw_labels",
     "draw_part",
     "draw_rounds",
 ]
@@ -241,22 +240,6 @@ class RowsHere:
         if not rows.size:
             return None
         return draw_part(rows, self.labels[rows], now.centre(self.table, rows), now, self.source)
-
-
-def draw_labels(
-    table: FeatureTable,
-    labels: Array,
-    bounds: tuple[float, float],
-    budget: LabelBudget,
-    fractions: Sequence[float],
-    source: WordSource,
-    spectrum: Array,
-    unit_design: UnitDesign = best_unit_mechanism,
-    step: Step = quiet,
-) -> tuple[list[Drawn], Knowledge]:
-    """Return all rows of a table in memory, released once each, in rounds of the given sizes."""
-    rows: LabelRows[Drawn] = RowsHere(table, labels, bounds, source)
-    return draw_rounds(rows, budget, fractions, source, spectrum, unit_design, step)
 
 
 def _usual_residuals(variance: float, width: float) -> tuple[Array, Array]:

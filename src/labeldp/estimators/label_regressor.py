@@ -14,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from labeldp._validation import as_bounds, as_epsilon, as_fraction, float_below
 from labeldp.errors import ParameterError
 from labeldp.estimators.base import PrivateRegressor
-from labeldp.estimators.drawing import Drawn, draw_labels
+from labeldp.estimators.drawing import Drawn, LabelRows, RowsHere, draw_rounds
 from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.labels import LabelBudget
 from labeldp.estimators.learner import Blend, Knowledge, fit_blend
@@ -22,8 +22,9 @@ from labeldp.estimators.progress import steps
 from labeldp.estimators.rounds import UnitDesign, round_sizes, unit_design
 from labeldp.estimators.row_release import RowRelease
 from labeldp.estimators.table import FeatureTable
-from labeldp.ledger import Charge, Ledger
+from labeldp.ledger import Ledger
 from labeldp.randomness import WordSource, resolve_source
+from labeldp.release.terms import Terms
 
 __all__ = ["LabelReleaseRegressor"]
 
@@ -134,14 +135,13 @@ class LabelReleaseRegressor(PrivateRegressor):
             spectrum = table.spectrum()
             budget = LabelBudget.plan(epsilon, X.shape[0], spectrum, self.trust)
             unit = unit_design(self.mechanism, float_below(budget.labels))
-            places = draft._charge(budget.parts())
-            drawn, known = draw_labels(table, labels, bounds, budget, fractions, source, spectrum, unit, step)
-            draft._describe(
-                places, budget.parts(), budget.mechanisms([part.mechanism for part in drawn]), X.shape[0], source
-            )
-            draft.release_ = _as_release(
-                drawn, known, X.shape[0], draft.charges_, self.trust, draft.secure_, draft.ledger_
-            )
+            payment = draft._pay(budget.charges(self.rows_per_person))
+            rows: LabelRows[Drawn] = RowsHere(table, labels, bounds, source)
+            drawn, known = draw_rounds(rows, budget, fractions, source, spectrum, unit, step)
+            used = [part.mechanism for part in drawn]
+            payment.describe(budget.descriptions(used))
+            draft.terms_ = payment.terms(X.shape[0], (bounds,), source, mechanisms=used, trust=self.trust)
+            draft.release_ = _as_release(drawn, known, draft.terms_, draft.ledger_)
             draft._public, draft._blend, draft.estimator_ = table.public, None, None
             step("model")
             try:
@@ -161,15 +161,15 @@ class LabelReleaseRegressor(PrivateRegressor):
             self.estimator_ = self._fit_own(X, np.arange(X.shape[0]))
 
     def _try_own(self, X: Any, bounds: tuple[float, float]) -> None:
-        """Refuse an estimator that cannot learn, before anything is spent: try it on made labels of a few rows."""
+        """Refuse an estimator that cannot learn, before anything is spent: by a trial on synthetic labels."""
         if self.estimator is None:
             return
-        made = np.linspace(*bounds, min(50, X.shape[0]))
+        synthetic = np.linspace(*bounds, min(50, X.shape[0]))
         try:
-            clone(self.estimator).fit(X[: made.size], made).predict(X[: made.size])
+            clone(self.estimator).fit(X[: synthetic.size], synthetic).predict(X[: synthetic.size])
         except Exception as error:
             raise ParameterError(
-                f"the estimator cannot learn from this table (tried on {made.size} rows with made labels): {error}"
+                f"the estimator cannot learn from this table (tried on {synthetic.size} synthetic labels): {error}"
             ) from error
 
     def _fit_own(self, X: Array, rows: NDArray[np.int64]) -> Any:
@@ -219,23 +219,13 @@ class LabelReleaseRegressor(PrivateRegressor):
         return self._blend.predict(FeatureTable(self._public, X), np.arange(X.shape[0]))
 
 
-def _as_release(
-    drawn: list[Drawn],
-    known: Knowledge,
-    rows: int,
-    charges: tuple[Charge, ...],
-    trust: str,
-    secure: bool,
-    ledger: Ledger,
-) -> RowRelease:
-    labels, offset, scale, noise, hidden, low, high = (np.full(rows, np.nan) for _ in range(7))
-    number, part = np.full(rows, -1), np.full(rows, -1)
+def _as_release(drawn: list[Drawn], known: Knowledge, terms: Terms, ledger: Ledger) -> RowRelease:
+    labels, offset, scale, noise, hidden, low, high = (np.full(terms.rows, np.nan) for _ in range(7))
+    number, part = np.full(terms.rows, -1), np.full(terms.rows, -1)
     for k, piece in enumerate(drawn):
         at = piece.private.rows
         labels[at], noise[at] = piece.private.labels, piece.noise
         low[at], high[at], hidden[at] = piece.low, piece.high, piece.hidden
         offset[at], scale[at] = piece.offset, piece.scale
         number[at], part[at] = piece.private.round, k
-    mechanisms = tuple(piece.mechanism for piece in drawn)
-    arrays = (labels, offset, scale, noise, hidden, low, high, number, part)
-    return RowRelease(*arrays, mechanisms, known, charges, trust, secure, ledger)
+    return RowRelease(labels, offset, scale, noise, hidden, low, high, number, part, known, terms, ledger)

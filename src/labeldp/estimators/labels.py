@@ -9,27 +9,23 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
 
 from labeldp._validation import EPSILON_RANGE
 from labeldp.errors import ParameterError
 from labeldp.estimators.bayes import explained_risk
 from labeldp.estimators.learner import Knowledge
-from labeldp.ledger import Budget
+from labeldp.ledger import Budget, Charge, Purpose, new_charge
 from labeldp.mechanisms import Mechanism
 from labeldp.mechanisms.base import fingerprint
-from labeldp.noise import DiscreteLaplace
+from labeldp.priors.statistics import count, count_noise, grid_sum, mean_noise, noisy_counts, noisy_mean
 from labeldp.randomness import WordSource
+from labeldp.release.terms import join_fingerprints
 
-__all__ = ["LabelBudget", "LabelSums", "count_between", "first_knowledge", "knowledge_of", "private_mean"]
+__all__ = ["LabelBudget", "LabelSums", "knowledge_of"]
 
 Array = NDArray[np.float64]
 
-GRID = 1 << 20
-"""A label range has this many steps where labels are summed as integers."""
-
 _CELLS = 64
-_EDGES = np.linspace(0.0, 1.0, _CELLS + 1)
 _COUNTED = 800
 """A prior is counted if rows · its ε is at least this: else its bins would be noise."""
 
@@ -66,29 +62,28 @@ class LabelBudget:
         mean, before = Fraction(f"{best[1] * total:.4g}"), Fraction(f"{prior:.4g}")
         return cls(mean, before, epsilon - mean - before)
 
-    def mean_noise(self) -> DiscreteLaplace:
-        """Return the noise of the sum behind the mean: one label moves it by at most `GRID` steps."""
-        return DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=self.mean)
+    def charges(self, rows_per_person: int) -> list[Charge]:
+        """Return what is to be paid."""
+        parts: list[tuple[Purpose, Fraction]] = [
+            ("labels", self.labels),
+            ("mean", self.mean),
+            ("prior", self.prior),
+        ]
+        return [
+            new_charge(purpose, Budget(epsilon), purpose=purpose, rows_per_person=rows_per_person)
+            for purpose, epsilon in parts
+            if epsilon
+        ]
 
-    def prior_noise(self) -> DiscreteLaplace:
-        """Return the noise of the prior's counts: one label moves two of them by one."""
-        return DiscreteLaplace.calibrated(sensitivity=2, epsilon=self.prior)
-
-    def mechanisms(self, used: Sequence[Mechanism]) -> dict[str, str]:
-        """Return what each part was spent on, for the ledger; labels on a mechanism a round."""
-        prints = [fingerprint(mechanism.channel) for mechanism in used]
-        labels = prints[0] if len(prints) == 1 else "; ".join(f"round {k + 1}: {p}" for k, p in enumerate(prints))
-        found = {"labels": labels}
+    def descriptions(self, mechanisms: Sequence[Mechanism]) -> list[str]:
+        """Return what each charge was spent on, for the ledger; labels on a mechanism a round."""
+        prints = [fingerprint(mechanism.channel) for mechanism in mechanisms]
+        texts = [join_fingerprints(prints)]
         if self.mean:
-            found["mean"] = str(self.mean_noise())
+            texts.append(str(mean_noise(self.mean)))
         if self.prior:
-            found["prior"] = str(self.prior_noise())
-        return found
-
-    def parts(self) -> dict[str, Budget]:
-        """Return what is paid for."""
-        named = {"labels": self.labels, "mean": self.mean, "prior": self.prior}
-        return {what: Budget(epsilon) for what, epsilon in named.items() if epsilon}
+            texts.append(str(count_noise(self.prior)))
+        return texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +94,9 @@ class LabelSums:
     ----------
     rows : int
     total : array of one integer
-        Of the labels' places in the bounds, on a public grid of integers: one label moves it by at most `GRID`.
+        Of the labels' places in the bounds, by `grid_sum`.
     counts : array of integers
-        How many labels lie in each of the prior's bins. These are never Python integers, whose time depends on
-        their size.
+        How many labels lie in each of the prior's bins.
     """
 
     rows: int
@@ -110,58 +104,15 @@ class LabelSums:
     counts: NDArray[np.int64]
 
     @classmethod
-    @np.errstate(all="ignore")  # a warning that depends on labels would tell
     def of(cls, labels: Array, bounds: tuple[float, float]) -> LabelSums:
         """Return the sums over some labels."""
-        low, high = bounds
-        places = (np.clip(labels, low, high) - low) / (high - low)
-        return cls(labels.size, _steps(labels, bounds), count_between(places, _EDGES))
+        return cls(labels.size, grid_sum(labels, bounds), count(labels, bounds, _CELLS))
 
     def __add__(self, other: LabelSums) -> LabelSums:
         return LabelSums(self.rows + other.rows, self.total + other.total, self.counts + other.counts)
 
     def __repr__(self) -> str:
         return f"<{self.rows:,} labels, summed>"
-
-
-@np.errstate(all="ignore")
-def _steps(labels: Array, bounds: tuple[float, float]) -> NDArray[np.int64]:
-    low, high = bounds
-    steps = np.rint((np.clip(labels, low, high) - low) / (high - low) * GRID).astype(np.int64)
-    return np.asarray(steps.sum(keepdims=True))
-
-
-def private_mean(
-    labels: Array, bounds: tuple[float, float], noise: DiscreteLaplace, source: WordSource
-) -> tuple[float, float]:
-    """Return the labels' mean with noise, and the noise's variance."""
-    return _noisy_mean(_steps(labels, bounds), labels.size, bounds, noise, source)
-
-
-def _noisy_mean(
-    steps: NDArray[np.int64], rows: int, bounds: tuple[float, float], noise: DiscreteLaplace, source: WordSource
-) -> tuple[float, float]:
-    """Return the mean from a sum of integers, so that it and its noise are exact."""
-    low, high = bounds
-    total = int(noise.release(steps, source)[0])
-    unit = (high - low) / GRID / rows
-    return float(np.clip(low + total * unit, low, high)), noise.variance() * unit**2
-
-
-def count_between(values: Array, edges: Array) -> NDArray[np.int64]:
-    """Return how many values lie in each bin, ends included, by comparisons that take the same time for all."""
-    above = np.zeros(edges.size, dtype=np.int64)
-    above[0] = values.size
-    for k, edge in enumerate(edges[1:-1], start=1):
-        np.sum(values >= edge, dtype=np.int64, out=above[k : k + 1], keepdims=True)
-    return above[:-1] - above[1:]
-
-
-def first_knowledge(
-    labels: Array, bounds: tuple[float, float], budget: LabelBudget, source: WordSource
-) -> tuple[Knowledge, Array, Array]:
-    """Return mean and variance as privately known, and a prior: values and masses."""
-    return knowledge_of(lambda: LabelSums.of(labels, bounds), bounds, budget, source)
 
 
 def knowledge_of(
@@ -175,17 +126,20 @@ def knowledge_of(
     if not budget.mean:  # nobody may look: all labels are equally likely, and their spread a guess
         flat = np.full(_CELLS, 1 / _CELLS)
         return Knowledge(low, high, (low + high) / 2, width**2 / 12, width**2 / 20, counted=False), values, flat
-    found = sums()
-    mean, mean_variance = _noisy_mean(found.total, found.rows, bounds, budget.mean_noise(), source)
+    exact = sums()
+    mean, mean_variance = noisy_mean(exact.total, exact.rows, bounds, budget.mean, source)
+    mean = float(np.clip(mean, low, high))
     if budget.prior:
-        noisy = budget.prior_noise().release(found.counts, source).astype(np.float64)
-        if found.rows * float(budget.prior) < 8000:
+        noisy = noisy_counts(exact.counts, budget.prior, source)
+        if exact.rows * float(budget.prior) < 8000:
             noisy = np.convolve(np.pad(noisy, 1, mode="edge"), [0.25, 0.5, 0.25], mode="valid")
         masses = np.maximum(noisy, 0.0) + 1e-12
     else:  # too few labels for a histogram: a bump of usual width around the mean
+        from scipy.stats import beta  # noqa: PLC0415 (slow to import)
+
         middle = float(np.clip((mean - low) / width, 0.05, 0.95))
         sharp = 1 / 0.22 - 1
-        masses = np.diff(beta.cdf(_EDGES, middle * sharp, (1 - middle) * sharp))
+        masses = np.diff(beta.cdf(np.linspace(0.0, 1.0, _CELLS + 1), middle * sharp, (1 - middle) * sharp))
     masses /= masses.sum()
     variance = float(masses @ (values - masses @ values) ** 2)
     return Knowledge(low, high, mean, mean_variance, variance, counted=bool(budget.prior)), values, masses

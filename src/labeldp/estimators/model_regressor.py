@@ -143,11 +143,12 @@ class ModelReleaseRegressor(PrivateRegressor):
         """Learn from labels randomised one by one, which need no δ."""
         spectrum = rows.table.spectrum()
         budget = LabelBudget.plan(epsilon, rows.count, spectrum, "curator")
-        places = self._charge(budget.parts())
+        payment = self._pay(budget.charges(self.rows_per_person))
         sizes = round_sizes("auto", rows.count)
         drawn, known = draw_rounds(rows, budget, sizes, source, spectrum, step=step)
         used = tuple(part.mechanism for part in drawn)
-        self._describe(places, budget.parts(), budget.mechanisms(used), rows.count, source)
+        payment.describe(budget.descriptions(used))
+        self.terms_ = payment.terms(rows.count, (rows.bounds,), source, mechanisms=used)
         self.mechanism_: tuple[Mechanism | Noise, ...] = used
         step("model")
         return blend_of(rows.table, drawn, known, spectrum)
@@ -155,11 +156,11 @@ class ModelReleaseRegressor(PrivateRegressor):
     def _from_sums(self, rows: ModelRows, epsilon: Fraction, source: WordSource, step: Step) -> Posterior:
         """Learn from noisy sums."""
         plan = SumPlan.make(rows.table, rows.bounds, epsilon, as_fraction(as_delta(self.delta, smallest=0.0)))
-        parts = plan.budget.parts()
-        places = self._charge(parts)
+        payment = self._pay(plan.budget.charges(self.rows_per_person))
         model, noise = fit_sums(plan, rows.add_up, source, step)
-        self._describe(places, parts, {what: str(each) for what, each in noise.items()}, rows.count, source)
-        self.mechanism_ = tuple(noise.values())
+        payment.describe([str(each) for each in noise])
+        self.terms_ = payment.terms(rows.count, (rows.bounds,), source)
+        self.mechanism_ = noise
         return model
 
     def predict(self, X: Any) -> Array:
@@ -168,4 +169,4 @@ class ModelReleaseRegressor(PrivateRegressor):
         table, rows = FeatureTable(self._public, X), np.arange(X.shape[0])
         if hasattr(self._model, "trees"):
             return np.asarray(self._model.predict(table, rows))
-        return np.asarray(np.clip(table.predict(self._model, rows), *self.bounds_))
+        return np.asarray(np.clip(table.predict(self._model, rows), *self.terms_.bounds[0]))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from labeldp.errors import ParameterError
 from labeldp.estimators.bayes import explained_risk
 from labeldp.histogram import Histogram
-from labeldp.mechanisms import Laplace, Mechanism, RPWithPrior, Staircase, TwoPoint, Unbiased
+from labeldp.mechanisms import Mechanism, RPWithPrior, TwoPoint, mechanism_class
 from labeldp.mechanisms.rp_with_prior import window_noise
 from labeldp.release.choice import expected_risk
 
@@ -139,45 +139,34 @@ UnitDesign = Callable[[Histogram, float], Mechanism]
 """Makes an unbiased mechanism on [0, 1] for a prior there and ε."""
 
 
-def _window(prior: Histogram, epsilon: float) -> Mechanism:
-    q = np.array([float(prior.masses @ (prior.centers - 0.5) ** 2)])
-    return RPWithPrior(interval=(0.0, 1.0), zeta=float(window_noise(epsilon, q)[1][0]), epsilon=epsilon)
-
-
 def best_unit_mechanism(prior: Histogram, epsilon: float) -> Mechanism:
     """Return the window or the two points, whichever has less variance under a prior.
 
     The table of `Unbiased` has a little less still, but earns nothing here that shows (`benchmarks/ablation.md`).
     """
-    choices = [_window(prior, epsilon), TwoPoint(bounds=(0.0, 1.0), epsilon=epsilon)]
-    return min(choices, key=lambda mechanism: expected_risk(mechanism, prior))
-
-
-_TABLE = 24
-_DESIGNS: dict[str, UnitDesign] = {
-    "auto": best_unit_mechanism,
-    "rp": _window,
-    "two-point": lambda prior, epsilon: TwoPoint(bounds=(0.0, 1.0), epsilon=epsilon),
-    "unbiased": lambda prior, epsilon: Unbiased.design(prior, epsilon, size=_TABLE),
-    "laplace": lambda prior, epsilon: Laplace(bounds=(0.0, 1.0), epsilon=epsilon),
-    "staircase": lambda prior, epsilon: Staircase(bounds=(0.0, 1.0), epsilon=epsilon, minimise="squared"),
-}
-_REFUSED = {
-    "gaussian": "needs delta, and a row's label is released with pure epsilon here; try privatize",
-    "rr-on-bins": "has no unbiased label to learn from; use it through privatize",
-}
+    candidates = [kind.for_bounds((0.0, 1.0), epsilon, prior=prior) for kind in (RPWithPrior, TwoPoint)]
+    return min(candidates, key=lambda mechanism: expected_risk(mechanism, prior))
 
 
 def unit_design(mechanism: str | UnitDesign, epsilon: float) -> UnitDesign:
     """Return what makes the mechanism of each round, tried once on a flat prior before anything is spent."""
-    if isinstance(mechanism, str):
-        if mechanism in _REFUSED:
-            raise ParameterError(f'mechanism="{mechanism}" {_REFUSED[mechanism]}')
-        design = _DESIGNS.get(mechanism)
-        if design is None:
+    if mechanism == "auto":
+        design: UnitDesign = best_unit_mechanism
+    elif isinstance(mechanism, str):
+        kind = mechanism_class(mechanism)
+        if kind.needs_delta:
             raise ParameterError(
-                f"mechanism must be one of {', '.join(_DESIGNS)}, or a function; got {mechanism!r}"
+                f'mechanism="{mechanism}" needs delta, and a row\'s label is released with pure epsilon here; try '
+                "privatize"
             )
+        if not kind.unbiased:
+            raise ParameterError(
+                f'mechanism="{mechanism}" has no unbiased label to learn from; use it through privatize'
+            )
+
+        def design(prior: Histogram, epsilon: float) -> Mechanism:
+            return kind.for_bounds((0.0, 1.0), epsilon, prior=prior)
+
     elif callable(mechanism):
         design = mechanism
     else:
@@ -186,13 +175,13 @@ def unit_design(mechanism: str | UnitDesign, epsilon: float) -> UnitDesign:
             "round has its own interval and budget, so a mechanism made beforehand does not fit"
         )
 
-    def checked(prior: Histogram, epsilon: float) -> Mechanism:
-        made = design(prior, epsilon)
-        _refuse_unfit(made, epsilon)
-        return made
+    def proven_design(prior: Histogram, epsilon: float) -> Mechanism:
+        result = design(prior, epsilon)
+        _refuse_unfit(result, epsilon)
+        return result
 
-    checked(Histogram((0.0, 1.0), [1.0]), epsilon)
-    return checked
+    proven_design(Histogram((0.0, 1.0), [1.0]), epsilon)
+    return proven_design
 
 
 def _refuse_unfit(made: object, epsilon: float) -> None:

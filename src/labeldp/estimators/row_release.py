@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp import card_format
 from labeldp._atomic import atomic_file
+from labeldp.cards.reading import read_any_card
 from labeldp.errors import CardError, LabelDPError
 from labeldp.estimators.learner import Knowledge, PrivateRows
-from labeldp.ledger import Budget, Charge, Ledger, total_of
-from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, load_all
-from labeldp.release.terms import guarantee, refuse_contradictions
+from labeldp.ledger import Ledger
+from labeldp.mechanisms.base import MOST_MECHANISMS
+from labeldp.release.holder import HoldsTerms
+from labeldp.release.terms import Terms
 
 __all__ = ["RowRelease"]
 
@@ -28,7 +29,7 @@ _ARRAYS = ("labels", "offset", "scale", "noise", "hidden", "low", "high", "round
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RowRelease:
+class RowRelease(HoldsTerms):
     """Private labels for a learner, released in rounds. Everything in here may be made public.
 
     Attributes
@@ -45,14 +46,10 @@ class RowRelease:
         The interval in which each label was told apart; it was clipped to it.
     round, part : arrays of int
         When each row was released, and by which of `mechanisms`.
-    mechanisms : tuple of Mechanism
-        Each on [0, 1], applied to the label's place in its interval.
     knowledge : Knowledge
         What is privately known of all labels: mean, variance.
-    charges : tuple of Charge
-    trust : str
-    secure : bool
-        False if the noise came from a seed: then this is an experiment, and **not private**.
+    terms : Terms
+        On which terms; its mechanisms are on [0, 1], applied to the label's place in its interval.
     ledger : Ledger or None
         None for a release read from a file.
     """
@@ -66,27 +63,19 @@ class RowRelease:
     high: NDArray[np.float64]
     round: NDArray[np.int64]
     part: NDArray[np.int64]
-    mechanisms: tuple[Mechanism, ...]
     knowledge: Knowledge
-    charges: tuple[Charge, ...]
-    trust: str
-    secure: bool
+    terms: Terms
     ledger: Ledger | None = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         kept = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         if type(self.ledger) is Ledger:  # a ledger in memory stays where it is
             kept["ledger"] = None
-        return _rebuild, (kept,)
+        return RowRelease, tuple(kept.values())
 
     def __repr__(self) -> str:
         words = "secure" if self.secure else "NOT PRIVATE"
         return f"<RowRelease of {self.labels.size:,} labels, {self.cost}, {words}>"
-
-    @property
-    def cost(self) -> Budget:
-        """What the release cost in all."""
-        return total_of(self.charges)
 
     @property
     def clipped(self) -> bool:
@@ -105,11 +94,7 @@ class RowRelease:
 
     def summary(self) -> str:
         """Return what was done, for people."""
-        lines = [] if self.secure else ["NOT PRIVATE: the noise can be repeated from a seed."]
-        lines.append(f"{self.labels.size:,} labels released for {self.cost}, each row once.")
-        seen = "a curator saw the true ones" if self.trust == "curator" else "nobody saw the true ones"
-        lines.append(f"  bounds {self.knowledge.low:g} to {self.knowledge.high:g}; {seen}")
-        lines += [f"  {charge}" for charge in self.charges]
+        lines = [self.terms.summary("row-release")]
         for number in range(int(self.round.max()) + 1):
             rows = self.round == number
             width = float(np.mean(self.high[rows] - self.low[rows]))
@@ -118,26 +103,15 @@ class RowRelease:
                 f"  round {number + 1}: {rows.sum():,} rows, intervals {width:.4g} wide on average, "
                 f"{' and '.join(sorted(names))}"
             )
-        lines.append("Releasing these labels again would cost again: keep this release and reuse it.")
         return "\n".join(lines)
 
     def to_card(self) -> str:
         """Return the card of the release: JSON with a checksum, and no label in it."""
-        known = self.knowledge
-        return card_format.dump(
-            {
-                "guarantee": guarantee(self),
-                "cost": {"epsilon": self.cost.epsilon, "delta": self.cost.delta},
-                "words": "secure" if self.secure else "seeded, NOT PRIVATE",
-                "trust": self.trust,
-                "rows": int(self.labels.size),
-                "rounds": int(self.round.max()) + 1,
-                "mechanisms": [m.to_json() for m in self.mechanisms],
-                "knowledge": dataclasses.asdict(known),
-                "charges": [c.as_data() for c in self.charges],
-                "arrays": {name: _digest(getattr(self, name)) for name in _ARRAYS},
-            },
+        return self.terms.to_card(
             SCHEMA,
+            rounds=int(self.round.max()) + 1,
+            knowledge=dataclasses.asdict(self.knowledge),
+            arrays={name: _digest(getattr(self, name)) for name in _ARRAYS},
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -167,20 +141,11 @@ class RowRelease:
             raise
         except Exception as error:  # whatever a hostile archive makes NumPy and zlib raise
             raise CardError(f"{os.fspath(path)} is not a saved release: {type(error).__name__}") from None
-        content = card_format.parse(card, SCHEMA)
-        if {name: _digest(array) for name, array in arrays.items()} != content.get("arrays"):
+        read = read_any_card(card, most_mechanisms=most_mechanisms)
+        if {name: _digest(array) for name, array in arrays.items()} != read.content.get("arrays"):
             raise CardError(f"{os.fspath(path)} holds other labels than its card says: it was changed or mixed up")
-        mechanisms = tuple(load_all(content.get("mechanisms"), most_mechanisms))
-        charges = tuple(refuse_contradictions(content, mechanisms))
         try:
-            return cls(
-                **arrays,
-                mechanisms=mechanisms,
-                knowledge=Knowledge(**content["knowledge"]),
-                charges=charges,
-                trust=content["trust"],
-                secure=content["words"] == "secure",
-            )
+            return cls(**arrays, knowledge=Knowledge(**read.content["knowledge"]), terms=read.terms)
         except (KeyError, TypeError):
             raise CardError(f"{os.fspath(path)} lacks what a saved release has") from None
 
@@ -195,7 +160,3 @@ def _digest(array: NDArray[Any]) -> str:
     """Return a hash of an array's numbers, kind and shape."""
     data = array.astype(array.dtype.newbyteorder("<")).tobytes()
     return hashlib.sha256(f"{array.dtype.kind}{array.shape}".encode() + data).hexdigest()
-
-
-def _rebuild(fields: dict[str, Any]) -> RowRelease:
-    return RowRelease(**fields)

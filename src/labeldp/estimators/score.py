@@ -11,17 +11,15 @@ from numpy.typing import NDArray
 from labeldp._validation import as_bounds, as_epsilon, as_fraction, as_labels, as_roomy_bounds
 from labeldp.errors import LabelError, ParameterError
 from labeldp.estimators.risk import Risk, predictions
-from labeldp.ledger import Budget, Ledger, new_charge
+from labeldp.ledger import Budget, Ledger, as_ledger, new_charge
 from labeldp.ledger.repetition import warn_if_seen
-from labeldp.noise import DiscreteLaplace
+from labeldp.priors.statistics import grid_sum, mean_noise, noisy_mean
 from labeldp.randomness import SecureWords, WordSource, resolve_source
+from labeldp.release.prepare import Payment
 
 __all__ = ["private_score"]
 
 Array = NDArray[np.float64]
-
-GRID = 1 << 20
-"""A squared error is an integer from 0 to this where squared errors are summed."""
 
 
 def private_score(
@@ -72,7 +70,7 @@ def private_score(
     budget = as_fraction(as_epsilon(epsilon))
     as_roomy_bounds(bounds)
     low, high = as_bounds(bounds)
-    labels = as_labels(y)
+    labels = as_labels(y).astype(np.float64)
     if labels.ndim != 1:
         raise LabelError(f"labels must be one column, got shape {labels.shape}")
     predicted = predictions(model, X, labels.size)
@@ -80,42 +78,24 @@ def private_score(
         raise ParameterError(
             "the model's predictions are too far from the bounds for squared errors to be numbers"
         )
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
+    ledger = as_ledger(ledger)
     source = resolve_source(random_state)
-    charge = new_charge("score", Budget(budget), rows_per_person=rows_per_person)
+    charge = new_charge("score", Budget(budget), purpose="score", rows_per_person=rows_per_person)
     if ledger is None:
         warn_if_seen(y)
         ledger = Ledger()
-    noise = DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=budget)
-    place = ledger.charge_all([charge])[0]
-    ledger.describe(place, str(noise))
-    return _noisy_mean(predicted, labels.astype(np.float64), (low, high), noise, source, charge.budget)
+    Payment(ledger, [charge]).describe([str(mean_noise(budget))])
+    most = _most(predicted, low, high)
+    with np.errstate(all="ignore"):  # a warning that depends on labels would tell
+        total = grid_sum((predicted - np.clip(labels, low, high)) ** 2, (0.0, most))
+    mean, variance = noisy_mean(total, labels.size, (0.0, most), budget, source)
+    inside = float(np.clip(mean, 0.0, most))
+    chance = inside * (most - inside) / labels.size  # a mean of values in [0, most] varies by no more
+    secure = isinstance(source, SecureWords)
+    return Risk(mean, math.sqrt(variance + chance), 0.0, "curator", labels.size, charge.budget, secure)
 
 
 def _most(predicted: Array, low: float, high: float) -> float:
     """Return the largest squared error that any label in the bounds could have."""
     with np.errstate(over="ignore"):
         return float(np.maximum((predicted - low) ** 2, (high - predicted) ** 2).max())
-
-
-def _noisy_mean(
-    predicted: Array,
-    labels: Array,
-    bounds: tuple[float, float],
-    noise: DiscreteLaplace,
-    source: WordSource,
-    cost: Budget,
-) -> Risk:
-    """Return the mean of squared errors, each an integer from 0 to `GRID`, with noise for a change of `GRID`."""
-    low, high = bounds
-    most = _most(predicted, low, high)
-    with np.errstate(all="ignore"):  # a warning that depends on labels would tell
-        errors = (predicted - np.clip(labels, low, high)) ** 2
-        steps = np.clip(np.rint(errors / most * GRID), 0, GRID).astype(np.int64)
-    unit = most / GRID / labels.size
-    mean = int(noise.release(np.array([steps.sum()]), source)[0]) * unit
-    inside = float(np.clip(mean, 0.0, most))
-    chance = inside * (most - inside) / labels.size  # a mean of values in [0, most] varies by no more
-    error = math.sqrt(noise.variance() * unit**2 + chance)
-    return Risk(mean, error, 0.0, "curator", labels.size, cost, isinstance(source, SecureWords))

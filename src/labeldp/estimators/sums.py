@@ -13,7 +13,7 @@ from labeldp.estimators.bayes import EXPLAINED, Choices, Observations, Posterior
 from labeldp.estimators.designs import Design, Noise, PublicGeometry, Sums, choose_design
 from labeldp.estimators.progress import Step, quiet
 from labeldp.estimators.table import FeatureTable
-from labeldp.ledger import Budget
+from labeldp.ledger import Budget, Charge, new_charge
 from labeldp.noise import DiscreteGaussian
 from labeldp.randomness import WordSource
 
@@ -59,13 +59,17 @@ class SumBudget:
         rough = Fraction(f"{min(share * total, 0.4):.4g}")
         return cls(rough, epsilon - rough, delta / 2, delta / 2)
 
-    def parts(self) -> dict[str, Budget]:
-        """Return what is paid for, in the order in which it is released."""
-        named = {
+    def charges(self, rows_per_person: int) -> list[Charge]:
+        """Return what is to be paid, in the order in which it is released."""
+        parts = {
             "rough sums": Budget(self.rough, self.rough_delta),
             "sums": Budget(self.fine, self.fine_delta),
         }
-        return {what: budget for what, budget in named.items() if budget.exact_epsilon}
+        return [
+            new_charge(what, budget, purpose="sums", rows_per_person=rows_per_person)
+            for what, budget in parts.items()
+            if budget.exact_epsilon
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,7 @@ AddUp = Callable[[Stage], Sums]
 
 def fit_sums(
     plan: SumPlan, add_up: AddUp, source: WordSource, step: Step = quiet
-) -> tuple[Posterior, dict[str, Noise]]:
+) -> tuple[Posterior, tuple[Noise, ...]]:
     """Return the linear model learnt from noisy sums, and the noise of each of the budget's parts.
 
     Labels are asked for once a stage, through ``add_up``; noise is added here, and what follows sees no more.
@@ -158,7 +162,7 @@ def fit_sums(
     first = plan.design.observations(averages, plan.design.variance(plan.noise, width))
     rough = learn([first])
     if not budget.rough:
-        return rough, {"sums": plan.noise}
+        return rough, (plan.noise,)
     guess = np.clip(table.predict(rough, np.arange(table.rows)), low, high)
 
     step("sums of residuals")
@@ -179,7 +183,7 @@ def fit_sums(
     averages += design.average(guess - middle - reach)
     step("model")
     model = learn([first, design.observations(averages, design.variance(noise, 2 * reach))])
-    return model, {"rough sums": plan.noise, "sums": noise}
+    return model, (plan.noise, noise)
 
 
 def _updated_prior(likely: Choices, choices: Choices, block: NDArray[np.int64], width: float) -> Array:

@@ -26,12 +26,11 @@ from labeldp.files.tables import TextTable, TypedTable
 from labeldp.files.writer import TableWriter
 from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
-from labeldp.ledger.file import FileLedger
 from labeldp.mechanisms.base import Mechanism
 from labeldp.randomness import WordSource, resolve_source
-from labeldp.release.stream import LabelStream, Order
+from labeldp.release.plan import Request
+from labeldp.release.stream import LabelStream
 from labeldp.release.terms import Terms
-from labeldp.release.unbiased import refuse_biased
 
 __all__ = ["FileRelease", "privatize_file"]
 
@@ -130,7 +129,7 @@ def privatize_file(
     >>> done.terms.cost, (folder / "out.csv").read_text()[:13]
     (Budget(epsilon=1.0), 'id,price\n000,')
     """
-    order = Order(
+    request = Request(
         epsilon=epsilon,
         bounds=bounds,
         mechanism=mechanism,
@@ -147,7 +146,7 @@ def privatize_file(
     card_path = Path(card) if card is not None else None if to == PIPE else Path(f"{Path(to)}.card.json")
     places = TableAndCard(to, card_path, force=force)
     places.refuse_targets()
-    kept = {"the ledger": ledger.path} if isinstance(ledger, FileLedger) else {}
+    kept = {"the ledger": ledger.path} if isinstance(ledger, Ledger) and ledger.path else {}
     outputs = {"the output": to, "the card": card_path, **kept, **(others or {})}
     refuse_same(outputs, {"the source": os.fspath(source)})
     table, out_format = _open(os.fspath(source), to, format, label)
@@ -164,8 +163,8 @@ def privatize_file(
         most=table.rights,
     )
     if debiased != "no":
-        refuse_biased(order)
-    stream = LabelStream(door.labels, order, ledger=ledger, random_state=source_of_words)
+        request.refuse_biased()
+    stream = LabelStream(door.labels, request, ledger=ledger, random_state=source_of_words)
     watch = None if hints is None else Watch(stream.terms.rows, table.schema, label, source_of_words)
     batches = _released(door, stream, output, watch)
     if shuffle:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from labeldp.errors import DataError
 from labeldp.files.batches import take_rows
 from labeldp.randomness import WordSource
-from labeldp.tabular.reading import size_of
+from labeldp.tabular.memory import size_of
 
 __all__ = ["shuffle_rows"]
 

@@ -15,7 +15,7 @@ from labeldp.files.drafts import open_draft
 from labeldp.files.encoders import Encoder, bare_schema, encoder, parquet_file, refuse_types
 from labeldp.files.formats import EXTENSIONS, as_format, compression_of, format_of
 from labeldp.files.places import PIPE, is_folder, is_part, refuse_target
-from labeldp.tabular.reading import size_of
+from labeldp.tabular.memory import size_of
 
 __all__ = ["TableWriter"]
 

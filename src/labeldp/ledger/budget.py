@@ -1,4 +1,4 @@
-"""Amounts of privacy: ε and δ as exact fractions, told to people rounded up."""
+"""Amounts of privacy: ε and δ as exact fractions, rounded up for people."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Budget:
         exact = None if unlimited else _exact(epsilon, "epsilon")
         spent = _exact(delta, "delta")
         if (exact is not None and exact < 0) or not 0 <= spent <= 1:
-            raise ParameterError("a budget needs epsilon >= 0 and delta between 0 and 1")
+            raise ParameterError(f"a budget needs epsilon >= 0 and delta in [0, 1], got {epsilon} and {delta}")
         object.__setattr__(self, "exact_epsilon", exact)
         object.__setattr__(self, "exact_delta", spent)
 
@@ -91,7 +91,7 @@ class Budget:
         Raises
         ------
         ParameterError
-            If it is none.
+            If it is not a valid budget.
         """
         if not isinstance(data, list) or len(data) != 2:
             raise ParameterError("an amount must be a list of epsilon and delta, as fractions in text")
@@ -121,7 +121,7 @@ def _exact(value: Any, name: str) -> Fraction:
 def group_budget(budget: Budget, rows_per_person: int) -> Budget:
     """Return what a person with this many rows is exposed to: k·ε, and k·e^((k−1)ε)·δ."""
     if isinstance(rows_per_person, bool) or not isinstance(rows_per_person, Integral) or rows_per_person < 1:
-        raise ParameterError(f"rows_per_person must be a whole number, 1 or more, got {rows_per_person!r}")
+        raise ParameterError(f"rows_per_person must be an integer, 1 or more, got {rows_per_person!r}")
     k = int(rows_per_person)
     if budget.exact_epsilon is None or k == 1:
         return budget

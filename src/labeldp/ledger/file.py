@@ -16,87 +16,98 @@ import json
 import os
 import secrets
 import stat
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Literal
 
-from labeldp.errors import LedgerError
+from labeldp.errors import LedgerError, ParameterError
 from labeldp.ledger.budget import Budget
-from labeldp.ledger.ledger import Charge, Ledger, refuse_overspend
+from labeldp.ledger.charge import Charge, refuse_overspend
 
-__all__ = ["FileLedger"]
+__all__ = ["FileStore"]
 
-SCHEMA = "labeldp.ledger/1"
+SCHEMA = "labeldp.ledger/2"
 MOST_BYTES = 1 << 28
 """A longer ledger is refused; a charge takes about 300 bytes."""
 
 
-class FileLedger(Ledger):
-    """See `Ledger.open`."""
+class FileStore:
+    """The charges of a ledger that is kept in a file; see `Ledger.open`."""
 
-    def __init__(self, path: str, limit: Budget | None = None, *, create: bool = True) -> None:
-        super().__init__(limit)
-        self._path = os.path.abspath(path)
-        self._seen = (0, "")  # how many records were there when last looked at, and the last one's hash
-        if create and not os.path.lexists(self._path):
-            _create(self._path, limit)
-        flags = os.O_RDWR if create else os.O_RDONLY
-        with self._locked(flags) as (_, records, _last), _well_formed(self._path):
-            on_file = _limit(records[0])
-        if limit is not None and limit != on_file:
-            raise LedgerError(
-                f"the ledger {self._path} has the limit {on_file}, not {limit}: open it without limit, or "
-                "start another file"
-            )
-        self._limit = on_file
+    def __init__(self, path: str, limit: Budget | None, create: Literal["now", "late", "never"]) -> None:
+        if create not in ("now", "late", "never"):
+            raise ParameterError(f'create must be "now", "late" or "never", got {create!r}')
+        self.path = os.path.abspath(path)
+        self.limit = limit
+        self._lock = threading.RLock()
+        self.exists = False  # once found or created, a file that is gone or another is refused
+        self._seen = (0, "")  # how many records there were at the last look, and the hash of the last one
+        if create == "now" and not os.path.lexists(self.path):
+            _create(self.path, limit)
+        if create != "late" or os.path.lexists(self.path):
+            self._attach(os.O_RDONLY if create == "never" else os.O_RDWR)
 
-    @property
-    def path(self) -> str:
-        """Where the ledger is kept."""
-        return self._path
-
-    @property
     def charges(self) -> tuple[Charge, ...]:
-        """All charges in the file now, oldest first."""
+        """Return all charges in the file now, oldest first."""
+        if not self.exists and not os.path.lexists(self.path):
+            return ()
+        self._attach(os.O_RDONLY)
         with self._locked(os.O_RDONLY) as (_, records, _last):
-            return tuple(_charges(records, self._path))
+            return tuple(_charges(records, self.path))
 
-    def charge_all(self, charges: Sequence[Charge]) -> range:
+    def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge] = ()) -> range:
         """Spend several charges together, or none of them; they are on the disk when this returns."""
+        if not self.exists:
+            if not os.path.lexists(self.path):
+                refuse_overspend(self.limit, (), [*charges, *reserve])
+                _create(self.path, self.limit)
+            self._attach(os.O_RDWR)
         with self._locked(os.O_RDWR) as (handle, records, last):
-            spent = _charges(records, self._path)
-            refuse_overspend(self._limit, spent, charges)
+            spent = _charges(records, self.path)
+            refuse_overspend(self.limit, spent, [*charges, *reserve])
             self._write(handle, {"charges": [charge.as_data() for charge in charges]}, last)
             return range(len(spent), len(spent) + len(charges))
 
     def describe(self, place: int, mechanism: str) -> None:
         """Note which mechanism a charge was for."""
         with self._locked(os.O_RDWR) as (handle, records, last):
-            if not 0 <= place < len(_charges(records, self._path)):
-                raise LedgerError(f"the ledger {self._path} has no charge {place}")
+            if not 0 <= place < len(_charges(records, self.path)):
+                raise LedgerError(f"the ledger {self.path} has no charge {place}")
             self._write(handle, {"describes": place, "mechanism": mechanism}, last)
+
+    def _attach(self, flags: int) -> None:
+        """Find the file for the first time, and take its limit."""
+        if self.exists:
+            return
+        with self._locked(flags) as (_, records, _last), _well_formed(self.path):
+            on_file = _limit(records[0])
+        if self.limit is not None and self.limit != on_file:
+            raise LedgerError(
+                f"the ledger {self.path} has the limit {on_file}, not {self.limit}: open it without limit, or "
+                "start another file"
+            )
+        self.limit = on_file
+        self.exists = True
 
     def _write(self, handle: int, record: dict[str, Any], last: str) -> None:
         _append(handle, record, last)
         self._seen = (self._seen[0] + 1, _hash(record, last))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self._path,)
-
     @contextmanager
     def _locked(self, flags: int) -> Iterator[tuple[int, list[dict[str, Any]], str]]:
         """Yield an open file, its records and the last hash, while no other process may write."""
         with self._lock:
-            handle = _open(self._path, flags)
+            handle = _open(self.path, flags)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX if flags & os.O_RDWR else fcntl.LOCK_SH)
+                _lock(handle, exclusive=bool(flags & os.O_RDWR))
                 if os.fstat(handle).st_nlink == 0:
-                    raise LedgerError(f"the ledger {self._path} was removed")
-                records, hashes, tail = _read(handle, self._path)
+                    raise LedgerError(f"the ledger {self.path} was removed")
+                records, hashes, tail = _read(handle, self.path)
                 count, old = self._seen
                 if len(hashes) < count or (count and hashes[count - 1] != old):
                     raise LedgerError(
-                        f"records were taken out of the ledger {self._path}, or another was put in its place: it "
+                        f"records were removed from the ledger {self.path}, or another was put in its place: it "
                         "is not used"
                     )
                 if flags & os.O_RDWR:
@@ -104,12 +115,18 @@ class FileLedger(Ledger):
                 self._seen = (len(hashes), hashes[-1])
                 yield handle, records, hashes[-1]
             finally:
-                fcntl.flock(handle, fcntl.LOCK_UN)  # a forked child may hold the file open
+                _unlock(handle)
                 os.close(handle)
 
 
-def _reopen(path: str) -> FileLedger:
-    return FileLedger(path, create=False)
+def _lock(handle: int, *, exclusive: bool) -> None:
+    """Wait until no other process writes, nor reads if this is exclusive."""
+    fcntl.flock(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+
+
+def _unlock(handle: int) -> None:
+    """Give the lock back now: closing would not, where a forked child has the file open too."""
+    fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def _open(path: str, flags: int) -> int:
@@ -122,7 +139,7 @@ def _open(path: str, flags: int) -> int:
 
 
 def _create(path: str, limit: Budget | None) -> None:
-    """Make a ledger file appear whole, unless another process was faster."""
+    """Make a ledger appear whole, unless another process was faster."""
     header = {"schema": SCHEMA, "limit": None if limit is None else limit.as_data(), "id": secrets.token_hex(16)}
     try:
         folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_CLOEXEC)
@@ -133,7 +150,7 @@ def _create(path: str, limit: Budget | None) -> None:
         finally:
             os.close(folder)
     except OSError as error:
-        raise LedgerError(f"cannot make the ledger {path}: {error.strerror}") from None
+        raise LedgerError(f"cannot create the ledger {path}: {error.strerror}") from None
 
 
 def _link_nameless(folder: int, path: str, header: dict[str, Any]) -> bool:
@@ -181,7 +198,7 @@ def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], byte
         record = _checked(line, last)
         if record is None or (not records and record.get("schema") != SCHEMA):
             raise LedgerError(
-                f"line {len(records) + 1} of {path} is no ledger's, is damaged or was changed: the file is "
+                f"line {len(records) + 1} of {path} is damaged, was changed, or is not a ledger's: the file is "
                 "not used, and not repaired. Treat its whole limit as spent, or start another ledger"
             )
         hashes.append(_hash(record, last))
@@ -252,12 +269,14 @@ def _well_formed(path: str) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, ArithmeticError):
-        raise LedgerError(f"the ledger {path} holds what is no charge: it is not used, and not repaired") from None
+        raise LedgerError(
+            f"the ledger {path} has a record that is not valid: it is not used, and not repaired"
+        ) from None
 
 
 def _limit(header: dict[str, Any]) -> Budget | None:
     if not isinstance(header["id"], str):
-        raise TypeError("no id")
+        raise TypeError("id must be text")
     return None if header["limit"] is None else Budget.from_data(header["limit"])
 
 
@@ -270,6 +289,6 @@ def _charges(records: list[dict[str, Any]], path: str) -> list[Charge]:
                 continue
             place, mechanism = record["describes"], record["mechanism"]
             if type(place) is not int or not 0 <= place < len(charges) or not isinstance(mechanism, str):
-                raise ValueError("no such charge")
+                raise ValueError("describes must be the place of a charge, and mechanism text")
             charges[place] = dataclasses.replace(charges[place], mechanism=mechanism)
     return charges

@@ -1,103 +1,21 @@
-"""The ledger: what was spent on what, exactly, and never more than the limit.
-
-Budgets are fractions. A float enters as the decimal that the user wrote, so ten releases at 0.1 fit into
-a limit of 1. A ledger is one thing: copies are the ledger itself, so that cloning an estimator mints no
-budget. A pickle of one in memory tells its limit and what was spent, and takes no charge: the ledger itself
-would not see it.
-
-Examples
---------
->>> ledger = Ledger(limit=Budget(epsilon=1.0))
->>> for _ in range(10):
-...     charge = ledger.charge("labels", epsilon=0.1)
->>> ledger.total, ledger.remaining
-(Budget(epsilon=1.0), Budget(epsilon=0.0))
-"""
+"""The ledger: what was spent, and no way past the limit."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
-from labeldp._validation import rounded_up
-from labeldp.errors import BudgetError, LedgerError, ParameterError
-from labeldp.ledger.budget import Budget, group_budget
+from labeldp.errors import ParameterError
+from labeldp.ledger.budget import Budget
+from labeldp.ledger.charge import Charge, Purpose, new_charge, total_of
+from labeldp.ledger.file import FileStore
+from labeldp.ledger.memory import MemoryStore
 
-__all__ = ["Budget", "Charge", "Ledger", "group_budget", "total_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """One entry of a ledger.
-
-    Attributes
-    ----------
-    what : str
-        What was released.
-    budget : Budget
-        What it cost, group privacy included.
-    when : str
-        Time of the charge, UTC.
-    mechanism : str or None
-        Fingerprint of the mechanism's channel, once it is known.
-    rows_per_person : int
-        How many rows one person may have; the cost above is for all of them.
-    """
-
-    what: str
-    budget: Budget
-    when: str
-    mechanism: str | None = None
-    rows_per_person: int = 1
-
-    def __str__(self) -> str:
-        return f"{rounded_up(self.budget.epsilon)} for {self.what}"
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the charge as pure data, for cards and files."""
-        return {
-            "what": self.what,
-            "budget": self.budget.as_data(),
-            "when": self.when,
-            "mechanism": self.mechanism,
-            "rows_per_person": self.rows_per_person,
-        }
-
-    @classmethod
-    def from_data(cls, data: dict[str, Any]) -> Charge:
-        """Return the charge that `as_data` wrote.
-
-        Raises
-        ------
-        ParameterError
-            If it is none.
-        """
-        if not isinstance(data, dict) or set(data) != {field.name for field in dataclasses.fields(cls)}:
-            raise ParameterError("a charge must have its entries, and no others")
-        what, when, mechanism, people = (data[k] for k in ("what", "when", "mechanism", "rows_per_person"))
-        if not (isinstance(what, str) and isinstance(when, str) and isinstance(mechanism, str | None)):
-            raise ParameterError("what, when and mechanism of a charge must be text")
-        if type(people) is not int or not 1 <= people < 1 << 63:
-            raise ParameterError("rows_per_person of a charge must be a positive integer of 63 bits")
-        return cls(what, Budget.from_data(data["budget"]), when, mechanism, people)
-
-
-def name_of_charge(what: str, column: int, columns: int) -> str:
-    """Return what the charge for a label column is called, of this many columns."""
-    return what if columns == 1 else f"{what}, column {column}"
-
-
-def new_charge(what: str, budget: Budget, *, mechanism: str | None = None, rows_per_person: int = 1) -> Charge:
-    """Return a charge made now, at the price for all of a person's rows."""
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    cost = group_budget(budget, rows_per_person)
-    return Charge(what, cost, when, mechanism, int(rows_per_person))
+__all__ = ["Ledger"]
 
 
 class Ledger:
@@ -112,19 +30,31 @@ class Ledger:
     See Also
     --------
     Ledger.open : a ledger in a file, shared between processes.
+
+    Examples
+    --------
+    >>> ledger = Ledger(limit=Budget(epsilon=1.0))
+    >>> charge = ledger.charge("labels", epsilon=0.4)
+    >>> ledger.remaining
+    Budget(epsilon=0.6)
     """
 
     def __init__(self, limit: Budget | None = None) -> None:
         if limit is not None and not isinstance(limit, Budget):
             raise ParameterError("limit must be a Budget, for example Budget(epsilon=3.0)")
-        self._limit = limit
-        self._charges: list[Charge] = []
-        self._lock = threading.RLock()
-        self._owner = os.getpid()
+        self._store: MemoryStore | FileStore = MemoryStore(limit)
+        self._own: dict[int, Charge] = {}
+        self._reserve: tuple[Charge, ...] = ()
 
-    @staticmethod
-    def open(path: str | os.PathLike[str], *, limit: Budget | None = None) -> Ledger:
-        """Return the ledger kept in a file, made with ``limit`` if it does not exist.
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        limit: Budget | None = None,
+        create: Literal["now", "late", "never"] = "now",
+    ) -> Ledger:
+        """Return the ledger kept in a file, created with ``limit`` if it does not exist.
 
         Charges are locked between processes and on the disk before the release is handed over. A crash
         may leave a charge without a release, never a release without a charge.
@@ -135,23 +65,35 @@ class Ledger:
         limit : Budget, optional
             For an existing file it must be left out or equal to the file's: a limit is not changed by
             opening.
+        create : {"now", "late", "never"}
+            When a file that does not exist is created: now, with the first charge that is accepted, or never.
+            With "never" opening it needs no permission to write.
         """
-        from labeldp.ledger.file import FileLedger  # noqa: PLC0415 (it is built on this module)
-
-        return FileLedger(os.fspath(path), limit)
+        ledger = cls(limit)
+        ledger._store = FileStore(os.fspath(path), limit, create)
+        return ledger
 
     # ---- reading ----------------------------------------------------------------------------
 
     @property
     def limit(self) -> Budget | None:
         """What may be spent in all, or None."""
-        return self._limit
+        return self._store.limit
+
+    @property
+    def path(self) -> str | None:
+        """Where the ledger is kept, or None for one in memory."""
+        return self._store.path
 
     @property
     def charges(self) -> tuple[Charge, ...]:
         """All charges, oldest first."""
-        with self._lock:
-            return tuple(self._charges)
+        return self._store.charges()
+
+    @property
+    def own_charges(self) -> tuple[Charge, ...]:
+        """The charges made through this object; those of other processes may stand between them."""
+        return tuple(self._own.values())
 
     @property
     def total(self) -> Budget:
@@ -164,9 +106,9 @@ class Ledger:
         return None if self.limit is None else self.limit.minus(self.total)
 
     @property
-    def _here(self) -> bool:
-        """Whether this is the ledger itself: not a child's memory of it, and not its pickle."""
-        return self._owner == os.getpid()
+    def is_copy(self) -> bool:
+        """Whether this only remembers a ledger in another process's memory, and takes no charge."""
+        return isinstance(self._store, MemoryStore) and self._store.owner != os.getpid()
 
     # ---- writing ----------------------------------------------------------------------------
 
@@ -176,6 +118,7 @@ class Ledger:
         *,
         epsilon: float | Fraction,
         delta: float | Fraction = 0,
+        purpose: Purpose = "other",
         mechanism: str | None = None,
         rows_per_person: int = 1,
     ) -> Charge:
@@ -186,30 +129,32 @@ class Ledger:
         BudgetError
             If the limit would be passed; then nothing is spent.
         """
-        budget = Budget(epsilon, delta)
-        charge = new_charge(what, budget, mechanism=mechanism, rows_per_person=rows_per_person)
+        charge = new_charge(
+            what, Budget(epsilon, delta), purpose=purpose, mechanism=mechanism, rows_per_person=rows_per_person
+        )
         self.charge_all([charge])
         return charge
 
     def charge_all(self, charges: Sequence[Charge]) -> range:
         """Spend several charges together, or none of them; return their places in `charges`."""
-        if not self._here:
-            raise LedgerError(
-                "this ledger stayed behind in the memory of another process, or was pickled, and would not see "
-                "the charge: use one in a file, Ledger.open(path, limit=...), in a model by set_params(ledger=...)"
-            )
-        with self._lock:
-            refuse_overspend(self._limit, self._charges, charges)
-            start = len(self._charges)
-            self._charges.extend(charges)
-            return range(start, start + len(charges))
+        places = self._store.spend(charges, self._reserve)
+        self._own.update(zip(places, charges, strict=True))
+        return places
 
     def describe(self, place: int, mechanism: str) -> None:
         """Note which mechanism a charge was for, where that was decided after charging."""
-        with self._lock:
-            if not 0 <= place < len(self._charges):
-                raise LedgerError(f"the ledger has no charge {place}")
-            self._charges[place] = dataclasses.replace(self._charges[place], mechanism=mechanism)
+        self._store.describe(place, mechanism)
+        if place in self._own:
+            self._own[place] = dataclasses.replace(self._own[place], mechanism=mechanism)
+
+    @contextmanager
+    def reserve(self, charges: Sequence[Charge]) -> Iterator[None]:
+        """Keep room for charges that follow later: meanwhile, what would leave too little for them is refused."""
+        self._reserve = tuple(charges)
+        try:
+            yield
+        finally:
+            self._reserve = ()
 
     # ---- a ledger is one thing ----------------------------------------------------------------
 
@@ -220,31 +165,30 @@ class Ledger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _stayed_behind, (self.limit, self.total)
+        if isinstance(self._store, FileStore):
+            return _reopen, (self._store.path, self.limit, "never" if self._store.exists else "late")
+        return _copy, (self.limit, self.total)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} spent={self.total} limit={self.limit}>"
 
 
-def _stayed_behind(limit: Budget | None, spent: Budget) -> Ledger:
+def _reopen(path: str, limit: Budget | None, create: Literal["late", "never"]) -> Ledger:
+    return Ledger.open(path, limit=limit, create=create)
+
+
+def _copy(limit: Budget | None, spent: Budget) -> Ledger:
     """Return what a pickle tells of a ledger in memory; it takes no charge."""
-    ledger = Ledger(limit)
+    ledger, store = Ledger(limit), MemoryStore(limit)
     if spent != Budget(0):
-        ledger.charge_all([new_charge("all that was spent before pickling", spent)])
-    ledger._owner = 0
+        store.spend([new_charge("all that was spent before pickling", spent, purpose="other")])
+    store.owner = 0
+    ledger._store = store
     return ledger
 
 
-def total_of(charges: Iterable[Charge]) -> Budget:
-    """Return what charges cost together."""
-    return sum((charge.budget for charge in charges), Budget(0))
-
-
-def refuse_overspend(limit: Budget | None, spent: Sequence[Charge], wanted: Sequence[Charge]) -> None:
-    before = total_of(spent)
-    price = total_of(wanted)
-    if limit is not None and not before + price <= limit:
-        raise BudgetError(
-            f"this would cost {price}, and of {limit} only {limit.minus(before)} is left; nothing was "
-            "spent or released"
-        )
+def as_ledger(ledger: object) -> Ledger | None:
+    """Return a ledger, or None, or say what to pass instead."""
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
+    return ledger

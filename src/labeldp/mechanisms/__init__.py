@@ -1,6 +1,9 @@
-"""The mechanisms, one small file each: parameters → channel."""
+"""The mechanisms, one small file each: parameters → channel; and all that a new one needs."""
 
-from labeldp.mechanisms.base import Mechanism, load_mechanism
+from labeldp.card_format import register
+from labeldp.channels import Promise, ShiftChannel, TableChannel, WindowChannel
+from labeldp.channels.proof import WORDS, exp_lower
+from labeldp.mechanisms.base import Mechanism, channel_field, load_mechanism, mechanism_class, mechanism_names
 from labeldp.mechanisms.gaussian import Gaussian
 from labeldp.mechanisms.laplace import Laplace
 from labeldp.mechanisms.no_privacy import NoPrivacy
@@ -11,14 +14,24 @@ from labeldp.mechanisms.two_point import TwoPoint
 from labeldp.mechanisms.unbiased import Unbiased
 
 __all__ = [
+    "WORDS",
     "Gaussian",
     "Laplace",
     "Mechanism",
     "NoPrivacy",
+    "Promise",
     "RPWithPrior",
     "RROnBins",
+    "ShiftChannel",
     "Staircase",
+    "TableChannel",
     "TwoPoint",
     "Unbiased",
+    "WindowChannel",
+    "channel_field",
+    "exp_lower",
     "load_mechanism",
+    "mechanism_class",
+    "mechanism_names",
+    "register",
 ]

@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp import card_format
-from labeldp._validation import as_fraction, as_labels, as_numbers
+from labeldp._validation import as_epsilon, as_fraction, as_labels, as_numbers
 from labeldp.channels import Channel, Promise, Proof
 from labeldp.errors import CardError, LabelDPError, ParameterError, PrivacyProofError
+from labeldp.histogram import Histogram
+from labeldp.mechanisms.clipping import UnitNoise, best_interval
 from labeldp.randomness import RowSource, WordSource, resolve_source
 
-__all__ = ["Mechanism", "fingerprint", "load_all", "load_mechanism"]
+__all__ = ["Mechanism", "fingerprint", "load_all", "load_mechanism", "mechanism_class", "mechanism_names"]
 
 MOST_MECHANISMS = 16
 """A card with more distinct ones is refused: proving one can take a second."""
@@ -26,20 +28,102 @@ MOST_MECHANISMS = 16
 class Mechanism(ABC):
     """A randomiser of labels: frozen parameters, and the channel that follows from them.
 
-    A new mechanism is a frozen, slotted, keyword-only dataclass with the field ``epsilon`` and the
-    field ``channel = channel_field()``, a ``_build`` that turns the parameters into a channel, and
+    A new mechanism is a frozen, slotted, keyword-only dataclass with the fields ``bounds``, ``epsilon`` and
+    ``channel = channel_field()``, a ``_build`` that turns the parameters into a channel, and
     ``@register("name")`` on top. Building the channel proves it, so a mechanism that does not keep
-    its promise cannot exist.
+    its promise cannot exist. It then works by its name wherever mechanisms are named; where one cannot be
+    used, that follows from the class attributes below.
+
+    Attributes
+    ----------
+    name : str
+        Set by ``register``.
+    private : bool
+        False for the one mechanism that releases labels as they are.
+    unbiased : bool
+        Whether `debias` gives labels that are right on average; models need that.
+    needs_delta : bool
+        Whether the guarantee has a δ; then ``delta`` is a field.
+    needs_prior : bool
+        Whether to spend a part of ε on a prior that shapes it.
+    in_auto : bool
+        Whether ``mechanism="auto"`` considers it; that builds it each time.
     """
 
     __slots__ = ()
     name: ClassVar[str]
+    private: ClassVar[bool] = True
+    unbiased: ClassVar[bool] = True
+    needs_delta: ClassVar[bool] = False
+    needs_prior: ClassVar[bool] = False
+    in_auto: ClassVar[bool] = False
     epsilon: float
+    delta: float = 0.0
     channel: Channel
 
     @abstractmethod
     def _build(self) -> Channel:
         """Check the parameters and return the channel."""
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The range in which labels are told apart; those outside are clipped."""
+        channel: Any = self.channel
+        return float(channel.low), float(channel.high)
+
+    # ---- how one is made --------------------------------------------------------------------------
+
+    @classmethod
+    def for_bounds(
+        cls, bounds: tuple[float, float], epsilon: float, *, prior: Histogram | None = None, **options: Any
+    ) -> Self:
+        """Return the mechanism that tells all labels within bounds apart.
+
+        Parameters
+        ----------
+        bounds : (lo, hi)
+        epsilon : float
+        prior : Histogram, optional
+            What is known of labels, for a mechanism that is shaped by it; nothing is clipped for it.
+        **options
+            Further parameters, such as ``delta`` where it is needed.
+        """
+        return cls(bounds=bounds, epsilon=epsilon, **options)  # type: ignore[call-arg]
+
+    @classmethod
+    def unit_noise(cls, epsilon: float, **options: Any) -> UnitNoise:
+        """Return the variance of the unbiased label on bounds of width 1, as a function of q.
+
+        q is the mean squared distance of labels from the middle. By default it is a straight line, which is
+        exact where the variance is a quadratic function of the label, the same on both sides of the middle.
+        """
+        low, middle, high = cls.for_bounds((0.0, 1.0), epsilon, **options).unbiased_variance([0.0, 0.5, 1.0])
+        return lambda q: middle + 2 * (low + high - 2 * middle) * q
+
+    @classmethod
+    def design(cls, prior: Histogram, epsilon: float, *, rows: int | None = None, **options: Any) -> Self:
+        """Return the mechanism on the bounds that are best for an unbiased label under a prior.
+
+        Labels are clipped where that saves more noise than it costs in bias.
+
+        Parameters
+        ----------
+        prior : Histogram
+            Public or privately estimated.
+        epsilon : float
+        rows : int, optional
+            How many labels a learner will see: the more, the less noise matters and the less is clipped.
+            By default the error of a single label counts.
+        **options
+            As for `for_bounds`.
+        """
+        return cls._with_best_bounds(prior, epsilon, rows, **options)
+
+    @classmethod
+    def _with_best_bounds(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> Self:
+        epsilon = as_epsilon(epsilon)
+        bounds = best_interval(prior, cls.unit_noise(epsilon, **options), rows)
+        return cls.for_bounds(bounds, epsilon, prior=prior, **options)
 
     def __post_init__(self) -> None:
         channel = self._build()
@@ -51,8 +135,7 @@ class Mechanism(ABC):
         """Whether ε and δ of this mechanism, which a ledger is charged with, are all that its channel spends."""
         if promise is None:
             return math.isinf(self.epsilon)
-        delta = as_fraction(getattr(self, "delta", 0.0))
-        return promise.epsilon <= as_fraction(self.epsilon) and promise.delta <= delta
+        return promise.epsilon <= as_fraction(self.epsilon) and promise.delta <= as_fraction(self.delta)
 
     def _set(self, **fields: object) -> None:
         """Store checked parameters of a frozen instance, from within ``_build``."""
@@ -184,8 +267,8 @@ class Mechanism(ABC):
 
     @classmethod
     def from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        """Return the mechanism with these parameters."""
-        return cls(**parameters)
+        """Return the mechanism with these parameters; lists, which cards have, become tuples."""
+        return cls(**{name: _frozen(value) for name, value in parameters.items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return load_mechanism, (self.to_json(),)
@@ -194,6 +277,28 @@ class Mechanism(ABC):
 def channel_field() -> Any:
     """Return the dataclass field that holds a mechanism's channel."""
     return dataclasses.field(init=False, repr=False, compare=False)
+
+
+def mechanism_names() -> list[str]:
+    """Return the names under which labels can be released, those of your own mechanisms included."""
+    return [name for name in card_format.known() if card_format.registered(name).private]
+
+
+def mechanism_class(name: object) -> type[Mechanism]:
+    """Return the mechanism registered under a name.
+
+    Raises
+    ------
+    ParameterError
+        If there is none, or it does not protect labels.
+    """
+    if not isinstance(name, str) or name not in mechanism_names():
+        raise ParameterError(
+            f"mechanism must be one of auto, {', '.join(mechanism_names())}, or a mechanism made already, "
+            f"got {name!r}"
+        )
+    cls: type[Mechanism] = card_format.registered(name)
+    return cls
 
 
 def load_mechanism(text: str, *, allow_no_privacy: bool = False) -> Any:
@@ -286,6 +391,10 @@ def _on_labels(function: Any, labels: ArrayLike) -> NDArray[np.float64]:
     with np.errstate(all="ignore"):
         result: NDArray[np.float64] = function(array.reshape(-1)).reshape(array.shape)
     return result
+
+
+def _frozen(value: object) -> object:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
 def _plain(value: object) -> object:

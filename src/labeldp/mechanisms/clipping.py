@@ -16,18 +16,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 
-__all__ = ["DIMENSION", "ClippedPrior", "best_interval", "noise_weight"]
+__all__ = ["DIMENSION", "ClippedPrior", "UnitNoise", "best_interval", "mean_square", "noise_weight"]
 
 DIMENSION = 20
 """Effective dimension of the learner that a release is designed for: a modest regression."""
 
 _CANDIDATES = 64
 Array = NDArray[np.float64]
+UnitNoise = Callable[[Array], Array | float]
+"""q → variance of the unbiased label on an interval of width 1."""
 
 
 def noise_weight(rows: int | None) -> float:
@@ -35,7 +36,7 @@ def noise_weight(rows: int | None) -> float:
     if rows is None:
         return 1.0
     if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
-        raise ParameterError(f"rows must be a whole number, 1 or more, got {rows!r}")
+        raise ParameterError(f"rows must be an integer, 1 or more, got {rows!r}")
     return min(1.0, DIMENSION / int(rows))
 
 
@@ -87,10 +88,15 @@ class ClippedPrior:
         return np.unique(np.concatenate([parts, likely, tails]))
 
 
-def best_interval(
-    prior: Histogram, noise: Callable[[Array], Array | float], rows: int | None
-) -> tuple[tuple[float, float], float]:
-    """Return the interval of least J, and its q.
+def mean_square(prior: Histogram, bounds: tuple[float, float]) -> float:
+    """Return q of labels clipped to bounds: their mean squared distance from the middle, for a width of 1."""
+    left, right = prior.bounds
+    low, high = ((np.array([end]) - left) / (right - left) for end in bounds)
+    return float(ClippedPrior.of(prior).risks(low, high)[1][0])
+
+
+def best_interval(prior: Histogram, noise: UnitNoise, rows: int | None) -> tuple[float, float]:
+    """Return the interval of least J.
 
     Parameters
     ----------
@@ -100,6 +106,8 @@ def best_interval(
     rows : int or None
         For whom: a learner on this many rows, or a single label.
     """
+    from scipy.optimize import minimize  # noqa: PLC0415 (slow to import)
+
     weight = noise_weight(rows)
     clipped = ClippedPrior.of(Histogram.checked(prior))
 
@@ -124,8 +132,7 @@ def best_interval(
     step = 0.25 * (start[1] - start[0])
     simplex = np.array([start, start + np.array([step, 0.0]), start - np.array([0.0, step])])
     options = {"initial_simplex": simplex, "xatol": 1e-5 * step, "fatol": 1e-9 * floor, "maxfev": 400}
-    found = minimize(smooth, start, method="Nelder-Mead", options=options)
-    a, b = np.clip(found.x, 0.0, 1.0) if found.fun < floor else start
-    q = float(clipped.risks(np.array([a]), np.array([b]))[1][0])
+    best = minimize(smooth, start, method="Nelder-Mead", options=options)
+    a, b = np.clip(best.x, 0.0, 1.0) if best.fun < floor else start
     left, right = prior.bounds
-    return (left + float(a) * (right - left), left + float(b) * (right - left)), q
+    return left + float(a) * (right - left), left + float(b) * (right - left)

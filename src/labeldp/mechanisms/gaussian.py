@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from labeldp._validation import as_bounds, as_delta, as_epsilon, as_positive
 from labeldp.card_format import register
 from labeldp.channels import Promise, ShiftChannel
 from labeldp.channels.proof import exp_lower
 from labeldp.errors import ParameterError, PrivacyProofError
-from labeldp.histogram import Histogram
 from labeldp.mechanisms.additive import SCALE, counts_from_weights
 from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.clipping import best_interval
+from labeldp.mechanisms.clipping import UnitNoise
 
 __all__ = ["Gaussian", "analytic_sigma"]
 
@@ -66,28 +64,18 @@ class Gaussian(Mechanism):
     and optimal denoising".
     """
 
+    needs_delta: ClassVar[bool] = True
     bounds: tuple[float, float]
     epsilon: float
-    delta: float
+    delta: float = field()  # required, unlike the δ = 0 of others
     sigma: float | None = None
     channel: ShiftChannel = channel_field()
 
     @classmethod
-    def design(cls, prior: Histogram, epsilon: float, *, delta: float, rows: int | None = None) -> Self:
-        """Return the mechanism on the bounds that are best for an unbiased label under a prior.
-
-        Parameters
-        ----------
-        prior : Histogram
-            Public or privately estimated.
-        epsilon, delta : float
-        rows : int, optional
-            How many labels a learner will see; by default the error of a single label counts.
-        """
-        epsilon, delta = as_epsilon(epsilon), as_delta(delta, smallest=SMALLEST_DELTA)
-        variance = analytic_sigma(epsilon, delta) ** 2
-        bounds, _ = best_interval(prior, lambda _: variance, rows)
-        return cls(bounds=bounds, epsilon=epsilon, delta=delta)
+    def unit_noise(cls, epsilon: float, *, delta: float = 0.0, **_: object) -> UnitNoise:
+        """Return the variance of the noise, nearly: the same for all labels."""
+        variance = analytic_sigma(epsilon, as_delta(delta, smallest=SMALLEST_DELTA)) ** 2
+        return lambda _: variance
 
     def _build(self) -> ShiftChannel:
         low, high = as_bounds(self.bounds)
@@ -131,6 +119,7 @@ def analytic_sigma(epsilon: float, delta: float) -> float:
     >>> round(analytic_sigma(1.0, 1e-5), 4)
     3.7306
     """
+    from scipy.special import log_ndtr  # noqa: PLC0415 (slow to import)
 
     def excess(sigma: float) -> float:
         near, far = 1 / (2 * sigma) - epsilon * sigma, -1 / (2 * sigma) - epsilon * sigma

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
 
 from labeldp._validation import as_bounds, as_epsilon
 from labeldp.card_format import register
 from labeldp.channels import ShiftChannel
 from labeldp.channels.proof import exp_lower
-from labeldp.histogram import Histogram
 from labeldp.mechanisms.additive import SCALE, periodic_channel
 from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.clipping import best_interval
+from labeldp.mechanisms.clipping import UnitNoise
 
 __all__ = ["Laplace"]
 
@@ -47,20 +45,9 @@ class Laplace(Mechanism):
     channel: ShiftChannel = channel_field()
 
     @classmethod
-    def design(cls, prior: Histogram, epsilon: float, *, rows: int | None = None) -> Self:
-        """Return the mechanism on the bounds that are best for an unbiased label under a prior.
-
-        Parameters
-        ----------
-        prior : Histogram
-            Public or privately estimated.
-        epsilon : float
-        rows : int, optional
-            How many labels a learner will see; by default the error of a single label counts.
-        """
-        epsilon = as_epsilon(epsilon)
-        bounds, _ = best_interval(prior, lambda _: 2 / epsilon**2, rows)
-        return cls(bounds=bounds, epsilon=epsilon)
+    def unit_noise(cls, epsilon: float, **_: object) -> UnitNoise:
+        """Return the variance of the noise, 2/ε²: the same for all labels."""
+        return lambda _: 2 / epsilon**2
 
     def _build(self) -> ShiftChannel:
         self._set(bounds=as_bounds(self.bounds), epsilon=as_epsilon(self.epsilon))

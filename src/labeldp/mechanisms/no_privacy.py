@@ -24,11 +24,17 @@ class NoPrivacy(Mechanism):
     'NOT PRIVATE: every label is released as it is'
     """
 
+    private: ClassVar[bool] = False
     epsilon: ClassVar[float] = math.inf  # type: ignore[misc]
     channel: IdentityChannel = channel_field()
 
     def __reduce__(self) -> tuple[type[NoPrivacy], tuple[()]]:
         return NoPrivacy, ()
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """All numbers."""
+        return -math.inf, math.inf
 
     def _build(self) -> IdentityChannel:
         return IdentityChannel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.clipping import best_interval
+from labeldp.mechanisms.clipping import UnitNoise, mean_square
 from labeldp.mechanisms.interval import optimal_interval
 
 __all__ = ["RPWithPrior", "window_noise"]
@@ -59,6 +59,8 @@ class RPWithPrior(Mechanism):
     Liu and Huang, "RPWithPrior: Label Differential Privacy in Regression", Lemma 3.3 and Remark 3.4.
     """
 
+    needs_prior: ClassVar[bool] = True
+    in_auto: ClassVar[bool] = True
     interval: tuple[float, float]
     zeta: float
     epsilon: float
@@ -66,14 +68,35 @@ class RPWithPrior(Mechanism):
     channel: WindowChannel = channel_field()
 
     @classmethod
+    def for_bounds(
+        cls,
+        bounds: tuple[float, float],
+        epsilon: float,
+        *,
+        prior: Histogram | None = None,
+        zeta: float | None = None,
+        **options: Any,
+    ) -> Self:
+        """Return the mechanism on an interval, with the best ζ for labels under a prior, or anywhere in it."""
+        if zeta is None:
+            q = 1 / 12 if prior is None else mean_square(prior, bounds)
+            zeta = float(window_noise(as_epsilon(epsilon), np.array([q]))[1][0]) * (bounds[1] - bounds[0])
+        return cls(interval=bounds, zeta=zeta, epsilon=epsilon, **options)
+
+    @classmethod
+    def unit_noise(cls, epsilon: float, **_: object) -> UnitNoise:
+        """Return the least variance over all ζ."""
+        return lambda q: window_noise(epsilon, np.asarray(q))[0]
+
+    @classmethod
     def design(
         cls,
         prior: Histogram,
         epsilon: float,
         *,
-        zeta: float | None = None,
         rows: int | None = None,
-        outside: Literal["project", "uniform"] = "project",
+        zeta: float | None = None,
+        **options: Any,
     ) -> Self:
         """Return the mechanism with the best interval, and the best ζ, under a prior.
 
@@ -82,14 +105,15 @@ class RPWithPrior(Mechanism):
         prior : Histogram
             Public or privately estimated.
         epsilon : float
+        rows : int, optional
+            How many labels a learner will see: the more, the less noise matters and the less is clipped.
+            By default the error of a single label counts.
         zeta : float, optional
             If given, the interval is the paper's: it maximises the probability of answering from the
             label's neighbourhood (Algorithm 1). Else interval and ζ are chosen together for the least
             error of the unbiased label.
-        rows : int, optional
-            How many labels a learner will see: the more, the less noise matters and the less is clipped.
-            By default the error of a single label counts.
-        outside : {"project", "uniform"}
+        **options
+            ``outside``.
 
         Examples
         --------
@@ -97,14 +121,10 @@ class RPWithPrior(Mechanism):
         >>> RPWithPrior.design(prior, epsilon=1.0, zeta=0.5).interval
         (1.0, 2.0)
         """
-        epsilon = as_epsilon(epsilon)
-        if zeta is not None:
-            interval = optimal_interval(prior, epsilon=epsilon, zeta=zeta)
-            return cls(interval=interval, zeta=zeta, epsilon=epsilon, outside=outside)
-        interval, q = best_interval(prior, lambda q: window_noise(epsilon, q)[0], rows)
-        ratio = float(window_noise(epsilon, np.array([q]))[1][0])
-        zeta = ratio * (interval[1] - interval[0])
-        return cls(interval=interval, zeta=zeta, epsilon=epsilon, outside=outside)
+        if zeta is None:
+            return cls._with_best_bounds(prior, epsilon, rows, **options)
+        interval = optimal_interval(prior, epsilon=as_epsilon(epsilon), zeta=zeta)
+        return cls(interval=interval, zeta=zeta, epsilon=epsilon, **options)
 
     def _build(self) -> WindowChannel:
         low, high = as_bounds(self.interval, "interval")

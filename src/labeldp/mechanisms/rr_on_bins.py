@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,13 +50,31 @@ class RROnBins(Mechanism):
     differential privacy".
     """
 
+    unbiased: ClassVar[bool] = False
+    needs_prior: ClassVar[bool] = True
     edges: tuple[float, ...]
     outputs: tuple[float, ...]
     epsilon: float
     channel: WindowChannel = channel_field()
 
     @classmethod
-    def design(cls, prior: Histogram, epsilon: float, *, loss: Literal["squared", "absolute"] = "squared") -> Self:
+    def for_bounds(
+        cls, bounds: tuple[float, float], epsilon: float, *, prior: Histogram | None = None, **options: Any
+    ) -> Self:
+        """Return the best bins for a prior within the bounds, or for labels anywhere in them."""
+        flat = Histogram.from_counts(np.ones(256), bounds)
+        return cls.design(flat if prior is None else prior.restricted(*bounds), epsilon, **options)
+
+    @classmethod
+    def design(
+        cls,
+        prior: Histogram,
+        epsilon: float,
+        *,
+        loss: Literal["squared", "absolute"] = "squared",
+        rows: int | None = None,
+        **_: Any,
+    ) -> Self:
         """Return the bins and outputs of least expected loss under a prior, exactly.
 
         Parameters
@@ -65,6 +83,8 @@ class RROnBins(Mechanism):
             Public or privately estimated; its bins count as their centres, at most 2048.
         epsilon : float
         loss : {"squared", "absolute"}
+        rows : int, optional
+            Changes nothing.
         """
         epsilon = as_epsilon(epsilon)
         if loss not in ("squared", "absolute"):

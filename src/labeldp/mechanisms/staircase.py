@@ -11,10 +11,9 @@ from labeldp._validation import as_bounds, as_choice, as_epsilon
 from labeldp.card_format import register
 from labeldp.channels import ShiftChannel
 from labeldp.channels.proof import exp_lower
-from labeldp.histogram import Histogram
 from labeldp.mechanisms.additive import SCALE, periodic_channel
 from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.clipping import best_interval
+from labeldp.mechanisms.clipping import UnitNoise
 
 __all__ = ["Staircase", "optimal_tread", "staircase_variance"]
 
@@ -49,21 +48,15 @@ class Staircase(Mechanism):
     channel: ShiftChannel = channel_field()
 
     @classmethod
-    def design(cls, prior: Histogram, epsilon: float, *, rows: int | None = None) -> Self:
-        """Return the noise of least variance, on the bounds that are best for an unbiased label.
-
-        Parameters
-        ----------
-        prior : Histogram
-            Public or privately estimated.
-        epsilon : float
-        rows : int, optional
-            How many labels a learner will see; by default the error of a single label counts.
-        """
-        epsilon = as_epsilon(epsilon)
-        variance = staircase_variance(epsilon, optimal_tread(epsilon, "squared"))
-        bounds, _ = best_interval(prior, lambda _: variance, rows)
+    def for_bounds(cls, bounds: tuple[float, float], epsilon: float, **_: object) -> Self:
+        """Return the noise of least variance: errors of models are squared."""
         return cls(bounds=bounds, epsilon=epsilon, minimise="squared")
+
+    @classmethod
+    def unit_noise(cls, epsilon: float, **_: object) -> UnitNoise:
+        """Return the variance of the noise: the same for all labels."""
+        variance = staircase_variance(as_epsilon(epsilon), optimal_tread(epsilon, "squared"))
+        return lambda _: variance
 
     def _build(self) -> ShiftChannel:
         as_choice(self.minimise, "minimise", ("absolute", "squared"))

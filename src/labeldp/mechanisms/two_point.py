@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,9 +13,8 @@ from labeldp._validation import as_bounds, as_epsilon
 from labeldp.card_format import register
 from labeldp.channels import Promise, TableChannel
 from labeldp.channels.proof import WORDS, exp_lower
-from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.clipping import best_interval
+from labeldp.mechanisms.clipping import UnitNoise
 
 __all__ = ["TwoPoint"]
 
@@ -46,26 +45,15 @@ class TwoPoint(Mechanism):
     Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation".
     """
 
+    in_auto: ClassVar[bool] = True
     bounds: tuple[float, float]
     epsilon: float
     channel: TableChannel = channel_field()
 
     @classmethod
-    def design(cls, prior: Histogram, epsilon: float, *, rows: int | None = None) -> Self:
-        """Return the mechanism on the bounds that are best for an unbiased label under a prior.
-
-        Parameters
-        ----------
-        prior : Histogram
-            Public or privately estimated.
-        epsilon : float
-        rows : int, optional
-            How many labels a learner will see; by default the error of a single label counts.
-        """
-        epsilon = as_epsilon(epsilon)
-        reach = 1 / math.tanh(epsilon / 2)  # (e^ε + 1)/(e^ε − 1)
-        bounds, _ = best_interval(prior, lambda q: reach**2 / 4 - q, rows)
-        return cls(bounds=bounds, epsilon=epsilon)
+    def unit_noise(cls, epsilon: float, **_: object) -> UnitNoise:
+        """Return ((e^ε + 1)/(e^ε − 1))²/4 − q."""
+        return lambda q: 1 / math.tanh(epsilon / 2) ** 2 / 4 - q
 
     def _build(self) -> TableChannel:
         low, high = as_bounds(self.bounds)

@@ -1,4 +1,4 @@
-"""Coins whose probability is a power of e, and integers made of them: exact, and in work that tells nothing.
+"""Coins whose probability is a power of e, and integers from them: exact, and in work that tells nothing.
 
 A coin compares a uniform number with its probability. It takes 192 bits of both, always, and more only if these
 are equal, which happens once in 2^191. So a coin is exact, though its probability may be irrational, and takes the
@@ -153,15 +153,15 @@ class Coins:
         """Return True with the probability that ``bounds`` are of, exactly."""
         return self._decide(_number(self._words(_WORDS)), bounds)
 
-    def _decide(self, drawn: int, bounds: Bounds) -> bool:
+    def _decide(self, number: int, bounds: Bounds) -> bool:
         """Return whether a uniform number with these first `_BITS` bits is below the probability."""
         bits = _BITS
         low, high = bounds(bits)
-        while low <= drawn < high:
-            drawn = (drawn << 64) | _number(self._words(1))
+        while low <= number < high:
+            number = (number << 64) | _number(self._words(1))
             bits += 64
             low, high = bounds(bits)
-        return drawn < low
+        return number < low
 
     def _geometric(self, scale: Fraction, size: int) -> NDArray[np.int64]:
         """Return integers x ≥ 0 with probability in proportion to e^(−x/scale): their bits are independent."""
@@ -171,13 +171,13 @@ class Coins:
         ones = _less(words, low)
         for draw, place in np.argwhere(ones != _less(words, high)).tolist():
             ones[draw, place] = self._decide(_number(words[:, draw, place]), partial(_place_bounds, scale, place))
-        drawn = np.asarray(ones[:, :places] @ (1 << np.arange(places)))
+        numbers = np.asarray(ones[:, :places] @ (1 << np.arange(places)))
         for draw in np.flatnonzero(ones[:, places]).tolist():
             more = 1
             while self.toss(partial(_place_bounds, scale, places)):
                 more += 1
-            drawn[draw] += more << places
-        return drawn
+            numbers[draw] += more << places
+        return numbers
 
     def laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:
         """Return integers x with probability in proportion to e^(−|x|/scale): differences of geometric numbers."""
@@ -185,8 +185,8 @@ class Coins:
         step = _BLOCK // (2 * _places(scale) + 2)
         for start in range(0, size, step):
             piece = noise[start : start + step]
-            drawn = self._geometric(scale, 2 * piece.size)
-            piece[:] = drawn[: piece.size] - drawn[piece.size :]
+            numbers = self._geometric(scale, 2 * piece.size)
+            piece[:] = numbers[: piece.size] - numbers[piece.size :]
         return noise
 
     def gaussian(self, variance: Fraction, size: int) -> NDArray[np.int64]:
@@ -203,11 +203,11 @@ class Coins:
             square = (distance * t * bottom - top) ** 2
             return self.toss(partial(exp_minus_bounds, lambda work: (square << work) // divisor))
 
-        kept: list[int] = []
-        while len(kept) < size:
-            drawn = self.laplace(Fraction(t), size - len(kept))
-            kept += drawn[[keep(distance) for distance in np.abs(drawn).tolist()]].tolist()
-        return np.array(kept, dtype=np.int64)
+        noise: list[int] = []
+        while len(noise) < size:
+            proposals = self.laplace(Fraction(t), size - len(noise))
+            noise += proposals[[keep(distance) for distance in np.abs(proposals).tolist()]].tolist()
+        return np.array(noise, dtype=np.int64)
 
     def norm(self, scale: Fraction, size: int) -> NDArray[np.int64]:
         """Return an integer vector x with probability in proportion to e^(−‖x‖₂/scale).
@@ -230,6 +230,6 @@ class Coins:
             return self.toss(partial(exp_minus_bounds, rate))
 
         while True:
-            drawn = self.laplace(wide, size)
-            if keep(np.abs(drawn).tolist()):
-                return drawn
+            proposal = self.laplace(wide, size)
+            if keep(np.abs(proposal).tolist()):
+                return proposal

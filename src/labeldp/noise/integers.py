@@ -28,9 +28,10 @@ from labeldp.randomness import WordSource
 __all__ = ["DiscreteGaussian", "DiscreteLaplace", "IntegerNoise", "LatticeNorm"]
 
 _LARGEST = 1 << 52
-"""Scales up to this give noise below 2^63, in up to `_COORDINATES` of a vector too, but once in e^96."""
+"""Scales up to this give noise below 2^63, but once in e^96."""
 
-_COORDINATES = 256
+MOST_COORDINATES = 17
+"""Of a vector with K-norm noise: docs/proofs/noise.md bounds what its rejections tell up to this."""
 
 
 def _positive(value: Fraction, name: str, largest: int | None = None) -> None:
@@ -92,10 +93,6 @@ class DiscreteLaplace(IntegerNoise):
         _positive(epsilon, "epsilon")
         return cls(Fraction(sensitivity) / epsilon)
 
-    def epsilon(self, sensitivity: int) -> Fraction:
-        """Return the ε that this noise keeps, exactly."""
-        return Fraction(sensitivity) / self.scale
-
     def variance(self, size: int = 1) -> float:
         """Return the variance of one draw, of however many."""
         r = float(np.exp(-1 / float(self.scale)))
@@ -127,10 +124,6 @@ class DiscreteGaussian(IntegerNoise):
     def calibrated(cls, *, squared_sensitivity: int, epsilon: Fraction, delta: Fraction) -> DiscreteGaussian:
         """Return the noise for a statistic of this squared Euclidean sensitivity, and a budget with δ > 0."""
         return cls(Fraction(squared_sensitivity) / (2 * rho_for(epsilon, delta)))
-
-    def rho(self, squared_sensitivity: Fraction) -> Fraction:
-        """Return the ρ of zero-concentrated privacy that this noise keeps, exactly."""
-        return squared_sensitivity / (2 * self.sigma_squared)
 
     def variance(self, size: int = 1) -> float:
         """Return an upper bound of the variance of one draw, close to it from a σ of 1 on."""
@@ -170,6 +163,8 @@ class LatticeNorm(IntegerNoise):
 
     def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
         """Return one vector of ``size`` coordinates; the time grows steeply with their number."""
-        if size > _COORDINATES:
-            raise ParameterError(f"LatticeNorm draws at most {_COORDINATES} coordinates, got {size}")
+        if size > MOST_COORDINATES:
+            raise ParameterError(
+                f"LatticeNorm draws at most {MOST_COORDINATES} coordinates, got {size}: use DiscreteGaussian"
+            )
         return Coins(source).norm(self.scale, size)

@@ -1,24 +1,18 @@
-"""A curator's prior: exact counts of labels, which add up from any number of parts, and noise on them.
-
-Counts of parts are summed before any noise is drawn, so a table may lie in one array, in batches of a file, or on
-many machines: the private histogram is the same.
-"""
+"""A curator's prior: a histogram from exact counts of labels, with noise on them."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.channels.domain import CHUNK, Domain, pieces
 from labeldp.histogram import Histogram
-from labeldp.noise import DiscreteLaplace
+from labeldp.priors.statistics import noisy_counts
 from labeldp.randomness import WordSource
 
-__all__ = ["FINE", "adaptive_histogram", "bins_for", "count", "equal_histogram"]
+__all__ = ["FINE", "adaptive_histogram", "bins_for", "equal_histogram"]
 
 FINE = 1 << 16
 """Cells of the fine grid: what `adaptive_histogram` needs to know of labels is how many lie in each."""
@@ -40,29 +34,11 @@ def bins_for(rows: int, epsilon: float) -> int:
     return 10 << int(np.clip(round(math.log2(max(wish, 1.0))), 0, 10))
 
 
-def count(labels: NDArray[Any], bounds: tuple[float, float], bins: int) -> Counts:
-    """Return how many labels lie in each of equally wide bins, ends included."""
-    domain = Domain(*bounds, bins)
-    counts = np.zeros(bins, dtype=np.int64)
-    scratch = np.empty(min(CHUNK, labels.size))
-    with np.errstate(all="ignore"):
-        for piece in pieces(labels.size):
-            some = labels[piece]
-            counts += np.bincount(domain.piece(some, scratch[: some.size]), minlength=bins)
-    return counts
-
-
-def _noisy(counts: Counts, epsilon: Fraction, source: WordSource) -> NDArray[np.float64]:
-    """Return counts that keep ε: changing one label moves one of them down and one up."""
-    noise = DiscreteLaplace.calibrated(sensitivity=2, epsilon=epsilon)
-    return noise.release(counts, source).astype(np.float64)
-
-
 def equal_histogram(
     counts: Counts, epsilon: Fraction, bounds: tuple[float, float], source: WordSource
 ) -> Histogram:
     """Return the private histogram of counts in equally wide bins."""
-    noisy = _noisy(counts, epsilon, source)
+    noisy = noisy_counts(counts, epsilon, source)
     return Histogram.from_counts(_onto_simplex(noisy, int(counts.sum())), bounds)
 
 
@@ -78,7 +54,9 @@ def adaptive_histogram(
     first = epsilon / 3
     bins = bins_for(rows, float(first))
     cells = np.linspace(0, FINE, bins + 1).astype(np.int64)
-    coarse = _without_empty_ends(_noisy(np.add.reduceat(fine, cells[:-1]), first, source), float(first), rows)
+    coarse = _without_empty_ends(
+        noisy_counts(np.add.reduceat(fine, cells[:-1]), first, source), float(first), rows
+    )
     # Equally likely bins, with a little mass everywhere and next to where it was seen.
     blurred = np.convolve(coarse, [0.25, 0.5, 0.25], mode="same")
     blurred = 0.95 * blurred / blurred.sum() + 0.05 / bins
@@ -87,7 +65,7 @@ def adaptive_histogram(
     parts = np.linspace(0.0, places[-1], bins_for(rows, float(rest)) + 1)
     nodes = np.unique(np.rint(np.interp(parts, places, cells)).astype(np.int64))
     nodes[0], nodes[-1] = 0, FINE
-    noisy = _noisy(np.add.reduceat(fine, nodes[:-1]), rest, source)
+    noisy = noisy_counts(np.add.reduceat(fine, nodes[:-1]), rest, source)
     masses = _without_empty_ends(noisy, float(rest), rows)
     low, high = bounds
     return Histogram(low + nodes / FINE * (high - low), masses)

@@ -17,7 +17,8 @@ from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
 from labeldp.ledger.repetition import warn_if_seen
 from labeldp.mechanisms import Laplace, RPWithPrior
-from labeldp.priors.curator import FINE, adaptive_histogram, bins_for, count, equal_histogram
+from labeldp.priors.curator import FINE, adaptive_histogram, bins_for, equal_histogram
+from labeldp.priors.statistics import count
 from labeldp.randomness import WordSource, resolve_source
 
 __all__ = ["Reports", "estimate_prior", "square_wave"]
@@ -98,7 +99,7 @@ def estimate_prior(
     if ledger is None:
         warn_if_seen(labels)
     else:
-        ledger.charge(f"prior ({trust})", epsilon=epsilon, rows_per_person=rows_per_person)
+        ledger.charge(f"prior ({trust})", epsilon=epsilon, purpose="prior", rows_per_person=rows_per_person)
     exact = as_fraction(epsilon)
     return histogram_from(array, exact, bounds, source, trust=trust, method=method, sigma=sigma, bins=bins)
 

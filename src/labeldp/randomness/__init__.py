@@ -1,6 +1,6 @@
 """Secure 64-bit words; words keyed by a row's id; a seeded source is another, clearly insecure type."""
 
-from labeldp.randomness.sources import (
+from labeldp.randomness.word_sources import (
     RowSource,
     SecureWords,
     SeededWords,

@@ -1,10 +1,10 @@
-"""Words that belong to a row: asked again for the same row, they are the same again.
+"""Words that belong to a row: computed again for the same row, they are the same again.
 
 A cluster may run a task twice, and fresh noise for a label that was released before would spend the budget again.
 So here a word is a pseudo-random function, under a secret key, of what names it: the release, the card's checksum,
-the column, the round, the number of the word, and the row's id; never of time or place. The key is made for one
-release, and destroyed after: two releases under one key would share their noise, and their difference would show
-labels. The guarantee is computational, as with AES in counter mode; ``docs/proofs/spark.md`` has the argument.
+the column, the round, the number of the word, and the row's id; never of time or place. The key is generated for
+one release, and destroyed after: two releases under one key would share their noise, and their difference would
+show labels. The guarantee is computational, as with AES in counter mode: see ``docs/proofs/spark.md``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 import threading
 import warnings
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from cryptography.hazmat.primitives import hashes
@@ -23,18 +23,20 @@ from cryptography.hazmat.primitives.ciphers import CipherContext
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
-from labeldp.channels.domain import CHUNK
 from labeldp.errors import InsecureRandomnessWarning, ParameterError
-from labeldp.mechanisms.base import Mechanism
-from labeldp.randomness import WordSource
 from labeldp.randomness.row_ids import IntegerIds, TextIds, aes, as_ids, encrypted
+from labeldp.randomness.word_sources import CHUNK, WordSource
 
 __all__ = ["ReleaseKey", "RowWords", "card_checksum"]
 
 _LENGTH = 32
 
 
-def card_checksum(mechanism: Mechanism) -> str:
+class _WithCard(Protocol):
+    def to_json(self) -> str: ...
+
+
+def card_checksum(mechanism: _WithCard) -> str:
     """Return the checksum on a mechanism's card."""
     return str(json.loads(mechanism.to_json())["checksum"])
 
@@ -53,35 +55,37 @@ def _derive(secret: bytes | bytearray, *purpose: str | int) -> bytes:
 
 
 class _Once:
-    """What is given once each, whatever the threads, and only in the process that made it."""
+    """Uses that are allowed once each, whatever the threads, and only in the process that started them."""
 
-    __slots__ = ("_given", "_lock", "_owner")
+    __slots__ = ("_lock", "_owner", "_uses")
 
     def __init__(self) -> None:
-        self._given: set[object] = set()
+        self._uses: set[object] = set()
         self._lock = threading.Lock()
         self._owner = os.getpid()
 
-    def take(self, what: object, refusal: str) -> None:
-        """Note that something is given, or refuse it."""
+    def claim(self, use: object, refusal: str) -> None:
+        """Note a use, or refuse it."""
         if self._owner != os.getpid():
-            raise ParameterError("a secret of rows serves the process that made it: make another one there")
+            raise ParameterError(
+                "a secret of rows serves only the process that generated it: generate another one there"
+            )
         with self._lock:
-            if what in self._given:
+            if use in self._uses:
                 raise ParameterError(refusal)
-            self._given.add(what)
+            self._uses.add(use)
 
 
 class ReleaseKey:
     """A secret for the rows of one release.
 
-    Each column and round of it can be asked for once; a key that was destroyed gives nothing more. It cannot be
+    Each column and round has its secret once; a key that was destroyed gives nothing more. It cannot be
     copied or pickled, and does not show itself.
 
     Attributes
     ----------
     release : str
-        The release's name, public and made at random.
+        The release's name, public and random.
     secure : bool
         False for a key from a seed: what is released with it is **not private**.
 
@@ -97,14 +101,14 @@ class ReleaseKey:
     True
     """
 
-    __slots__ = ("_given", "_secret", "release", "secure")
+    __slots__ = ("_once", "_secret", "release", "secure")
 
     def __init__(self) -> None:
         self._start(os.urandom(_LENGTH), os.urandom(16).hex(), secure=True)
 
     def _start(self, secret: bytes, release: str, *, secure: bool) -> None:
         self._secret: bytearray | None = bytearray(secret)
-        self._given = _Once()
+        self._once = _Once()
         self.release = release
         self.secure = secure
 
@@ -135,10 +139,10 @@ class ReleaseKey:
         Raises
         ------
         ParameterError
-            If it was given before, or the key is destroyed, or it was made in another process.
+            If it was given out before, or the key is destroyed, or comes from another process.
         """
         secret = self._present()
-        self._given.take(
+        self._once.claim(
             (column, round), "this key was used for that column before: two releases would share their noise"
         )
         derived = _derive(secret, "rows", self.release, card, column, round)
@@ -186,7 +190,7 @@ class RowWords:
         and no id may be used for two rows in different calls with one secret.
     """
 
-    __slots__ = ("_cipher", "_given", "_ids")
+    __slots__ = ("_cipher", "_ids", "_once")
 
     def __init__(self, secret: bytes, ids: Any) -> None:
         self._ids: IntegerIds | TextIds = as_ids(ids)
@@ -196,7 +200,7 @@ class RowWords:
         self._cipher = aes(_derive(secret, "words", kind, 0))
         if isinstance(self._ids, TextIds):
             self._ids = self._ids.under(aes(_derive(secret, "ids", kind)))
-        self._given = _Once()
+        self._once = _Once()
 
     def for_labels(self, rows: int) -> WordSource:
         """Return the source for the labels of these rows.
@@ -208,7 +212,7 @@ class RowWords:
         """
         if rows != len(self._ids):
             raise ParameterError(f"there must be one id for each label: {len(self._ids)} ids, {rows} labels")
-        self._given.take("words", "the words of these rows were used before: one release, one source")
+        self._once.claim("words", "the words of these rows were used before: one release, one source")
         return _Words(self._cipher, self._ids)
 
     def __reduce__(self) -> NoReturn:

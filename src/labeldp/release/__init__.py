@@ -1,6 +1,6 @@
 """Plan, prepare, terms: the one pipeline by which labels leave, as arrays and as streams."""
 
 from labeldp.release.arrays import Release, privatize
-from labeldp.release.terms import Terms, read_release_card
+from labeldp.release.terms import Terms
 
-__all__ = ["Release", "Terms", "privatize", "read_release_card"]
+__all__ = ["Release", "Terms", "privatize"]

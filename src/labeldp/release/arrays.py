@@ -1,13 +1,12 @@
 """`privatize`: from labels to private labels in one call, with the budget accounted for.
 
-Order: validate, charge, randomise. The budget is split between prior and labels by what is public (the
+First validate, then charge, then randomise. The budget is split between prior and labels by what is public (the
 number of rows, ε); the prior is estimated; the mechanism is designed for it; every label is randomised
 once.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -18,58 +17,36 @@ from numpy.typing import ArrayLike, NDArray
 from labeldp._validation import as_labels
 from labeldp.errors import LabelError, ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, Ledger, total_of
+from labeldp.ledger import Ledger, as_ledger
 from labeldp.ledger.repetition import warn_if_seen
-from labeldp.mechanisms.base import Mechanism, fingerprint
-from labeldp.priors import Method, check_method
-from labeldp.randomness import SecureWords, WordSource, resolve_source
-from labeldp.release.plan import Plan, bounds_per_column
+from labeldp.mechanisms.base import Mechanism
+from labeldp.priors import Method, histogram_from
+from labeldp.randomness import WordSource, resolve_source
+from labeldp.release.holder import HoldsTerms
+from labeldp.release.plan import Plan, Request
+from labeldp.release.prepare import prepare
 from labeldp.release.terms import Terms
 
-__all__ = ["Release", "privatize", "warn_if_seen"]
+__all__ = ["Release", "privatize"]
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class Release(HoldsTerms):
     """Private labels, and how they came about. Everything in here may be made public.
 
     Attributes
     ----------
     labels : array
         The released values, in the shape of the labels.
-    mechanisms, priors : tuples
-        One for each label column; a prior is None where none was needed.
+    terms : Terms
+        On which terms: mechanisms, priors, charges, bounds.
     ledger : Ledger or None
         Where the budget went; None in a copy that was pickled.
-    charges : tuple of Charge
-        What this release cost.
-    bounds : tuple of (lo, hi)
-    trust : str
-    secure : bool
-        False if the noise came from a seed: then this is an experiment, and **not private**.
     """
 
     labels: NDArray[np.float64]
-    mechanisms: tuple[Mechanism, ...] = field(repr=False)
-    priors: tuple[Histogram | None, ...] = field(repr=False)
+    terms: Terms = field(repr=False)
     ledger: Ledger | None = field(repr=False)
-    charges: tuple[Charge, ...] = field(repr=False)
-    bounds: tuple[tuple[float, float], ...]
-    trust: str
-    secure: bool
-
-    @property
-    def terms(self) -> Terms:
-        """All but the labels."""
-        return Terms(
-            rows=len(self.labels),
-            mechanisms=self.mechanisms,
-            priors=self.priors,
-            charges=self.charges,
-            bounds=self.bounds,
-            trust=self.trust,
-            secure=self.secure,
-        )
 
     @property
     def mechanism(self) -> Any:
@@ -94,31 +71,9 @@ class Release:
         unbiased = [m.debias(z) for m, z in zip(self.mechanisms, columns, strict=True)]
         return np.column_stack(unbiased).reshape(self.labels.shape)
 
-    @property
-    def cost(self) -> Budget:
-        """What this release cost in all."""
-        return total_of(self.charges)
-
-    def summary(self) -> str:
-        """Return what was done, for people."""
-        return self.terms.summary()
-
-    def to_card(self) -> str:
-        """Return the card of the release: JSON with a checksum, and no label in it.
-
-        `read_release_card` checks it, and proves its mechanisms again.
-        """
-        return self.terms.to_card()
-
     def __reduce__(self) -> tuple[Any, ...]:
-        kept = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        if type(self.ledger) is Ledger:  # a ledger in memory stays where it is
-            kept["ledger"] = None
-        return _rebuild, (kept,)
-
-
-def _rebuild(fields: dict[str, Any]) -> Release:
-    return Release(**fields)
+        kept = None if type(self.ledger) is Ledger else self.ledger  # a ledger in memory stays where it is
+        return Release, (self.labels, self.terms, kept)
 
 
 def privatize(
@@ -189,48 +144,47 @@ def privatize(
     array = as_labels(labels)
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
         raise LabelError(f"labels must be of shape (n,) or (n, d), got {array.shape}")
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
     columns = array.reshape(len(array), -1).T
-    check_method(trust, method)
-    source = resolve_source(random_state)
-    plan = Plan.make(
-        rows=len(array),
-        bounds=bounds_per_column(bounds, len(columns), array.ndim),
+    request = Request(
         epsilon=epsilon,
-        epsilon_prior=epsilon_prior,
+        bounds=bounds,
         mechanism=mechanism,
         prior=prior,
-        zeta=zeta,
-        delta=delta,
         trust=trust,
         method=method,
+        epsilon_prior=epsilon_prior,
+        zeta=zeta,
+        delta=delta,
+        rows_per_person=rows_per_person,
     )
-    ready = plan.ready()
-    charges = plan.charges(rows_per_person)
+    if len(request.bounds) != len(columns):
+        raise ParameterError(f"labels with {len(columns)} columns need {len(columns)} pairs of bounds")
+    source = resolve_source(random_state)
+    ledger = as_ledger(ledger)
+    plan = request.plan(len(array))
     if ledger is None:
         warn_if_seen(labels)
         ledger = Ledger()
-    places = ledger.charge_all(charges)
 
-    out = np.full(array.shape, np.nan)
-    mechanisms, priors = [], []
-    for k, (column, target) in enumerate(zip(columns, out.reshape(len(array), -1).T, strict=True)):
-        known = plan.prior(k, column, source)
-        chosen = ready[k] if ready else plan.design(known, plan.bounds[k])
-        with np.errstate(all="ignore"):
-            chosen.channel.sample(column, source, target)
-        ledger.describe(places[k], fingerprint(chosen.channel))
-        mechanisms.append(chosen)
-        priors.append(known)
-    recorded = ledger.charges
-    return Release(
-        labels=out,
-        mechanisms=tuple(mechanisms),
-        priors=tuple(priors),
+    terms = prepare(
+        plan,
         ledger=ledger,
-        charges=tuple(recorded[place] for place in places),
-        bounds=plan.bounds,
-        trust=trust,
-        secure=isinstance(source, SecureWords),
+        source=source,
+        estimate_prior=lambda column: private_prior(plan, columns[column], source, column),
     )
+    out = np.full(array.shape, np.nan)
+    for column, target, chosen in zip(columns, out.reshape(len(array), -1).T, terms.mechanisms, strict=True):
+        with np.errstate(all="ignore"):  # a warning that depends on labels would tell
+            chosen.channel.sample(column, source, target)
+    return Release(out, terms, ledger)
+
+
+def private_prior(plan: Plan, labels: NDArray[Any], source: WordSource, column: int = 0) -> Histogram | None:
+    """Return the prior of a label column, as far as the plan pays for one."""
+    request = plan.request
+    if not plan.for_prior:
+        known: Histogram | None = request.prior[column]
+        return known
+    method = request.method or ("adaptive" if request.trust == "curator" else None)
+    bounds = request.bounds[column]
+    return histogram_from(labels, plan.for_prior, bounds, source, trust=request.trust, method=method)

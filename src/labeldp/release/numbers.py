@@ -1,12 +1,13 @@
-"""Numbers for people: few digits, thousands apart, and never rounded to the comfortable side."""
+"""Numbers for people: few digits, never rounded to the comfortable side; and how far ε lets odds move."""
 
 from __future__ import annotations
 
 import math
 
-from labeldp.release.odds import factor
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["number", "percent", "tick", "times"]
+__all__ = ["at_most", "factor", "number", "percent", "tick", "times"]
 
 LARGE = 1e6
 """Factors beyond this protect nobody, and are not worth their digits."""
@@ -40,6 +41,28 @@ def tick(value: float) -> str:
     if 1e6 <= abs(value) < 1e9:
         return f"{number(value / 1e6)}M"
     return f"{number(value / 1e3)}k" if 1e4 <= abs(value) < 1e6 else number(value)
+
+
+def factor(epsilon: float) -> float:
+    """Return e^ε, or infinity where a float cannot hold it."""
+    return math.exp(epsilon) if epsilon < 700 else math.inf
+
+
+def at_most(guess: ArrayLike, epsilon: float) -> NDArray[np.float64]:
+    """Return how certain of something one can become at most who was this certain before.
+
+    Odds p/(1 − p) grow by at most e^ε. With −ε it is how uncertain one can become.
+
+    Examples
+    --------
+    >>> at_most([0.5, 0.01], 1.0).round(3).tolist()
+    [0.731, 0.027]
+    """
+    before = np.asarray(guess, dtype=np.float64)
+    shrunk = math.exp(-min(abs(epsilon), 700.0))  # never overflows
+    up = before / (before + (1 - before) * shrunk)
+    down = before * shrunk / (before * shrunk + (1 - before))
+    return np.asarray(up if epsilon >= 0 else down)
 
 
 def times(epsilon: float) -> str:

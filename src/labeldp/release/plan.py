@@ -1,4 +1,4 @@
-"""What `privatize` will do, decided by what is public, before any label is used."""
+"""What a release will do, decided by what is public, before any label is used."""
 
 from __future__ import annotations
 
@@ -9,166 +9,224 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labeldp._validation import as_epsilon, as_fraction, as_number, as_positive, as_roomy_bounds, float_below
-from labeldp.errors import ParameterError
+from labeldp._validation import (
+    EPSILON_RANGE,
+    as_epsilon,
+    as_fraction,
+    as_number,
+    as_positive,
+    as_roomy_bounds,
+    float_below,
+)
+from labeldp.errors import NotUnbiasedError, ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, name_of_charge, new_charge
-from labeldp.mechanisms.base import Mechanism
+from labeldp.ledger import Budget, Charge, Purpose, group_budget, name_of_charge, new_charge
+from labeldp.mechanisms import Mechanism, mechanism_class
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
-from labeldp.priors import histogram_from
-from labeldp.randomness import WordSource
-from labeldp.release.choice import NEEDS_PRIOR, design
-from labeldp.release.split import prior_budget
+from labeldp.priors import check_method
+from labeldp.release.choice import design
 
-__all__ = ["Plan"]
+__all__ = ["Plan", "Request", "prior_budget"]
 
 Bounds = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """The budget's parts, and how each column's mechanism is found."""
+class Request:
+    """What is asked of a release, checked as far as it can be before any label is seen.
 
+    Parameters are those of `privatize`. ``bounds`` is a pair, or one pair for each label column, and so is
+    ``prior``; both are kept as tuples, priors cut to their bounds.
+    """
+
+    epsilon: float
+    bounds: Any
+    mechanism: str | Mechanism = "auto"
+    prior: Any = None
+    trust: str = "curator"
+    method: str | None = None
+    epsilon_prior: float | None = None
+    zeta: float | None = None
+    delta: float = 0.0
+    rows_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        check_method(self.trust, self.method)
+        group_budget(Budget(0), self.rows_per_person)
+        as_epsilon(self.epsilon)
+        _set(self, bounds=_bounds(self.bounds))
+        if self.zeta is not None:
+            as_positive(self.zeta, "zeta")
+            _set(self, mechanism="rp" if self.mechanism == "auto" else self.mechanism)
+            if self.mechanism != "rp":
+                raise ParameterError('zeta goes with mechanism="rp"')
+        _set(self, delta=self._delta(), prior=_priors(self.prior, self.bounds))
+        self.plan(1)
+
+    def _delta(self) -> float:
+        """Return the δ to spend in all, if it goes with the mechanism."""
+        delta, columns = as_number(self.delta, "delta"), len(self.bounds)
+        if isinstance(self.mechanism, Mechanism):
+            made = self.mechanism
+            if columns > 1 or not math.isfinite(made.epsilon) or as_fraction(made.epsilon) != self.share:
+                raise ParameterError(
+                    f"a mechanism that is made already serves one column and its own epsilon={made.epsilon}"
+                )
+            return made.delta
+        needs_delta = self.mechanism != "auto" and mechanism_class(self.mechanism).needs_delta
+        if (delta != 0) != needs_delta:
+            raise ParameterError('delta goes with a mechanism that needs one, such as mechanism="gaussian"')
+        if needs_delta and not SMALLEST_DELTA * columns <= delta < 1:
+            raise ParameterError(f"delta must lie in [{SMALLEST_DELTA * columns}, 1), got {delta}")
+        return delta
+
+    @property
+    def share(self) -> Fraction:
+        """The part of ε for each label column."""
+        return as_fraction(self.epsilon) / len(self.bounds)
+
+    @property
+    def knows_prior(self) -> bool:
+        """Whether a prior was given."""
+        return self.prior[0] is not None
+
+    def plan(self, rows: int) -> Plan:
+        """Return the plan for this many rows."""
+        columns = len(self.bounds)
+        if self.epsilon_prior is not None:
+            wanted = as_number(self.epsilon_prior, "epsilon_prior")
+            if not 0 <= wanted < self.epsilon:
+                raise ParameterError(f"epsilon_prior must lie in [0, epsilon), got {wanted}")
+            if wanted and (self.knows_prior or isinstance(self.mechanism, Mechanism)):
+                raise ParameterError("epsilon_prior is for a prior that must be estimated; none is needed here")
+            for_prior = as_fraction(wanted) / columns
+        elif self.knows_prior or not self._needs_prior:
+            for_prior = Fraction(0)
+        else:
+            for_prior = prior_budget(rows, self.share, self.trust)
+        if for_prior:
+            _check_part(for_prior, "prior", columns)
+        _check_part(self.share - for_prior, "labels", columns)
+        return Plan(self, rows, for_prior, self.share - for_prior)
+
+    @property
+    def _needs_prior(self) -> bool:
+        name = self.mechanism
+        return isinstance(name, str) and (name == "auto" or mechanism_class(name).needs_prior)
+
+    def refuse_biased(self) -> None:
+        """Refuse a mechanism that has no unbiased labels, by a trial that needs no data.
+
+        Raises
+        ------
+        ParameterError
+        """
+        if self.mechanism == "auto":  # it chooses among those that have some
+            return
+        for prior, pair in zip(self.prior, self.bounds, strict=True):
+            trial = self.plan(1000).design(prior or Histogram(pair, [1.0]), pair)
+            try:
+                trial.debias(trial.mean([pair[0]]))
+            except NotUnbiasedError:
+                raise ParameterError(
+                    f"{type(trial).__name__} has no unbiased labels, and a model trained on biased ones is wrong: "
+                    "choose another mechanism, or take its labels as they are if you know how to use them"
+                ) from None
+
+    def counts_labels(self) -> bool:
+        """Return whether a curator makes the prior, for one number of rows or another: else nobody may count."""
+        return self.trust == "curator" and bool(self.plan(1 << 40).for_prior)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A request for a number of rows: the budget's parts, and how each column's mechanism is made.
+
+    Attributes
+    ----------
+    request : Request
+    rows : int
+    for_prior, for_labels : Fraction
+        Parts of ε, of each label column.
+    """
+
+    request: Request
     rows: int
-    bounds: tuple[Bounds, ...]
     for_prior: Fraction
     for_labels: Fraction
-    delta: Fraction
-    mechanism: str | Mechanism
-    priors: tuple[Histogram | None, ...]
-    zeta: float | None
-    trust: str
-    method: str | None
 
-    @classmethod
-    def make(
-        cls,
-        *,
-        rows: int,
-        bounds: tuple[Bounds, ...],
-        epsilon: float,
-        epsilon_prior: float | None,
-        mechanism: str | Mechanism,
-        prior: Any,
-        zeta: float | None,
-        delta: float,
-        trust: str,
-        method: str | None,
-    ) -> Plan:
-        """Check all that needs no label, and split the budget."""
-        columns = len(bounds)
-        total = as_fraction(as_epsilon(epsilon)) / columns
-        if zeta is not None and mechanism == "auto":
-            mechanism = "rp"
-        mechanism, share = _mechanism(mechanism, zeta, delta, total, columns)
-        priors = _known_priors(prior, bounds)
-        needed = isinstance(mechanism, str) and NEEDS_PRIOR[mechanism]
-        if epsilon_prior is not None:
-            wanted = as_number(epsilon_prior, "epsilon_prior")
-            if not 0 <= wanted < epsilon:
-                raise ParameterError(f"epsilon_prior must lie in [0, epsilon), got {wanted}")
-            if wanted and (prior is not None or isinstance(mechanism, Mechanism)):
-                raise ParameterError("epsilon_prior is for a prior that must be estimated; none is needed here")
-            part = as_fraction(wanted) / columns
-        elif prior is not None or not needed:
-            part = Fraction(0)
-        else:
-            part = prior_budget(rows, total, trust)
-        if part:
-            _check_part(part, "prior", columns)
-        _check_part(total - part, "labels", columns)
-        return cls(
-            rows=rows,
-            bounds=bounds,
-            for_prior=part,
-            for_labels=total - part,
-            delta=share,
-            mechanism=mechanism,
-            priors=priors,
-            zeta=zeta,
-            trust=trust,
-            method=method,
-        )
-
-    def charges(self, rows_per_person: int) -> list[Charge]:
+    def charges(self) -> list[Charge]:
         """Return the labels' charges, one for each column, then the priors'."""
-        parts = {"labels": Budget(self.for_labels, self.delta)}
+        asked, columns = self.request, len(self.request.bounds)
+        parts: list[tuple[Purpose, str, Budget]] = [
+            ("labels", "labels", Budget(self.for_labels, as_fraction(asked.delta) / columns))
+        ]
         if self.for_prior:
-            parts[f"prior ({self.trust})"] = Budget(self.for_prior)
-        columns = len(self.bounds)
+            parts.append(("prior", f"prior ({asked.trust})", Budget(self.for_prior)))
         return [
-            new_charge(name_of_charge(what, k, columns), budget, rows_per_person=rows_per_person)
-            for what, budget in parts.items()
+            new_charge(
+                name_of_charge(what, k, columns),
+                budget,
+                purpose=purpose,
+                column=k,
+                rows_per_person=asked.rows_per_person,
+            )
+            for purpose, what, budget in parts
             for k in range(columns)
         ]
 
-    def ready(self) -> list[Mechanism]:
-        """Return the mechanisms where they depend on no private prior: what fails here costs nothing."""
-        if self.for_prior:
-            return []
-        return [self.design(prior, pair) for prior, pair in zip(self.priors, self.bounds, strict=True)]
-
-    def prior(self, column: int, labels: NDArray[Any], source: WordSource) -> Histogram | None:
-        """Return the known prior, or one paid for, or none."""
-        if not self.for_prior:
-            return self.priors[column]
-        method = self.method or ("adaptive" if self.trust == "curator" else None)
-        return histogram_from(labels, self.for_prior, self.bounds[column], source, trust=self.trust, method=method)
-
     def design(self, prior: Histogram | None, bounds: Bounds) -> Mechanism:
         """Return the mechanism for a column."""
-        if isinstance(self.mechanism, Mechanism):
-            return self.mechanism
+        asked = self.request
+        if isinstance(asked.mechanism, Mechanism):
+            return asked.mechanism
+        share = float_below(as_fraction(asked.delta) / len(asked.bounds))
+        options = {"delta": share, "zeta": asked.zeta}
         return design(
-            self.mechanism,
+            asked.mechanism,
             prior,
             bounds=bounds,
-            epsilon=self.for_labels,
-            delta=float_below(self.delta),
-            zeta=self.zeta,
+            epsilon=float_below(self.for_labels),
             rows=self.rows,
+            **{name: value for name, value in options.items() if value},
         )
 
 
-def bounds_per_column(bounds: Any, columns: int, ndim: int) -> tuple[Bounds, ...]:
-    """Return a pair of bounds for each label column."""
-    if ndim == 1 or (columns == 1 and np.ndim(bounds) == 1):
+def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
+    """Return the part of ε for the prior, by the number of labels and ε alone.
+
+    A share ε₁ raises the labels' variance by about 2ε₁/ε. A curator's prior misplaces labels in proportion
+    to 1/(nε₁), so the sum is least at an ε₁ ∝ √(ε/n); 5√(ε/n), and a quarter at most, is near the best of
+    a sweep over distributions (``benchmarks/split.py``). A local prior gains little from more than a
+    twentieth.
+
+    Examples
+    --------
+    >>> prior_budget(20_000, Fraction(1), "curator")
+    Fraction(177, 5000)
+    """
+    least, quarter = Fraction(str(EPSILON_RANGE[0])), epsilon / 4
+    if quarter < least or rows * quarter < 5:  # a histogram of a handful of labels would be all noise
+        return Fraction(0)
+    wish = 5 * math.sqrt(epsilon / rows) if trust == "curator" else float(epsilon) / 20
+    return min(max(Fraction(f"{wish:.3g}"), least), quarter)
+
+
+def _set(request: Request, **fields: object) -> None:
+    for name, value in fields.items():
+        object.__setattr__(request, name, value)
+
+
+def _bounds(bounds: Any) -> tuple[Bounds, ...]:
+    """Return a pair for each label column."""
+    several = isinstance(bounds, Sequence | np.ndarray) and len(bounds) > 0 and np.ndim(bounds[0]) == 1
+    if not several:
         return (as_roomy_bounds(bounds),)
-    pairs = list(bounds) if isinstance(bounds, Sequence | np.ndarray) else []
-    if len(pairs) != columns or any(np.ndim(pair) != 1 for pair in pairs):
-        raise ParameterError(f"labels with {columns} columns need {columns} pairs of bounds")
-    return tuple(as_roomy_bounds(pair, f"bounds[{i}]") for i, pair in enumerate(pairs))
+    return tuple(as_roomy_bounds(pair, f"bounds[{i}]") for i, pair in enumerate(bounds))
 
 
-def _mechanism(
-    mechanism: str | Mechanism, zeta: float | None, delta: float, total: Fraction, columns: int
-) -> tuple[str | Mechanism, Fraction]:
-    """Return the mechanism, and each column's δ, if they go together."""
-    if zeta is not None:
-        as_positive(zeta, "zeta")
-        if mechanism != "rp":
-            raise ParameterError('zeta goes with mechanism="rp"')
-    wanted = as_number(delta, "delta")
-    if isinstance(mechanism, Mechanism):
-        if columns > 1 or not math.isfinite(mechanism.epsilon) or as_fraction(mechanism.epsilon) != total:
-            raise ParameterError(
-                f"a mechanism that is made already serves one column and its own epsilon={mechanism.epsilon}"
-            )
-        return mechanism, as_fraction(getattr(mechanism, "delta", 0.0))
-    if not isinstance(mechanism, str) or mechanism not in NEEDS_PRIOR:
-        raise ParameterError(
-            f"mechanism must be one of {', '.join(NEEDS_PRIOR)}, or a mechanism made already, got {mechanism!r}"
-        )
-    if (wanted != 0) != (mechanism == "gaussian"):
-        raise ParameterError('delta goes with mechanism="gaussian", which needs one')
-    if mechanism == "gaussian" and not SMALLEST_DELTA * columns <= wanted < 1:
-        raise ParameterError(f"delta must lie in [{SMALLEST_DELTA * columns}, 1), got {wanted}")
-    return mechanism, as_fraction(wanted) / columns
-
-
-def _known_priors(prior: Any, bounds: tuple[Bounds, ...]) -> tuple[Histogram | None, ...]:
+def _priors(prior: Any, bounds: tuple[Bounds, ...]) -> tuple[Histogram | None, ...]:
     """Return a known prior for each column, cut to its bounds."""
     if prior is None:
         return (None,) * len(bounds)

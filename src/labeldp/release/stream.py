@@ -15,72 +15,27 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._validation import as_labels, as_roomy_bounds, float_below
+from labeldp._validation import as_labels, float_below
 from labeldp.errors import DataError, LabelError, ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Ledger, group_budget
-from labeldp.mechanisms.base import Mechanism, fingerprint
-from labeldp.priors import Reports, check_method
-from labeldp.priors.curator import FINE, adaptive_histogram, count
-from labeldp.randomness import SecureWords, WordSource, resolve_source
-from labeldp.release.plan import Plan
+from labeldp.ledger import Ledger
+from labeldp.mechanisms.base import Mechanism
+from labeldp.priors import Reports
+from labeldp.priors.curator import FINE, adaptive_histogram
+from labeldp.priors.statistics import count
+from labeldp.randomness import WordSource, resolve_source
+from labeldp.release.plan import Request
+from labeldp.release.prepare import prepare
 from labeldp.release.terms import Terms
 
-__all__ = ["Counted", "LabelStream", "Order", "settle"]
+__all__ = ["LabelCounts", "LabelStream", "prepare_counts"]
 
 Batches = Callable[[], Iterable[Any]]
 Counts = NDArray[np.int64]
 
-_MANY = 1 << 40
-"""Rows for which a prior is estimated, if one ever is."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """What is asked of a release, checked as far as it can be before any label is seen.
-
-    Parameters are those of `privatize`, for one label column.
-    """
-
-    epsilon: float
-    bounds: tuple[float, float]
-    mechanism: str | Mechanism = "auto"
-    prior: Histogram | None = None
-    trust: str = "curator"
-    epsilon_prior: float | None = None
-    zeta: float | None = None
-    delta: float = 0.0
-    rows_per_person: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "bounds", as_roomy_bounds(self.bounds))
-        check_method(self.trust, None)
-        group_budget(Budget(0), self.rows_per_person)
-        self.plan(1)
-
-    def plan(self, rows: int) -> Plan:
-        """Return the plan for this many rows."""
-        return Plan.make(
-            rows=rows,
-            bounds=(self.bounds,),
-            epsilon=self.epsilon,
-            epsilon_prior=self.epsilon_prior,
-            mechanism=self.mechanism,
-            prior=self.prior,
-            zeta=self.zeta,
-            delta=self.delta,
-            trust=self.trust,
-            method=None,
-        )
-
-    @property
-    def needs_counts(self) -> bool:
-        """Whether a curator makes the prior, for one number of rows or another: else nobody may count labels."""
-        return self.trust == "curator" and bool(self.plan(_MANY).for_prior)
-
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class LabelCounts:
     """How many labels there are, and how many lie in each cell of a fine grid; parts add up.
 
     These are exact counts of private labels: they never leave the curator without noise.
@@ -90,71 +45,57 @@ class Counted:
     fine: Counts
 
     @classmethod
-    def none(cls) -> Counted:
+    def none(cls) -> LabelCounts:
         """Return the count of no labels."""
         return cls(0, np.zeros(FINE, dtype=np.int64))
 
     @classmethod
-    def of(cls, labels: Any, bounds: tuple[float, float] | None) -> Counted:
+    def of(cls, labels: Any, bounds: tuple[float, float] | None) -> LabelCounts:
         """Count a batch of labels, which may be empty; without bounds, only its rows."""
         array = as_labels(labels, or_none=True).reshape(-1)
         fine = np.zeros(FINE, dtype=np.int64) if bounds is None else count(array, bounds, FINE)
         return cls(array.size, fine)
 
-    def __add__(self, other: Counted) -> Counted:
-        return Counted(self.rows + other.rows, self.fine + other.fine)
+    def __add__(self, other: LabelCounts) -> LabelCounts:
+        return LabelCounts(self.rows + other.rows, self.fine + other.fine)
 
     def __repr__(self) -> str:
         return f"<{self.rows:,} labels, counted>"
 
 
-def settle(
-    order: Order,
-    counted: Counted,
+def prepare_counts(
+    request: Request,
+    counts: LabelCounts,
     *,
     ledger: Ledger,
     source: WordSource,
-    reports: Callable[[Reports], Counts] | None = None,
+    reports: Callable[[Reports], Counts],
 ) -> Terms:
-    """Charge the ledger, make the prior, and design the mechanism: all that comes before labels are released.
+    """Do as `prepare` does where labels are not at hand: from their counts, or reports that they were turned into.
 
     Parameters
     ----------
-    order : Order
-    counted : Counted
+    request : Request
+    counts : LabelCounts
     ledger : Ledger
-        Is charged before any noise is drawn; if it refuses, nothing was released.
     source : source of words
         For the prior's noise.
-    reports : callable, optional
-        Randomises every label with ``Reports.mechanism`` and returns the sum of ``Reports.count``: needed for
-        ``trust="local"``.
+    reports : callable
+        Randomises every label with ``Reports.mechanism`` and returns the sum of ``Reports.count``; called with
+        ``trust="local"`` only.
     """
-    if counted.rows == 0:
+    if counts.rows == 0:
         raise LabelError("there are no labels: give at least one")
-    plan = order.plan(counted.rows)
-    ready = plan.ready()
-    if plan.for_prior and order.trust == "local" and reports is None:
-        raise ParameterError('trust="local" needs each label to be randomised for the prior first')
-    places = ledger.charge_all(plan.charges(order.rows_per_person))
-    prior = plan.priors[0]
-    if plan.for_prior and reports is not None and order.trust == "local":
-        asked = Reports(float_below(plan.for_prior), order.bounds, counted.rows)
-        prior = asked.histogram(reports(asked))
-    elif plan.for_prior:
-        prior = adaptive_histogram(counted.fine, plan.for_prior, order.bounds, source)
-    mechanism = ready[0] if ready else plan.design(prior, order.bounds)
-    ledger.describe(places[0], fingerprint(mechanism.channel))
-    recorded = ledger.charges
-    return Terms(
-        rows=counted.rows,
-        mechanisms=(mechanism,),
-        priors=(prior,),
-        charges=tuple(recorded[place] for place in places),
-        bounds=(order.bounds,),
-        trust=order.trust,
-        secure=isinstance(source, SecureWords),
-    )
+    plan = request.plan(counts.rows)
+
+    def estimate(column: int) -> Histogram:
+        pair = request.bounds[column]
+        if request.trust == "curator":
+            return adaptive_histogram(counts.fine, plan.for_prior, pair, source)
+        local = Reports(float_below(plan.for_prior), pair, counts.rows)
+        return local.histogram(reports(local))
+
+    return prepare(plan, ledger=ledger, source=source, estimate_prior=estimate)
 
 
 class LabelStream:
@@ -165,7 +106,7 @@ class LabelStream:
     batches : callable
         Returns the labels from the start, in batches of any length; called once, or twice where nobody is
         trusted. Its labels must be the ones later passed to `release`, in any order.
-    order : Order
+    request : Request
     ledger : Ledger, or callable that returns one, optional
         A callable is asked once all labels are counted, so that what cannot be used makes no new ledger.
     random_state : None, int or source of words
@@ -179,7 +120,7 @@ class LabelStream:
     Examples
     --------
     >>> labels = np.linspace(1, 4, 5000)
-    >>> stream = LabelStream(lambda: np.split(labels, 5), Order(epsilon=1.0, bounds=(0, 5)))
+    >>> stream = LabelStream(lambda: np.split(labels, 5), Request(epsilon=1.0, bounds=(0, 5)))
     >>> private = [stream.release(batch) for batch in np.split(labels, 5)]
     >>> stream.finish().cost
     Budget(epsilon=1.0)
@@ -188,26 +129,28 @@ class LabelStream:
     def __init__(
         self,
         batches: Batches,
-        order: Order,
+        request: Request,
         *,
         ledger: Ledger | Callable[[], Ledger] | None = None,
         random_state: int | WordSource | None = None,
     ) -> None:
         self._source = resolve_source(random_state)
-        counted, bounds = Counted.none(), order.bounds if order.needs_counts else None
+        if len(request.bounds) != 1:
+            raise ParameterError("a stream has one label column, and one pair of bounds")
+        counts, bounds = LabelCounts.none(), request.bounds[0] if request.counts_labels() else None
         for batch in batches():
-            counted += Counted.of(batch, bounds)
+            counts += LabelCounts.of(batch, bounds)
 
-        def reports(asked: Reports) -> Counts:
-            randomize = asked.mechanism.randomize
+        def reports(local: Reports) -> Counts:
+            randomize = local.mechanism.randomize
             full = (labels for batch in batches() if (labels := as_labels(batch, or_none=True)).size)
-            counts = [asked.count(randomize(labels, random_state=self._source)) for labels in full]
-            return np.asarray(np.sum(counts, axis=0))
+            parts = [local.count(randomize(labels, random_state=self._source)) for labels in full]
+            return np.asarray(np.sum(parts, axis=0))
 
         if not isinstance(ledger, Ledger):
             ledger = Ledger() if ledger is None else ledger()
-        self.terms = settle(order, counted, ledger=ledger, source=self._source, reports=reports)
-        self._left = counted.rows
+        self.terms = prepare_counts(request, counts, ledger=ledger, source=self._source, reports=reports)
+        self._left = counts.rows
         self._owner = os.getpid()
         self._lock = threading.Lock()
 

@@ -3,8 +3,7 @@
 from labeldp.release.numbers import number
 from labeldp.report.card_report import render_report, write_report
 from labeldp.report.figures import COLOURS, INK, SOFT, blank, legend
-from labeldp.report.page import render_page, write_page
-from labeldp.report.section import Section
+from labeldp.report.page import Section, render_page, write_page
 
 __all__ = [
     "COLOURS",

@@ -7,19 +7,20 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from labeldp._validation import rounded_up
-from labeldp.cards import statements as words
-from labeldp.cards.reading import ReadCard, read_any_card
+from labeldp.cards.reading import read_any_card
 from labeldp.files.places import refuse_target
 from labeldp.ledger import Charge, Ledger
-from labeldp.release.numbers import percent, times
-from labeldp.release.odds import at_most
-from labeldp.report import plots
-from labeldp.report.budget import Spent, budget_html
-from labeldp.report.columns import drawn_sections
-from labeldp.report.page import assemble, write_page
+from labeldp.release.explanation import Explanation
+from labeldp.release.numbers import at_most, percent, times
+from labeldp.release.terms import Terms
+from labeldp.report.budget import budget_html
+from labeldp.report.columns import column_sections
+from labeldp.report.figures import COLOURS, DASHES, SOFT, blank, legend
+from labeldp.report.page import Section, assemble, escaped, write_page
 from labeldp.report.reviewer import file_section, proof_sections
-from labeldp.report.section import Section, escaped
 
 __all__ = ["render_report", "write_report"]
 
@@ -82,60 +83,71 @@ def render_report(
     (True, 3)
     """
     card = read_any_card(card_text, allow_no_privacy=True)
-    checksum = str(json.loads(card_text)["checksum"])
-    said = card.content.get("file")
-    about = file_section(dict(said if isinstance(said, dict) else file or {}))
+    explanation, terms = card.explain(), card.terms
+    said = explanation.sections
+    entry = card.content.get("file")
     parts: list[Section | str | None] = [
-        _banner(card),
-        _tiles(card),
-        _plain(card),
-        _left_and_stayed(card),
-        about,
-        budget_html(Spent.of([*card.charges, *besides], ledger)) if card.charges else None,
-        *drawn_sections(card),
+        *(_warning(warning, alarm=not explanation.private) for warning in explanation.warnings),
+        _tiles(explanation, terms),
+        _meaning(explanation),
+        _sides(said, {"What left": "open", "What stayed": "safe"}),
+        file_section(dict(entry if isinstance(entry, dict) else file or {})),
+        budget_html([*terms.charges, *besides], ledger) if terms.charges else None,
+        Section("How noisy it is", said["How noisy it is"]) if "How noisy it is" in said else None,
+        *column_sections(card),
+        _sides(said, {"Do": "safe", "Do not": "open"}),
         *sections,
-        *proof_sections(card, checksum),
+        *proof_sections(card, str(json.loads(card_text)["checksum"])),
     ]
-    return assemble(words.title_of(card), words.headline(card), [part for part in parts if part])
+    return assemble(explanation.title, said["What was done"], [part for part in parts if part])
 
 
-def _banner(card: ReadCard) -> str | None:
-    reason = words.not_private(card)
-    return f'<div class="banner" role="alert">{escaped(reason)}</div>' if reason else None
+def _warning(text: str, *, alarm: bool) -> str:
+    return f'<div class="{"banner" if alarm else "banner weak"}" role="alert">{escaped(text)}</div>'
 
 
-def _tiles(card: ReadCard) -> str | None:
-    if words.not_private(card):
+def _tiles(explanation: Explanation, terms: Terms) -> str | None:
+    if not explanation.private:
         return None
-    epsilon, delta = words.epsilon_of(card), words.delta_of(card)
+    epsilon, delta = explanation.budget.epsilon, explanation.budget.delta
     half = percent(float(at_most(0.5, epsilon)))
-    tiles = [(rounded_up(epsilon, 4), "ε, the budget spent" if card.charges else "ε, the budget")]
-    if delta:
-        tiles.append((rounded_up(delta, 3), "δ, on top"))
-    tiles += [
+    tiles = [
+        (rounded_up(epsilon, 4), "ε, the budget spent" if terms.charges else "ε, the budget"),
+        *([(rounded_up(delta, 3), "δ, on top")] if delta else []),
         (times(epsilon), "is the most by which odds can grow"),
         (f"50 % → {half}", "is the most a guess can gain"),
+        *([(f"{terms.rows:,}", "labels")] if terms.rows else []),
     ]
-    if rows := words.rows_of(card):
-        tiles.append((f"{rows:,}", "labels"))
     body = "".join(f"<li><b>{escaped(value)}</b>{escaped(name)}</li>" for value, name in tiles)
     return f'<ul class="tiles">{body}</ul>'
 
 
-def _plain(card: ReadCard) -> Section | None:
-    if words.not_private(card):  # the banner says it
-        return None
-    said = words.plain_words(card)
-    figure, alternative = plots.belief(words.epsilon_of(card))
-    return Section("In plain words", said, figure=figure, alternative=alternative)
-
-
-def _left_and_stayed(card: ReadCard) -> str:
-    sides = zip(
-        ("What left the room", "What stayed"), ("left", "stayed"), words.left_and_stayed(card), strict=True
+def _meaning(explanation: Explanation) -> Section:
+    """Return the guarantee in words, with how certain one can be afterwards against how certain one was before."""
+    words = explanation.sections["What it means"]
+    if not explanation.private:
+        return Section("What it means", words)
+    epsilon = explanation.budget.epsilon
+    figure, axes = blank("certain before, %", "certain after, %")
+    before = np.linspace(0, 1, 201)
+    high, low = at_most(before, epsilon), at_most(before, -epsilon)
+    axes.fill_between(100 * before, 100 * low, 100 * high, color=COLOURS[0], alpha=0.22, lw=0)
+    axes.plot(100 * before, 100 * high, color=COLOURS[0], lw=2, label="at most")
+    axes.plot(100 * before, 100 * low, color=COLOURS[0], lw=2, ls=DASHES[1], label="at least")
+    axes.plot([0, 100], [0, 100], color=SOFT, lw=1, ls=":", label="nothing learned")
+    axes.set(xlim=(0, 100), ylim=(0, 100))
+    legend(axes, columns=3)
+    half = percent(float(at_most(0.5, epsilon)))
+    alternative = (
+        f"A band around the diagonal: who was 50 % certain before can be {half} certain afterwards at most."
     )
+    return Section("What it means", words, figure=figure, alternative=alternative)
+
+
+def _sides(said: Mapping[str, Sequence[str]], headings: Mapping[str, str]) -> str:
+    """Return lists beside each other, under headings with the class of each."""
     lists = ""
-    for title, kind, texts in sides:
-        items = "".join(f"<li>{escaped(text)}</li>" for text in texts)
-        lists += f'<div class="side {kind}"><h2>{title}</h2><ul>{items}</ul></div>'
+    for heading, kind in headings.items():
+        items = "".join(f"<li>{escaped(text)}</li>" for text in said[heading])
+        lists += f'<div class="side {kind}"><h2>{heading}</h2><ul>{items}</ul></div>'
     return f'<section class="sides">{lists}</section>'

@@ -1,17 +1,22 @@
-"""The figures of each label column: where labels lie, what becomes of them, and what to expect of the result."""
+"""The figures of each label column, each from the card alone and with a sentence for those who cannot see it."""
 
 from __future__ import annotations
 
-from labeldp.cards.expected import Expected, domain_of
+from typing import Any
+
+import numpy as np
+
 from labeldp.cards.reading import ReadCard
-from labeldp.cards.statements import prior_was_paid_for, proof_of, rows_of
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
-from labeldp.release.numbers import number, times
-from labeldp.report import plots
-from labeldp.report.section import Section
+from labeldp.release.accuracy import Accuracy, noise_and_bias
+from labeldp.release.explanation import proof_of
+from labeldp.release.numbers import number, percent, tick, times
+from labeldp.report.channel_plot import draw_channel, example_labels
+from labeldp.report.figures import COLOURS, DASHES, INK, blank, legend
+from labeldp.report.page import Section
 
-__all__ = ["drawn_sections"]
+__all__ = ["column_sections"]
 
 MOST = 4
 """Label columns, or parts of a release in rounds, that are drawn; the proof lists all."""
@@ -19,64 +24,82 @@ MOST = 4
 Bounds = tuple[float, float]
 
 
-def drawn_sections(card: ReadCard) -> list[Section]:
+def column_sections(card: ReadCard) -> list[Section]:
     """Return the sections with figures, column by column, or part by part for a release in rounds."""
-    in_rounds = card.kind == "row-release"
-    kinds = card.mechanisms
-    if in_rounds:  # many parts share a mechanism
-        kinds = tuple({mechanism.to_json(): mechanism for mechanism in kinds}.values())
+    terms, in_rounds = card.terms, card.kind == "row-release"
+    if card.kind == "model":  # what its labels became says little of its predictions
+        return []
+    mechanisms = tuple(dict.fromkeys(terms.mechanisms)) if in_rounds else terms.mechanisms
     sections = []
-    for k, mechanism in enumerate(kinds[:MOST]):
-        inside = domain_of(mechanism)
-        if inside is None:
+    for k, mechanism in enumerate(mechanisms[:MOST]):
+        if not mechanism.private:
             continue
         name = f"mechanism {k + 1}" if in_rounds else f"column {k}"  # as charges count columns
-        which = f", {name}" if len(kinds) > 1 else ""
-        bounds = card.bounds[k] if card.bounds and not in_rounds else inside
-        prior = card.priors[k] if card.priors else None
+        which = f", {name}" if len(mechanisms) > 1 else ""
+        bounds, prior = (mechanism.domain, None) if in_rounds else (terms.bounds[k], terms.priors[k])
         if prior is not None:
-            sections.append(_prior(prior, mechanism, which, paid=prior_was_paid_for(card, k)))
-        sections.append(_channel(mechanism, prior, bounds, which, in_rounds))
+            sections.append(_prior(prior, mechanism, which, paid=terms.paid_for_prior(k)))
+        sections.append(_channel(mechanism, prior, which, in_rounds))
         sections.append(_noise(mechanism, bounds, which, in_rounds))
-        rows = rows_of(card)
-        if rows and not in_rounds:
-            sections.append(_errors(Expected.of(mechanism, prior, bounds), rows, which))
+        if terms.rows and not in_rounds:
+            sections.append(_errors(Accuracy.under(mechanism, prior, bounds), terms.rows, which, prior))
     return sections
 
 
 def _prior(prior: Histogram, mechanism: Mechanism, which: str, *, paid: bool) -> Section:
-    figure, alternative = plots.prior_and_interval(prior, mechanism)
-    source = (
-        "A histogram of the labels, with noise, paid for out of the budget."
-        if paid
-        else "What was publicly known about the labels; it cost nothing."
+    """Draw where labels lie, and the interval in which they are told apart."""
+    low, high = mechanism.domain
+    left, right = _shown_part(prior, low, high)
+    unit = _round_up((right - left) / 40)
+    figure, axes = blank("label", f"% of labels per {number(unit)}")
+    height = 100 * unit * prior.density
+    axes.axvspan(low, high, color=COLOURS[2], alpha=0.13, lw=0, label="told apart here")
+    for end in (low, high):
+        axes.axvline(end, color=COLOURS[2], lw=1.2, ls=DASHES[1])
+    axes.stairs(height, prior.nodes, fill=True, color=COLOURS[0], alpha=0.3, lw=0)
+    axes.stairs(height, prior.nodes, color=COLOURS[0], lw=1.4, label="prior")
+    inside = (prior.nodes[1:] > left) & (prior.nodes[:-1] < right)
+    axes.set(xlim=(left, right), ylim=(0, 1.06 * float(height[inside].max())))
+    legend(axes, columns=2)
+    below, above = prior.cumulative([low, high])
+    alternative = (
+        f"The prior's histogram, mean {number(prior.mean)}, with the interval {number(low)} to {number(high)} in "
+        f"which labels are told apart; about {percent(max(0.0, float(below + 1 - above)))} of them lie outside it."
     )
-    spread = getattr(mechanism, "outside", None) == "uniform"
-    outside = (
-        "Labels outside the interval are answered uniformly at random."
-        if spread
-        else "Labels outside the interval count as its nearer end: less range needs less noise."
-    )
-    return Section(
-        f"Where labels lie: the prior{which}",
-        [source, alternative, outside],
-        figure=figure,
-        alternative=alternative,
-    )
+    source = "A histogram of the labels, with noise, paid for out of the budget."
+    outside = "Labels outside the interval count as its nearer end: less range needs less noise."
+    if not paid:
+        source = "What was publicly known about the labels; it cost nothing."
+    if getattr(mechanism, "outside", None) == "uniform":
+        outside = "Labels outside the interval are answered uniformly at random."
+    words = [source, alternative, outside]
+    return Section(f"Where labels lie: the prior{which}", words, figure=figure, alternative=alternative)
 
 
-def _channel(
-    mechanism: Mechanism, prior: Histogram | None, bounds: Bounds, which: str, in_rounds: bool
-) -> Section:
-    labels = plots.few_labels(mechanism, prior, bounds)
-    figure, alternative = plots.channel(mechanism, labels, "released place" if in_rounds else "released value")
+def _round_up(width: float) -> float:
+    """Return the next of 1, 2, 5, 10 … at or above a width."""
+    power = 10.0 ** np.floor(np.log10(width))
+    return float(power * next(step for step in (1, 2, 5, 10) if step * power >= width * (1 - 1e-9)))
+
+
+def _shown_part(prior: Histogram, low: float, high: float) -> Bounds:
+    """Return the part of the axis that matters: nearly all of the prior, and the interval."""
+    total = np.concatenate([[0.0], np.cumsum(prior.masses)])
+    likely = np.interp([0.001, 0.999], total / total[-1], prior.nodes)
+    left, right = min(low, float(likely[0])), max(high, float(likely[1]))
+    room = 0.04 * (right - left)
+    return left - room, right + room
+
+
+def _channel(mechanism: Mechanism, prior: Histogram | None, which: str, in_rounds: bool) -> Section:
+    """Draw what is released for three labels."""
+    labels = example_labels(prior, mechanism.domain)
+    figure = draw_channel(mechanism, labels, "released place" if in_rounds else "released value")
     proof = proof_of(mechanism)
     ratio = times(proof.epsilon)
-    bound = (
-        f"At no value is one of them more than {ratio} as likely as another."
-        if not proof.delta
-        else f"No set of values is more than {ratio} as likely under one label as under another, up to δ."
-    )
+    bound = f"At no value is one of them more than {ratio} as likely as another."
+    if proof.delta:
+        bound = f"No set of values is more than {ratio} as likely under one label as under another, up to δ."
     place = " It is given a label's place in the row's own interval, from 0 to 1." if in_rounds else ""
     return Section(
         f"What a label becomes{which}",
@@ -86,39 +109,82 @@ def _channel(
             bound,
         ],
         figure=figure,
-        alternative=alternative,
+        alternative=f"How likely each released value is for the labels {', '.join(map(number, labels))}: whatever "
+        "is released for one of them could have been released for the others.",
     )
 
 
 def _noise(mechanism: Mechanism, bounds: Bounds, which: str, in_rounds: bool) -> Section:
-    figure, alternative = plots.noise(mechanism, bounds)
-    more = ["In units of the row's own interval."] if in_rounds else []
-    said = "Bias is what clipping, or the mechanism, moves a label by on average; no averaging removes it."
-    return Section(
-        f"The noise a label carries{which}", [alternative, said, *more], figure=figure, alternative=alternative
+    """Draw noise, and what clipping hides, against the label."""
+    figure, axes = blank("true label", "typical error, ±")
+    labels = np.linspace(*bounds, 401)
+    deviation, bias, unbiased = noise_and_bias(mechanism, labels)
+    both, most = np.hypot(deviation, bias), float(np.abs(bias).max())
+    axes.fill_between(labels, 0, deviation, color=COLOURS[0], alpha=0.18, lw=0)
+    axes.plot(labels, deviation, color=COLOURS[0], lw=2, label="noise")
+    if most:
+        axes.plot(labels, np.abs(bias), color=COLOURS[1], lw=1.6, ls=DASHES[2], label="bias")
+        axes.plot(labels, both, color=INK, lw=1.2, ls=DASHES[1], label="both")
+    axes.set(xlim=bounds, ylim=(0, 1.08 * float(both.max()) or 1.0))
+    legend(axes, columns=3)
+    least, middle, largest = (number(float(np.quantile(deviation, q))) for q in (0, 0.5, 1))
+    alternative = (
+        f"Noise of the {'unbiased private label' if unbiased else 'released value'} against the true label: "
+        f"±{middle}, {'for every label' if least == largest else f'between {least} and {largest}'}; "
+        + (f"bias of {number(most)} at most." if most else "no bias to speak of.")
     )
+    words = [
+        alternative,
+        "Bias is what clipping, or the mechanism, moves a label by on average; no averaging removes it.",
+        *(["In units of the row's own interval."] if in_rounds else []),
+    ]
+    return Section(f"The noise a label carries{which}", words, figure=figure, alternative=alternative)
 
 
-def _errors(expected: Expected, rows: int, which: str) -> Section:
-    figure, alternative = plots.error_of_means(expected, rows)
-    steps = [many for many in (1, 100, 10_000, 1_000_000) if many < rows] + [rows]
+def _errors(accuracy: Accuracy, rows: int, which: str, prior: Histogram | None) -> Section:
+    """Draw how the error of a mean falls as more private labels are averaged, beside chance alone."""
+    figure, axes = blank("labels in the mean", "typical error of the mean")
+    counts = np.unique(np.geomspace(1, max(rows, 10), 60))
+    private, chance = accuracy.error_of_mean(counts), accuracy.sampling_error(counts)
+    axes.plot(counts, private, color=COLOURS[0], lw=2, label="added by privacy")
+    axes.plot(counts, chance, color=COLOURS[1], lw=2, ls=DASHES[1], label="chance alone")
+    axes.plot([rows], accuracy.error_of_mean(rows), "o", color=INK, ms=5)
+    axes.set(xscale="log", yscale="log")
+    _use_plain_ticks(axes)
+    axes.set_ylim(min(*private, *chance) / 1.6, max(*private, *chance) * 1.6)
+    legend(axes, columns=2)
+    steps = [count for count in (1, 100, 10_000, 1_000_000) if count < rows] + [rows]
     table = [
-        [f"{many:,}", f"±{number(float(expected.of_mean(many)))}", f"±{number(float(expected.by_chance(many)))}"]
+        [
+            f"{many:,}",
+            *(f"±{number(float(e))}" for e in (accuracy.error_of_mean(many), accuracy.sampling_error(many))),
+        ]
         for many in steps
     ]
-    known = "by the prior" if expected.by_prior else "if labels lie anywhere in the bounds"
-    kind = "unbiased private labels" if expected.unbiased else "released values, which are biased by design"
-    biased = abs(expected.bias) > 1e-6 * expected.spread
+    known = "if labels lie anywhere in the bounds" if prior is None else "by the prior"
+    kind = "unbiased private labels" if accuracy.unbiased else "released values, which are biased by design"
+    biased = abs(accuracy.bias) > 1e-6 * accuracy.label_spread
     return Section(
         f"What to expect: predicted error{which}",
         [
             f"Of {kind}, {known}. One of them says little about its true label. Noise averages out over many"
-            + (f"; a bias of {number(expected.bias, 3)} stays." if biased else ".")
-            + ("" if expected.unbiased else " Labels are drawn together, and so is a model trained on them."),
+            + (f"; a bias of {number(accuracy.bias, 3)} stays." if biased else ".")
+            + ("" if accuracy.unbiased else " Labels are drawn together, and so is a model trained on them."),
             "Chance alone is the error of a mean of as many true labels drawn at random: what nobody can avoid.",
         ],
         header=["labels in the mean", "added by privacy", "chance alone"],
         rows=table,
         figure=figure,
-        alternative=alternative,
+        alternative=f"The error that privacy adds to a mean falls from {table[0][1]} for one label to "
+        f"{table[-1][1]} for all {rows:,}; chance alone gives {table[0][2]} and {table[-1][2]}.",
     )
+
+
+def _use_plain_ticks(axes: Any) -> None:
+    """Write numbers on logarithmic axes as people do, and few of them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: PLC0415 (an extra)
+
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(numticks=7))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))

@@ -1,18 +1,119 @@
-"""The page: skeleton and style, and nothing that loads, runs or calls home."""
+"""The page: sections whose text is always escaped, a skeleton, and nothing that loads, runs or calls home."""
 
 from __future__ import annotations
 
+import html
 import os
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from string import Template
+from typing import Any
 
 from labeldp import __version__
 from labeldp._atomic import atomic_file
+from labeldp.errors import ParameterError
 from labeldp.files.places import refuse_target
-from labeldp.report.section import Section, escaped, paragraphs_html, section_html
+from labeldp.report.figures import svg
 
-__all__ = ["assemble", "render_page", "write_page"]
+__all__ = ["Section", "assemble", "escaped", "paragraphs_html", "render_page", "table_html", "write_page"]
+
+LONGEST = 600
+"""Characters of one cell of a table; a card may be as long as it likes, a page should stay one."""
+
+_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, marks that turn text round, and halves of characters: they hide what a text says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of a page.
+
+    Parameters
+    ----------
+    title : str
+    paragraphs : sequence of str
+        Plain text.
+    header, rows : sequences of str
+        A table; none without rows.
+    figure : matplotlib.figure.Figure, optional
+        Best made with `labeldp.report.blank`, which suits light, dark and phones.
+    alternative : str
+        What the figure shows, for those who cannot see it; a figure needs one.
+    warning : bool
+        Whether this is a warning, to be shown as one.
+
+    Examples
+    --------
+    >>> part = Section("Two <sides>", ["All text is escaped."], header=["side"], rows=[["left"], ["right"]])
+    >>> "Two &lt;sides&gt;" in render_page("A page", [part])
+    True
+    """
+
+    title: str
+    paragraphs: Sequence[str] = ()
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    figure: Any = None
+    alternative: str = ""
+    warning: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.paragraphs, str):
+            raise ParameterError("paragraphs must be a list of texts, not one text")
+        if self.figure is not None and not self.alternative:
+            raise ParameterError("a figure needs a text alternative: say in a sentence what it shows")
+        if any(len(row) != len(self.header or row) for row in self.rows):
+            raise ParameterError("each row of a table needs one cell for each column of the header")
+
+
+def escaped(text: object) -> str:
+    """Return a text that HTML shows as it is, in text and in attributes.
+
+    Examples
+    --------
+    >>> escaped('<b title="x">')
+    '&lt;b title=&quot;x&quot;&gt;'
+    """
+    return html.escape(_INVISIBLE.sub("\ufffd", str(text)), quote=True)
+
+
+def _cell(text: object) -> str:
+    whole = str(text)
+    return escaped(whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}… ({len(whole):,} characters)")
+
+
+def paragraphs_html(paragraphs: Sequence[str]) -> str:
+    """Return paragraphs."""
+    return "".join(f"<p>{escaped(text)}</p>" for text in paragraphs)
+
+
+def table_html(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; without a header the first cell of a row names it."""
+    if not rows:
+        return ""
+    head = "".join(f'<th scope="col">{_cell(text)}</th>' for text in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_cell(text)}</td>" for text in row) + "</tr>"
+        if header
+        else f'<tr><th scope="row">{_cell(row[0])}</th>'
+        + "".join(f"<td>{_cell(text)}</td>" for text in row[1:])
+        + "</tr>"
+        for row in rows
+    )
+    table = f"<table><thead><tr>{head}</tr></thead>" if header else '<table class="named">'
+    return f'<div class="table">{table}<tbody>{body}</tbody></table></div>'
+
+
+def _section_html(section: Section, number: int) -> str:
+    """Return the section; its number on the page keeps the ids of figures apart."""
+    words = paragraphs_html(section.paragraphs) + table_html(section.header, section.rows)
+    if section.figure is not None:
+        drawing = svg(section.figure, section.title, section.alternative, f"f{number}")
+        words = f'<div class="beside"><figure>{drawing}</figure><div>{words}</div></div>'
+    kind = ' class="warning"' if section.warning else ""
+    return f"<section{kind}><h2>{escaped(section.title)}</h2>{words}</section>"
 
 
 def assemble(title: str, lead: Sequence[str], parts: Iterable[Section | str]) -> str:
@@ -27,7 +128,7 @@ def assemble(title: str, lead: Sequence[str], parts: Iterable[Section | str]) ->
     """
     home = resources.files("labeldp.report")
     body = [
-        section_html(part, number) if isinstance(part, Section) else part for number, part in enumerate(parts, 1)
+        _section_html(part, number) if isinstance(part, Section) else part for number, part in enumerate(parts, 1)
     ]
     return Template(home.joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=escaped(title),

@@ -13,9 +13,9 @@ from typing import Any
 
 from labeldp import __version__
 from labeldp.cards.reading import ReadCard
-from labeldp.cards.statements import proof_of
 from labeldp.mechanisms.base import Mechanism, fingerprint
-from labeldp.report.section import Section
+from labeldp.release.explanation import proof_of
+from labeldp.report.page import Section
 
 __all__ = ["file_section", "proof_sections"]
 
@@ -24,20 +24,21 @@ MOST_ENTRIES = 60
 
 def proof_sections(card: ReadCard, checksum: str) -> list[Section]:
     """Return the proofs, run again just now, and what they were run with."""
-    return [*([_proofs(card)] if card.mechanisms else []), _charged(card), _again(card, checksum)]
+    proofs = [_proofs(card.terms.mechanisms)] if card.terms.mechanisms else []
+    return [*proofs, _statements(card), _how_to_check(card, checksum)]
 
 
-def _proofs(card: ReadCard) -> Section:
+def _proofs(mechanisms: tuple[Mechanism, ...]) -> Section:
     rows, places = [], defaultdict(list)
-    for place, mechanism in enumerate(card.mechanisms, 1):
+    for place, mechanism in enumerate(mechanisms, 1):
         places[mechanism].append(str(place))
     for mechanism, used in places.items():
-        where = f", used for {', '.join(used)} of {len(card.mechanisms)}" if len(card.mechanisms) > 1 else ""
+        where = f", used for {', '.join(used)} of {len(mechanisms)}" if len(mechanisms) > 1 else ""
         proof = proof_of(mechanism)
         rows += [
             ["mechanism", type(mechanism).__name__ + where],
             ["parameters", _settings(mechanism)],
-            ["promised", f"ε ≤ {mechanism.epsilon!r}" + _delta(getattr(mechanism, "delta", 0.0))],
+            ["promised", f"ε ≤ {mechanism.epsilon!r}" + _delta(mechanism.delta)],
             ["proven", f"ε ≤ {proof.epsilon!r}" + _delta(proof.delta)],
             ["worst ratio, exact", _ratio(proof.worst_ratio)],
             ["checked", proof.checked or "every output, every pair of labels"],
@@ -77,21 +78,22 @@ def _ratio(ratio: Fraction | None) -> str:
     return f"{ratio.numerator} / {ratio.denominator} ≈ {float(ratio):.12g}"
 
 
-def _charged(card: ReadCard) -> Section:
+def _statements(card: ReadCard) -> Section:
     source = "secure: AES-256 in counter mode, keyed by the operating system"
-    rows = [["random words", source if card.secure else str(card.content.get("words"))]]
+    rows = [["random words", source if card.terms.secure else str(card.content.get("words"))]]
     if "guarantee" in card.content:
-        rows.append(["guarantee, as the card states it", str(card.content["guarantee"])])
+        rows.append(["guarantee, as the card states it", card.content["guarantee"]])
     if isinstance(card.content.get("note"), str):
         rows.append(["note", card.content["note"]])
-    rows += [["bounds (public)", f"{low:.9g} to {high:.9g}"] for low, high in card.bounds]
-    rows += [[f"paid for: {c.what}", str(c.mechanism)] for c in card.charges if c.mechanism]
-    for name, value in (card.content.get("knowledge") or {}).items():
-        rows.append([f"privately known: {name.replace('_', ' ')}", _short(value)])
+    rows += [["bounds (public)", f"{low:.9g} to {high:.9g}"] for low, high in card.terms.bounds]
+    rows += [[f"paid for: {charge.what}", charge.mechanism] for charge in card.terms.charges if charge.mechanism]
+    if card.kind == "row-release":
+        known = card.content["knowledge"].items()
+        rows += [[f"privately known: {name.replace('_', ' ')}", _short(value)] for name, value in known]
     return Section("What the card says", rows=rows)
 
 
-def _again(card: ReadCard, checksum: str) -> Section:
+def _how_to_check(card: ReadCard, checksum: str) -> Section:
     versions = {"labeldp": __version__, f"Python ({sys.platform})": platform.python_version()}
     for name in ("numpy", "scipy", "cryptography", "matplotlib"):
         with suppress(metadata.PackageNotFoundError):  # a card without figures needs no Matplotlib
@@ -103,8 +105,8 @@ def _again(card: ReadCard, checksum: str) -> Section:
     ]
     does = (
         "it builds the mechanisms from the card, proves them again and compares fingerprints"
-        if card.mechanisms
-        else "it checks that what was paid gives the guarantee stated; a model's card carries no counts to prove"
+        if card.terms.mechanisms
+        else "it checks that what was paid gives the guarantee stated; noisy sums leave no counts to prove"
     )
     return Section(
         "Check it yourself",

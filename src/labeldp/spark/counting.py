@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from labeldp.errors import DataError, LabelError
-from labeldp.release.stream import Counted
+from labeldp.release.stream import LabelCounts
 from labeldp.spark.columns import column
 from labeldp.spark.executor import counter
 from labeldp.spark.failures import without_labels
@@ -64,7 +64,7 @@ def count_rows(df: DataFrame, label: str, id: str | None = None, features: Seque
     return rows
 
 
-def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int) -> Counted:
+def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int) -> LabelCounts:
     """Return exact counts of labels, which `count_rows` has checked, in one pass.
 
     Raises
@@ -76,7 +76,7 @@ def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: i
     fine = concatenate(vectors)
     if int(fine.sum()) != rows:
         raise DataError("there are more or fewer labels now than before: the table changed while it was read")
-    return Counted(rows, fine)
+    return LabelCounts(rows, fine)
 
 
 def refuse_repeated_ids(df: DataFrame, id: str) -> None:

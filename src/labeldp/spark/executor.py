@@ -17,7 +17,7 @@ from labeldp.mechanisms.base import Mechanism, load_mechanism
 from labeldp.priors import Reports
 from labeldp.randomness.row_ids import IntegerIds, TextIds
 from labeldp.randomness.row_words import RowWords
-from labeldp.release.stream import Counted
+from labeldp.release.stream import LabelCounts
 from labeldp.spark.vectors import Batches, Work, cut, vector_batch
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ def counter(bounds: tuple[float, float]) -> Work:
     """Return what counts labels, the only column, of which none is missing."""
 
     def count_labels(batches: Batches) -> Batches:
-        total = Counted.none()
+        total = LabelCounts.none()
         for batch in batches:
-            total += Counted.of(floats(batch.column(0)), bounds)
+            total += LabelCounts.of(floats(batch.column(0)), bounds)
         if total.rows:
             yield vector_batch(cut(total.fine))
 

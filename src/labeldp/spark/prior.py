@@ -72,5 +72,5 @@ def estimate_prior(
     if ledger is None:
         warn_if_seen(df)
     else:
-        ledger.charge("prior (curator)", epsilon=epsilon, rows_per_person=rows_per_person)
+        ledger.charge("prior (curator)", epsilon=epsilon, purpose="prior", rows_per_person=rows_per_person)
     return adaptive_histogram(counted.fine, exact, pair, source)

@@ -18,9 +18,9 @@ from labeldp.mechanisms.base import Mechanism, load_mechanism
 from labeldp.priors import Reports
 from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import card_checksum
-from labeldp.release.stream import Counted, Order, settle
+from labeldp.release.plan import Request
+from labeldp.release.stream import LabelCounts, prepare_counts
 from labeldp.release.terms import Terms
-from labeldp.release.unbiased import refuse_biased
 from labeldp.spark.asked import as_ledger, as_seed, release_key
 from labeldp.spark.columns import RowColumns, need_spark
 from labeldp.spark.counting import count_labels, count_rows, refuse_repeated_ids
@@ -170,7 +170,7 @@ def privatize(
         If the ledger refuses; then nothing was released.
     """
     need_spark()
-    order = Order(
+    request = Request(
         epsilon=epsilon,
         bounds=bounds,
         mechanism=mechanism,
@@ -186,12 +186,12 @@ def privatize(
     schema = columns.schema(df, f"{columns.label}_debiased" if debiased else None)
     given = as_ledger(ledger)
     if debiased:
-        refuse_biased(order)
+        request.refuse_biased()
     refuse_telling_log(df)
     refuse_related(df, columns.label, allow_related)
     source = stable_frame(df, materialize)
     try:
-        return _release(df, source, columns, order, schema, check_ids=check_ids, ledger=given, seed=seed)
+        return _release(df, source, columns, request, schema, check_ids=check_ids, ledger=given, seed=seed)
     except BaseException:
         source.drop()
         raise
@@ -201,7 +201,7 @@ def _release(
     df: DataFrame,
     source: StableFrame,
     columns: RowColumns,
-    order: Order,
+    request: Request,
     schema: Any,
     *,
     check_ids: bool,
@@ -214,9 +214,9 @@ def _release(
     count = count_rows(rows, label, id)
     if check_ids:
         refuse_repeated_ids(rows, id)
-    counted = Counted(count, Counted.none().fine)
-    if order.trust == "curator" and order.plan(count).for_prior:
-        counted = count_labels(rows, label, order.bounds, count)
+    counts = LabelCounts(count, LabelCounts.none().fine)
+    if request.trust == "curator" and request.plan(count).for_prior:
+        counts = count_labels(rows, label, request.bounds[0], count)
     if ledger is None:
         warn_if_seen(df)
         ledger = Ledger()
@@ -231,7 +231,7 @@ def _release(
                 sealed.destroy()
             return concatenate(vectors)
 
-        terms = settle(order, counted, ledger=ledger, source=resolve_source(seed), reports=reports)
+        terms = prepare_counts(request, counts, ledger=ledger, source=resolve_source(seed), reports=reports)
         chosen = terms.mechanisms[0]
         sealed = seal(rows, key.secret(card=card_checksum(chosen), column=columns.label, round=LABELS))
     try:
@@ -274,15 +274,14 @@ def randomize(
     made = load_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
     if not isinstance(made, Mechanism):
         raise ParameterError("mechanism must be a mechanism that is made already, or its card")
-    channel: Any = made.channel
-    if channel.promise is None:
+    if not made.private:
         raise ParameterError("this mechanism gives no privacy at all")
     return privatize(
         df,
         label=label,
         id=id,
         epsilon=made.epsilon,
-        bounds=(channel.low, channel.high),
+        bounds=made.domain,
         mechanism=made,
         debiased=debiased,
         ledger=ledger,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from labeldp._validation import nearest
 from labeldp.errors import CardError, DataError, ParameterError
-from labeldp.tabular.columns import (
+from labeldp.tabular.encodings import (
     Categories,
     Numbers,
     Tally,
@@ -67,25 +67,25 @@ class TableEncoder:
         wanted : bool
             Whether columns were asked for one by one: then one that cannot be used is refused, not left out.
         """
-        kept: list[Numbers | Categories] = []
+        encodings: list[Numbers | Categories] = []
         left: list[tuple[str, str]] = []
         for name in names:
             column = table.column(name)
             kind = "category" if name in categories else kind_of(column.type)
             if kind is None:
-                found: Numbers | Categories | str = f"{column.type} cannot be used"
+                encoding: Numbers | Categories | str = f"{column.type} cannot be used"
             else:
-                found = (Categories if kind == "category" else Numbers).fit(name, column)
-            if not isinstance(found, str):
-                kept.append(found)
+                encoding = (Categories if kind == "category" else Numbers).fit(name, column)
+            if not isinstance(encoding, str):
+                encodings.append(encoding)
             elif wanted:
-                raise ParameterError(f"the column {name!r} is of no use as a feature: {found}")
+                raise ParameterError(f"the column {name!r} is of no use as a feature: {encoding}")
             else:
-                left.append((name, found))
-        if not kept:
+                left.append((name, encoding))
+        if not encodings:
             why = "; ".join(f"{name!r}: {reason}" for name, reason in left)
             raise DataError("no column is left to learn from" + (f" ({why})" if why else ""))
-        return cls(tuple(kept), tuple(left))
+        return cls(tuple(encodings), tuple(left))
 
     @property
     def names(self) -> list[str]:
@@ -143,7 +143,9 @@ class TableEncoder:
         except CardError:
             raise
         except (KeyError, TypeError, ValueError):
-            raise CardError("the model's columns are damaged, or none of this library's") from None
+            raise CardError(
+                "the description of the model's columns is damaged or was not written by labeldp"
+            ) from None
         names = [column.name for column in columns]
         if not columns or len(set(names)) < len(names):
             raise CardError("the model's columns are damaged: there are none, or one is there twice")

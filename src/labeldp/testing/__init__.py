@@ -8,8 +8,8 @@ from collections.abc import Callable
 from labeldp.errors import ConformanceError
 from labeldp.mechanisms.base import Mechanism
 from labeldp.testing.case import Case, require
-from labeldp.testing.inputs import bad_input, clipping, randomness, shapes
-from labeldp.testing.outputs import audited, distribution, moments, proof, same_words
+from labeldp.testing.label_handling import bad_input, clipping, randomness, shapes
+from labeldp.testing.outputs import audit_outputs, distribution, moments, proof, same_words
 from labeldp.testing.records import card, copies, frozen
 
 __all__ = ["CHECKS", "check_mechanism"]
@@ -23,7 +23,7 @@ CHECKS: dict[str, Callable[[Case], None]] = {
     "shapes": shapes,
     "same words": same_words,
     "clipping": clipping,
-    "audit": audited,
+    "audit": audit_outputs,
     "card": card,
     "copies": copies,
     "frozen": frozen,

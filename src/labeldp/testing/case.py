@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._validation import as_bounds
-from labeldp.errors import ConformanceError, InsecureRandomnessWarning
+from labeldp.errors import ConformanceError
 from labeldp.mechanisms.base import Mechanism
-from labeldp.randomness import SeededWords
+from labeldp.randomness.word_sources import simulation_words
 
-__all__ = ["ALPHA", "Array", "Case", "require", "words"]
+__all__ = ["ALPHA", "Array", "Case", "require"]
 
 ALPHA = 1e-9
 """Each statistical check fails a right mechanism this often at most; there are fewer than 200; seeds are fixed."""
@@ -31,16 +30,9 @@ def require(holds: object, message: str) -> None:
         raise ConformanceError(message)
 
 
-def words(seed: int) -> SeededWords:
-    """Return words that can be repeated, without the warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureRandomnessWarning)
-        return SeededWords(seed)
-
-
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A mechanism under check, the range of its labels, and how many outputs statistics are made of."""
+    """A mechanism under check, the range of its labels, and how many outputs statistics use."""
 
     mechanism: Mechanism
     low: float
@@ -49,7 +41,7 @@ class Case:
 
     @classmethod
     def of(cls, mechanism: Mechanism, bounds: Any, samples: int) -> Case:
-        """Take the range of labels from the channel, or else from the bounds that were given."""
+        """Take the range of labels from the bounds, or else from the channel."""
         channel: Any = mechanism.channel
         if bounds is None and not (hasattr(channel, "low") and hasattr(channel, "high")):
             raise ConformanceError(
@@ -87,12 +79,12 @@ class Case:
 
     def draw(self, label: float, samples: int, seed: int = 1) -> Array:
         """Return outputs for one label."""
-        return self.mechanism.randomize(np.full(samples, label), random_state=words(seed))
+        return self.mechanism.randomize(np.full(samples, label), random_state=simulation_words(seed))
 
-    def sampled(self, labels: Any, seed: int) -> Array:
+    def sample(self, labels: Any, seed: int) -> Array:
         """Return what the channel itself gives for labels, under the words of a seed."""
         flat = np.array(labels, dtype=np.float64).reshape(-1)
         out = np.empty(flat.size)
         with np.errstate(all="ignore"):
-            self.mechanism.channel.sample(flat, words(seed), out)
+            self.mechanism.channel.sample(flat, simulation_words(seed), out)
         return out

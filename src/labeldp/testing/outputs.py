@@ -12,9 +12,10 @@ from scipy import stats
 from labeldp._validation import as_fraction
 from labeldp.audit.run import audit
 from labeldp.errors import NotUnbiasedError
-from labeldp.testing.case import ALPHA, Array, Case, require, words
+from labeldp.randomness.word_sources import simulation_words
+from labeldp.testing.case import ALPHA, Array, Case, require
 
-__all__ = ["audited", "distribution", "moments", "proof", "same_words"]
+__all__ = ["audit_outputs", "distribution", "moments", "proof", "same_words"]
 
 SINGLE: dict[str, Callable[[float], Any]] = {
     "a number": float,
@@ -33,7 +34,7 @@ MANY: dict[str, Callable[[Array], Any]] = {
     "every second of an array": lambda y: np.repeat(y, 2)[::2],
     "float32": lambda y: np.clip(y, -3e38, 3e38).astype(np.float32),
     "float16": lambda y: np.clip(y, -6e4, 6e4).astype(np.float16),
-    "whole numbers": lambda y: np.rint(np.clip(y, -(2.0**53), 2.0**53)).astype(np.int64),
+    "integers": lambda y: np.rint(np.clip(y, -(2.0**53), 2.0**53)).astype(np.int64),
     "a list": lambda y: y.tolist(),
     "Python objects": lambda y: y.astype(object),
 }
@@ -66,7 +67,7 @@ def distribution(case: Case) -> None:
     rest = [*case.many[::4], *(y[0] for y in case.outside.values())]
     for seed, label in enumerate(rest):
         _fits(case, float(label), case.draw(float(label), max(case.samples // 25, 400), 30 + seed))
-    source, label = words(70), float(case.few[2])
+    source, label = simulation_words(70), float(case.few[2])
     for what, make in SINGLE.items():
         one = make(label)
         z = [float(np.ravel(case.mechanism.randomize(one, random_state=source))[0]) for _ in range(400)]
@@ -125,26 +126,30 @@ def same_words(case: Case) -> None:
 
 
 def _equal(case: Case, labels: Any, what: str, seed: int) -> None:
-    z = np.asarray(case.mechanism.randomize(labels, random_state=words(seed)), dtype=np.float64)
+    z = np.asarray(case.mechanism.randomize(labels, random_state=simulation_words(seed)), dtype=np.float64)
     require(
-        z.tobytes() == case.sampled(labels, seed).tobytes(),
+        z.tobytes() == case.sample(labels, seed).tobytes(),
         f"same words: for {what} randomize gives other bits than channel.sample does under the same words, and "
         "only that is proven: leave randomize to Mechanism; release numbers computed from the cell's index alone",
     )
 
 
-def audited(case: Case) -> None:
+def audit_outputs(case: Case) -> None:
     """Require that an audit finds no more than is claimed; labels outside take part if they have their own way."""
     labels = [case.low + case.width * place for place in (0.0, 0.20, 0.21, 1.0)]
     for end, outside in case.outside.items():
         if not np.array_equal(case.draw(end, 2000), case.draw(outside[0], 2000)):
             labels.append(float(outside[0]))
-    found = audit(
-        case.mechanism, labels=labels, samples=case.samples, confidence=1 - ALPHA, random_state=words(20)
+    result = audit(
+        case.mechanism,
+        labels=labels,
+        samples=case.samples,
+        confidence=1 - ALPHA,
+        random_state=simulation_words(20),
     )
-    lenses = dict.fromkeys(each.lens for each in found.tested if each.epsilon > case.mechanism.epsilon)
+    lenses = dict.fromkeys(each.lens for each in result.tested if each.epsilon > case.mechanism.epsilon)
     require(
-        not found.convicted,
-        f"audit: outputs tell labels apart by ε ≥ {found.epsilon:.4g}, and {case.mechanism.epsilon:.4g} is "
+        not result.convicted,
+        f"audit: outputs tell labels apart by ε ≥ {result.epsilon:.4g}, and {case.mechanism.epsilon:.4g} is "
         f"claimed, seen in their {', '.join(lenses)}: release numbers computed from the cell's index alone",
     )

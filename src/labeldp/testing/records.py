@@ -13,7 +13,8 @@ import numpy as np
 from labeldp import card_format
 from labeldp.errors import CardError, ConformanceError, LabelDPError
 from labeldp.mechanisms.base import Mechanism, load_mechanism
-from labeldp.testing.case import Case, require, words
+from labeldp.randomness.word_sources import simulation_words
+from labeldp.testing.case import Case, require
 
 __all__ = ["card", "copies", "frozen"]
 
@@ -64,7 +65,7 @@ def copies(case: Case) -> None:
 
 def _same_outputs(case: Case, other: Mechanism, what: str) -> None:
     labels = np.tile(case.few, 50)
-    first, second = (m.randomize(labels, random_state=words(3)) for m in (case.mechanism, other))
+    first, second = (m.randomize(labels, random_state=simulation_words(3)) for m in (case.mechanism, other))
     require(np.array_equal(first, second), f"{what} releases something else under the same words")
 
 

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from labeldp import card_format
 from labeldp.cards.reading import ReadCard, read_any_card
-from labeldp.cards.verification import MODEL_FILES
 from labeldp.errors import CardError, DataError, DataNotFoundError, LabelDPError
 from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.learner import Blend
 from labeldp.estimators.table import PIECE, FeatureTable
+from labeldp.files.card_check import MODEL_FILES
 from labeldp.files.models.arrays import from_arrays
 from labeldp.files.models.save import CARD, COLUMNS, FORMAT, MODEL, sha256
-from labeldp.tabular.columns import Tally
+from labeldp.tabular import Tally
 from labeldp.tabular.encoder import TableEncoder
 
 __all__ = ["SavedModel", "load_model"]
@@ -146,7 +146,7 @@ def _refuse_false_size(stream: Any, size: int) -> None:
 
 def _try(saved: SavedModel) -> None:
     """Refuse numbers that do not go together, by predicting two rows of zeros."""
-    (low, high), known = saved.card.bounds[0], saved._blend.knowledge
+    (low, high), known = saved.card.terms.bounds[0], saved._blend.knowledge
     predicted = saved.predict_numbers(np.zeros((2, saved.encoder.width)))
     if (known.low, known.high) != (low, high) or not np.isfinite(predicted).all():
         raise CardError("the model's numbers do not fit its card")

@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from labeldp import card_format
 from labeldp._atomic import atomic_folder
-from labeldp.cards.verification import MODEL_FILES
 from labeldp.errors import DataNotFoundError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.estimators.learner import Blend, Knowledge
+from labeldp.files.card_check import MODEL_FILES
 from labeldp.files.models.arrays import as_arrays
 from labeldp.files.places import refuse_target
 from labeldp.tabular.encoder import TableEncoder
@@ -75,21 +74,16 @@ def save_model(
     if isinstance(model, LabelReleaseRegressor):
         model.release_.save(folder / RELEASE)
         names.append(RELEASE)
-    content = card_format.parse(model.to_card(), "labeldp.model")
-    card = card_format.dump(
-        {
-            **{name: value for name, value in content.items() if name not in {"schema", "version"}},
-            "label": label,
-            "features": encoder.names,
-            "format": FORMAT,
-            **({} if note is None else {"note": note}),
-            "files": {name: sha256(folder / name) for name in names},
-            "versions": {
-                "python": ".".join(map(str, sys.version_info[:3])),
-                **{name: version(name) for name in ("labeldp", "numpy", "scikit-learn")},
-            },
+    card = model.to_card(
+        label=label,
+        features=encoder.names,
+        format=FORMAT,
+        **({} if note is None else {"note": note}),
+        files={name: sha256(folder / name) for name in names},
+        versions={
+            "python": ".".join(map(str, sys.version_info[:3])),
+            **{name: version(name) for name in ("labeldp", "numpy", "scikit-learn")},
         },
-        "labeldp.model",
     )
     (folder / CARD).write_text(card, encoding="utf-8")
     return card
@@ -106,7 +100,7 @@ def _blend_of(model: Any) -> Blend:
         return model._blend
     if isinstance(model._model, Blend):
         return model._model
-    linear, (low, high) = model._model, model.bounds_
+    linear, (low, high) = model._model, model.terms_.bounds[0]
     spread = linear.explained + linear.rest
     return Blend(linear, None, 0.0, linear.rest, spread, Knowledge(low, high, linear.mean, 0.0, spread, False))
 

@@ -1,0 +1,92 @@
+"""A folder of results: a run that is killed continues there, since chunks are there whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from labeldp.errors import ParameterError
+from reproduction.files import write_whole
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The test error of one cell, and what its labels cost."""
+
+    dataset: str
+    trial: int
+    column: str
+    epsilon: float
+    mse: float
+    private: bool
+    cost_epsilon: float
+    cost_delta: float
+    detail: str
+
+
+class Store:
+    """Results in a folder, with the settings that gave them.
+
+    Parameters
+    ----------
+    folder : path
+        Is created by `begin` if it does not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._manifest = folder / "manifest.json"
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that the folder was begun with; none if it was not begun."""
+        return dict(json.loads(self._manifest.read_text("utf-8"))) if self._manifest.exists() else {}
+
+    def begin(self, settings: Mapping[str, Any]) -> None:
+        """Begin or continue with these settings, which are pure data.
+
+        Raises
+        ------
+        ParameterError
+            If the folder has results of other settings, or other files.
+        """
+        text = json.dumps(settings, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        before, now = self.settings(), json.loads(text)
+        if before:
+            differ = [key for key in sorted({*before, *now}) if before.get(key) != now.get(key)]
+            if differ:
+                changes = "; ".join(f"{key} was {before.get(key)}, is {now.get(key)}" for key in differ)
+                raise ParameterError(
+                    f"{self.folder} was begun with other settings ({changes}): give a new folder with --out"
+                )
+        elif self.folder.exists() and any(self.folder.iterdir()):
+            raise ParameterError(f"{self.folder} has other files: give a new folder with --out")
+        else:
+            write_whole(self._manifest, f"{text}\n".encode())
+
+    def has(self, chunk: str) -> bool:
+        """Whether a chunk is done."""
+        return self._path(chunk).exists()
+
+    def write(self, chunk: str, results: Sequence[Result]) -> None:
+        """Write a chunk, whole or not at all."""
+        write_whole(self._path(chunk), json.dumps([asdict(r) for r in results], indent=1).encode())
+
+    def read(self, chunks: Iterable[str]) -> list[Result]:
+        """Return the results of chunks, in order; floats are the same to the last bit."""
+        return [Result(**row) for chunk in chunks for row in json.loads(self._path(chunk).read_text("utf-8"))]
+
+    def write_table(self, results: Sequence[Result]) -> None:
+        """Write all results into one file, results.csv."""
+        sink = io.StringIO(newline="")
+        writer = csv.DictWriter(sink, [field.name for field in fields(Result)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(r) for r in sorted(results, key=lambda r: (r.trial, r.column, r.epsilon)))
+        write_whole(self.folder / "results.csv", sink.getvalue().encode())
+
+    def _path(self, chunk: str) -> Path:
+        return self.folder / "chunks" / f"{chunk}.json"

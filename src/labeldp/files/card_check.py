@@ -1,0 +1,168 @@
+"""The files that a card speaks of, compared with what it says of them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from labeldp import card_format
+from labeldp.cards.reading import ReadCard
+from labeldp.cards.verification import Check, Verification, verify_card
+from labeldp.errors import LabelDPError, MissingExtraError
+from labeldp.files.tables import open_table
+
+__all__ = ["MODEL_FILES", "verify_files"]
+
+MODEL_FILES = {"columns.json", "model.npz", "release.npz"}
+"""What the folder of a model may have beside its card."""
+
+
+def verify_files(
+    text: str, *, file: str | os.PathLike[str] | None = None, folder: str | os.PathLike[str] | None = None
+) -> Verification:
+    """Check a card as `verify_card` does, and compare it with the file or folder it speaks of.
+
+    Parameters
+    ----------
+    text : str
+    file : path, optional
+        What was released with the card.
+    folder : path, optional
+        Where to look for the file by the name on the card, if none is given.
+    """
+    verification = verify_card(text)
+    if verification.card is None:
+        return verification
+    checks = _file_checks(verification.card, None if file is None else Path(file), folder)
+    return Verification((*verification.checks, *checks), verification.card)
+
+
+def _file_checks(card: ReadCard, path: Path | None, folder: str | os.PathLike[str] | None) -> Iterator[Check]:
+    if card.kind == "row-release" and path is not None:
+        yield _arrays(card, path)
+        return
+    entry, hashes = _entry(card)
+    if not hashes and card.kind == "release" and "release" in card.content:
+        yield from _cluster_files(card, path)
+        return
+    if not hashes:
+        beside = card.kind == "model" and folder is not None and Path(folder, "model.npz").exists()
+        if path is not None or beside:
+            yield Check("file", False, "the card speaks of no file, so nothing ties this one to it")
+        return
+    path = path or _beside(entry.get("name"), folder)
+    if path is None:
+        name = entry.get("name", "the file")
+        yield Check("file", None, f"{name} does not lie beside the card: give its path to check it too")
+        return
+    check = _same_bytes(path, hashes, is_model=card.kind == "model")
+    yield check
+    if check.holds and card.kind == "release":
+        columns = {"column": entry.get("column"), "unbiased_column": entry.get("unbiased_column")}
+        yield from _table(card, entry, columns, path)
+
+
+def _entry(card: ReadCard) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what a card says of its file, and the hash of each part by its name; of a single file, by no name."""
+    own = {"name": ".", "sha256": card.content.get("files")}
+    entry: Any = own if card.kind == "model" else card.content.get("file")
+    hashes = entry.get("sha256") if isinstance(entry, dict) else None
+    if isinstance(hashes, str):
+        hashes = {"": hashes}
+    if not isinstance(hashes, dict) or not all(isinstance(value, str) for value in hashes.values()):
+        return {}, {}
+    return entry, hashes
+
+
+def _beside(name: object, folder: str | os.PathLike[str] | None) -> Path | None:
+    """Return the file of this name in ``folder``; a card cannot point anywhere else."""
+    if folder is None or not isinstance(name, str) or name in ("", "..") or name not in (".", Path(name).name):
+        return None
+    path = Path(folder, name)
+    return path if path.exists() else None
+
+
+def _same_bytes(path: Path, hashes: dict[str, str], *, is_model: bool) -> Check:
+    """Compare a file, or all files of a folder, with their hashes; a model's folder may hold a report too."""
+    name = path.resolve().name
+    single = set(hashes) == {""}
+    if path.is_dir() == single or not (path.is_dir() or path.is_file()):
+        return Check("file", False, f"{name} is not a {'file' if single else 'folder'}")
+    if not single and any(Path(part).name != part for part in hashes):
+        return Check("file", False, "the card names files outside its folder")
+    if not single and not is_model and {part.name for part in path.iterdir()} != set(hashes):
+        return Check("file", False, f"{name} holds other files than the card says")
+    if is_model and any((path / part).exists() for part in MODEL_FILES - set(hashes)):
+        return Check("file", False, f"{name} holds files of a model of which the card has no checksum")
+    for part, expected in hashes.items():
+        if _sha256(path / part) != expected.removeprefix("sha256:"):
+            return Check("file", False, f"{part or name} is another file, was changed, or is not there")
+    words = "the file" if single else f"the {len(hashes)} files"
+    return Check("file", True, f"{name} is, to the byte, {words} of this card")
+
+
+def _sha256(path: Path) -> str | None:
+    if not path.is_file():
+        return None
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _cluster_files(card: ReadCard, path: Path | None) -> Iterator[Check]:
+    """Say what can be said of files that a cluster wrote after the card: they are of as many rows, or not."""
+    if path is None:
+        yield Check("file", None, "made before a cluster wrote the table: give its path to count its rows")
+        return
+    yield Check("file", None, "the card was made before a cluster wrote the table, without a checksum")
+    yield from _table(card, {}, {"label": card.content.get("label")}, path)
+
+
+def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: Path) -> Iterator[Check]:
+    """Compare a table's rows and columns with what the card says of them."""
+    rows = card.terms.rows
+    if entry.get("rows", rows) != rows:
+        yield Check("rows", False, "the card contradicts itself: its file has other rows than its labels")
+        return
+    try:
+        table = open_table(path, entry.get("format"))
+        columns = list(table.schema.names)
+        count = sum(batch.num_rows for batch in table.batches(columns[:1]))
+    except MissingExtraError:
+        yield Check("rows", None, "not counted: pip install 'labeldp[files]'")
+        return
+    except LabelDPError as error:
+        yield Check("rows", False, f"the file cannot be read as a table: {error}")
+        return
+    yield Check("rows", count == rows, f"{count:,} rows in the file, {rows:,} on the card")
+    yield _columns(columns, named, entry.get("columns", columns))
+
+
+def _columns(columns: list[str], named: dict[str, Any], listed: object) -> Check:
+    """Compare a table's columns with those that the card names, and with those that it lists."""
+    names = [name for name in named.values() if name is not None]
+    for name in names:
+        if name not in columns:
+            return Check("columns", False, f"the file has no column {name!r}, which the card names")
+    if listed != columns:
+        return Check("columns", False, "the file has other columns than the card lists")
+    if next(iter(named.values())) is None:
+        return Check("columns", None, "the card does not say which column holds the private labels")
+    return Check(
+        "columns", True, f"the file has the column {names[0]!r}, in which the card says the private labels are"
+    )
+
+
+def _arrays(card: ReadCard, path: Path) -> Check:
+    """Compare a saved release of rows with its card."""
+    from labeldp.estimators.row_release import RowRelease  # noqa: PLC0415 (estimators are slow to import)
+
+    try:
+        saved = card_format.parse(RowRelease.load(path).to_card(), "labeldp.row-release")
+    except LabelDPError as error:
+        return Check("file", False, str(error))
+    same = saved["arrays"] == card.content.get("arrays")
+    detail = "holds the labels of this card" if same else "is the release of another card"
+    return Check("file", same, f"{path.name} {detail}")

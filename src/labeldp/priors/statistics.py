@@ -1,0 +1,72 @@
+"""The one private mean and the one private count: exact integers until noise is in them.
+
+Sums and counts of parts add up before any noise is drawn, so a table may lie in one array, in batches of a file,
+or on many machines: what is released is the same.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp.channels.domain import CHUNK, Domain, pieces
+from labeldp.noise import DiscreteLaplace
+from labeldp.randomness import WordSource
+
+__all__ = ["GRID", "count", "count_noise", "grid_sum", "mean_noise", "noisy_counts", "noisy_mean"]
+
+GRID = 1 << 20
+"""A range has this many steps where values in it are summed as integers."""
+
+Counts = NDArray[np.int64]
+
+
+def count(values: NDArray[Any], bounds: tuple[float, float], bins: int) -> Counts:
+    """Return how many values lie in each of equally wide bins; those outside count as the ends."""
+    domain = Domain(*bounds, bins)
+    counts = np.zeros(bins, dtype=np.int64)
+    scratch = np.empty(min(CHUNK, values.size))
+    with np.errstate(all="ignore"):  # a warning that depends on labels would tell
+        for piece in pieces(values.size):
+            some = values[piece]
+            counts += np.bincount(domain.piece(some, scratch[: some.size]), minlength=bins)
+    return counts
+
+
+def count_noise(epsilon: Fraction) -> DiscreteLaplace:
+    """Return the noise of counts: changing one label moves one of them down and one up."""
+    return DiscreteLaplace.calibrated(sensitivity=2, epsilon=epsilon)
+
+
+def noisy_counts(counts: Counts, epsilon: Fraction, source: WordSource) -> NDArray[np.float64]:
+    """Return counts that keep ε."""
+    return count_noise(epsilon).release(counts, source).astype(np.float64)
+
+
+def grid_sum(values: NDArray[np.float64], bounds: tuple[float, float]) -> Counts:
+    """Return the sum of the values' places in a range, as an array of one integer.
+
+    One value moves it by at most `GRID`. It is never a Python integer, whose time depends on its size.
+    """
+    low, high = bounds
+    with np.errstate(all="ignore"):
+        steps = np.rint((np.clip(values, low, high) - low) / (high - low) * GRID).astype(np.int64)
+    return np.asarray(steps.sum(keepdims=True))
+
+
+def mean_noise(epsilon: Fraction) -> DiscreteLaplace:
+    """Return the noise of a sum of places."""
+    return DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=epsilon)
+
+
+def noisy_mean(
+    total: Counts, rows: int, bounds: tuple[float, float], epsilon: Fraction, source: WordSource
+) -> tuple[float, float]:
+    """Return the mean that keeps ε from what `grid_sum` gave, not clipped, and its noise's variance."""
+    low, high = bounds
+    noise = mean_noise(epsilon)
+    unit = (high - low) / GRID / rows
+    return low + int(noise.release(total, source)[0]) * unit, noise.variance() * unit**2

@@ -1,0 +1,318 @@
+"""What was done and what it means, in words: the one explanation that summary, terminal and page all show.
+
+It belongs to this room, and not to the cards, because a release explains itself before it has a card.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from labeldp._validation import rounded_up
+from labeldp.channels import Proof
+from labeldp.ledger import Budget
+from labeldp.mechanisms.base import Mechanism
+from labeldp.release.accuracy import describe_largest_noise, describe_noise
+from labeldp.release.numbers import at_most, percent, times
+
+if TYPE_CHECKING:
+    from labeldp.release.terms import Terms
+
+__all__ = ["Explanation", "budget_of", "explain", "not_private", "proof_of"]
+
+NEARLY_CERTAIN = 0.99
+TITLES = {
+    "mechanism": "A mechanism for private labels",
+    "release": "A release of private labels",
+    "row-release": "A release of private labels, in rounds",
+    "model": "A model trained with private labels",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a release, a model or a mechanism means, for people who have never heard of ε.
+
+    Attributes
+    ----------
+    title : str
+    budget : Budget
+        What was paid in all, or what a mechanism alone keeps for each use.
+    private : bool
+    warnings : tuple of str
+        What must be read first; NOT PRIVATE is here.
+    sections : dict
+        Sentences under headings, in the order to read them in.
+    """
+
+    title: str
+    budget: Budget
+    private: bool
+    warnings: tuple[str, ...]
+    sections: dict[str, tuple[str, ...]]
+
+    def text(self, headings: Iterable[str] | None = None) -> str:
+        """Return the warnings, and all sections or those under ``headings``, as plain text."""
+        shown = self.sections if headings is None else [name for name in headings if name in self.sections]
+        lines = list(self.warnings)
+        for heading in shown:
+            lines += [heading, *(f"  {sentence}" for sentence in self.sections[heading])]
+        return "\n".join(lines)
+
+
+@lru_cache(maxsize=64)
+def proof_of(mechanism: Mechanism) -> Proof:
+    """Return a mechanism's proof, which for some takes a second, once for all that is said of it."""
+    return mechanism.verify()
+
+
+def budget_of(terms: Terms) -> Budget:
+    """Return what was paid in all; of a mechanism alone, what it is proven to keep for each use."""
+    if terms.charges:
+        return terms.cost
+    proof = proof_of(terms.mechanisms[0])
+    return Budget(proof.epsilon, proof.delta)
+
+
+def not_private(terms: Terms) -> str | None:
+    """Return why what was done is not private, or None where it is."""
+    if not terms.secure:
+        return (
+            "NOT PRIVATE: the noise came from a seed. Whoever knows or guesses the seed can remove the noise. "
+            "This is for tests and experiments only; do not pass it on."
+        )
+    if math.isinf(budget_of(terms).epsilon):
+        return "NOT PRIVATE: every label is released as it is. This is for comparisons, on labels that are public."
+    return None
+
+
+def explain(terms: Terms, kind: str = "release", about: Mapping[str, Any] | None = None) -> Explanation:
+    """Return what terms mean, in words.
+
+    Parameters
+    ----------
+    terms : Terms
+    kind : {"release", "row-release", "model", "mechanism"}
+        What they are the terms of; a mechanism that was not used yet has no rows and no charges.
+    about : mapping, optional
+        Further public entries of the card, such as which file the labels are in.
+    """
+    reason = not_private(terms)
+    return _Subject(terms, kind, about or {}, budget_of(terms), reason is None).explanation(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    terms: Terms
+    kind: str
+    about: Mapping[str, Any]
+    budget: Budget
+    private: bool
+
+    def explanation(self, reason: str | None) -> Explanation:
+        sections = {
+            "What was done": self.done(),
+            "What it means": self.meaning(),
+            "What left": self.left(),
+            "What stayed": self.stayed(),
+            "What it cost": self.cost(),
+            "How noisy it is": self.noise(),
+            "Do": self.do(),
+            "Do not": self.do_not(),
+        }
+        return Explanation(
+            title=f"Private labels in {self.file['name']}" if self.file.get("name") else TITLES[self.kind],
+            budget=self.budget,
+            private=self.private,
+            warnings=tuple([reason] if reason else self.weak()),
+            sections={heading: tuple(lines) for heading, lines in sections.items() if lines},
+        )
+
+    @property
+    def file(self) -> dict[str, str]:
+        """What is said of the file that the labels are in, where that is text."""
+        file = self.about.get("file")
+        return {key: text for key, text in file.items() if isinstance(text, str)} if isinstance(file, dict) else {}
+
+    @property
+    def people(self) -> int:
+        return max((charge.rows_per_person for charge in self.terms.charges), default=1)
+
+    def weak(self) -> list[str]:
+        certain = float(at_most(0.5, self.budget.epsilon))
+        if certain < NEARLY_CERTAIN:
+            return []
+        return [
+            f"WEAK: at ε = {rounded_up(self.budget.epsilon, 4)} a guess of 50 % can become {percent(certain)}. "
+            "The proof holds, but what it promises is little."
+        ]
+
+    # ---- what was done, and what it means ---------------------------------------------------------------
+
+    def done(self) -> list[str]:
+        rows = f"{self.terms.rows:,}"
+        seen = {"local": "nobody", "curator": "only the curator, who already held them,"}[self.terms.trust]
+        action = {
+            "mechanism": "",
+            "release": f"Noise was added to {rows} labels before they left",
+            "row-release": f"Noise was added to {rows} labels before they left, each row once",
+            "model": f"A model learned from {rows} labels with noise",
+        }[self.kind]
+        said = f"{action}, for {self.budget} in all; {seen} saw the true ones."
+        if not self.private:
+            said = f"What came of {rows} labels protects nobody." if action else "It protects nobody."
+        elif not action:
+            said = f"A mechanism that keeps {self.budget} for every label it randomises. No label was used yet."
+        mechanisms = self.mechanisms()
+        return [said, mechanisms] if mechanisms else [said]
+
+    def mechanisms(self) -> str:
+        """Return which mechanisms were used and what each is proven to keep, those that say the same together."""
+        columns: dict[str, list[str]] = {}
+        for k, mechanism in enumerate(self.terms.mechanisms):
+            proof = proof_of(mechanism)
+            amount = f"ε = {rounded_up(proof.epsilon, 9)}{_and_delta(proof.delta)}"
+            proven = f", proven to keep {amount}" if math.isfinite(proof.epsilon) else ", which keeps nothing"
+            columns.setdefault(type(mechanism).__name__ + proven, []).append(str(k))
+        named = list(columns)
+        if len(columns) > 1 and self.kind == "release":
+            named = [f"{said} (column {', '.join(which)})" for said, which in columns.items()]
+        return f"The mechanism{' is' if len(named) == 1 else 's are'} {'; '.join(named)}." if named else ""
+
+    def meaning(self) -> list[str]:
+        if not self.private:
+            return ["Nothing is promised to anyone whose label is in it."]
+        epsilon, delta = self.budget.epsilon, self.budget.delta
+        seen = {"mechanism": "the released value", "model": "the model"}.get(
+            self.kind, "everything that was released"
+        )
+        whose = "any label" if self.people == 1 else f"all labels of any one person with up to {self.people} rows"
+        knows = "all features" if self.kind == "mechanism" else "all features, and even every other label,"
+        half, rare = (percent(float(at_most(p, epsilon))) for p in (0.5, 0.01))
+        low = percent(float(at_most(0.5, -epsilon)))
+        lines = [
+            f"Someone who knows {knows} and sees {seen} can raise their odds on {whose} by at most "
+            f"e^ε = {times(epsilon)}.",
+            "An example: someone thinks it as likely as not, 50 %, that a label lies above some figure. "
+            f"After all that was released they can be {half} certain at most, and no less certain than {low}. "
+            f"A suspicion of 1 % can become {rare}, no more.",
+        ]
+        if delta:
+            lines.append(
+                f"The guarantee has a second number, δ = {rounded_up(delta, 3)}: the probability of any set of "
+                "results may pass the factor e^ε by that much, no more. The odds above leave δ aside."
+            )
+        return [
+            *lines,
+            "It holds whatever else that someone knows or will learn, and however much they compute, short of "
+            "breaking AES-256. It does not hide what the features tell about a label without this release.",
+        ]
+
+    # ---- what left, and what stayed ---------------------------------------------------------------------
+
+    def left(self) -> list[str]:
+        terms, public = self.terms, "every feature, the number and order of the rows, and the bounds"
+        if self.kind == "mechanism":
+            return ["Nothing yet: this card describes what would be done to labels."]
+        if self.kind == "model":
+            left = [
+                f"The model ({self.about.get('model', 'a model')}), and all that it will predict.",
+                f"What it was made from: {'private labels' if terms.mechanisms else 'sums with noise'}.",
+            ]
+        elif self.kind == "row-release":
+            left = [
+                f"{terms.rows:,} private labels, each with the interval in which it was told apart and its noise.",
+                "What is privately known of all labels: about where they lie, and how far they spread.",
+            ]
+        else:
+            each = f" in each of {len(terms.mechanisms)} columns" if len(terms.mechanisms) > 1 else ""
+            name = f" in the column {self.file['column']}" if self.file.get("column") else ""
+            left = [f"{terms.rows:,} private labels{each}{name}."]
+            shown = [column for column, prior in enumerate(terms.priors) if prior is not None]
+            if shown:
+                source = "with noise" if any(map(terms.paid_for_prior, shown)) else "publicly known before"
+                left.append(f"The prior: about where labels lie, {source}.")
+            left.append("The mechanism with all its settings: privacy rests on its randomness, not on secrecy.")
+        return [*left, f"Public from the start: {public}."]
+
+    def stayed(self) -> list[str]:
+        if self.kind == "mechanism":
+            return ["All labels."]
+        if not self.terms.secure:
+            return ["Nothing, for whoever knows the seed: they can remove the noise and see the labels."]
+        seen = {
+            "local": "nobody saw them: each was randomised on its own",
+            "curator": "only the curator, who already held them, saw them",
+        }[self.terms.trust]
+        words = "drawn from a secure source, used once, never stored"
+        if self.kind == "release" and "release" in self.about:  # a cluster's: see labeldp.spark
+            words = "made from each row's id under a secret of this release, which is destroyed when it is closed"
+        stayed = [f"The true labels: {seen}.", f"The random words behind the noise: {words}."]
+        if any(charge.purpose == "prior" for charge in self.terms.charges):
+            stayed.append("The exact counts behind the prior; only counts with noise were used.")
+        if self.kind != "model":
+            stayed.append("Which labels were clipped to the interval, and how far.")
+        return stayed
+
+    # ---- cost and noise -----------------------------------------------------------------------------------
+
+    def cost(self) -> list[str]:
+        if math.isinf(self.budget.epsilon):
+            return ["All privacy there was."]
+        amount = f"ε = {rounded_up(self.budget.epsilon, 9)}{_and_delta(self.budget.delta)}"
+        if self.kind == "mechanism":
+            return [f"{amount} for each use, proven. Uses on the same label add up."]
+        lines = [f"{amount} in all:", *(f"  {charge}" for charge in self.terms.charges)]
+        if self.people > 1:
+            lines.append(f"That covers persons with up to {self.people:,} rows (group privacy).")
+        return lines
+
+    def noise(self) -> list[str]:
+        terms = self.terms
+        if self.kind == "model":
+            return ["Its predictions carry the noise already: see private_score, or compare with public labels."]
+        if self.kind == "row-release":
+            return [describe_largest_noise(terms.mechanisms, terms.bounds[0])]
+        known: dict[Any, list[str]] = {}  # a card may have thousands of columns with the same mechanism
+        lines = []
+        for k, column in enumerate(zip(terms.mechanisms, terms.priors, terms.bounds, strict=False)):
+            key = tuple(map(id, column[:2])), column[2]
+            if key not in known:
+                known[key] = describe_noise(*column, terms.rows)
+            where = "" if len(terms.mechanisms) == 1 else f"Column {k}: "
+            lines += [where + sentence for sentence in known[key]]
+        return lines
+
+    # ---- what to do -----------------------------------------------------------------------------------------
+
+    def do(self) -> list[str]:
+        if not self.private:
+            return ["Use it for tests and experiments, with labels that are public or synthetic."]
+        if self.kind == "mechanism":
+            return ["Use it once for each label, and charge a ledger for it."]
+        if self.kind == "model":
+            return ["Use the model as often as you like, and hand it on: predictions cost nothing more."]
+        return [
+            "Reuse these labels as often as you like: any number of models, searches and plots cost nothing more.",
+            "Average over many rows: noise that hides one label cancels out over many. Means and models need the "
+            "debiased labels.",
+        ]
+
+    def do_not(self) -> list[str]:
+        if self.kind == "mechanism":
+            twice = "Release the same labels twice: whoever averages the releases sees through the noise."
+            return [twice if self.private else "Use it on labels that are private."]
+        again = "Train again on the same labels" if self.kind == "model" else "Release the same labels again"
+        lines = [f"{again} without need: that would cost again, and the costs add up. Keep this one and reuse it."]
+        if not self.private:
+            return [*lines, "Hand on anything made with it from labels that are private."]
+        if self.kind != "model":
+            lines.append("Take one released value for the truth about one row.")
+        return [*lines, "Publish the true labels, or anything else made from them without noise, beside it."]
+
+
+def _and_delta(delta: float) -> str:
+    return f" and δ = {rounded_up(delta, 3)}" if delta else ""

@@ -1,0 +1,275 @@
+"""One column of a table as numbers. Features are public, so an encoding may look at all of them; never at a label.
+
+Numbers stay as they are, booleans are 0 and 1, dates count days, times count seconds. Text with few values becomes
+a column of 0 and 1 for each; with many, for the most common, beside how common the value is and eight columns that
+hashes of values share. Missing values are filled, and marked in a column of their own if the fit had any.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp.errors import CardError, DataError
+from labeldp.tabular.arrow import arrow
+
+__all__ = ["Categories", "Numbers", "column_from_data", "kind_of"]
+
+Array = NDArray[np.float64]
+Tally = Counter[tuple[str, str]]
+"""How many values of a column were "missing", or "new" since the fit."""
+
+FEW = 20
+"""Text with up to this many values gets a column for each; with more, for the most common of them."""
+
+REMEMBERED = 10_000
+"""How common a value is, is kept for this many values; all others count as seen once."""
+
+HASHED = 8
+_LARGEST = 1e100
+_DAY = 86_400.0
+_KINDS = {"number": "numbers", "boolean": "booleans", "date": "dates", "time": "times", "category": "text"}
+
+
+def kind_of(kind: Any) -> str | None:
+    """Return what a column of this Arrow type is: a number, boolean, date, time or category; None for others."""
+    types = arrow().core.types
+
+    if types.is_dictionary(kind):
+        return kind_of(kind.value_type)
+    tests = {
+        "boolean": types.is_boolean(kind),
+        "number": types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind),
+        "date": types.is_date(kind) or types.is_timestamp(kind),
+        "time": types.is_time(kind) or types.is_duration(kind),
+        "category": types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind),
+    }
+    return next((name for name, fits in tests.items() if fits), None)
+
+
+def one_array(column: Any) -> Any:
+    """Return a column in one piece, with dictionaries looked up."""
+    pa = arrow().core
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if kind_of(column.type) == "category":
+        column = column.cast(pa.large_string())  # pieces of short strings may not fit together
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def as_floats(column: Any) -> Array:
+    """Return a column of numbers, booleans, dates or times as floats, NaN where a value is missing."""
+    pa = arrow().core
+
+    array = one_array(column)
+    kind, scale = array.type, 1.0
+    if pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
+        array = array.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False).cast(pa.int64())
+        scale = 1 / (1e6 * _DAY)
+    elif pa.types.is_date32(kind):
+        array = array.cast(pa.int32())
+    elif pa.types.is_time(kind) or pa.types.is_duration(kind):
+        units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+        narrow = pa.types.is_time32(kind)
+        array, scale = array.cast(pa.int32() if narrow else pa.int64()), units[kind.unit]
+    elif pa.types.is_boolean(kind):
+        array = array.cast(pa.int8())
+    numbers = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    values = np.array(numbers, dtype=np.float64) * scale
+    values[~np.isfinite(values)] = np.nan
+    return np.clip(values, -_LARGEST, _LARGEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A column of numbers, booleans, dates or times.
+
+    Attributes
+    ----------
+    name, kind : str
+    fill : float
+        What stands for missing values: the middle value.
+    marked : bool
+        Whether a second column says which were missing.
+    """
+
+    name: str
+    kind: str
+    fill: float
+    marked: bool
+
+    @classmethod
+    def fit(cls, name: str, column: Any) -> Numbers | str:
+        """Return the encoding, or why the column is of no use."""
+        values = as_floats(column)
+        present = values[~np.isnan(values)]
+        if not present.size:
+            return "all of it is missing"
+        marked = present.size < values.size
+        if present.min() == present.max() and not marked:
+            return "all its values are the same"
+        return cls(name, str(kind_of(column.type)), float(np.median(present)), marked)
+
+    @property
+    def width(self) -> int:
+        """How many columns of numbers it becomes."""
+        return 1 + self.marked
+
+    def encode(self, column: Any, tally: Tally) -> Array:
+        """Return rows × width numbers."""
+        values = _missing(len(column)) if _is_null(column) else as_floats(column)
+        missing = np.isnan(values)
+        tally[self.name, "missing"] += int(missing.sum())
+        values[missing] = self.fill
+        return np.column_stack([values, missing]) if self.marked else values[:, None]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"name": self.name, "kind": self.kind, "fill": self.fill, "marked": self.marked}
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """A column of text.
+
+    Attributes
+    ----------
+    name : str
+    values : tuple of str
+        Those with a column of their own.
+    shares : dict
+        What part of the rows has each value, where there are too many for a column each; else empty.
+    rows : int
+        Rows of the fit; a value that was not seen counts as one of them.
+    marked : bool
+        Whether a column says which were missing.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    shares: dict[str, float]
+    rows: int
+    marked: bool
+
+    kind = "category"
+
+    @classmethod
+    def fit(cls, name: str, column: Any) -> Categories | str:
+        """Return the encoding, or why the column is of no use."""
+        array = _text(column)
+        tallied = array.drop_null().value_counts()
+        counts = dict(zip(tallied.field(0).to_pylist(), tallied.field(1).to_pylist(), strict=True))
+        if not counts:
+            return "all of it is missing"
+        marked = array.null_count > 0
+        if len(counts) == 1 and not marked:
+            return "all its values are the same"
+        if len(counts) > 50 and len(counts) > 0.9 * (len(array) - array.null_count):
+            return "nearly every row has a value of its own"
+        common = sorted(counts, key=lambda value: (-counts[value], value))
+        many = len(common) > FEW
+        shares = {value: counts[value] / len(array) for value in common[:REMEMBERED]} if many else {}
+        return cls(name, tuple(common[:FEW]), shares, len(array), marked)
+
+    @property
+    def width(self) -> int:
+        """How many columns of numbers it becomes."""
+        return len(self.values) + self.marked + (1 + HASHED if self.shares else 0)
+
+    def encode(self, column: Any, tally: Tally) -> Array:
+        """Return rows × width numbers; a value that the fit did not see has no column of its own."""
+        if _is_null(column):
+            tally[self.name, "missing"] += len(column)
+            return np.tile(self._one(None), (len(column), 1))
+        coded = _text(column).dictionary_encode()
+        known = coded.dictionary.to_pylist()
+        table = np.array([self._one(value) for value in [*known, None]])
+        places = coded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
+        familiar = self.shares or dict.fromkeys(self.values)
+        if len(familiar) < REMEMBERED:  # else rare values were forgotten, and nobody can say what is new
+            new = np.array([value not in familiar for value in known] + [False])
+            tally[self.name, "new"] += int(new[places].sum())
+        tally[self.name, "missing"] += int((places == len(known)).sum())
+        return np.asarray(table[places])
+
+    def _one(self, value: str | None) -> Array:
+        """Return the numbers of one value, None for a missing one."""
+        numbers = np.zeros(self.width)
+        if value in self.values:
+            numbers[self.values.index(value)] = 1.0
+        numbers[len(self.values) : len(self.values) + self.marked] = float(value is None)
+        if self.shares:
+            at = self.width - HASHED
+            numbers[at - 1] = -math.log(self.rows)
+            if value is not None:
+                numbers[at - 1] = math.log(self.shares.get(value, 1 / self.rows))
+                place, sign = hashlib.blake2b(value.encode(), digest_size=2).digest()
+                numbers[at + place % HASHED] = 1.0 if sign % 2 else -1.0
+        return numbers
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "values": list(self.values),
+            "shares": self.shares,
+            "rows": self.rows,
+            "marked": self.marked,
+        }
+
+
+def refuse_another_kind(column: Numbers | Categories, kind: Any) -> None:
+    """Refuse a column that is not what it was in the fit."""
+    types = arrow().core.types
+
+    now = kind_of(kind)
+    if types.is_null(kind) or now == column.kind or (column.kind == "category" and now is not None):
+        return
+    raise DataError(
+        f"the column {column.name!r} held {_KINDS[column.kind]} when the model was fitted; here it holds "
+        f"{_KINDS.get(now or '', str(kind))}"
+    )
+
+
+def column_from_data(data: Any) -> Numbers | Categories:
+    """Return a column's encoding from plain data, or refuse it."""
+    try:
+        if data["kind"] == "category":
+            shares = {str(value): float(share) for value, share in data["shares"].items()}
+            values = tuple(str(value) for value in data["values"])
+            if not all(0 < share <= 1 for share in shares.values()) or len(values) > FEW or data["rows"] < 1:
+                raise ValueError
+            return Categories(str(data["name"]), values, shares, int(data["rows"]), bool(data["marked"]))
+        fill = float(data["fill"])
+        if data["kind"] not in _KINDS or not math.isfinite(fill):
+            raise ValueError
+        return Numbers(str(data["name"]), data["kind"], fill, bool(data["marked"]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise CardError(
+            "the description of the model's columns is damaged or was not written by labeldp"
+        ) from None
+
+
+def _text(column: Any) -> Any:
+    """Return a column as text; empty text is missing, as it is where a text file has a gap."""
+    pa, compute = arrow().core, arrow().compute
+    array = one_array(column).cast(pa.large_string())
+    return compute.if_else(compute.equal(array, ""), pa.scalar(None, pa.large_string()), array)
+
+
+def _is_null(column: Any) -> bool:
+    types = arrow().core.types
+
+    return bool(types.is_null(column.type))
+
+
+def _missing(rows: int) -> Array:
+    return np.full(rows, np.nan)

@@ -1,0 +1,101 @@
+"""A table's columns in memory, if they fit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from labeldp.errors import DataError
+from labeldp.tabular.arrow import arrow
+
+__all__ = ["free_memory", "read_columns", "refuse_too_wide", "size_of"]
+
+_COPIES = 4
+"""A fit holds a table about this many times: as it was read, as numbers, and as what the model learns from."""
+
+_WAYS_OUT = "choose fewer feature columns, take fewer rows, or use a larger machine"
+
+
+def free_memory() -> int:
+    """Return how many bytes may be used, as far as the system tells."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        pass
+    try:
+        return int(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return 1 << 32
+
+
+def read_columns(table: Any, names: Sequence[str], *, memory: int | None = None) -> Any:
+    """Return some columns of an open table as one Arrow table.
+
+    Parameters
+    ----------
+    table : an open table
+    names : sequence of str
+    memory : int, optional
+        Bytes that a fit may use; by default what is free.
+
+    Raises
+    ------
+    DataError
+        If there are no rows, or too many of them for the memory. It stops reading as soon as that is clear.
+    """
+    most = free_memory() if memory is None else memory
+    pieces, size = [], 0
+    for batch in table.batches(columns=list(names)):
+        pieces.append(batch)
+        size += max(batch.nbytes, 8 * batch.num_rows * batch.num_columns)
+        if size * _COPIES > most:
+            raise DataError(
+                f"the table is too large to learn from in {most / 2**30:.3g} GiB of memory: {_WAYS_OUT}"
+            )
+    if not sum(piece.num_rows for piece in pieces):
+        raise DataError("the table has no rows")
+    return arrow().core.Table.from_batches(pieces)
+
+
+def refuse_too_wide(rows: int, width: int, *, memory: int | None = None) -> None:
+    """Refuse a table whose columns, as numbers, would not fit into memory."""
+    most = free_memory() if memory is None else memory
+    if 8 * rows * width * _COPIES > most:
+        raise DataError(
+            f"{rows:,} rows of {width:,} numbers each are too many to learn from in {most / 2**30:.3g} GiB of "
+            f"memory: {_WAYS_OUT}"
+        )
+
+
+def size_of(batch: Any) -> int:
+    """Return how many bytes the values of a batch have, about: the same however they came into memory.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> size_of(pa.record_batch({"a": [1, 2, 3], "b": ["x", None, "yz"]}).slice(1))
+    18
+    """
+    return sum(_size(column) for column in batch.columns)
+
+
+def _size(array: Any) -> int:
+    import pyarrow as pa  # noqa: PLC0415 (an extra, and here already)
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _size(array.storage)
+    if pa.types.is_dictionary(kind):
+        return _size(array.indices)
+    if pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        inner = array.flatten()
+        return sum(map(_size, inner)) if isinstance(inner, list) else _size(inner)
+    if pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_fixed_size_binary(kind):
+        return int(len(array) * kind.bit_width // 8)
+    try:
+        return int(pc.sum(pc.binary_length(array)).as_py() or 0)
+    except pa.ArrowNotImplementedError:  # of other types, by the number of values
+        return 8 * len(array)

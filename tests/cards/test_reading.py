@@ -1,0 +1,444 @@
+"""Any card, by hand: what is read of each kind, to the last entry, and that none charges less than it shows."""
+
+import dataclasses
+import json
+import math
+from fractions import Fraction
+
+import pytest
+
+import labeldp as ldp
+from forged_cards import forged, put
+from labeldp.cards import read_any_card, verify_card
+from labeldp.ledger import Budget, Charge
+from labeldp.mechanisms.base import fingerprint
+from labeldp.release.terms import Terms
+
+WHEN = "2026-01-01T00:00:00+00:00"
+STRONG, WEAK = (ldp.TwoPoint(bounds=(0, 5), epsilon=epsilon) for epsilon in (1.0, 2.0))
+PARTS = tuple(ldp.TwoPoint(bounds=(0, 1), epsilon=epsilon) for epsilon in (1.0, 0.9))
+NORMAL = ldp.Gaussian(bounds=(0, 5), epsilon=16.0, delta=0.01)
+PRIOR = ldp.Histogram([0, 1, 5], [1, 3])
+BOUNDS = (0.0, 5.0)
+
+
+def labels(mechanism=STRONG, epsilon=1, delta=0, *, column=0, people=1):
+    return Charge("labels", Budget(epsilon, delta), WHEN, fingerprint(mechanism.channel), people, "labels", column)
+
+
+def prior(what="prior (curator)", epsilon=0.5, *, column=0, people=1):
+    return Charge(what, Budget(epsilon), WHEN, None, people, "prior", column)
+
+
+def other(purpose, epsilon=0.1):
+    return Charge(purpose, Budget(epsilon), WHEN, "some noise", 1, purpose)
+
+
+def release(*charges, mechanisms=(STRONG,), priors=None, bounds=BOUNDS, trust="curator", secure=True):
+    """Return the terms of a release; its last column has a prior unless others are given."""
+    count = len(mechanisms)
+    priors = (None,) * (count - 1) + (PRIOR,) * bool(count) if priors is None else priors
+    return Terms(70, mechanisms, priors, charges, (bounds,) * count, trust, secure)
+
+
+ALL_PARTS = "; ".join(f"round {k}: {fingerprint(part.channel)}" for k, part in enumerate(PARTS, 1))
+IN_ROUNDS = Charge("labels", Budget(1), WHEN, ALL_PARTS, 1, "labels")
+KNOWN = {"low": 0.0, "high": 5.0, "mean": 2.5, "mean_variance": 0.1, "variance": 2.0, "counted": False}
+TERMS = {
+    "release": release(labels(), prior()),
+    "row-release": Terms(70, PARTS, (), (IN_ROUNDS, other("mean"), other("prior")), (BOUNDS,), "local", True),
+    "model": Terms(70, PARTS, (), (IN_ROUNDS, other("mean")), (BOUNDS,), "curator", True),
+    "model of sums": Terms(70, (), (), (other("sums"),), (BOUNDS,), "curator", True),
+}
+MORE = {"release": {"file": {"name": "out.csv"}}, "row-release": {"knowledge": KNOWN, "rounds": 2}}
+each_kind = pytest.mark.parametrize("kind", TERMS)
+
+
+def card(kind, **changes):
+    """Return a card with other entries, or without those that are ``...``, and the checksum for it."""
+    schema = f"labeldp.{kind.partition(' ')[0]}"
+    content = {**json.loads(TERMS[kind].to_card(schema, **MORE.get(kind, {}))), **changes}
+    return forged({key: value for key, value in content.items() if value is not ...})
+
+
+def of_terms(kind, terms, **more):
+    return terms.to_card(f"labeldp.{kind}", **{**MORE.get(kind, {}), **more})
+
+
+def refuse(text, match="contradicts itself"):
+    with pytest.raises(ldp.CardError, match=match):
+        read_any_card(text)
+    assert not verify_card(text).holds
+
+
+# ---- what is read -----------------------------------------------------------------------------------
+
+
+@each_kind
+def test_a_card_is_read_to_its_last_entry(kind):
+    text = card(kind)
+    read = read_any_card(text)
+    assert (read.kind, read.terms) == (kind.partition(" ")[0], TERMS[kind])
+    assert [type(end) for pair in read.terms.bounds for end in pair] == [float, float]
+    assert read.content == {key: value for key, value in json.loads(text).items() if key != "checksum"}
+    assert verify_card(text).holds
+    assert verify_card(text).card == read
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "bounds"),
+    [
+        (STRONG, (0, 5)),
+        (ldp.RPWithPrior(interval=(1, 3), zeta=0.5, epsilon=1.0), (1, 3)),
+        (ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0), (0, 5)),
+    ],
+)
+def test_a_mechanism_alone_is_read_with_its_domain_and_no_charges(mechanism, bounds):
+    read = read_any_card(mechanism.to_json())
+    assert read.kind == "mechanism"
+    assert read.terms == Terms(0, (mechanism,), (None,), (), (bounds,), "local", True)
+
+
+def test_no_privacy_is_read_only_if_it_is_asked_for():
+    text = ldp.NoPrivacy().to_json()
+    with pytest.raises(ldp.CardError, match="no privacy"):
+        read_any_card(text)
+    assert read_any_card(text, allow_no_privacy=True).terms.mechanisms == (ldp.NoPrivacy(),)
+
+
+def test_a_release_is_read_with_its_mechanisms_and_nothing_else_is_a_release():
+    content = ldp.read_release_card(card("release"))
+    assert content == {**read_any_card(card("release")).content, "mechanisms": [STRONG]}
+    for text in (card("row-release"), card("model"), STRONG.to_json()):
+        with pytest.raises(ldp.CardError, match="another kind of card"):
+            ldp.read_release_card(text)
+
+
+@each_kind
+def test_a_card_of_seeded_words_is_read_and_says_so(kind):
+    seeded = dataclasses.replace(TERMS[kind], secure=False)
+    assert not read_any_card(card(kind, words="seeded", guarantee=seeded.guarantee)).terms.secure
+    for lie in ({"words": "seeded"}, {"guarantee": seeded.guarantee}, {"words": None}):
+        refuse(card(kind, **lie), "guarantee")
+
+
+GOOD = {
+    "public prior": release(labels()),
+    "nobody trusted": release(labels(), prior("prior (local)"), trust="local"),
+    "three rows a person": release(labels(epsilon=3, people=3)),
+    "delta": release(labels(NORMAL, 16, 0.01), mechanisms=(NORMAL,)),
+    "two columns": release(
+        labels(WEAK, 2), labels(STRONG, 1, column=1), prior("prior (curator), column 1", column=1),
+        mechanisms=(WEAK, STRONG),
+    ),
+    "one mechanism for two columns": release(labels(), labels(column=1), mechanisms=(STRONG,) * 2),
+    "a score beside it": release(labels(), other("score")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GOOD)
+def test_a_card_that_agrees_with_itself_is_read(case):
+    assert read_any_card(GOOD[case].to_card()).terms == GOOD[case]
+
+
+def test_a_real_release_for_groups_with_delta_is_read():
+    group = ldp.privatize(
+        [[1.0, 2.0]] * 9, epsilon=4.0, delta=1e-4, bounds=[(0, 5)] * 2, mechanism="gaussian", rows_per_person=3
+    )
+    assert ldp.read_release_card(group.to_card())["cost"]["epsilon"] == 12.0
+
+
+def test_charges_on_a_card_are_exact_so_nothing_is_rounded_between_writer_and_reader():
+    """A third three times is one, and not the float above it, which would be told as 1.00001."""
+    third = Fraction(1, 3)
+    weak = ldp.TwoPoint(bounds=(0, 5), epsilon=0.3)
+    thirds = release(*(labels(weak, third, column=k) for k in range(3)), mechanisms=(weak,) * 3)
+    read = read_any_card(thirds.to_card())
+    assert (read.content["cost"], read.terms.cost) == ({"epsilon": 1.0, "delta": 0.0}, Budget(1))
+    assert "ε = 1:" in read.content["guarantee"]
+
+
+# ---- each mechanism is paid for, exactly ---------------------------------------------------------------
+
+UNDERPAID = {
+    "a cheaper charge": release(labels(WEAK, 1), mechanisms=(WEAK,)),
+    "one charge for two": release(labels(), mechanisms=(STRONG, STRONG)),
+    "one column's charge twice": release(labels(), labels(), mechanisms=(STRONG, STRONG)),
+    "a prior that pays for labels": release(labels(), prior(epsilon=1, column=1), mechanisms=(STRONG, STRONG)),
+    "another column's charge": release(labels(column=1)),
+    "a charge for no column": release(labels(column=None)),
+    "two charges for one": release(labels(), labels(column=1)),
+    "the dear one pays for the other": release(
+        labels(WEAK, 1), labels(STRONG, 2, column=1), mechanisms=(WEAK, STRONG)
+    ),
+    "no charge for labels": release(prior()),
+    "a score pays for labels": release(dataclasses.replace(labels(), purpose="score"), priors=(None,)),
+    "one row's price for three": release(labels(epsilon=2, people=3)),
+    "no delta": release(labels(NORMAL, 16), mechanisms=(NORMAL,)),
+    "one row's delta for three": release(labels(NORMAL, 48, 0.01, people=3), mechanisms=(NORMAL,)),
+    "another mechanism": release(labels(WEAK, 2)),
+    "no mechanism": release(dataclasses.replace(labels(), mechanism=None)),
+    "more rows a person for the prior": release(labels(), prior(people=100)),
+    "a charge of nothing": release(labels(), other("score", 0)),
+    "a charge of everything": release(labels(), other("score", math.inf)),
+    "a prior's charge of nothing": release(labels(), prior(epsilon=0)),
+}
+
+
+@pytest.mark.parametrize("case", UNDERPAID)
+def test_a_release_whose_charges_do_not_pay_for_its_mechanisms_is_refused(case):
+    content = json.loads(dataclasses.replace(UNDERPAID[case], charges=(labels(),)).to_card())
+    charges = UNDERPAID[case].charges
+    total = Terms.cost.fget(UNDERPAID[case])
+    cost = {"epsilon": total.epsilon if math.isfinite(total.epsilon) else 1e308, "delta": total.delta}
+    stated = {"charges": [one.as_data() for one in charges], "cost": cost, "guarantee": UNDERPAID[case].guarantee}
+    refuse(forged({**content, **stated, "priors": [None] * len(content["mechanisms"])}))
+
+
+def in_rounds(**changes):
+    return dataclasses.replace(IN_ROUNDS, **changes)
+
+
+@pytest.mark.parametrize("kind", ["row-release", "model"])
+@pytest.mark.parametrize(
+    "charges",
+    [
+        (),
+        (in_rounds(), in_rounds()),
+        (in_rounds(budget=Budget(0.95)),),
+        (in_rounds(rows_per_person=2),),
+        (in_rounds(mechanism=fingerprint(PARTS[0].channel)),),
+        (in_rounds(mechanism=ALL_PARTS.replace("round 2", "round 3")),),
+        (in_rounds(mechanism=None),),
+        (in_rounds(purpose="sums"),),
+    ],
+    ids=range(8),
+)
+def test_the_one_charge_for_rows_pays_for_each_of_their_mechanisms(kind, charges):
+    refuse(of_terms(kind, dataclasses.replace(TERMS[kind], charges=(*charges, other("mean")))))
+
+
+def test_a_model_that_charges_for_labels_shows_how_they_were_randomised():
+    refuse(of_terms("model", dataclasses.replace(TERMS["model"], mechanisms=())), "needs mechanisms")
+
+
+@pytest.mark.parametrize("mechanism", [STRONG, NORMAL])
+def test_a_charge_pays_for_epsilon_and_delta_to_the_last_digit(mechanism):
+    proof = mechanism.verify()
+    exact = labels(mechanism, proof.epsilon, proof.delta)
+    assert read_any_card(release(exact, mechanisms=(mechanism,)).to_card()).terms.charges == (exact,)
+    less = [labels(mechanism, math.nextafter(proof.epsilon, 0), proof.delta)]
+    less += [labels(mechanism, proof.epsilon, math.nextafter(proof.delta, 0))] if proof.delta else []
+    for charge in less:
+        refuse(release(charge, mechanisms=(mechanism,)).to_card(), "cost more")
+
+
+@pytest.mark.parametrize(
+    ("known", "paid", "good"),
+    [
+        ({}, (), True),
+        ({"mean": 3.0}, ("mean",), True),
+        ({"mean": 3.0, "counted": True}, ("mean", "prior"), True),
+        ({"mean": 3.0}, (), False),
+        ({"mean": 3.0}, ("prior",), False),
+        ({"counted": True}, ("mean",), False),
+        ({"counted": True}, (), False),
+    ],
+)
+def test_what_is_known_of_rows_is_paid_for(known, paid, good):
+    terms = dataclasses.replace(TERMS["row-release"], charges=(IN_ROUNDS, *map(other, paid)))
+    text = of_terms("row-release", terms, knowledge={**KNOWN, **known})
+    if good:
+        assert read_any_card(text).terms == terms
+    else:
+        refuse(text, "does not charge for")
+
+
+# ---- priors and bounds ---------------------------------------------------------------------------------
+
+SHOWN = {"nodes": [0.0, 1.0, 5.0], "masses": [0.25, 0.75]}
+UNPAID = {
+    "its charge is gone": {"charges": [labels()]},
+    "another's charge": {"charges": [labels(), prior("prior (local)")]},
+    "a charge of another column": {"charges": [labels(), prior("prior (curator), column 1", column=1)]},
+    "a charge for no column": {"charges": [labels(), prior(column=None)]},
+    "its charge twice": {"charges": [labels(), prior(), prior()]},
+    "another's charge beside its own": {"charges": [labels(), prior(), prior("prior (local)")]},
+    "a charge, and no prior": {"priors": [None]},
+    "trust that is another": {"trust": "local"},
+    "public, and charged": {"priors": [{**SHOWN, "source": "public"}]},
+    "no source": {"priors": [SHOWN]},
+    "a source that is none": {"priors": [{**SHOWN, "source": None}]},
+    "a source that is a list": {"priors": [{**SHOWN, "source": ["public"]}]},
+    "priors that are none": {"priors": 3},
+    "a prior that is none": {"priors": ["public"]},
+    "no prior for a column": {"priors": []},
+    "more priors than columns": {"priors": [{**SHOWN, "source": "paid for"}, None]},
+    "a prior that is no histogram": {"priors": [{"nodes": [0, 1], "masses": [-1], "source": "paid for"}]},
+}
+
+
+@pytest.mark.parametrize("case", UNPAID)
+def test_a_prior_that_was_paid_for_has_its_charge_and_no_other_has_one(case):
+    changes = dict(UNPAID[case])
+    if "charges" in changes:
+        charges = changes["charges"]
+        stated = json.loads(release(*charges).to_card())
+        changes = {key: stated[key] for key in ("charges", "cost", "guarantee")}
+    refuse(card("release", **changes), None)
+
+
+def test_a_prior_lies_inside_its_bounds_up_to_rounding_of_their_width():
+    def with_prior(low, high, bounds=BOUNDS):
+        shown = (ldp.Histogram([low, (low + high) / 2, high], [1, 1]),)
+        return release(labels(), prior(), priors=shown, bounds=bounds).to_card()
+
+    for low, high in ((0, 5), (0.5, 4.5), (-4e-9, 5), (0, 5 + 4e-9)):
+        assert read_any_card(with_prior(low, high)).terms.priors[0].bounds == (low, high)
+    for low, high in ((-6e-9, 5), (0, 5 + 6e-9), (-1, 5), (0, 6)):
+        refuse(with_prior(low, high), "prior lies outside")
+    refuse(with_prior(4 - 5e-9, 5, bounds=(4.0, 5.0)), "prior lies outside")
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ldp.Laplace(bounds=(0, 5), epsilon=1.0),
+        ldp.RPWithPrior(interval=(0, 5), zeta=0.5, epsilon=1.0),
+        ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0),
+    ],
+    ids=lambda mechanism: mechanism.name,
+)
+def test_a_mechanism_for_labels_outside_the_bounds_of_the_card_does_not_hold(mechanism):
+    """One for more labels than the bounds allow is as private: it may be made before the bounds are known."""
+    for bounds in ((0.0, 5.0), (-1.0, 6.0), (1.0, 5.0)):
+        text = release(labels(mechanism), mechanisms=(mechanism,), priors=(None,), bounds=bounds).to_card()
+        assert verify_card(text).holds, bounds
+    for bounds in ((100.0, 101.0), (5.0, 6.0)):
+        text = release(labels(mechanism), mechanisms=(mechanism,), priors=(None,), bounds=bounds).to_card()
+        refuse(text, "outside its bounds")
+
+
+# ---- entries that are none -------------------------------------------------------------------------------
+
+LIES = [
+    {"cost": {"epsilon": 10**400, "delta": 0.0}},
+    {"cost": {"epsilon": "1.5", "delta": 0.0}},
+    {"cost": {}},
+    {"cost": None},
+    {"guarantee": "all is well"},
+    {"guarantee": None},
+    {"charges": []},
+    {"charges": 3},
+    {"charges": [{"what": "labels"}]},
+    {"charges": [{**labels().as_data(), "budget": ["-1", "0"]}]},
+    {"charges": [{**labels().as_data(), "purpose": "nothing"}]},
+    {"charges": [{**labels().as_data(), "column": -1}]},
+    *({"rows": rows} for rows in (0, -1, 1 << 63, True, 1.0, "70", None, [70])),
+    *({"trust": trust} for trust in ("nobody", None, 3, ["curator"], {})),
+    {"bounds": []},
+    {"bounds": [[0, 5]] * 2},
+    {"bounds": [[0, 4], [0, 5]]},
+    *({"bounds": [pair]} for pair in ([5, 5], [5, 0], [0, 5, 6], ["0", "5"], [0, 10**400], [0, None], 5)),
+    {"bounds": [0, 5]},
+    {"priors": 3},
+    {"priors": [[1, 2]]},
+    {"mechanisms": STRONG.to_json()},
+    {"mechanisms": [[0.0, 5.0]]},
+    {"mechanisms": [ldp.NoPrivacy().to_json()]},
+    *({key: ...} for key in ("guarantee", "cost", "words", "rows", "trust", "bounds", "mechanisms", "priors")),
+    {"charges": ...},
+]
+
+
+@each_kind
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: str(lie)[:40])
+def test_a_card_with_an_entry_that_is_none_of_its_kind_is_refused(kind, lie):
+    refuse(card(kind, **lie), None)
+
+
+@each_kind
+def test_the_cost_that_is_stated_follows_from_the_charges_to_the_last_digit(kind):
+    cost = json.loads(card(kind))["cost"]["epsilon"]
+    for epsilon, delta in ((math.nextafter(cost, 0), 0.0), (math.nextafter(cost, 9), 0.0), (cost, 1e-12)):
+        refuse(card(kind, cost={"epsilon": epsilon, "delta": delta}), "cost")
+    stated = TERMS[kind].guarantee
+    refuse(card(kind, guarantee=stated.replace("e^", "e^0.")), "guarantee")
+
+
+@pytest.mark.parametrize("kind", ["release", "row-release"])
+def test_labels_are_not_released_without_a_mechanism(kind):
+    refuse(card(kind, mechanisms=[]), "shows no mechanism")
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        ...,
+        None,
+        [0, 5],
+        {},
+        {**KNOWN, "low": "x"},
+        {**KNOWN, "low": "0"},
+        {**KNOWN, "high": 6.0},
+        {"low": 0, "high": 5},
+    ],
+    ids=str,
+)
+def test_what_is_known_of_rows_is_of_its_kind(known):
+    refuse(card("row-release", knowledge=known), None)
+
+
+def test_models_and_rows_have_one_pair_of_bounds_and_no_prior():
+    for kind in ("row-release", "model", "model of sums"):
+        refuse(card(kind, priors=[{**SHOWN, "source": "public"}]), "no prior")
+        assert read_any_card(card(kind, priors=[None])).terms.priors == (None,)
+
+
+def test_an_invalid_charge_is_named():
+    charges = json.loads(card("release"))["charges"]
+    refuse(
+        card("release", charges=put(charges, (1, "budget"), ["1/0", "0"])), r"charges\[1\] is not a valid charge: "
+    )
+
+
+@each_kind
+def test_a_card_that_was_changed_or_is_of_another_version_is_refused_for_that(kind):
+    text = card(kind)
+    refuse(text.replace('"rows":70', '"rows":71'), "checksum")
+    refuse(text.replace('"version":2', '"version":1'), "has version 1; this labeldp reads version 2")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[]", "3", "null", '"schema"', "{}", '{"schema":3}', '{"schema":"labeldp"}', '{"schema":[]}'),
+        "[" * 100_000,
+        b"{}",
+    ],
+    ids=lambda text: text[:20],
+)
+def test_what_names_no_kind_of_card_is_none(text):
+    refuse(text, None)
+
+
+# ---- how much work a card makes --------------------------------------------------------------------------
+
+
+def test_a_card_of_more_mechanisms_than_allowed_is_refused():
+    assert len(read_any_card(card("row-release"), most_mechanisms=2).terms.mechanisms) == 2
+    for kind, most in (("row-release", 1), ("model", 1), ("release", 0)):
+        with pytest.raises(ldp.CardError, match="distinct mechanisms"):
+            read_any_card(card(kind), most_mechanisms=most)
+
+
+def test_a_mechanism_that_many_columns_share_is_proven_and_hashed_a_few_times(monkeypatch):
+    work, verify = [], ldp.TwoPoint.verify
+    monkeypatch.setattr(ldp.TwoPoint, "verify", lambda self: (work.append(1), verify(self))[1])
+    monkeypatch.setattr(
+        "labeldp.cards.reading.fingerprint", lambda channel: (work.append(1), fingerprint(channel))[1]
+    )
+    text = release(*(labels(column=k) for k in range(100)), mechanisms=(STRONG,) * 100).to_card()
+    work.clear()
+    assert verify_card(text).holds
+    assert len(work) < 6

@@ -1,0 +1,222 @@
+"""A run can be killed and resumed to the same bytes; other settings are refused; the command line works."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import labeldp as ldp
+from labeldp import datasets
+from reproduction import runtime
+from reproduction.cli import app
+from reproduction.run import run
+from reproduction.store import Result, Store
+from reproduction_cases import quick, small, tiny
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = """
+import sys, time
+sys.path.insert(0, "tests")
+from reproduction_cases import tiny, quick
+from reproduction.run import run
+table = tiny(trials=3, protocol=quick(epochs=20))
+run(table, sys.argv[1], lambda *_: time.sleep(0.05 * (len(sys.argv) > 2)))
+"""
+
+
+def start(cache, *arguments):
+    once = {"JAX_COMPILATION_CACHE_DIR": str(cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    command = [sys.executable, "-c", SCRIPT, *map(str, arguments)]
+    return subprocess.Popen(command, env={**os.environ, **once}, cwd=ROOT)  # noqa: S603
+
+
+def test_a_killed_run_continues_to_the_same_bytes(tmp_path):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert start(tmp_path, whole).wait(90) == 0
+    victim = start(tmp_path, broken, "slowly")
+    deadline = time.monotonic() + 60
+    while not list(broken.glob("chunks/*.json")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    victim.send_signal(signal.SIGKILL)
+    assert victim.wait(60) == -signal.SIGKILL
+    done = len(list(broken.glob("chunks/*.json")))
+    assert 0 < done < len(list(whole.glob("chunks/*.json")))
+    assert start(tmp_path, broken).wait(60) == 0
+    for path in whole.rglob("*"):
+        if path.is_file():
+            assert (broken / path.relative_to(whole)).read_bytes() == path.read_bytes()
+
+
+def test_results_do_not_depend_on_how_many_train_at_once(tmp_path):
+    results = [run(tiny(networks_at_once=n, trials=2), tmp_path / str(n)) for n in (2, 20)]
+    one, other = ({(r.trial, r.column, r.epsilon): r.mse for r in some} for some in results)
+    assert one.keys() == other.keys()
+    assert all(one[key] == pytest.approx(other[key], rel=1e-4) for key in one)
+
+
+def test_progress_adds_up_to_the_total_even_after_a_pause(tmp_path):
+    for _ in range(2):  # the second time all is there
+        calls = []
+        run(tiny(), tmp_path / "results", lambda *call, calls=calls: calls.append(call))
+        done = Counter()
+        for what, some, _total in calls:
+            done[what] += some
+        assert done == {what: total for what, _, total in calls}
+        assert set(done) == {"labels", "networks", "regressors"}
+
+
+def test_a_folder_with_other_settings_is_refused(tmp_path):
+    folder = tmp_path / "results"
+    run(tiny(trials=1), folder)
+    for changes, message in (
+        ({"trials": 2}, "trials was 1, is 2"),
+        ({"protocol": quick(activation="elu")}, r"\(protocol.activation was relu, is elu\)"),
+        ({"data": small(91)}, "data was"),
+    ):
+        with pytest.raises(ldp.ParameterError, match=message):
+            run(tiny(**{"trials": 1, **changes}), folder)
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.png").touch()
+    with pytest.raises(ldp.ParameterError, match="other files"):
+        run(tiny(), tmp_path / "photos")
+
+
+def test_a_folder_that_another_machine_finished_is_shown_and_not_resumed(tmp_path):
+    folder = tmp_path / "results"
+    before = run(tiny(trials=1), folder)
+    manifest = folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"platform": "cpu"', '"platform": "gpu"'))
+    assert run(tiny(trials=1), folder) == before
+    next((folder / "chunks").glob("networks-*")).unlink()
+    with pytest.raises(ldp.ParameterError, match="platform was gpu, is cpu"):
+        run(tiny(trials=1), folder)
+
+
+def test_every_private_result_cost_its_epsilon(tmp_path):
+    keys = ("laplace", "rp-letter", "rp", "labels-regressor", "model-regressor", "constant", "as-published")
+    table = tiny(keys, budgets=(1.0, math.inf), trials=1, data=small(260))
+    results = run(table, tmp_path / "results")
+    assert {r.column for r in results} == {*keys, "no-privacy"}
+    for r in results:
+        assert r.private == (r.column not in ("as-published", "no-privacy"))
+        assert r.cost_epsilon == (1.0 if r.private else math.inf)
+        assert math.isfinite(r.mse)
+
+
+def test_regressors_in_processes_are_those_in_this_one(tmp_path):
+    table = tiny(("model-regressor",), budgets=(1.0,), trials=2, data=small(260, categories=True))
+    alone = run(table, tmp_path / "alone")
+    assert run(replace(table, workers=2), tmp_path / "pool") == alone
+
+
+def test_chunks_are_whole_or_absent(tmp_path, monkeypatch):
+    store = Store(tmp_path / "results")
+    result = Result("x", 0, "rp", 1.0, 0.1 + 0.2, True, math.inf, 0.0, "")
+
+    def fail(*_):
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        with pytest.raises(OSError, match="no space"):
+            store.write("one", [result])
+    assert not list((tmp_path / "results" / "chunks").iterdir())
+    assert not store.has("one")
+    store.write("one", [result])
+    assert store.read(["one"]) == [result]
+
+
+@pytest.mark.parametrize("changes", [{"trials": 0}, {"networks_at_once": 0}, {"protocol": quick(epochs=0)}])
+def test_tables_that_make_no_sense_are_refused(changes):
+    with pytest.raises(ldp.ParameterError):
+        tiny(**changes)
+
+
+# ---- the command line -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["crime", "housing", "criteo", "error", "runtime"])
+def test_every_command_has_help_with_an_example(command):
+    shown = CliRunner().invoke(app, [command, "--help"])
+    assert shown.exit_code == 0
+    assert f"python -m reproduction {command}" in shown.output
+
+
+@pytest.fixture
+def housing(monkeypatch):
+    """Synthetic data instead of Housing."""
+    monkeypatch.setattr(datasets, "load_housing", lambda **_: small(120))
+
+
+OPTIONS = "--trials 2 --budgets 1,8,inf --columns laplace,rp,constant --include-non-private --epochs 2 --workers 1"
+
+
+@pytest.mark.usefixtures("housing")
+def test_the_command_makes_a_table_and_a_plot_and_continues_where_it_was(tmp_path):
+    out = tmp_path / "results"
+    command = ["housing", *OPTIONS.split(), "--out", str(out)]
+    shown = CliRunner().invoke(app, command, env={"COLUMNS": "160"})
+    assert shown.exit_code == 0, shown.output
+    assert "NOT PRIVATE" in shown.output
+    assert "0.5990 ± 0.0258" in shown.output
+    assert "Not the paper's protocol" in shown.output
+    names = {"results.csv", "table.md", "plot.png", "plot.svg", "manifest.json", "chunks"}
+    assert {path.name for path in out.iterdir()} == names
+    before = {path: path.stat().st_mtime_ns for path in (out / "chunks").iterdir()}
+    table = (out / "table.md").read_text()
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert {path: path.stat().st_mtime_ns for path in (out / "chunks").iterdir()} == before
+    assert (out / "table.md").read_text() == table
+    other = CliRunner().invoke(app, [*command, "--protocol", "code"])
+    assert other.exit_code == 2
+    assert "other settings" in other.output
+
+
+@pytest.mark.usefixtures("housing")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--columns as-published", "leaks"),
+        ("--columns nothing", "no column"),
+        ("--budgets one", "budgets must be numbers"),
+        ("--rows 5000", "rows must be"),
+        ("--twin 5000", "only criteo has a twin"),
+    ],
+)
+def test_bad_options_are_explained_in_a_sentence(options, message, tmp_path):
+    shown = CliRunner().invoke(app, ["housing", *options.split(), "--out", str(tmp_path / "x")])
+    assert shown.exit_code == 2
+    assert message in " ".join(shown.output.split())
+    assert "Traceback" not in shown.output
+
+
+@pytest.mark.usefixtures("housing")
+def test_error_and_runtime_write_their_tables(tmp_path, monkeypatch):
+    monkeypatch.setattr(runtime, "GROWTH", tuple(replace(g, sizes=(8, 16)) for g in runtime.GROWTH))
+    for command in ("error", "runtime"):
+        shown = CliRunner().invoke(app, [command, "--data", "housing", "--out", str(tmp_path)])
+        assert shown.exit_code == 0, shown.output
+        assert (tmp_path / f"{command}.md").exists()
+
+
+def test_a_missing_package_is_named_with_its_group():
+    code = "import sys, runpy; sys.modules['jax'] = None; runpy.run_module('reproduction', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 1
+    assert "jax is not installed" in done.stderr
+    assert "--group reproduction" in done.stderr
+
+
+def test_the_library_and_its_command_line_do_without_the_reproduction():
+    code = "import sys, labeldp, labeldp.cli; assert not {'jax', 'matplotlib', 'reproduction'} & set(sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603
+    sources = (path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    assert not any("reproduction" in source for source in sources)

@@ -1,0 +1,99 @@
+"""The library's rooms: each imports only rooms above it, and no two modules share a name.
+
+Both lists of known exceptions may only shrink: an entry that is no longer needed fails too.
+"""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import labeldp
+
+SOURCE = Path(labeldp.__file__).parent
+
+ROOMS = [
+    *("errors", "_validation", "_arrow", "_files", "randomness", "channels", "noise", "histogram", "card_format"),
+    *("mechanisms", "ledger", "priors", "release", "tabular", "estimators", "cards", "audit", "testing"),
+    *("comparison", "datasets", "paper"),
+]
+"""From top to bottom."""
+
+WAYS_IN_AND_OUT = ["files", "spark", "report"]
+"""Below all rooms; none imports another. `cli` may import everything."""
+
+KNOWN_IMPORTS = {
+    ("cards", "files"): {"cards/verification.py"},
+    ("report", "files"): {"report/card_report.py", "report/page.py"},
+    ("spark", "files"): {"spark/release.py"},
+}
+"""(room, room that it must not import): modules that still do."""
+
+KNOWN_NAMES = {
+    "base",
+    "budget",
+    "columns",
+    "compare",
+    "labels",
+    "ledger",
+    "privatize",
+    "reading",
+    "report",
+    "run",
+    "table",
+}
+"""Names of several modules."""
+
+
+def imported_rooms(path):
+    """Return the rooms that a module imports anywhere in its code."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "labeldp" and len(parts) > 1:
+                yield parts[1]
+
+
+def allowed(room):
+    """Return the rooms that one may import."""
+    if room == "cli":
+        return {*ROOMS, *WAYS_IN_AND_OUT, "cli"}
+    if room in WAYS_IN_AND_OUT:
+        return {*ROOMS, room}
+    return set(ROOMS[: ROOMS.index(room) + 1])
+
+
+def modules():
+    """Yield the path of each module, and its room; the package's own `__init__` may import any room."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if room != "__init__":
+            yield path, room
+
+
+def test_rooms_import_only_rooms_above_them():
+    everything = {*ROOMS, *WAYS_IN_AND_OUT, "cli"}
+    assert {room for _, room in modules()} <= everything, "a new room needs its place in the order"
+    wrong = {}
+    for path, room in modules():
+        for other in set(imported_rooms(path)) & everything - allowed(room):
+            wrong.setdefault((room, other), set()).add(path.relative_to(SOURCE).as_posix())
+    assert wrong == KNOWN_IMPORTS
+
+
+def test_no_two_modules_share_a_name():
+    counted = Counter(path.stem for path, _ in modules() if not path.stem.startswith("__"))
+    assert {name for name, count in counted.items() if count > 1} == KNOWN_NAMES
+
+
+def test_mutation_testing_names_modules_and_tests_that_exist():
+    from benchmarks.mutants import ROOMS as MUTATED
+
+    tests = Path(__file__).parent
+    assert all((SOURCE / module).exists() for module in MUTATED)
+    assert all((tests / name).exists() for names in MUTATED.values() for name in names)
