@@ -428,7 +428,7 @@ def test_what_came_into_a_models_folder_while_it_was_fitted_is_not_removed(folde
 
     monkeypatch.setattr(labeldp.ModelReleaseRegressor, "fit", slow)
     said = ask("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", "--force", code=2)
-    assert "other things than a model" in said
+    assert "other files in it" in said
     assert (tmp_path / "model" / "budget.jsonl").read_text() == "a ledger, say"
     assert [each.name for each in tmp_path.iterdir()] == ["model"]
 
