@@ -118,7 +118,7 @@ def _blend_of(model: Any) -> Blend:
         return model._blend
     if isinstance(model._model, Blend):
         return model._model
-    linear, (low, high) = model._model, model.bounds_
+    linear, (low, high) = model._model, model.terms_.bounds[0]
     spread = linear.explained + linear.rest
     return Blend(linear, None, 0.0, linear.rest, spread, Knowledge(low, high, linear.mean, 0.0, spread, False))
 
