@@ -28,9 +28,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import labeldp as ldp
-import labeldp.cli.privatize, labeldp.files.privatize, labeldp.ledger.file
-from labeldp._arrow import arrow
-from labeldp._files import written_whole
+import labeldp.cli.privatize, labeldp.files.file_release, labeldp.ledger.file
+from labeldp.tabular.arrow import arrow
+from labeldp._atomic import atomic_file
 from labeldp.cli import app
 from labeldp.tabular import TableEncoder
 
@@ -41,7 +41,7 @@ ENCODER = TableEncoder.fit(pa.table({"id": np.arange(60.0)}), ["id"])
 
 def privatize(folder, number, ledger):
     release = ldp.privatize(LABELS, epsilon=E, bounds=BOUNDS, mechanism="two-point", ledger=ledger)
-    with written_whole(f"{folder}/{number}.npz") as draft, open(draft, "wb") as stream:
+    with atomic_file(f"{folder}/{number}.npz") as draft, open(draft, "wb") as stream:
         np.savez(stream, labels=release.labels, card=np.array(release.to_card()))
 
 def stream(folder, number, ledger):
@@ -50,7 +50,7 @@ from labeldp.release.stream import LabelStream
     order = Request(epsilon=E, bounds=BOUNDS, mechanism="two-point")
     batches = np.split(LABELS, 6)
     running = LabelStream(lambda: batches, order, ledger=ledger)
-    with written_whole(f"{folder}/{number}.npz") as draft, open(draft, "wb") as out:
+    with atomic_file(f"{folder}/{number}.npz") as draft, open(draft, "wb") as out:
         labels = np.concatenate([running.release(batch) for batch in batches])
         np.savez(out, labels=labels, card=np.array(running.finish().to_card()))
 

@@ -16,7 +16,7 @@ import sklearn.datasets._california_housing as scikit_housing
 
 from helpers import python
 from labeldp import errors
-from labeldp._files import written_whole
+from labeldp._atomic import atomic_file
 from labeldp.datasets import crime, home, load_crime, load_housing, make_survey
 from labeldp.datasets.fetch import fetch
 
@@ -288,7 +288,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     target.write_text("old")
 
     def write_and_fail():
-        with written_whole(target) as draft:
+        with atomic_file(target) as draft:
             draft.write_text("half of the n")
             raise RuntimeError("the disk is full")
 
@@ -300,8 +300,8 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
 
 def test_a_killed_write_leaves_nothing_under_the_files_name(tmp_path):
     code = (
-        "import os, sys; from pathlib import Path; from labeldp._files import written_whole\n"
-        "with written_whole(Path(sys.argv[1])) as draft:\n"
+        "import os, sys; from pathlib import Path; from labeldp._atomic import atomic_file\n"
+        "with atomic_file(Path(sys.argv[1])) as draft:\n"
         "    draft.write_text('half'); os._exit(9)\n"
     )
     assert python(code, tmp_path / "table", check=False).returncode == 9

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from labeldp.errors import DataError, DataNotFoundError, LabelDPError, LabelError, ParameterError
-from labeldp.files import TableWriter, open_table, text, writer
-from labeldp.files.ahead import ahead
-from labeldp.files.labels import label_values
+from labeldp.files import TableWriter, open_table, text_files, writer
+from labeldp.files.batches import read_ahead
+from labeldp.files.label_column import label_values
 
 SECRET = "31415.92653"  # noqa: S105 (a label)
 
@@ -79,7 +79,7 @@ def test_text_without_need_for_quotes_has_none(tmp_path):
 
 
 def test_types_of_text_hold_for_the_whole_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "BLOCK", 256)
+    monkeypatch.setattr(text_files, "BLOCK", 256)
     lines = ["a,b,c,d"] + ["1,2,,x"] * 200 + ["1.5,z,7,x"]
     (tmp_path / "t.csv").write_text("\n".join(lines))
     got = read(tmp_path / "t.csv")
@@ -322,5 +322,5 @@ def test_reading_ahead_hands_over_errors_and_can_be_left():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        list(ahead(failing()))
-    assert next(ahead(itertools.count())) == 0
+        list(read_ahead(failing()))
+    assert next(read_ahead(itertools.count())) == 0

@@ -50,7 +50,7 @@ def column(path, name="c"):
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
 @pytest.mark.parametrize("far", [False, True])
 def test_text_in_another_code_far_down(place, monkeypatch, out, far):
-    monkeypatch.setattr("labeldp.files.text.BLOCK", 1024)
+    monkeypatch.setattr("labeldp.files.text_files.BLOCK", 1024)
     lines = [b"name,price", *(b"a,%.3f" % y for y in LABELS)]
     lines.insert(len(lines) if far else 1, b"caf\xe9,2.5")
     (place / "in.csv").write_bytes(b"\n".join(lines) + b"\n")

@@ -20,11 +20,11 @@ SHORT, LONG = "1", "3.14159265358979"
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("labeldp.files.text.BLOCK", 8192)
-    monkeypatch.setattr("labeldp.files.text.LONGEST_ROW", 1024)
-    monkeypatch.setattr("labeldp.files.text.LONGEST", 4096)
-    monkeypatch.setattr("labeldp.files.labels.LONGEST", 4096)
-    monkeypatch.setattr("labeldp.files.pieces.CELLS_OF_ANY_LENGTH", 100)  # of 1024 rows at least
+    monkeypatch.setattr("labeldp.files.text_files.BLOCK", 8192)
+    monkeypatch.setattr("labeldp.files.text_files.LONGEST_ROW", 1024)
+    monkeypatch.setattr("labeldp.files.text_files.LONGEST", 4096)
+    monkeypatch.setattr("labeldp.files.label_column.LONGEST", 4096)
+    monkeypatch.setattr("labeldp.files.batches.CELLS_OF_ANY_LENGTH", 100)  # of 1024 rows at least
     return tmp_path
 
 

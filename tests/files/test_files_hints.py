@@ -8,7 +8,7 @@ from scipy import stats
 from helpers import FALSE_ALARM, seeded
 from labeldp.files import TableWriter, open_table, privatize_file, shuffle
 from labeldp.files.hints import Watch, jumpiness
-from labeldp.files.shuffle import shuffled
+from labeldp.files.shuffle import shuffle_rows
 
 ROWS = 3000
 
@@ -107,7 +107,7 @@ def test_hints_go_nowhere_but_to_the_owner(tmp_path):
 
 
 def test_without_anybody_to_tell_no_hint_is_computed(tmp_path, monkeypatch):
-    monkeypatch.setattr("labeldp.files.privatize.Watch", lambda *_: pytest.fail("a hint was computed"))
+    monkeypatch.setattr("labeldp.files.file_release.Watch", lambda *_: pytest.fail("a hint was computed"))
     with TableWriter(tmp_path / "in.csv", pa.schema([("price", pa.float64())])) as out:
         out.write(pa.record_batch({"price": PRICE}))
     privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", label="price", bounds=(0, 20), epsilon=1)
@@ -146,7 +146,7 @@ def evenness(seen):
 
 def test_shuffling_is_uniform(monkeypatch):
     """2,000 orders of 8 rows: finds a probability that is off by half; false alarms 1e-6."""
-    seen = orders(shuffled, 2000, 8, monkeypatch)
+    seen = orders(shuffle_rows, 2000, 8, monkeypatch)
     assert (np.sort(seen, axis=1) == np.arange(8)).all()
     assert evenness(seen) > FALSE_ALARM / 3
 
@@ -154,7 +154,7 @@ def test_shuffling_is_uniform(monkeypatch):
 def test_shuffling_without_the_second_step_is_caught(monkeypatch):
     """The twin: rows go to random buckets, and stay in order there."""
     monkeypatch.setattr(shuffle.np, "argsort", lambda words, kind=None: _sorted(words, kind))
-    assert evenness(orders(shuffled, 2000, 8, monkeypatch)) < FALSE_ALARM / 3
+    assert evenness(orders(shuffle_rows, 2000, 8, monkeypatch)) < FALSE_ALARM / 3
 
 
 def _sorted(words, kind):

@@ -12,7 +12,7 @@ import pytest
 import labeldp as ldp
 from labeldp.files import TableWriter, privatize_file
 from labeldp.files.card_check import verify_files
-from labeldp.files.pair import Pair
+from labeldp.files.drafts import TableAndCard
 
 ROWS = 300
 
@@ -71,11 +71,11 @@ def test_a_card_put_over_the_old_one_is_caught(place, monkeypatch):
     """The twin: the new card simply replaces the old one, and the table does not get there."""
     release("out.parquet")
 
-    def careless(self, text):
+    def careless(self, text, most):
         self._card.write_text(text)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Pair, "put_card", careless)
+    monkeypatch.setattr(TableAndCard, "put_card", careless)
     with pytest.raises(ZeroDivisionError):
         release("out.parquet", force=True)
     assert not holds("out.parquet")

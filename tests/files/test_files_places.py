@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 import labeldp as ldp
-from labeldp._files import folder_written_whole
+from labeldp._atomic import atomic_folder
 from labeldp.cli import app
 from labeldp.errors import ParameterError
 from labeldp.files import TableWriter, privatize_file
-from labeldp.files.refusals import refuse_same
+from labeldp.files.places import refuse_same
 
 LABELS = np.random.default_rng(0).uniform(0, 5, 200)
 
@@ -117,6 +117,6 @@ def test_what_appears_in_a_folder_while_another_is_written_is_kept(place):
 def test_without_that_last_look_it_is_lost(place):
     """The twin of the test above."""
     Path("out").mkdir()
-    with folder_written_whole("out", replace=True):
+    with atomic_folder("out"):
         Path("out/budget.jsonl").write_text("spent")
     assert not Path("out/budget.jsonl").exists()

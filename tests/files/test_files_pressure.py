@@ -38,7 +38,7 @@ from labeldp.files import drafts
 @contextlib.contextmanager
 def straight(path, **_):
     yield pathlib.Path(path)
-drafts.written_whole = straight
+drafts.atomic_file = straight
 """
 
 

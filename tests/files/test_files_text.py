@@ -15,7 +15,7 @@ LABELS = np.random.default_rng(0).uniform(0, 5, 200)
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("labeldp.files.text.BLOCK", 2048)
+    monkeypatch.setattr("labeldp.files.text_files.BLOCK", 2048)
     return tmp_path
 
 

@@ -147,7 +147,7 @@ def test_rows_without_a_label_stop_or_are_left_out(tmp_path):
 
 def test_a_failing_rename_takes_the_card_back(tmp_path, monkeypatch):
     source = put(tmp_path / "in.csv", table_of(labels_of(), nested=False))
-    import labeldp._files as files
+    import labeldp._atomic as files
 
     replace = files.os.replace
 
@@ -164,7 +164,7 @@ def test_a_failing_rename_takes_the_card_back(tmp_path, monkeypatch):
 
 def test_the_card_comes_before_the_table(tmp_path, monkeypatch):
     """A kill between the two leaves a card without a table, never a table without a card."""
-    import labeldp._files as files
+    import labeldp._atomic as files
 
     order = []
     replace = files.os.replace
@@ -261,7 +261,7 @@ def test_the_table_is_never_written_over(tmp_path):
 
 def test_a_table_that_changes_in_between_is_not_released(tmp_path, monkeypatch):
     source = put(tmp_path / "in.csv", table_of(labels_of(), nested=False))
-    from labeldp.files import privatize as module
+    from labeldp.files import file_release as module
 
     class Grown(module.LabelStream):
         def __init__(self, *args, **options):

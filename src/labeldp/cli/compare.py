@@ -30,8 +30,7 @@ from labeldp.cli.shell import explained, need_matplotlib, news, tell
 from labeldp.comparison import compare_table, steps_of
 from labeldp.errors import ParameterError
 from labeldp.estimators.progress import steps
-from labeldp.files.drafts import refuse_target
-from labeldp.files.refusals import refuse_same
+from labeldp.files.places import refuse_same, refuse_target
 from labeldp.mechanisms import mechanism_class
 from labeldp.release.choice import mechanism_choices
 from labeldp.report import write_page

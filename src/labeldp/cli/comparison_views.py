@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from labeldp._files import written_whole
+from labeldp._atomic import atomic_file
 from labeldp._validation import rounded_up
 from labeldp.cli.shell import as_options, tell
 from labeldp.comparison import Comparison
@@ -66,7 +66,7 @@ def draw_comparison(comparison: Comparison, label: str, path: Path) -> None:
         axes.set_ylabel(_ERROR)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=8)
-    with written_whole(path, public=True) as draft:
+    with atomic_file(path, public=True) as draft:
         figure.savefig(draft, dpi=150, format=path.suffix[1:])
 
 

@@ -39,9 +39,8 @@ from labeldp.cli.options import (
 from labeldp.cli.shell import explained, need_matplotlib, news, tell
 from labeldp.errors import DataError, NotUnbiasedError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, private_risk, private_score
-from labeldp.files.drafts import refuse_target
 from labeldp.files.models import model_folder, save_model
-from labeldp.files.refusals import refuse_same
+from labeldp.files.places import refuse_same, refuse_target
 from labeldp.ledger import Budget, Charge, new_charge, refuse_overspend, total_of
 from labeldp.report import Section, write_report
 

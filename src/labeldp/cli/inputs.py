@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from labeldp.cli.options import Policy
 from labeldp.errors import ParameterError
 from labeldp.files import open_table
-from labeldp.files.labels import label_values
+from labeldp.files.label_column import label_values
 from labeldp.tabular import TableEncoder, Tally, read_columns
 from labeldp.tabular.memory import refuse_too_wide
 

@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
-from labeldp._arrow import arrow
 from labeldp.cli.inputs import notes
 from labeldp.cli.options import Force, Format, Source
 from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import ParameterError
 from labeldp.files import TableWriter, open_table
 from labeldp.files.models import load_model
-from labeldp.files.refusals import refuse_same
+from labeldp.files.places import refuse_same
 from labeldp.tabular import Tally
+from labeldp.tabular.arrow import arrow
 
 __all__ = ["predict"]
 

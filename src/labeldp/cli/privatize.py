@@ -38,7 +38,7 @@ from labeldp.cli.shell import (
     tell,
 )
 from labeldp.files import FileRelease, privatize_file
-from labeldp.files.drafts import refuse_target
+from labeldp.files.places import refuse_target
 from labeldp.release.choice import mechanism_choices
 from labeldp.report import write_report
 

@@ -34,7 +34,7 @@ def report(
     The card is checked and its proof run again. The page is one file, to send or to print; it loads nothing.
     """
     with explained():
-        from labeldp.files.refusals import refuse_same  # noqa: PLC0415
+        from labeldp.files.places import refuse_same  # noqa: PLC0415
         from labeldp.ledger import Ledger  # noqa: PLC0415
         from labeldp.report import write_report  # noqa: PLC0415
 

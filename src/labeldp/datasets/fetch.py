@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from labeldp._files import written_whole
+from labeldp._atomic import atomic_file
 from labeldp.errors import DataError, DataNotFoundError
 
 __all__ = ["TIMEOUT", "byte_bar", "fetch"]
@@ -54,7 +54,7 @@ def fetch(url: str, path: Path, *, by_hand: str, sha256: str | None = None, time
     if not url.startswith(("http://", "https://")):
         raise DataError(f"only http and https addresses can be fetched, not {url}")
     try:
-        with written_whole(path) as draft:
+        with atomic_file(path) as draft:
             digest = _receive(url, draft, path.name, timeout)
             if sha256 is not None and digest != sha256:
                 raise DataError(

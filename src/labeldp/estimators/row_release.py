@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._files import written_whole
+from labeldp._atomic import atomic_file
 from labeldp.cards.reading import read_any_card
 from labeldp.errors import CardError, LabelDPError
 from labeldp.estimators.learner import Knowledge, PrivateRows
@@ -117,7 +117,7 @@ class RowRelease(HoldsTerms):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release to a ``.npz`` file, whole or not at all."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        with written_whole(path) as draft, open(draft, "wb") as stream:
+        with atomic_file(path) as draft, open(draft, "wb") as stream:
             np.savez_compressed(stream, card=np.array(self.to_card()), **arrays)
 
     @classmethod

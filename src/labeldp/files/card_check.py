@@ -12,9 +12,12 @@ from labeldp import card_format
 from labeldp.cards.reading import ReadCard
 from labeldp.cards.verification import Check, Verification, verify_card
 from labeldp.errors import LabelDPError, MissingExtraError
-from labeldp.files.table import open_table
+from labeldp.files.tables import open_table
 
-__all__ = ["verify_files"]
+__all__ = ["MODEL_FILES", "verify_files"]
+
+MODEL_FILES = {"columns.json", "model.npz", "release.npz"}
+"""What the folder of a model may have beside its card."""
 
 
 def verify_files(
@@ -92,19 +95,13 @@ def _same_bytes(path: Path, hashes: dict[str, str], *, is_model: bool) -> Check:
         return Check("file", False, "the card names files outside its folder")
     if not single and not is_model and {part.name for part in path.iterdir()} != set(hashes):
         return Check("file", False, f"{name} holds other files than the card says")
-    if is_model and any((path / part).exists() for part in _model_files() - set(hashes)):
+    if is_model and any((path / part).exists() for part in MODEL_FILES - set(hashes)):
         return Check("file", False, f"{name} holds files of a model of which the card has no checksum")
     for part, expected in hashes.items():
         if _sha256(path / part) != expected.removeprefix("sha256:"):
             return Check("file", False, f"{part or name} is another file, was changed, or is not there")
     words = "the file" if single else f"the {len(hashes)} files"
     return Check("file", True, f"{name} is, to the byte, {words} of this card")
-
-
-def _model_files() -> set[str]:
-    from labeldp.files.models.layout import CARD, OURS  # noqa: PLC0415 (models are slow to import)
-
-    return OURS - {CARD}
 
 
 def _sha256(path: Path) -> str | None:

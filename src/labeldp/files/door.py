@@ -12,17 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from labeldp._arrow import arrow
 from labeldp.errors import DataError, LabelError, ParameterError
-from labeldp.files.ahead import ahead
-from labeldp.files.drafts import is_folder
-from labeldp.files.labels import label_values
-from labeldp.files.rows import taken
-from labeldp.files.sources import PIPE
-from labeldp.files.table import Table
-from labeldp.files.text import DELIMITERS
+from labeldp.files.base_table import Table
+from labeldp.files.batches import read_ahead, take_rows
+from labeldp.files.formats import DELIMITERS
+from labeldp.files.label_column import label_values
+from labeldp.files.places import PIPE, is_folder
 from labeldp.files.writer import TableWriter
 from labeldp.mechanisms.base import Mechanism
 
@@ -65,7 +63,7 @@ class Door:
         done = kept = 0
         problem: LabelError | None = None  # is raised at the end: first what is wrong with the files themselves
         columns = [str(self.table.label)] if self.table.format == "parquet" else None
-        for batch in ahead(self.table.batches(columns)):
+        for batch in read_ahead(self.table.batches(columns)):
             try:
                 values, gone = self._labels(batch)
             except LabelError as error:
@@ -84,11 +82,11 @@ class Door:
     def rows(self, total: int) -> Iterator[Rows]:
         """Yield all rows that have a label."""
         done = 0
-        for batch in ahead(self.table.batches()):
+        for batch in read_ahead(self.table.batches()):
             values, gone = self._labels(batch)
             public = batch.remove_column(self._place)
             if gone.any():
-                public, values = taken(public, np.flatnonzero(~gone)), values[~gone]
+                public, values = take_rows(public, np.flatnonzero(~gone)), values[~gone]
             self.left_out += int(gone.sum())
             done += values.size
             self._progress("Releasing", done, total)
@@ -108,7 +106,6 @@ class Output:
     """
 
     def __init__(self, table: Table, debiased: str) -> None:
-        pa = arrow().core
         self._table, self._debiased, self.label = table, debiased, str(table.label)
         self.second = f"{self.label}_debiased" if debiased == "add" else None
         self._place = table.schema.get_field_index(self.label)
@@ -122,7 +119,6 @@ class Output:
 
     def batch(self, public: list[Any], private: NDArray[np.float64], mechanism: Mechanism) -> Any:
         """Return rows as they are written, from their public columns and their private labels."""
-        pa = arrow().core
         self.rows += private.size
         unbiased = private
         if private.size and self._debiased != "no":

@@ -1,178 +1,140 @@
-"""Where a table is written until it is whole: a file, a folder of files, or a pipe."""
+"""Where a table is written until it is complete, and how it and its card get their names."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
+import secrets
 import shutil
-import stat
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from types import TracebackType
+from typing import Any, BinaryIO, Self
 
-from labeldp._arrow import arrow
-from labeldp._files import folder_written_whole, refuse_unwritable, written_whole
-from labeldp.errors import ParameterError
-from labeldp.files.sources import PIPE
+import pyarrow as pa
 
-__all__ = ["Draft", "drafted", "is_folder", "refuse_target"]
+from labeldp._atomic import atomic_file, atomic_folder
+from labeldp.files.places import PIPE, is_folder, is_part, refuse_target
 
-_PART = re.compile(r"part-\d{5}\.\w+")
-
-
-class Draft(Protocol):
-    """A place for one or several files."""
-
-    def add(self, extension: str) -> Any:
-        """Return an Arrow stream for the next file."""
-
-    def full(self) -> bool:
-        """Whether a file with many rows should be followed by another."""
-
-    def digests(self) -> dict[str, str]:
-        """Return the SHA-256 of each file, by its name."""
+__all__ = ["Draft", "TableAndCard", "open_draft"]
 
 
-class _File:
-    def __init__(self, draft: Path, name: str) -> None:
-        self._draft, self._name = draft, name
-
-    def add(self, extension: str) -> Any:
-        return arrow().core.OSFile(str(self._draft), "wb")
-
-    def full(self) -> bool:
-        return False
-
-    def digests(self) -> dict[str, str]:
-        return {self._name: _digest(self._draft)}
-
-
-class _Folder:
-    def __init__(self, draft: Path) -> None:
-        self._draft = draft
-        self._count = 0
-
-    def add(self, extension: str) -> Any:
-        self._count += 1
-        return arrow().core.OSFile(str(self._draft / f"part-{self._count - 1:05d}.{extension}"), "wb")
-
-    def full(self) -> bool:
-        return True
-
-    def digests(self) -> dict[str, str]:
-        return {path.name: _digest(path) for path in sorted(self._draft.iterdir())}
-
-
-class _Pipe:
-    def __init__(self, spool: BinaryIO) -> None:
-        self._spool = spool
-
-    def add(self, extension: str) -> Any:
-        return arrow().core.PythonFile(_Kept(self._spool), mode="w")
-
-    def full(self) -> bool:
-        return False
-
-    def digests(self) -> dict[str, str]:
-        self._spool.seek(0)
-        digest = hashlib.file_digest(self._spool, "sha256")  # type: ignore[arg-type]
-        return {PIPE: digest.hexdigest()}
-
-
-class _Kept:
-    """A file that stays open when Arrow closes it."""
-
-    closed = False
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def write(self, data: Any) -> int:
-        return self._file.write(data)
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.flush()
-
-
-def is_folder(to: str) -> bool:
-    """Whether a target means a folder: it ends in a slash, or is one."""
-    return to != PIPE and (to.endswith(("/", os.sep)) or os.path.isdir(to))
-
-
-def refuse_target(to: str, *, force: bool, folder: bool = False) -> None:
-    """Refuse to write where that cannot work, or would destroy something.
+class Draft:
+    """A place for one file, or for several if it is a folder.
 
     Parameters
     ----------
-    to : str
-    force : bool
-        Whether what is there may be replaced.
-    folder : bool
-        Whether it may be a folder, of files that this room wrote.
-
-    Raises
-    ------
-    ParameterError
-        If something is there, and may not be replaced.
-    OSError
-        If nothing can be written there.
+    name : str
+        What its file is called in the end.
+    path : Path, optional
+    spool : open file, optional
+        What goes to a pipe in the end.
     """
-    if to == PIPE:
-        return
-    path = Path(to)
-    if not path.parent.is_dir():
-        raise ParameterError(f"there is no folder {path.parent}: make it first")
-    if os.path.lexists(path):
-        _refuse_replacing(to, force, folder)
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise PermissionError(13, "Permission denied", str(path.parent))
-    refuse_unwritable(path)
 
+    def __init__(self, name: str, *, path: Path | None = None, spool: BinaryIO | None = None) -> None:
+        self._name, self._path, self._spool, self._count = name, path, spool, 0
+        self.is_folder = path is not None and path.is_dir()
 
-def _refuse_replacing(to: str, force: bool, folder: bool) -> None:
-    path = Path(to)
-    if path.is_dir():
-        if path.is_symlink():
-            raise ParameterError(f"{path} is a link to a folder: name the folder itself")
-        if not folder:
-            raise ParameterError(f"{path} is a folder: name a file")
-        others = [each.name for each in path.iterdir() if not _PART.fullmatch(each.name)]
-        if others:
-            raise ParameterError(f"{path} is a folder with other files in it: choose another")
-    elif is_folder(to):
-        raise ParameterError(f"{path} is a file, not a folder: choose another, or leave out the slash")
-    elif path.exists() and not stat.S_ISREG(path.stat().st_mode):
-        raise ParameterError(f"{path} is not a file; for a pipe write -")
-    if not force:
-        raise ParameterError(f"{path} is there already; force=True replaces it")
+    def add(self, extension: str) -> Any:
+        """Return an Arrow stream for the next file."""
+        if self._spool is not None:  # a handle of its own, since Arrow closes it
+            return pa.PythonFile(os.fdopen(os.dup(self._spool.fileno()), "wb"), mode="w")
+        self._count += 1
+        part = f"{self._path}/part-{self._count - 1:05d}.{extension}"
+        return pa.OSFile(part if self.is_folder else str(self._path), "wb")
+
+    def digests(self) -> dict[str, str]:
+        """Return the SHA-256 of each file, by its name."""
+        if self._spool is not None:
+            self._spool.seek(0)
+            return {self._name: hashlib.file_digest(self._spool, "sha256").hexdigest()}  # type: ignore[arg-type]
+        files = sorted(Path(str(self._path)).iterdir()) if self.is_folder else [Path(str(self._path))]
+        digests = {}
+        for file in files:
+            with open(file, "rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            digests[file.name if self.is_folder else self._name] = digest
+        return digests
 
 
 @contextmanager
-def drafted(to: str, most: int = 0o666) -> Iterator[Draft]:
+def open_draft(to: str, most: int = 0o666) -> Iterator[Draft]:
     """Give a draft of a file, folder or pipe, which becomes the thing itself if nothing goes wrong."""
     if to == PIPE:
         with tempfile.TemporaryFile() as spool:
-            yield _Pipe(spool)
+            yield Draft(PIPE, spool=spool)
             spool.seek(0)
             shutil.copyfileobj(spool, sys.stdout.buffer, 1 << 20)
             sys.stdout.buffer.flush()
     elif is_folder(to):
-        again = partial(refuse_target, to, force=True, folder=True)
-        with folder_written_whole(to, replace=True, check=again, most=most) as folder:
-            yield _Folder(folder)
+        with atomic_folder(to, check=partial(refuse_target, to, force=True, folder=is_part), most=most) as folder:
+            yield Draft(Path(to).name, path=folder)
     else:
-        with written_whole(to, public=True, most=most) as draft:
-            yield _File(draft, Path(to).name)
+        with atomic_file(to, public=True, most=most) as draft:
+            yield Draft(Path(to).name, path=draft)
 
 
-def _digest(path: Path) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+class TableAndCard:
+    """The places of a table and its card while both are replaced: they appear together.
+
+    No kill leaves a table beside another table's card, or beside none. First the old table steps aside, then its
+    card; then the new card takes its place, and the new table last. Old things come back if the new table does
+    not get there, and go for good if it does. A kill in between leaves them beside their names, with ``.old`` at
+    the end.
+
+    Parameters
+    ----------
+    to : str
+        The table's place, or ``-``.
+    card : Path or None
+    force : bool
+        Whether what is there may be replaced.
+    """
+
+    def __init__(self, to: str, card: Path | None, *, force: bool) -> None:
+        self._to, self._card, self._force = to, card, force
+        self._aside: dict[Path, Path] = {}
+        self._ready = self._had_card = False
+
+    def refuse_targets(self) -> None:
+        """Refuse places where something is that may not be replaced."""
+        refuse_target(self._to, force=self._force, folder=is_part)
+        if self._card is not None:
+            refuse_target(str(self._card), force=self._force)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def put_card(self, text: str, most: int) -> None:
+        """Clear both places and put the card, with these rights at most; the complete table comes next."""
+        self.refuse_targets()  # again: much can have been put there while the table was written
+        self._had_card = self._card is not None and os.path.lexists(self._card)
+        places = [path for path in (None if self._to == PIPE else Path(self._to), self._card) if path is not None]
+        self._aside = {path: path.with_name(f"{path.name}.{secrets.token_hex(4)}.old") for path in places}
+        for path, aside in self._aside.items():
+            if os.path.lexists(path):
+                os.rename(path, aside)
+        if self._card is not None:
+            with atomic_file(self._card, public=True, most=most) as draft:
+                draft.write_text(text, encoding="utf-8")
+        self._ready = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None or (self._ready and self._to != PIPE and os.path.lexists(self._to)):
+            for aside in self._aside.values():
+                if aside.is_dir() and not aside.is_symlink():
+                    shutil.rmtree(aside, ignore_errors=True)
+                else:
+                    aside.unlink(missing_ok=True)
+            return
+        if self._card in self._aside and not self._had_card:
+            self._card.unlink(missing_ok=True)
+        for path, aside in reversed(self._aside.items()):
+            if os.path.lexists(aside):
+                os.replace(aside, path)

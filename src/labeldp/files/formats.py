@@ -8,37 +8,35 @@ from pathlib import PurePath
 from labeldp._validation import nearest
 from labeldp.errors import DataError, ParameterError
 
-__all__ = ["COMPRESSIONS", "FORMATS", "as_format", "compression_of", "format_of", "sniffed"]
+__all__ = ["DELIMITERS", "EXTENSIONS", "as_format", "compression_of", "format_of", "sniff_format"]
 
-FORMATS = ("csv", "tsv", "parquet", "arrow", "arrow-stream")
-"""Feather is ``arrow``: Arrow's file format."""
+EXTENSIONS = {"csv": "csv", "tsv": "tsv", "parquet": "parquet", "arrow": "arrow", "arrow-stream": "arrows"}
+"""The formats, and how the names of their files end; Feather is ``arrow``, Arrow's file format."""
 
-_NAMES = {
-    ".csv": "csv",
-    ".tsv": "tsv",
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+"""The formats that are text."""
+
+_NAMES = {f".{extension}": format for format, extension in EXTENSIONS.items()} | {
     ".tab": "tsv",
-    ".parquet": "parquet",
     ".pq": "parquet",
-    ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
-    ".arrows": "arrow-stream",
 }
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 """How CSV and TSV may be compressed, by the end of the name."""
 
 
 def as_format(name: str) -> str:
     """Return a format that a user named."""
-    known = {**{each: each for each in FORMATS}, "feather": "arrow", "ipc": "arrow"}
+    known = {**dict.fromkeys(EXTENSIONS), "feather": "arrow", "ipc": "arrow"}
     if name.lower() not in known:
-        raise ParameterError(f"unknown format {name!r}; known are {', '.join(FORMATS)} and feather")
-    return known[name.lower()]
+        raise ParameterError(f"unknown format {name!r}; known are {', '.join(EXTENSIONS)} and feather")
+    return known[name.lower()] or name.lower()
 
 
 def compression_of(name: str) -> str | None:
     """Return how a text file of this name is compressed, or None."""
-    return COMPRESSIONS.get(PurePath(name).suffix.lower())
+    return _COMPRESSIONS.get(PurePath(name).suffix.lower())
 
 
 def format_of(name: str) -> str:
@@ -55,7 +53,7 @@ def format_of(name: str) -> str:
     ('csv', 'arrow')
     """
     path = PurePath(name)
-    if compression_of(name) and _NAMES.get(PurePath(path.stem).suffix.lower()) in {"csv", "tsv"}:
+    if compression_of(name) and _NAMES.get(PurePath(path.stem).suffix.lower()) in DELIMITERS:
         path = PurePath(path.stem)
     suffix = path.suffix.lower()
     if suffix not in _NAMES:
@@ -68,12 +66,12 @@ def format_of(name: str) -> str:
     return _NAMES[suffix]
 
 
-def sniffed(start: bytes) -> str:
+def sniff_format(start: bytes) -> str:
     r"""Return the format that a file's first bytes tell; text is CSV, or TSV if its first line has tabs only.
 
     Examples
     --------
-    >>> sniffed(b"PAR1...."), sniffed(b"name,price"), sniffed(b"name\tprice")
+    >>> sniff_format(b"PAR1...."), sniff_format(b"name,price"), sniff_format(b"name\tprice")
     ('parquet', 'csv', 'tsv')
     """
     marks = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow-stream"}

@@ -10,10 +10,11 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from labeldp._arrow import arrow
-from labeldp.files.rows import taken
+from labeldp.files.batches import take_rows
 from labeldp.randomness import WordSource
 
 __all__ = ["Watch", "jumpiness"]
@@ -56,8 +57,8 @@ class Watch:
         first, last = np.searchsorted(self._places, (self._passed, end))
         if last > first:
             places = self._places[first:last] - self._passed
-            batch = arrow().core.RecordBatch.from_arrays(public, schema=self._schema)
-            self._rows.append(taken(batch, places))
+            batch = pa.RecordBatch.from_arrays(public, schema=self._schema)
+            self._rows.append(take_rows(batch, places))
             self._labels.append(labels[places])
         self._passed = end
 
@@ -71,11 +72,10 @@ class Watch:
         """
         if not self._labels or sum(map(len, self._labels)) < FEWEST:
             return []
-        pa = arrow().core
         labels = _ranks(np.concatenate(self._labels))
-        found = []
+        hints = []
         if ordered and jumpiness(labels) < CLOSE:
-            found.append(
+            hints.append(
                 f"The rows are in an order in which neighbours have nearly the same {self._label!r}, as if sorted "
                 "by it: the order gives labels away, and it is kept. shuffle=True hides it."
             )
@@ -83,11 +83,11 @@ class Watch:
         for name, column in zip(table.column_names, table.columns, strict=True):
             order = np.lexsort((_uniform(labels.size, self._source), _codes(column)))
             if jumpiness(labels[order]) < CLOSE:
-                found.append(
+                hints.append(
                     f"The column {name!r} nearly determines {self._label!r}: whoever has the file can read labels "
                     "off it. Leave it out, unless it is public anyway."
                 )
-        return found
+        return hints
 
 
 def jumpiness(labels: NDArray[np.float64]) -> float:
@@ -113,15 +113,13 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _flat(table: Any) -> Any:
     """Return a table with the parts of structs as columns."""
-    pa = arrow().core
     while any(pa.types.is_struct(kind) for kind in table.schema.types):
         table = table.flatten()
     return table
 
 
 def _codes(column: Any) -> NDArray[np.int64]:
-    """Return whole numbers in the order of the values, the same for the same value; missing ones last."""
-    pa, pc = arrow().core, arrow().compute
+    """Return integers in the order of the values, the same for the same value; missing ones last."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):  # numbers as text are numbers

@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from labeldp._arrow import arrow
 from labeldp.errors import DataError
-from labeldp.files.rows import size_of, taken
+from labeldp.files.batches import take_rows
 from labeldp.randomness import WordSource
+from labeldp.tabular.memory import size_of
 
-__all__ = ["shuffled"]
+__all__ = ["shuffle_rows"]
 
 BUCKET_BYTES = 1 << 25
 MOST_BUCKETS = 256
@@ -30,7 +31,7 @@ MOST_BUCKETS = 256
 _BATCH = 1 << 17
 
 
-def shuffled(
+def shuffle_rows(
     batches: Iterable[Any], schema: Any, *, rows: int, folder: Path | None, source: WordSource
 ) -> Iterator[Any]:
     """Yield the rows of all batches in random order.
@@ -45,7 +46,6 @@ def shuffled(
         Where there is space for all rows.
     source : source of words
     """
-    pa = arrow().core
     with ExitStack() as stack:
         files: list[Any] = []
         writers: list[Any] = []
@@ -67,7 +67,7 @@ def shuffled(
                 raise DataError("the table is too large to be shuffled: 2 GiB of text in one of 256 buckets")
             for batch in pieces:
                 order = np.argsort(_words(batch.num_rows, source))
-                whole = taken(batch, order)
+                whole = take_rows(batch, order)
                 yield from (whole.slice(first, _BATCH) for first in range(0, whole.num_rows, _BATCH))
             file.truncate(0)
 
@@ -80,7 +80,7 @@ def _buckets(batch: Any, rows: int) -> int:
 
 def _scatter(batch: Any, writers: list[Any], source: WordSource) -> None:
     chosen = (_words(batch.num_rows, source) & np.uint64(len(writers) - 1)).astype(np.int64)
-    sorted_rows = taken(batch, np.argsort(chosen, kind="stable"))
+    sorted_rows = take_rows(batch, np.argsort(chosen, kind="stable"))
     ends = np.cumsum(np.bincount(chosen, minlength=len(writers)))
     for writer, first, end in zip(writers, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
         if end > first:

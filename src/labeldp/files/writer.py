@@ -1,4 +1,4 @@
-"""Tables written whole or not at all, without metadata, in row groups of their own size."""
+"""Tables written completely or not at all, without metadata, in row groups of their own size."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from labeldp._arrow import arrow
-from labeldp.files.drafts import drafted, is_folder, refuse_target
-from labeldp.files.encoders import Encoder, bare_schema, changed_types, check_schema, encoder
-from labeldp.files.formats import as_format, compression_of, format_of
-from labeldp.files.rows import size_of
-from labeldp.files.sources import PIPE
+import pyarrow as pa
+
+from labeldp.files.drafts import open_draft
+from labeldp.files.encoders import Encoder, bare_schema, encoder, parquet_file, refuse_types
+from labeldp.files.formats import EXTENSIONS, as_format, compression_of, format_of
+from labeldp.files.places import PIPE, is_folder, is_part, refuse_target
+from labeldp.tabular.memory import size_of
 
 __all__ = ["TableWriter"]
 
@@ -27,8 +28,6 @@ SMALL_ROWS = 1 << 17
 
 PART_ROWS = 1 << 23
 """Rows in each file of a folder."""
-
-EXTENSIONS = {"csv": "csv", "tsv": "tsv", "parquet": "parquet", "arrow": "arrow", "arrow-stream": "arrows"}
 
 
 class TableWriter:
@@ -60,7 +59,6 @@ class TableWriter:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> import pyarrow as pa
     >>> batch = pa.record_batch({"price": [3.5, 4.0]})
     >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
     >>> with TableWriter(path, batch.schema) as out:
@@ -84,17 +82,23 @@ class TableWriter:
         self.format = _format(self._to, format)
         self.schema = bare_schema(schema)
         self._compression = compression if self.format == "parquet" else compression_of(self._to)
-        self._plain = tuple(plain)
         self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, SMALL_ROWS)
         self._most = most
         self.digests: dict[str, str] = {}
-        check_schema(self.schema, self.format)
-        self.changed = changed_types(self.schema, self.format)
-        refuse_target(self._to, force=force, folder=True)
+        refuse_types(self.schema, self.format)
+        self.changed: dict[str, Any] = {}
+        self._repeating: list[str] = []
+        if self.format == "parquet":
+            file = parquet_file(self.schema)
+            pairs = zip(self.schema, file.schema_arrow, strict=True)
+            self.changed = {old.name: new.type for old, new in pairs if old.type != new.type}
+            paths = (file.schema.column(i).path for i in range(len(file.schema)))
+            self._repeating = [path for path in paths if path not in plain]
+        refuse_target(self._to, force=force, folder=is_part)
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
-        self._draft = self._stack.enter_context(drafted(self._to, self._most))
+        self._draft = self._stack.enter_context(open_draft(self._to, self._most))
         self._stack.callback(self._drop)
         self._thread = self._stack.enter_context(ThreadPoolExecutor(1))
         self._stream: Any = None
@@ -139,7 +143,7 @@ class TableWriter:
 
     def _flush(self) -> None:
         """Hand a row group to the thread that encodes, once it is done with the one before."""
-        table = arrow().core.Table.from_batches(self._pending, self.schema)
+        table = pa.Table.from_batches(self._pending, self.schema)
         table = table.unify_dictionaries().combine_chunks()  # how rows came shows in no page or batch
         self._pending, self._rows, self._bytes = [], 0, 0
         self._begun = True
@@ -155,12 +159,12 @@ class TableWriter:
             self._task = None
 
     def _encode(self, table: Any) -> None:
-        if self._draft.full() and self._part_rows >= PART_ROWS:
+        if self._draft.is_folder and self._part_rows >= PART_ROWS:
             self._end_part()
         if self._encoder is None:
             self._stream = self._draft.add(EXTENSIONS[self.format])
             self._encoder = encoder(
-                self._stream, self.schema, self.format, compression=self._compression, plain=self._plain
+                self._stream, self.schema, self.format, compression=self._compression, repeating=self._repeating
             )
         self._encoder.write(table)
         self._part_rows += table.num_rows

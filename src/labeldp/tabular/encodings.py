@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._arrow import arrow
 from labeldp.errors import CardError, DataError
+from labeldp.tabular.arrow import arrow
 
 __all__ = ["Categories", "Numbers", "column_from_data", "kind_of"]
 

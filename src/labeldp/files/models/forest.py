@@ -19,7 +19,7 @@ __all__ = ["Forest"]
 
 Array = NDArray[np.float64]
 
-FIELDS = {
+_FIELDS = {
     "value": "value",
     "feature": "feature_idx",
     "threshold": "num_threshold",
@@ -28,6 +28,18 @@ FIELDS = {
     "leaf": "is_leaf",
 }
 """What is kept of a node, and what scikit-learn calls it."""
+
+
+def _scikit_learn() -> tuple[Any, Any, int]:
+    """Return what is private to scikit-learn: its predictor of one tree, the type of a node, and how many threads.
+
+    Together with the two attributes that `Forest.of` reads, that is all; a test names the versions it is true of.
+    """
+    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE  # noqa: PLC0415
+    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor  # noqa: PLC0415
+    from sklearn.utils._openmp_helpers import _openmp_effective_n_threads  # noqa: PLC0415
+
+    return TreePredictor, PREDICTOR_RECORD_DTYPE, int(_openmp_effective_n_threads())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,38 +51,39 @@ class Forest:
     baseline : float
     features : int
         How many columns the inputs have.
-    trees : tuple
-        scikit-learn's own predictors, of nodes that were checked.
+    nodes : tuple of arrays
+        The nodes of each tree, in scikit-learn's own form; they were checked.
     """
 
     baseline: float
     features: int
-    trees: tuple[Any, ...]
+    nodes: tuple[NDArray[Any], ...]
 
     @classmethod
     def of(cls, booster: Any) -> Forest:
         """Return the trees of a fitted booster."""
-        trees = tuple(each for (each,) in booster._predictors)
-        return cls(float(booster._baseline_prediction.reshape(-1)[0]), int(booster.n_features_in_), trees)
+        baseline = float(booster._baseline_prediction.reshape(-1)[0])
+        return cls(baseline, int(booster.n_features_in_), tuple(tree.nodes for (tree,) in booster._predictors))
 
     def predict(self, X: Array) -> Array:
         """Return predictions, the same to the last bit as those of the booster."""
         inputs = np.ascontiguousarray(X, dtype=np.float64)
         if inputs.ndim != 2 or inputs.shape[1] != self.features:
             raise CardError(f"the model's trees need {self.features} columns, got shape {inputs.shape}")
+        predictor, _, threads = _scikit_learn()
         no_categories = np.zeros((0, 8), dtype=np.uint32)
         nowhere = np.zeros(self.features, dtype=np.uint32)
-        result = np.zeros(len(inputs))
-        result += self.baseline
-        for tree in self.trees:
-            result += tree.predict(inputs, no_categories, nowhere, _threads())
+        result = np.full(len(inputs), self.baseline)
+        for nodes in self.nodes:
+            tree = predictor(nodes, no_categories, no_categories)
+            result += tree.predict(inputs, no_categories, nowhere, threads)
         return result
 
     def as_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all of it as arrays of numbers."""
-        nodes = np.concatenate([tree.nodes for tree in self.trees])
-        arrays = {name: np.ascontiguousarray(nodes[theirs]) for name, theirs in FIELDS.items()}
-        sizes = np.array([len(tree.nodes) for tree in self.trees], dtype=np.int64)
+        nodes = np.concatenate(self.nodes)
+        arrays = {name: np.ascontiguousarray(nodes[theirs]) for name, theirs in _FIELDS.items()}
+        sizes = np.array([len(each) for each in self.nodes], dtype=np.int64)
         return {**arrays, "sizes": sizes, "baseline": np.array(self.baseline), "features": np.array(self.features)}
 
     @classmethod
@@ -84,39 +97,24 @@ class Forest:
         """
         sizes = arrays["sizes"].astype(np.int64)
         features = int(arrays["features"])
-        plain = {name: np.asarray(arrays[name]) for name in FIELDS}
+        plain = {name: np.asarray(arrays[name]) for name in _FIELDS}
         total = plain["value"].size
         fits = all(each.shape == (total,) and each.dtype.kind in "fiub" for each in plain.values())
         if not fits or sizes.ndim != 1 or (sizes < 1).any() or int(sizes.sum()) != total or features < 1:
             raise CardError("the model's trees are damaged: their sizes do not fit")
         _refuse_stray(plain, sizes, features)
-        return cls(float(arrays["baseline"]), features, tuple(_trees(plain, sizes)))
+        nodes = np.zeros(total, dtype=_scikit_learn()[1])
+        for name, theirs in _FIELDS.items():
+            nodes[theirs] = plain[name]
+        return cls(float(arrays["baseline"]), features, tuple(np.split(nodes, np.cumsum(sizes)[:-1])))
 
 
 def _refuse_stray(plain: Mapping[str, NDArray[Any]], sizes: NDArray[np.int64], features: int) -> None:
-    place = np.concatenate([np.arange(size) for size in sizes]) if sizes.size else np.zeros(0)
+    place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     size = np.repeat(sizes, sizes)
-    inner = plain["leaf"] == 0
     ahead = np.ones(place.size, dtype=bool)
     for side in ("left", "right"):
         ahead &= (plain[side] > place) & (plain[side] < size)
     known = (plain["feature"] >= 0) & (plain["feature"] < features) & ~np.isnan(plain["threshold"])
-    if not np.isfinite(plain["value"]).all() or not (ahead & known)[inner].all():
+    if not np.isfinite(plain["value"]).all() or not (ahead & known)[plain["leaf"] == 0].all():
         raise CardError("the model's trees are damaged: a node leads nowhere")
-
-
-def _trees(plain: Mapping[str, NDArray[Any]], sizes: NDArray[np.int64]) -> list[Any]:
-    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE  # noqa: PLC0415
-    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor  # noqa: PLC0415
-
-    nodes = np.zeros(int(sizes.sum()), dtype=PREDICTOR_RECORD_DTYPE)
-    for name, theirs in FIELDS.items():
-        nodes[theirs] = plain[name]
-    none = np.zeros((0, 8), dtype=np.uint32)
-    return [TreePredictor(part, none, none) for part in np.split(nodes, np.cumsum(sizes)[:-1])]
-
-
-def _threads() -> int:
-    from sklearn.utils._openmp_helpers import _openmp_effective_n_threads  # noqa: PLC0415
-
-    return int(_openmp_effective_n_threads())

@@ -1,7 +1,7 @@
 """CSV and TSV: every column as the text that is there, and complaints that follow from rows, not from blocks.
 
 PyArrow reads blocks of bytes, labels included. Where they end must show nowhere, so its guesses of types are not
-used, its batches are cut again by `labeldp.files.table`, and what it complains about is found again row by row.
+used, its batches are cut again by `TextTable`, and what it complains about is looked for again row by row.
 """
 
 from __future__ import annotations
@@ -10,87 +10,90 @@ import csv as python_csv
 import io
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from functools import reduce
 from typing import Any
 
-from labeldp._arrow import arrow
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+
 from labeldp.errors import DataError, LabelDPError, LabelError
-from labeldp.files.labels import LONGEST, TOO_LONG
-from labeldp.files.sources import Part
+from labeldp.files.label_column import LONGEST, TOO_LONG
+from labeldp.files.sources import Part, ask_arrow
 
-__all__ = ["DELIMITERS", "column_names", "first_fault", "refuse_hidden_rows", "refuse_long_rows", "text_batches"]
+__all__ = ["column_names", "first_fault", "refuse_hidden_rows", "refuse_long_rows", "text_batches"]
 
-DELIMITERS = {"csv": ",", "tsv": "\t"}
 BLOCK = 1 << 22
 """Bytes read at a time."""
 
 LONGEST_ROW = 1 << 20
 """Bytes that the public values of a row may have: with a label a row is then shorter than a block."""
 
-
+_NO_TABLE = "the table cannot be read as text with columns"
 _NOT_UTF8 = "is not UTF-8 text"
 _DAMAGED = "is damaged: it cannot be unpacked"
 
 
-def text_batches(part: Part, delimiter: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
-    """Yield a text file's rows as record batches of text, of whatever length.
-
-    Parameters
-    ----------
-    part : Part
-    delimiter : str
-    columns : sequence of str, optional
-        Which to read; by default all.
-    """
-    blank = len(column_names(part, delimiter)) == 1  # there a blank line is a missing value
+def text_batches(part: Part, delimiter: str, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield some columns of a text file as record batches of text, of any length."""
+    names, before, is_all = _header(part, delimiter)
+    if is_all:
+        return
+    blank = len(names) == 1  # there a blank line is a missing value, but not before the header
+    convert = arrow_csv.ConvertOptions(include_columns=list(columns), default_column_type=pa.string())
+    parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=not blank)
+    read = arrow_csv.ReadOptions(block_size=BLOCK, skip_rows=before if blank else 0)
+    options = {"read_options": read, "parse_options": parse, "convert_options": convert}
     with part.open_text() as stream:
-        reader = _answer(lambda: _reader(stream, delimiter, columns, blank=blank))
-        while (batch := _answer(lambda: next(reader, None))) is not None:
+        reader = ask_arrow(lambda: arrow_csv.open_csv(stream, **options), _NO_TABLE)
+        while (batch := ask_arrow(lambda: next(reader, None), _NO_TABLE)) is not None:
             if batch.num_rows:
                 yield batch
 
 
-def _rows(raw: _Raw, delimiter: str) -> Iterator[list[str]]:
-    """Yield rows that are not blank, by Python's own reader; bytes that are not UTF-8 become surrogates."""
+def column_names(part: Part, delimiter: str) -> list[str]:
+    """Return the names in a text file's header, whatever comes after it."""
+    return _header(part, delimiter)[0]
+
+
+def _header(part: Part, delimiter: str) -> tuple[list[str], int, bool]:
+    """Return the names in a text file's header, how many blank lines are before it, and whether it is all."""
+    with part.open_text() as stream:
+        raw, is_all = _Raw(stream), False
+        reader = _reader(raw, delimiter)
+        try:
+            names = next((row for row in reader if row), None)
+        except python_csv.Error:
+            names = ["\n"]
+        before = reader.line_num - 1
+        with suppress(python_csv.Error):
+            is_all = next(reader, None) is None and not raw.damaged
+    if names is None:
+        raise DataError(f"{part.name} {_DAMAGED if raw.damaged else 'is empty'}")
+    if not _is_utf8(names):
+        raise DataError(f"{part.name} {_NOT_UTF8}")
+    if any("\n" in name or "\r" in name for name in names):
+        raise DataError(f"{part.name} has a line break in its header, or a quote there that is not closed")
+    return names, before, is_all
+
+
+def _reader(raw: _Raw, delimiter: str) -> Any:
+    """Return Python's own reader of rows; bytes that are not UTF-8 become surrogates."""
     text = io.TextIOWrapper(io.BufferedReader(raw), "utf-8-sig", errors="surrogateescape", newline="")
-    return (row for row in python_csv.reader(text, delimiter=delimiter) if row)
+    return python_csv.reader(text, delimiter=delimiter)
 
 
 def _is_utf8(row: list[str]) -> bool:
     return not any("\ud800" <= character <= "\udfff" for value in row for character in value)
 
 
-def _reader(stream: Any, delimiter: str, columns: Sequence[str] | None = None, *, blank: bool = False) -> Any:
-    pa, csv = arrow().core, arrow().csv
-    convert = csv.ConvertOptions(
-        include_columns=None if columns is None else list(columns), default_column_type=pa.string()
-    )
-    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=not blank)
-    read = csv.ReadOptions(block_size=BLOCK)
-    return csv.open_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
-
-
-def column_names(part: Part, delimiter: str) -> list[str]:
-    """Return the names in a text file's header, whatever comes after it."""
-    with part.open_text() as stream:
-        raw = _Raw(stream)
-        try:
-            header = next(_rows(raw, delimiter), None)
-        except python_csv.Error:
-            header = ["\n"]
-    if header is None:
-        raise DataError(f"{part.name} {_DAMAGED if raw.damaged else 'is empty'}")
-    if not _is_utf8(header):
-        raise DataError(f"{part.name} {_NOT_UTF8}")
-    if any("\n" in name or "\r" in name for name in header):
-        raise DataError(f"{part.name} has a line break in its header, or a quote there that is not closed")
-    return header
+# ---- what is refused ------------------------------------------------------------------------------------------
 
 
 def refuse_long_rows(public: Any) -> None:
     """Refuse public text of more than `LONGEST_ROW` bytes in one row; by its length alone, wherever blocks end."""
-    pc = arrow().compute
     lengths = [pc.cast(pc.binary_length(column), "int64") for column in public.columns]
     if lengths and (pc.max(reduce(pc.add, lengths)).as_py() or 0) > LONGEST_ROW:
         raise DataError(_too_long("the table"))
@@ -106,7 +109,6 @@ def refuse_hidden_rows(public: Any, delimiter: str, places: Collection[int]) -> 
     A quote without its end takes all lines up to the next one in. A line after a line break looks like a row if
     there is a number where the label would be.
     """
-    pc = arrow().compute
     for column in public.columns:
         data = bytes(column.buffers()[2] or b"")
         if b"\n" in data or b"\r" in data:
@@ -126,18 +128,7 @@ def _hides_row(cell: str, delimiter: str, place: int) -> bool:
     return False
 
 
-def _answer(question: Callable[[], Any]) -> Any:
-    """Return what Arrow answers, or raise that there is a fault, without the original, which may quote a label."""
-    pa = arrow().core
-    try:
-        return question()
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        if isinstance(error, KeyboardInterrupt | pa.ArrowCancelled | MemoryError):
-            raise
-    except OSError as error:
-        if error.errno is not None:
-            raise
-    raise DataError("the table cannot be read as text with columns")
+# ---- what is wrong --------------------------------------------------------------------------------------------
 
 
 def first_fault(parts: Sequence[Part], delimiter: str, label: str | None) -> LabelDPError | None:
@@ -155,12 +146,14 @@ def first_fault(parts: Sequence[Part], delimiter: str, label: str | None) -> Lab
 
 
 def _fault_of(name: str, delimiter: str, label: str | None, raw: _Raw) -> LabelDPError | None:
-    rows = _rows(raw, delimiter)
-    header = next(rows, [])
+    rows = (row for row in _reader(raw, delimiter) if row)
+    header: list[str] = next(rows, [])
     place = header.index(label) if label in header else None
     try:
         for number, row in enumerate(rows, 1):
             fault = _fault_of_row(row, len(header), delimiter, place)
+            if fault is not None and raw.damaged and next(rows, None) is None:
+                break  # a file that was cut off ends in a part of a row
             if fault == TOO_LONG:
                 return LabelError(TOO_LONG)
             if fault is not None:
@@ -196,8 +189,7 @@ class _Raw(io.RawIOBase):
     """An Arrow stream for Python's own readers; where it cannot be read, it ends."""
 
     def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self.damaged = False
+        self._stream, self.damaged = stream, False
 
     def readable(self) -> bool:
         return True

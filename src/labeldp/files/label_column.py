@@ -1,27 +1,27 @@
-"""A label column as numbers. Messages name a row at most: that a label is missing or no number is public."""
+"""A label column as numbers. Messages name a row at most: that a label is missing or not a number is public."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import types
 
-from labeldp._arrow import arrow
 from labeldp.errors import LabelError, ParameterError
 
 __all__ = [
-    "MISSING",
-    "NULL_WORDS",
     "as_floats",
-    "first_bad_label",
     "is_number",
     "label_values",
     "parse_label_text",
     "refuse_other_than_numbers",
+    "without_nulls",
 ]
 
-NULL_WORDS = (
+_NULL_WORDS = (
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
     *("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
 )
@@ -30,10 +30,17 @@ NULL_WORDS = (
 LONGEST = 1 << 20
 TOO_LONG = f"a label has more than {LONGEST:,} characters: no number needs that many"
 
-MISSING = (
+_MISSING = (
     'some labels are missing or not finite: fill them, or leave their rows out with missing="drop"; '
     "which rows are left out is public then"
 )
+
+
+def without_nulls(text: Any) -> Any:
+    """Return text without blanks around it, null where a word stands for a missing value."""
+    trimmed = pc.ascii_trim(text, characters=" \t")
+    missing = pc.is_in(trimmed, value_set=pa.array(_NULL_WORDS, trimmed.type))
+    return pc.if_else(missing, pa.scalar(None, trimmed.type), trimmed)
 
 
 def parse_label_text(text: Any) -> Any:
@@ -46,38 +53,29 @@ def parse_label_text(text: Any) -> Any:
 
     Examples
     --------
-    >>> import pyarrow as pa
     >>> parse_label_text(pa.array(["1", " 2.5e1 ", "NA"])).to_pylist()
     [1.0, 25.0, None]
     """
-    pa, pc = arrow().core, arrow().compute
-    trimmed = pc.ascii_trim(text, characters=" \t")
-    words = pa.array(NULL_WORDS, trimmed.type)
-    numbers = pc.if_else(pc.is_in(trimmed, value_set=words), pa.scalar(None, trimmed.type), trimmed)
     if (pc.max(pc.binary_length(text)).as_py() or 0) > LONGEST:
         raise LabelError(TOO_LONG)
     try:
-        return numbers.cast(pa.float64())
+        return without_nulls(text).cast(pa.float64())
     except pa.ArrowInvalid:
         pass
     raise LabelError("a label is not a number")
 
 
 def first_bad_label(text: Any) -> int:
-    """Return where the first of some labels is that is no number."""
+    """Return where the first label is that is not a number, among some that are not all numbers."""
     first, last = 0, len(text)
     while last - first > 1:
         middle = (first + last) // 2
-        first, last = (middle, last) if _is_fine(text[first:middle]) else (first, middle)
+        try:
+            parse_label_text(text[first:middle])
+            first = middle
+        except LabelError:
+            last = middle
     return first
-
-
-def _is_fine(text: Any) -> bool:
-    try:
-        parse_label_text(text)
-    except LabelError:
-        return False
-    return True
 
 
 def label_values(
@@ -106,7 +104,6 @@ def label_values(
 
     Examples
     --------
-    >>> import pyarrow as pa
     >>> label_values(pa.array([1, None, 3]), missing="keep")
     (array([ 1., nan,  3.]), array([False,  True, False]))
     """
@@ -117,24 +114,22 @@ def label_values(
     gone = ~np.isfinite(values)
     if gone.any():
         if missing == "error":
-            raise LabelError(MISSING)
+            raise LabelError(_MISSING)
         values = np.where(gone, np.nan, values)
     return values, gone
 
 
 def as_floats(array: Any) -> Any:
     """Return an Arrow array of numbers as the nearest float64; nulls stay."""
-    pa = arrow().core
-    if pa.types.is_dictionary(array.type):
+    if types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
-    if pa.types.is_decimal(array.type):  # by way of their digits: a cast may be off by a rounding
+    if types.is_decimal(array.type):  # by way of their digits: a cast may be off by a rounding
         array = array.cast(pa.string())
     return array if array.type == pa.float64() else array.cast(pa.float64(), safe=False)
 
 
 def is_number(kind: Any) -> bool:
     """Whether an Arrow type is one of real numbers, or a dictionary of them."""
-    types = arrow().core.types
     inner = kind.value_type if types.is_dictionary(kind) else kind
     return bool(types.is_integer(inner) or types.is_floating(inner) or types.is_decimal(inner))
 
@@ -143,14 +138,13 @@ def refuse_other_than_numbers(kind: Any, name: str | None = None) -> None:
     """Refuse a label column of this Arrow type if it holds no real numbers."""
     if is_number(kind):
         return
-    types = arrow().core.types
     inner = kind.value_type if types.is_dictionary(kind) else kind
     column = "the label" if name is None else f"the label {name!r}"
-    what = {
+    contents = {
         "text": types.is_string(inner) or types.is_large_string(inner) or types.is_string_view(inner),
         "booleans": types.is_boolean(inner),
         "nothing but nulls": types.is_null(inner),
         "dates or times": types.is_temporal(inner),
     }
-    holds = next((words for words, so in what.items() if so), f"values of type {inner}")
+    holds = next((words for words, so in contents.items() if so), f"values of type {inner}")
     raise LabelError(f"{column} must be a column of numbers, and holds {holds}: convert it to numbers first")

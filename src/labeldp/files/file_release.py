@@ -14,17 +14,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from labeldp.errors import DataError, ParameterError
+from labeldp.files.base_table import Table
 from labeldp.files.door import Door, Output, Progress
-from labeldp.files.drafts import is_folder, refuse_target
-from labeldp.files.formats import as_format, format_of
+from labeldp.files.drafts import TableAndCard
+from labeldp.files.formats import DELIMITERS, as_format, format_of
 from labeldp.files.hints import Watch
-from labeldp.files.pair import Pair
-from labeldp.files.refusals import refuse_label_folders, refuse_same
-from labeldp.files.rows import refuse_odd_types
-from labeldp.files.shuffle import shuffled
-from labeldp.files.sources import PIPE, found
-from labeldp.files.table import Table
-from labeldp.files.text import DELIMITERS
+from labeldp.files.places import PIPE, is_folder, refuse_same
+from labeldp.files.shuffle import shuffle_rows
+from labeldp.files.sources import find_parts, refuse_label_folders
+from labeldp.files.tables import TextTable, TypedTable
 from labeldp.files.writer import TableWriter
 from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
@@ -145,15 +143,13 @@ def privatize_file(
     if debiased not in {"replace", "add", "no"} or missing not in {"error", "drop"}:
         raise ParameterError("debiased must be 'replace', 'add' or 'no', and missing 'error' or 'drop'")
     to = os.fspath(out)
-    refuse_target(to, force=force, folder=True)
-    card_path = _card_path(to, card)
-    if card_path is not None:
-        refuse_target(str(card_path), force=force)
+    card_path = Path(card) if card is not None else None if to == PIPE else Path(f"{Path(to)}.card.json")
+    places = TableAndCard(to, card_path, force=force)
+    places.refuse_targets()
     kept = {"the ledger": ledger.path} if isinstance(ledger, Ledger) and ledger.path else {}
-    refuse_same(
-        {"the output": to, "the card": card_path, **kept, **(others or {})}, {"the source": os.fspath(source)}
-    )
-    table, out_format = _opened(os.fspath(source), to, format, label)
+    outputs = {"the output": to, "the card": card_path, **kept, **(others or {})}
+    refuse_same(outputs, {"the source": os.fspath(source)})
+    table, out_format = _open(os.fspath(source), to, format, label)
     door = Door(table, drop=missing == "drop", progress=progress or (lambda *_: None))
     output = Output(table, debiased)
     source_of_words = resolve_source(random_state)
@@ -173,15 +169,17 @@ def privatize_file(
     batches = _released(door, stream, output, watch)
     if shuffle:
         folder = None if to == PIPE else Path(to).resolve().parent
-        batches = shuffled(batches, output.schema, rows=stream.terms.rows, folder=folder, source=source_of_words)
-    with Pair(to, card_path, force=force, most=table.rights) as pair, writer:
+        batches = shuffle_rows(
+            batches, output.schema, rows=stream.terms.rows, folder=folder, source=source_of_words
+        )
+    with places, writer:
         for batch in batches:
             writer.write(batch)
         terms = stream.finish()
         digests = writer.finish()
         facts = output.facts(to, writer, digests, left_out=door.left_out, shuffle=shuffle)
         text = terms.to_card(file=facts)
-        pair.put_card(text + "\n")
+        places.put_card(text + "\n", table.rights)
     if hints is not None and watch is not None:
         for hint in watch.hints(ordered=not shuffle):
             hints(hint)
@@ -197,32 +195,21 @@ def _released(door: Door, stream: LabelStream, output: Output, watch: Watch | No
         yield output.batch(rows.public, private, stream.mechanism)
 
 
-def _card_path(to: str, card: str | os.PathLike[str] | None) -> Path | None:
-    if card is not None:
-        return Path(card)
-    return None if to == PIPE else Path(f"{Path(to)}.card.json")
-
-
-def _opened(source: str, to: str, format: str | None, label: str) -> tuple[Table, str]:
+def _open(source: str, to: str, format: str | None, label: str) -> tuple[Table, str]:
     """Return the table, and the format to write it in, if its label can be released."""
     named = None if format is None else as_format(format)
-    out_format = named
-    if to != PIPE and not is_folder(to):
-        try:
-            out_format = format_of(to)
-        except DataError:
-            if named is None:
-                raise
-    parts, kind = found(source, None if source != PIPE and _tells(source) else named)
-    out_format = out_format or kind
-    as_written = kind in DELIMITERS and out_format in DELIMITERS
+    parts, kind = find_parts(source, None if source != PIPE and _tells(source) else named)
+    out_format = named or kind
+    if to != PIPE and not is_folder(to) and (_tells(to) or named is None):
+        out_format = format_of(to)
     refuse_label_folders(parts, label)
-    table = Table(parts, kind, label=label, as_written=as_written, exact=True)
-    refuse_odd_types(table.schema)
-    return table, out_format
+    if kind not in DELIMITERS:
+        return TypedTable(parts, kind, label=label, exact=True), out_format
+    return TextTable(parts, kind, label=label, as_written=out_format in DELIMITERS, exact=True), out_format
 
 
-def _tells(source: str) -> bool:
+def _tells(name: str) -> bool:
+    """Whether a file's name tells its format."""
     with suppress(DataError):
-        return bool(format_of(source))
+        return bool(format_of(name))
     return False

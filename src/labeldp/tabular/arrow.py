@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from labeldp.errors import MissingExtraError
 
-__all__ = ["Arrow", "arrow"]
+__all__ = ["Arrow", "arrow", "need_arrow"]
 
 
 class Arrow(NamedTuple):
@@ -19,15 +19,22 @@ class Arrow(NamedTuple):
     parquet: ModuleType
 
 
-def arrow() -> Arrow:
-    """Return PyArrow, or say which extra brings it."""
+def need_arrow() -> None:
+    """Say which extra brings PyArrow, if it is not installed."""
     try:
-        import pyarrow  # noqa: PLC0415
-        import pyarrow.compute  # noqa: PLC0415
-        import pyarrow.csv  # noqa: PLC0415
-        import pyarrow.parquet  # noqa: PLC0415
+        import pyarrow  # noqa: F401, PLC0415
     except ImportError:
         raise MissingExtraError(
             "tables in files need PyArrow, which is not installed: pip install 'labeldp[files]'"
         ) from None
+
+
+def arrow() -> Arrow:
+    """Return PyArrow, or say which extra brings it."""
+    need_arrow()
+    import pyarrow  # noqa: PLC0415
+    import pyarrow.compute  # noqa: PLC0415
+    import pyarrow.csv  # noqa: PLC0415
+    import pyarrow.parquet  # noqa: PLC0415
+
     return Arrow(pyarrow, pyarrow.csv, pyarrow.compute, pyarrow.parquet)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from labeldp import card_format
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.errors import CardError, DataError, DataNotFoundError, LabelDPError
-from labeldp.estimators.bayes import Posterior
-from labeldp.estimators.features import Narrowing, PublicFeatures
-from labeldp.estimators.learner import Blend, Knowledge
+from labeldp.estimators.features import PublicFeatures
+from labeldp.estimators.learner import Blend
 from labeldp.estimators.table import PIECE, FeatureTable
-from labeldp.files.models.forest import Forest
-from labeldp.files.models.layout import CARD, COLUMNS, FORMAT, KNOWN, MODEL, OURS, sha256
+from labeldp.files.card_check import MODEL_FILES
+from labeldp.files.models.arrays import from_arrays
+from labeldp.files.models.save import CARD, COLUMNS, FORMAT, MODEL, sha256
 from labeldp.tabular import Tally
 from labeldp.tabular.encoder import TableEncoder
 
@@ -58,9 +58,7 @@ class SavedModel:
     def predict_numbers(self, X: Array) -> Array:
         """Return predictions for rows that are numbers already."""
         result = np.full(len(X), np.nan)
-        with np.errstate(
-            all="ignore"
-        ):  # numbers from other hands may overflow; what comes out is checked on loading
+        with np.errstate(all="ignore"):  # numbers from other hands may overflow; loading checked what comes out
             for start in range(0, len(X), PIECE):  # a row becomes hundreds of features: not all rows at once
                 piece = X[start : start + PIECE]
                 result[start : start + PIECE] = self._blend.predict(
@@ -82,21 +80,18 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
     folder = Path(folder)
     card = read_any_card(_text(folder / CARD, card_format.MAX_TEXT))
     if card.kind != "model" or "files" not in card.content:
-        raise CardError(f"{folder / CARD} is no card of a saved model")
+        raise CardError(f"{folder / CARD} is not the card of a saved model")
     if card.content.get("format") != FORMAT:
         raise CardError(f"the model was saved in another format than {FORMAT}, by another version of labeldp")
     hashes = card.content["files"]
-    if not isinstance(hashes, dict) or not {COLUMNS, MODEL} <= set(hashes) <= OURS - {CARD}:
+    if not isinstance(hashes, dict) or not {COLUMNS, MODEL} <= set(hashes) <= MODEL_FILES:
         raise CardError(f"{folder / CARD} names other files than a model has")
     for name, expected in hashes.items():
         if sha256(folder / name) != expected:
             raise CardError(f"{folder / name} is not what the card says: it was changed or mixed up")
     try:
-        columns = json.loads(_text(folder / COLUMNS, MOST))
-        arrays = _read_arrays(folder / MODEL)
-        encoder = TableEncoder.from_data(columns)
-        with np.errstate(all="ignore"):
-            public, blend = _public(arrays), _blend(arrays)
+        encoder = TableEncoder.from_data(json.loads(_text(folder / COLUMNS, MOST)))
+        public, blend = from_arrays(_read_arrays(folder / MODEL))
         saved = SavedModel(card, str(card.content["label"]), encoder, public, blend)
         _try(saved)
     except LabelDPError:
@@ -116,7 +111,7 @@ def _text(path: Path, most: int) -> str:
     except (FileNotFoundError, NotADirectoryError):
         raise DataNotFoundError(f"there is no model here: {path} is missing") from None
     except UnicodeDecodeError:
-        raise CardError(f"{path} is no text") from None
+        raise CardError(f"{path} is not text") from None
 
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -149,44 +144,8 @@ def _refuse_false_size(stream: Any, size: int) -> None:
         raise CardError("an array in the model is not what its header says")
 
 
-def _public(arrays: dict[str, NDArray[Any]]) -> PublicFeatures:
-    names = [f.name for f in fields(PublicFeatures) if f.name not in ("narrowing", "waves", "block")]
-    optional = {"directions", "direction_ranks"}
-    maps: dict[str, Any] = {
-        name: None if name in optional and f"public_{name}" not in arrays else _floats(arrays[f"public_{name}"])
-        for name in names
-    }
-    waves, block = int(arrays["public_waves"]), arrays["public_block"].astype(np.int64)
-    if not 1 <= waves <= 64 or (block < 0).any() or (block > 3).any() or (maps["scale"] <= 0).any():
-        raise ValueError
-    narrowing = None
-    if "narrow_matrix" in arrays:
-        narrowing = Narrowing(_floats(arrays["narrow_matrix"]), _floats(arrays["narrow_shift"]))
-    return PublicFeatures(**maps, waves=waves, block=block, narrowing=narrowing)
-
-
-def _floats(array: NDArray[Any]) -> Array:
-    return np.asarray(array, dtype=np.float64)
-
-
-def _blend(arrays: dict[str, NDArray[Any]]) -> Blend:
-    weights = np.asarray(arrays["linear_weights"], dtype=np.float32)
-    mean, explained, rest = (float(arrays[f"linear_{name}"]) for name in ("mean", "explained", "rest"))
-    linear = Posterior(weights, mean, explained, rest, likely=())
-    numbers = {name: float(arrays[f"known_{name}"]) for name in KNOWN}
-    known = Knowledge(**numbers, counted=bool(arrays["known_counted"]))
-    trees: Any = None
-    if "trees_sizes" in arrays:
-        parts = {name.removeprefix("trees_"): a for name, a in arrays.items() if name.startswith("trees_")}
-        trees = Forest.from_arrays(parts)
-    weight, rest, error = (float(arrays[f"blend_{name}"]) for name in ("weight", "rest", "error"))
-    if not known.low < known.high or not 0 <= weight <= 1:
-        raise ValueError
-    return Blend(linear, trees, weight, rest, error, known)
-
-
 def _try(saved: SavedModel) -> None:
-    """Refuse numbers that do not go together, by predicting two made rows."""
+    """Refuse numbers that do not go together, by predicting two rows of zeros."""
     (low, high), known = saved.card.terms.bounds[0], saved._blend.knowledge
     predicted = saved.predict_numbers(np.zeros((2, saved.encoder.width)))
     if (known.low, known.high) != (low, high) or not np.isfinite(predicted).all():
