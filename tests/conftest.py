@@ -27,8 +27,9 @@ MARKS = {
     "test_report_browser": "browser",
     **dict.fromkeys(["cli", "estimators", "files", "interference", "report", "reproduction"], "slow"),
     **dict.fromkeys(["test_cards", "test_forged_cards", "test_ledger_processes", "test_privatize"], "slow"),
+    **dict.fromkeys(["README", "guide", "test_criteo"], "slow"),
 }
-"""Folders and files, of tests and of doctests, that carry a mark as a whole; other tests are marked where they are."""
+"""Folders and files, of tests and doctests, that carry a mark as a whole; others are marked where they are."""
 
 
 def pytest_collection_modifyitems(items):
