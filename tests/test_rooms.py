@@ -12,7 +12,7 @@ import labeldp
 SOURCE = Path(labeldp.__file__).parent
 
 ROOMS = [
-    *("errors", "_validation", "_arrow", "_atomic", "randomness", "channels", "noise", "histogram", "card_format"),
+    *("errors", "_validation", "_atomic", "randomness", "channels", "noise", "histogram", "card_format"),
     *("mechanisms", "ledger", "priors", "release", "cards", "tabular", "estimators", "audit", "testing"),
     *("comparison", "datasets", "paper"),
 ]

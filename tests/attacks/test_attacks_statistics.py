@@ -13,7 +13,7 @@ import pytest
 import labeldp as ldp
 from labeldp.estimators import labels, model_regressor, sums
 from labeldp.estimators.designs import STEPS
-from labeldp.priors import curator
+from labeldp.priors import curator, statistics
 from object_graph import Secrets, secrets_inside
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ MADE = {
 def recorded(monkeypatch):
     """All exact sums and counts, as secrets."""
     secrets = Secrets()
-    exact_sums, noisy, label_sums = sums.Stage.sums, curator._noisy, labels.LabelSums.of
+    exact_sums, noisy, label_sums = sums.Stage.sums, curator.noisy_counts, labels.LabelSums.of
 
     def record_sums(stage, *arguments):
         found = exact_sums(stage, *arguments)
@@ -58,7 +58,7 @@ def recorded(monkeypatch):
     def record_label_sums(y, bounds):
         found = label_sums(y, bounds)
         total = int(found.total[0])
-        mean = bounds[0] + total * ((bounds[1] - bounds[0]) / labels.GRID / found.rows)
+        mean = bounds[0] + total * ((bounds[1] - bounds[0]) / statistics.GRID / found.rows)
         secrets.values.update({"total": total, "mean": mean})
         secrets.add_row("counts", found.counts, 8)
         secrets.add_row("masses", found.counts / found.rows, 8)
@@ -66,7 +66,7 @@ def recorded(monkeypatch):
 
     monkeypatch.setattr(sums.Stage, "sums", record_sums)
     monkeypatch.setattr(labels.LabelSums, "of", record_label_sums)
-    monkeypatch.setattr(curator, "_noisy", record_counts)
+    monkeypatch.setattr(curator, "noisy_counts", record_counts)
     return secrets
 
 
@@ -103,19 +103,18 @@ def test_a_model_that_kept_its_exact_sums_is_found(form, recorded, monkeypatch):
 
 @pytest.mark.parametrize("name", ["prior", "adaptive prior", "release"])
 def test_a_prior_of_exact_counts_is_found(name, recorded, monkeypatch):
-    watched = curator._noisy
-    monkeypatch.setattr(curator, "_noisy", lambda counts, *rest: watched(counts, *rest) * 0 + counts)
+    watched = curator.noisy_counts
+    monkeypatch.setattr(curator, "noisy_counts", lambda counts, *rest: watched(counts, *rest) * 0 + counts)
     assert secrets_inside(MADE[name](), recorded)
 
 
 @pytest.mark.parametrize("name", ["labels"])
 def test_a_mean_without_noise_is_found(name, recorded, monkeypatch):
-    noisy = labels._noisy_mean
+    noisy = labels.noisy_mean
 
-    def exact(steps, rows, bounds, noise, source):
-        return bounds[0] + int(steps[0]) * ((bounds[1] - bounds[0]) / labels.GRID / rows), noisy(
-            steps, rows, bounds, noise, source
-        )[1]
+    def exact(total, rows, bounds, epsilon, source):
+        mean = bounds[0] + int(total[0]) * ((bounds[1] - bounds[0]) / statistics.GRID / rows)
+        return mean, noisy(total, rows, bounds, epsilon, source)[1]
 
-    monkeypatch.setattr(labels, "_noisy_mean", exact)
+    monkeypatch.setattr(labels, "noisy_mean", exact)
     assert "mean" in secrets_inside(MADE[name](), recorded)

@@ -18,7 +18,8 @@ from scipy import stats
 
 import labeldp as ldp
 from helpers import NAMES, mechanisms
-from labeldp.priors.curator import FINE, count
+from labeldp.priors.curator import FINE
+from labeldp.priors.statistics import count
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 

@@ -19,12 +19,13 @@ from sklearn.dummy import DummyRegressor
 import labeldp as ldp
 from helpers import seeded
 from labeldp.audit.lenses import Size
-from labeldp.estimators import drawing, labels, learner, model_regressor, rounds, sums
+from labeldp.estimators import drawing, learner, model_regressor, rounds, sums
 from labeldp.estimators.designs import Design
 from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.sums import SumPlan
 from labeldp.estimators.table import FeatureTable
 from labeldp.noise import IntegerNoise
+from labeldp.priors import statistics
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
@@ -166,9 +167,8 @@ def raw_prior(monkeypatch):
 
 
 def raw_mean(monkeypatch):
-    noisy_mean = labels._noisy_mean
-    raw = lambda steps, rows, bounds, noise, source: noisy_mean(steps, rows, bounds, Silent(noise), source)  # noqa: E731
-    monkeypatch.setattr(labels, "_noisy_mean", raw)
+    mean_noise = statistics.mean_noise
+    monkeypatch.setattr(statistics, "mean_noise", lambda epsilon: Silent(mean_noise(epsilon)))
 
 
 def raw_sums(monkeypatch):

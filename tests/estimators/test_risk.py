@@ -11,8 +11,8 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.estimators import score as score_module
 from labeldp.estimators.risk import _spread
-from labeldp.estimators.score import GRID
 from labeldp.noise import IntegerNoise
+from labeldp.priors.statistics import GRID
 
 RNG = np.random.default_rng(8)
 ROWS = 20_000

@@ -138,17 +138,6 @@ def test_columns_are_found_by_name_in_all_files(tmp_path):
         open_table(tmp_path)
 
 
-def test_dictionaries_may_grow_from_file_to_file(tmp_path):
-    for name, words in (("a", ["x", "y"]), ("b", ["z", "y", "z"])):
-        write(tmp_path / f"{name}.arrow", pa.table({"s": pa.array(words).dictionary_encode()}))
-    table = open_table(tmp_path)
-    for target in (tmp_path.parent / "grown.arrow", tmp_path.parent / "grown.arrows"):
-        with TableWriter(target, table.schema) as out:
-            for batch in table.batches():
-                out.write(batch)
-        assert read(target)["s"].to_pylist() == ["x", "y", "z", "y", "z"]
-
-
 @pytest.mark.parametrize("format", ["csv", "parquet", "arrow", "arrow-stream", "tsv", "csv.gz"])
 def test_pipes_are_read_as_often_as_needed(tmp_path, monkeypatch, format):
     path = write(

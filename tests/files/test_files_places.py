@@ -43,6 +43,8 @@ CLASHES = {
     "report is the card": "-o a.parquet --report a.parquet.card.json",
     "report is the ledger": "-o a.parquet --report b.jsonl --ledger b.jsonl --force",
     "ledger is the table": "-o a.parquet --ledger a.parquet",
+    "table is the source": "-o in.parquet --force",
+    "table is the source behind a link": "-o link.parquet --force",
     "ledger is the source": "-o a.parquet --ledger in.parquet",
     "report is the source": "-o a.parquet --report in.parquet --force",
     "card is the source": "-o a.parquet --card in.parquet --force",
@@ -64,6 +66,7 @@ def test_no_place_serves_two_purposes_and_nothing_is_spent(place, clash):
     ldp.Ledger.open("old.parquet.card.json", limit=ldp.Budget(3))
     (place / "real").mkdir()
     (place / "sl").symlink_to("real")
+    (place / "link.parquet").symlink_to("in.parquet")
     (place / "fil").touch()
     before = snapshot(place)
     done = run("in.parquet", *CLASHES[clash].split())

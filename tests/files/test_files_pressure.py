@@ -51,20 +51,20 @@ def room(tmp_path):
 
 
 def command(code, out="out.parquet", *more):
-    asked = ["--label", "price", "--bounds", "0", "5", "--epsilon", "1", "--mechanism", "rp"]
-    return [
-        sys.executable,
-        "-c",
-        code,
-        "privatize",
-        "in.parquet",
-        "-o",
-        out,
-        *asked,
+    options = [
+        "--label",
+        "price",
+        "--bounds",
+        "0",
+        "5",
+        "--epsilon",
+        "1",
+        "--mechanism",
+        "rp",
         "--ledger",
         "budget.jsonl",
-        *more,
     ]
+    return [sys.executable, "-c", code, "privatize", "in.parquet", "-o", out, *options, *more]
 
 
 def started(code, room, *more, **options):

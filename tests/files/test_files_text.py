@@ -1,12 +1,16 @@
 """Text files: a column gets another type only if its text comes back, and no line is lost."""
 
+import os
+import threading
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
-from labeldp.errors import LabelError
+from labeldp.errors import LabelDPError, LabelError
 from labeldp.files import TableWriter, open_table, privatize_file
 
 LABELS = np.random.default_rng(0).uniform(0, 5, 200)
@@ -32,6 +36,7 @@ KEPT = {
     "zeros in front": ["01000", "02000"],
     "more digits than int64 has": ["12345678901234567890", "1"],
     "digits that floats do not have": ["0.12345678901234567890", "1"],
+    "a plus in front": ["+4917012345", "+4917054321"],
     "a zone": ["2024-01-01T10:00:00+02:00"],
     "short times": ["10:00"],
     "numbers in another base": ["0x10", "17"],
@@ -99,6 +104,33 @@ def test_blank_lines_of_a_single_column_are_missing_labels(place, at):
 def test_blank_lines_between_several_columns_are_no_rows(place):
     (place / "in.csv").write_text("c,price\n1,2\n\n3,4\n\n")
     assert release("in.csv", "out.csv").terms.rows == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [("\n\nprice\n1\n2\n", 2), ("\r\n\r\nprice\r\n1\r\n", 1), ("\n\nc,price\n1,2\n", 1), ("\ufeffprice\n1", 1)],
+)
+def test_blank_lines_before_the_header_are_skipped(place, content, rows):
+    (place / "in.csv").write_bytes(content.encode())
+    assert release("in.csv", "out.csv").terms.rows == rows
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [("c,price", "no rows"), ("c,price\n", "no rows"), ("price", "no rows"), ("c;price\n1;2\n", "semicolons")],
+)
+def test_what_is_not_a_table_with_rows_and_commas_is_said_to_be_so(place, content, complaint):
+    (place / "in.csv").write_text(content)
+    with pytest.raises(LabelDPError, match=complaint):
+        release("in.csv", "out.csv")
+
+
+def test_a_named_pipe_as_of_process_substitution_is_read_like_standard_input(place):
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=lambda: Path("pipe").write_text("c,price\n1,2\n3,4\n"))
+    writer.start()
+    assert release("pipe", "out.csv").terms.rows == 2
+    writer.join()
 
 
 def test_null_and_empty_text_look_the_same_in_all_lines(place):

@@ -12,9 +12,9 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp.cards.reading import read_release_card
 from labeldp.errors import BudgetError, DataError, LabelError, ParameterError
 from labeldp.files import TableWriter, open_table, privatize_file
-from labeldp.release.terms import read_release_card
 
 ROWS = 600
 BOUNDS = (0.0, 1000.0)
@@ -145,34 +145,6 @@ def test_rows_without_a_label_stop_or_are_left_out(tmp_path):
     assert json.loads(done.card)["file"]["rows_left_out"] == ROWS - kept.sum()
 
 
-def test_a_failing_rename_takes_the_card_back(tmp_path, monkeypatch):
-    source = put(tmp_path / "in.csv", table_of(labels_of(), nested=False))
-    import labeldp._atomic as files
-
-    replace = files.os.replace
-
-    def failing(draft, target):
-        if not str(target).endswith(".json"):
-            raise OSError(5, "Input/output error")
-        replace(draft, target)
-
-    monkeypatch.setattr(files.os, "replace", failing)
-    with pytest.raises(OSError, match="Input/output"):
-        release(source, tmp_path / "out.csv")
-    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
-
-
-def test_the_card_comes_before_the_table(tmp_path, monkeypatch):
-    """A kill between the two leaves a card without a table, never a table without a card."""
-    import labeldp._atomic as files
-
-    order = []
-    replace = files.os.replace
-    monkeypatch.setattr(files.os, "replace", lambda a, b: (order.append(Path(b).name), replace(a, b)))
-    release(put(tmp_path / "in.arrow", table_of(labels_of())), tmp_path / "out.arrow")
-    assert order[-2:] == ["out.arrow.card.json", "out.arrow"]
-
-
 # ---- what could carry labels round the channel -----------------------------------------------------------
 
 
@@ -246,19 +218,6 @@ def test_folders_named_by_the_label_are_refused(tmp_path, name):
     assert ledger.charges == ()
 
 
-def test_the_table_is_never_written_over(tmp_path):
-    (tmp_path / "in").mkdir()
-    source = put(tmp_path / "in" / "t.csv", table_of(labels_of(), nested=False))
-    (tmp_path / "link.csv").symlink_to(source)
-    for start, out in (
-        (source, source),
-        (source, tmp_path / "link.csv"),
-        (tmp_path / "in", tmp_path / "in" / "o.csv"),
-    ):
-        with pytest.raises(ParameterError, match=r"same file|lies in"):
-            release(start, out, force=True)
-
-
 def test_a_table_that_changes_in_between_is_not_released(tmp_path, monkeypatch):
     source = put(tmp_path / "in.csv", table_of(labels_of(), nested=False))
     from labeldp.files import file_release as module
@@ -273,18 +232,6 @@ def test_a_table_that_changes_in_between_is_not_released(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="changed while"):
         release(source, tmp_path / "out.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
-
-
-@pytest.mark.parametrize("shuffle", [False, True])
-def test_types_that_arrow_cannot_take_rows_of(tmp_path, shuffle):
-    labels = labels_of()
-    words = pa.array([f"a word longer than twelve letters, {i}" for i in range(ROWS)], pa.string_view())
-    gaps = pa.array(np.where(np.arange(ROWS) == 5, np.nan, labels))
-    source = put(tmp_path / "in.arrow", pa.table({"word": words, "price": gaps}))
-    release(source, tmp_path / "out.arrow", missing="drop", shuffle=shuffle)
-    after = everything(tmp_path / "out.arrow")
-    assert after.schema.field("word").type == pa.string_view()
-    assert sorted(after["word"].to_pylist()) == sorted(words.to_pylist()[:5] + words.to_pylist()[6:])
 
 
 def test_folders_and_other_formats(tmp_path):

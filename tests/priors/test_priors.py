@@ -88,14 +88,14 @@ def test_loose_bounds_are_narrowed_by_the_adaptive_method():
 @pytest.fixture
 def spied(monkeypatch):
     """Return the list of (counts, noisy counts, ε) that estimates leave behind."""
-    seen, noisy = [], curator._noisy
+    seen, noisy = [], curator.noisy_counts
 
     def spy(counts, epsilon, source):
         result = noisy(counts, epsilon, source)
         seen.append((counts.copy(), result.copy(), epsilon))
         return result
 
-    monkeypatch.setattr(curator, "_noisy", spy)
+    monkeypatch.setattr(curator, "noisy_counts", spy)
     return seen
 
 

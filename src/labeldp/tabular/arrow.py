@@ -11,12 +11,10 @@ __all__ = ["Arrow", "arrow", "need_arrow"]
 
 
 class Arrow(NamedTuple):
-    """The parts of PyArrow that are used here."""
+    """The parts of PyArrow that most need."""
 
     core: ModuleType
-    csv: ModuleType
     compute: ModuleType
-    parquet: ModuleType
 
 
 def need_arrow() -> None:
@@ -34,7 +32,5 @@ def arrow() -> Arrow:
     need_arrow()
     import pyarrow  # noqa: PLC0415
     import pyarrow.compute  # noqa: PLC0415
-    import pyarrow.csv  # noqa: PLC0415
-    import pyarrow.parquet  # noqa: PLC0415
 
-    return Arrow(pyarrow, pyarrow.csv, pyarrow.compute, pyarrow.parquet)
+    return Arrow(pyarrow, pyarrow.compute)

@@ -19,7 +19,7 @@ from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.learner import Blend
 from labeldp.estimators.table import PIECE, FeatureTable
 from labeldp.files.card_check import MODEL_FILES
-from labeldp.files.models.arrays import from_arrays
+from labeldp.files.models.model_arrays import from_arrays
 from labeldp.files.models.save import CARD, COLUMNS, FORMAT, MODEL, sha256
 from labeldp.tabular import Tally
 from labeldp.tabular.encoder import TableEncoder

@@ -20,7 +20,7 @@ from labeldp.errors import DataNotFoundError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.estimators.learner import Blend, Knowledge
 from labeldp.files.card_check import MODEL_FILES
-from labeldp.files.models.arrays import as_arrays
+from labeldp.files.models.model_arrays import as_arrays
 from labeldp.files.places import refuse_target
 from labeldp.tabular.encoder import TableEncoder
 
