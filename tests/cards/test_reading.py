@@ -178,21 +178,28 @@ UNDERPAID = {
     "one row's delta for three": release(labels(NORMAL, 48, 0.01, people=3), mechanisms=(NORMAL,)),
     "another mechanism": release(labels(WEAK, 2)),
     "no mechanism": release(dataclasses.replace(labels(), mechanism=None)),
-    "more rows a person for the prior": release(labels(), prior(people=100)),
     "a charge of nothing": release(labels(), other("score", 0)),
-    "a charge of everything": release(labels(), other("score", math.inf)),
     "a prior's charge of nothing": release(labels(), prior(epsilon=0)),
 }
 
 
 @pytest.mark.parametrize("case", UNDERPAID)
 def test_a_release_whose_charges_do_not_pay_for_its_mechanisms_is_refused(case):
-    content = json.loads(dataclasses.replace(UNDERPAID[case], charges=(labels(),)).to_card())
-    charges = UNDERPAID[case].charges
-    total = Terms.cost.fget(UNDERPAID[case])
-    cost = {"epsilon": total.epsilon if math.isfinite(total.epsilon) else 1e308, "delta": total.delta}
-    stated = {"charges": [one.as_data() for one in charges], "cost": cost, "guarantee": UNDERPAID[case].guarantee}
-    refuse(forged({**content, **stated, "priors": [None] * len(content["mechanisms"])}))
+    refuse(UNDERPAID[case].to_card())
+
+
+def test_a_charge_of_everything_pays_for_nothing():
+    everything = release(labels(epsilon=math.inf))
+    charges = [one.as_data() for one in everything.charges]
+    refuse(card("release", charges=charges, guarantee=everything.guarantee, priors=[None]), "less than everything")
+
+
+@pytest.mark.parametrize("kind", ["release", "row-release", "model"])
+def test_all_charges_are_for_as_many_rows_of_a_person(kind):
+    """Or the guarantee names the most rows, and the labels were charged for one."""
+    first, *rest = TERMS[kind].charges
+    many = [dataclasses.replace(charge, rows_per_person=100) for charge in rest]
+    refuse(of_terms(kind, dataclasses.replace(TERMS[kind], charges=(first, *many))), "rows_per_person")
 
 
 def in_rounds(**changes):
@@ -269,6 +276,10 @@ UNPAID = {
     "public, and charged": {"priors": [{**SHOWN, "source": "public"}]},
     "no source": {"priors": [SHOWN]},
     "a source that is none": {"priors": [{**SHOWN, "source": None}]},
+    "a source that nobody knows, and no charge": {
+        "charges": [labels()],
+        "priors": [{**SHOWN, "source": "a guess"}],
+    },
     "a source that is a list": {"priors": [{**SHOWN, "source": ["public"]}]},
     "priors that are none": {"priors": 3},
     "a prior that is none": {"priors": ["public"]},
@@ -282,10 +293,17 @@ UNPAID = {
 def test_a_prior_that_was_paid_for_has_its_charge_and_no_other_has_one(case):
     changes = dict(UNPAID[case])
     if "charges" in changes:
-        charges = changes["charges"]
-        stated = json.loads(release(*charges).to_card())
-        changes = {key: stated[key] for key in ("charges", "cost", "guarantee")}
+        stated = json.loads(release(*changes["charges"]).to_card())
+        changes |= {key: stated[key] for key in ("charges", "cost", "guarantee")}
     refuse(card("release", **changes), None)
+
+
+def test_each_column_has_bounds_and_a_prior_or_none():
+    known = json.loads(release(labels(), priors=(None,)).to_card())
+    stated = {key: known[key] for key in ("charges", "cost", "guarantee", "priors")}
+    assert read_any_card(card("release", **stated)).terms.priors == (None,)
+    for wrong in ({"bounds": []}, {"bounds": [[0, 5]] * 2}, {"priors": []}, {"priors": [None] * 2}):
+        refuse(card("release", **{**stated, **wrong}), "each mechanism needs bounds")
 
 
 def test_a_prior_lies_inside_its_bounds_up_to_rounding_of_their_width():
