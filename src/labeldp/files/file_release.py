@@ -163,7 +163,7 @@ def privatize_file(
         most=table.rights,
     )
     if debiased != "no":
-        request.refuse_biased()
+        _refuse_biased(request)
     stream = LabelStream(door.labels, request, ledger=ledger, random_state=source_of_words)
     watch = None if hints is None else Watch(stream.terms.rows, table.schema, label, source_of_words)
     batches = _release_rows(door, stream, output, watch)
@@ -184,6 +184,13 @@ def privatize_file(
         for hint in watch.hints(ordered=not shuffle):
             hints(hint)
     return FileRelease(to, terms, text, card_path, output.types_changed(writer))
+
+
+def _refuse_biased(request: Request) -> None:
+    try:
+        request.refuse_biased()
+    except ParameterError as error:
+        raise ParameterError(f'{error}, with debiased="no"') from None
 
 
 def _release_rows(door: Door, stream: LabelStream, output: Output, watch: Watch | None) -> Iterator[Any]:

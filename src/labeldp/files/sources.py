@@ -127,12 +127,7 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
         files, root = [path], path.parent
     else:
         paths = (Path(name) for name in sorted(glob.glob(source, recursive=True), key=_sort_key))
-        files = [
-            file
-            for each in paths
-            if not _is_hidden(each)
-            for file in (_files_below(each) if each.is_dir() else [each])
-        ]
+        files = [file for each in paths if not _is_hidden(each) for file in _files_below(each)]
         root = Path(*_fixed_folders(path))
     if not files:
         raise DataNotFoundError(f"there are no files in {source}")
@@ -170,9 +165,9 @@ def _is_hidden(path: Path) -> bool:
     return path.name.startswith((".", "_")) or path.name.endswith((".part", ".card.json"))
 
 
-def _files_below(folder: Path) -> list[Path]:
-    files: list[Path] = []
-    for here, folders, names in os.walk(folder):
+def _files_below(path: Path) -> list[Path]:
+    files = [] if path.is_dir() else [path]
+    for here, folders, names in os.walk(path):
         folders[:] = [name for name in folders if not _is_hidden(Path(name))]
         files += (Path(here, name) for name in names if not _is_hidden(Path(name)))
     return sorted(files, key=_sort_key)
