@@ -59,13 +59,7 @@ class Table:
         self.schema = pa.schema([*self._fields(), *keys])
 
     def field(self, name: str) -> Any:
-        """Return a column's name and type.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such column; the message names the nearest.
-        """
+        """Return a column's name and type, or name the nearest if there is no such column."""
         self._refuse_unknown(name)
         return self.schema.field(name)
 

@@ -40,17 +40,7 @@ class Encoder(Protocol):
 def encoder(
     stream: Any, schema: Any, format: str, *, compression: str | None = None, repeating: Sequence[str] = ()
 ) -> Encoder:
-    """Return an encoder that writes to an Arrow stream.
-
-    Parameters
-    ----------
-    stream : Arrow stream
-    schema : pyarrow.Schema
-    format : str
-    compression : str, optional
-    repeating : sequence of str
-        Columns that are worth a dictionary, as Parquet names them.
-    """
+    """Return an encoder to an Arrow stream; ``repeating`` columns are worth a dictionary in Parquet."""
     if format in DELIMITERS:
         return _Text(stream, schema, DELIMITERS[format], compression)
     if format == "parquet":

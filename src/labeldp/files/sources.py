@@ -106,13 +106,7 @@ def ask_arrow(question: Callable[[], Any], complaint: str) -> Any:
 
 
 def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
-    """Return the files of a table, in the order of their names and of numbers in them, and their format.
-
-    Raises
-    ------
-    DataError
-        If there are none, or of several formats.
-    """
+    """Return the files of a table, in the order of their names and of numbers in them, and their one format."""
     path = Path(source)
     if source == PIPE:
         return _spool(sys.stdin.buffer, format)
