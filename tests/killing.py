@@ -44,16 +44,6 @@ def privatize(folder, number, ledger):
     with atomic_file(f"{folder}/{number}.npz") as draft, open(draft, "wb") as stream:
         np.savez(stream, labels=release.labels, card=np.array(release.to_card()))
 
-def stream(folder, number, ledger):
-    from labeldp.release.plan import Request
-from labeldp.release.stream import LabelStream
-    order = Request(epsilon=E, bounds=BOUNDS, mechanism="two-point")
-    batches = np.split(LABELS, 6)
-    running = LabelStream(lambda: batches, order, ledger=ledger)
-    with atomic_file(f"{folder}/{number}.npz") as draft, open(draft, "wb") as out:
-        labels = np.concatenate([running.release(batch) for batch in batches])
-        np.savez(out, labels=labels, card=np.array(running.finish().to_card()))
-
 def fit(folder, number, ledger):
     model = ldp.LabelReleaseRegressor(epsilon=E, bounds=BOUNDS, ledger=ledger, rounds=1).fit(FEATURES, LABELS)
     model.release_.save(f"{folder}/{number}.npz")

@@ -23,7 +23,6 @@ def workers():
     ("kind", "kills"),
     [
         ("privatize", 80),
-        ("stream", 60),
         ("fit", 40),
         ("model", 40),
         ("replaced", 40),

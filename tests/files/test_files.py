@@ -4,7 +4,6 @@ import datetime
 import io
 import itertools
 import os
-import time
 from decimal import Decimal
 
 import numpy as np
@@ -14,7 +13,6 @@ import pytest
 
 from labeldp.errors import DataError, DataNotFoundError, LabelDPError, LabelError, ParameterError
 from labeldp.files import TableWriter, open_table, text_files, writer
-from labeldp.files.batches import read_ahead
 from labeldp.files.label_column import label_values
 
 SECRET = "31415.92653"  # noqa: S105 (a label)
@@ -246,14 +244,6 @@ def test_folders_get_files_of_a_fixed_size(tmp_path, monkeypatch):
     assert [part.name for part in parts] == [f"part-0000{i}.parquet" for i in range(3)]
 
 
-def test_no_empty_row_group_is_added_while_the_last_one_is_encoded(tmp_path, monkeypatch):
-    encode = TableWriter._encode
-    monkeypatch.setattr(writer, "GROUP_ROWS", 10)
-    monkeypatch.setattr(TableWriter, "_encode", lambda *given: (time.sleep(0.1), encode(*given)))
-    write(tmp_path / "t.parquet", pa.table({"a": np.arange(10)}))
-    assert pq.read_metadata(tmp_path / "t.parquet").num_row_groups == 1
-
-
 def test_metadata_is_left_behind(tmp_path):
     noted = pa.struct([pa.field("x", pa.int8(), metadata={"note": SECRET})])
     fields = [pa.field("a", pa.int8(), metadata={"note": SECRET}), pa.field("s", noted)]
@@ -303,13 +293,3 @@ def test_numbers_of_all_kinds_are_labels(array):
 def test_other_things_are_no_labels(array):
     with pytest.raises(LabelError, match="convert"):
         label_values(array, "keep")
-
-
-def test_reading_ahead_hands_over_errors_and_can_be_left():
-    def failing():
-        yield 1
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        list(read_ahead(failing()))
-    assert next(read_ahead(itertools.count())) == 0

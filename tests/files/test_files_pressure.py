@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
-from labeldp.files.card_check import verify_files
 
 ROWS = 300_000
 PLAIN = "from labeldp.cli import app; app()"
@@ -107,47 +106,6 @@ def test_a_signal_during_the_release_leaves_nothing_but_the_charge(room, kind, o
     assert "Traceback" not in errors
     assert left(room) == []
     assert spent(room) == 1
-
-
-def test_a_killed_process_leaves_no_table_and_the_next_run_works(room):
-    process = started(HELD, room)
-    wait_until_held(room, process)
-    process.kill()
-    finished(process)
-    assert all(name.endswith(".part") for name in left(room))
-    assert spent(room) == 1
-    code, errors = finished(started(PLAIN, room))
-    assert code == 0, errors
-    assert spent(room) == 2
-    assert pq.read_metadata(room / "out.parquet").num_rows == ROWS
-
-
-KILLED = """
-import os, signal, sys
-from labeldp.cli import app
-def dying(real, left=[AT]):
-    def rename(source, target):
-        if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        left[0] -= 1
-        real(source, target)
-    return rename
-os.rename = os.replace = dying(os.rename)
-app()
-"""
-
-
-@pytest.mark.parametrize("done", [0, 1, 2, 3])
-def test_a_kill_between_renames_leaves_no_table_with_a_card_of_another(room, done):
-    """The four renames: the old table and its card step aside, the new card comes, the new table comes."""
-    assert finished(started(PLAIN, room))[0] == 0
-    process = started(KILLED.replace("AT", str(done)), room, "out.parquet", "--force")
-    assert finished(process)[0] == -signal.SIGKILL
-    assert (room / "out.parquet").exists() == (done == 0)
-    if done == 0:
-        card = (room / "out.parquet.card.json").read_text()
-        assert all(check.holds for check in verify_files(card, folder=room).checks)
-    assert spent(room) == 2
 
 
 @contextlib.contextmanager

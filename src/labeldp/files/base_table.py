@@ -59,13 +59,7 @@ class Table:
         self.schema = pa.schema([*self._fields(), *keys])
 
     def field(self, name: str) -> Any:
-        """Return a column's name and type.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such column; the message names the nearest.
-        """
+        """Return a column's name and type, or name the nearest if there is no such column."""
         self._refuse_unknown(name)
         return self.schema.field(name)
 
@@ -125,20 +119,20 @@ class Table:
         """Return a column of a file in the type that it has in the whole table."""
         return array
 
-    def _stored(self, schema: Any) -> Iterator[Any]:
+    def _stored_batches(self, schema: Any) -> Iterator[Any]:
         """Yield batches of any length, with what folders tell."""
         read = [name for name in schema.names if name not in self._keys] or self._inside[:1]
         for part in self._parts:
             for batch in self._part_batches(part, read):
                 arrays = [
-                    self._key_array(part, field.name, batch.num_rows)
+                    self._key_column(part, field.name, batch.num_rows)
                     if field.name in self._keys
                     else self._fit(part, batch.column(field.name), field)
                     for field in schema
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
-    def _key_array(self, part: Part, name: str, rows: int) -> Any:
+    def _key_column(self, part: Part, name: str, rows: int) -> Any:
         kind, convert = self._keys[name]
         value = part.keys[name]
         return pa.repeat(pa.scalar(None if value is None else convert(value), kind), rows)

@@ -40,13 +40,13 @@ def cut(batches: Iterable[Any], rows: int) -> Iterator[Any]:
             place += pieces[-1].num_rows
             missing -= pieces[-1].num_rows
             if not missing:
-                yield _joined(pieces)
+                yield _join(pieces)
                 pieces, missing = [], rows
     if pieces:
-        yield _joined(pieces)
+        yield _join(pieces)
 
 
-def _joined(pieces: list[Any]) -> Any:
+def _join(pieces: list[Any]) -> Any:
     return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
 
 

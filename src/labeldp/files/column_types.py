@@ -16,20 +16,9 @@ __all__ = ["Words", "common_type", "replace_inner_fields", "without_inner_dictio
 
 
 def common_type(name: str, kinds: Sequence[Any], *, rounded: bool = False) -> Any:
-    """Return a type that holds what a column holds in all files.
+    """Return a type that holds what a column holds in all files, or refuse it.
 
-    Parameters
-    ----------
-    name : str
-    kinds : sequence of Arrow types
-        What it is in each file.
-    rounded : bool
-        Whether numbers of several types may be rounded to float64, as they are for learning.
-
-    Raises
-    ------
-    DataError
-        If there is none.
+    With ``rounded``, numbers of several types may be rounded to float64, as they are for learning.
 
     Examples
     --------
@@ -109,11 +98,6 @@ class Words:
     Its words are in the order in which rows use them first: the order of an input's dictionary, and which words
     are in it though no row uses them, may show how its rows were cut. An ordered dictionary is kept as it is, if
     all pieces have the same, and else is not ordered any more.
-
-    Parameters
-    ----------
-    kind : dictionary type
-        That holds the words of all files.
 
     Examples
     --------

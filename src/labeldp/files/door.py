@@ -41,13 +41,7 @@ class Rows:
 class Door:
     """Where the rows of a table are split; `Table` has cut them by their number.
 
-    Parameters
-    ----------
-    table : Table
-        Opened with its label.
-    drop : bool
-        Whether rows without a label are left out, or refused.
-    progress : callable
+    Rows without a label are left out with ``drop``, and refused else.
     """
 
     def __init__(self, table: Table, *, drop: bool, progress: Progress) -> None:
@@ -97,13 +91,7 @@ class Door:
 
 
 class Output:
-    """The table that is written: public columns, and what the channel gave out, in the label's place.
-
-    Parameters
-    ----------
-    table : Table
-    debiased : {"replace", "add", "no"}
-    """
+    """The table that is written: public columns, and what the channel gave out, in the label's place."""
 
     def __init__(self, table: Table, debiased: str) -> None:
         self._table, self._debiased, self.label = table, debiased, str(table.label)

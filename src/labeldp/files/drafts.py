@@ -24,16 +24,7 @@ __all__ = ["Draft", "TableAndCard", "open_draft"]
 
 
 class Draft:
-    """A place for one file, or for several if it is a folder.
-
-    Parameters
-    ----------
-    name : str
-        What its file is called in the end.
-    path : Path, optional
-    spool : open file, optional
-        What goes to a pipe in the end.
-    """
+    """A place for one file, or for several if it is a folder; what goes to a pipe is spooled until the end."""
 
     def __init__(self, name: str, *, path: Path | None = None, spool: BinaryIO | None = None) -> None:
         self._name, self._path, self._spool, self._count = name, path, spool, 0
@@ -85,14 +76,6 @@ class TableAndCard:
     card; then the new card takes its place, and the new table last. Old things come back if the new table does
     not get there, and go for good if it does. A kill in between leaves them beside their names, with ``.old`` at
     the end.
-
-    Parameters
-    ----------
-    to : str
-        The table's place, or ``-``.
-    card : Path or None
-    force : bool
-        Whether what is there may be replaced.
     """
 
     def __init__(self, to: str, card: Path | None, *, force: bool) -> None:

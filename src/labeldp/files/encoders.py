@@ -40,17 +40,7 @@ class Encoder(Protocol):
 def encoder(
     stream: Any, schema: Any, format: str, *, compression: str | None = None, repeating: Sequence[str] = ()
 ) -> Encoder:
-    """Return an encoder that writes to an Arrow stream.
-
-    Parameters
-    ----------
-    stream : Arrow stream
-    schema : pyarrow.Schema
-    format : str
-    compression : str, optional
-    repeating : sequence of str
-        Columns that are worth a dictionary, as Parquet names them.
-    """
+    """Return an encoder to an Arrow stream; ``repeating`` columns are worth a dictionary in Parquet."""
     if format in DELIMITERS:
         return _Text(stream, schema, DELIMITERS[format], compression)
     if format == "parquet":
@@ -64,12 +54,12 @@ def refuse_types(schema: Any, format: str) -> None:
         if _has_union(field.type):  # the memory of what is not selected would be written, too
             raise ParameterError(f"columns of unions, such as {field.name!r}, are not supported: convert it")
         if format in DELIMITERS and not _is_plain(field.type):
-            raise ParameterError(f"{format.upper()} cannot hold {_shown(field)}: write Parquet or Arrow")
+            raise ParameterError(f"{format.upper()} cannot hold {_describe(field)}: write Parquet or Arrow")
         if not _can_write(field, format):
-            raise ParameterError(f"{format} cannot hold {_shown(field)}: convert it, or write another format")
+            raise ParameterError(f"{format} cannot hold {_describe(field)}: convert it, or write another format")
 
 
-def _shown(field: Any) -> str:
+def _describe(field: Any) -> str:
     return f"the column {field.name!r} of type {field.type}"
 
 
@@ -193,14 +183,14 @@ class _Text:
 
     def _lines(self, batch: Any) -> Any:
         """Return the lines of some rows, one after the other, which is how Arrow keeps an array of them."""
-        columns = [self._quoted(column) for column in batch.columns]
+        columns = [self._quote(column) for column in batch.columns]
         if len(columns) == 1:  # a blank line is no row to most readers
             empty = pc.equal(pc.fill_null(columns[0], ""), "")
             columns[0] = pc.if_else(empty, pa.scalar('""', pa.large_string()), columns[0])
         columns[-1] = _join(columns[-1], "\n", "")
         return _characters(_join(*columns, self._delimiter) if len(columns) > 1 else columns[0])
 
-    def _quoted(self, column: Any) -> Any:
+    def _quote(self, column: Any) -> Any:
         text = column.cast(_plain_type(column.type)).cast(pa.large_string())
         special = f'"\n\r{self._delimiter}'
         data = bytes(_characters(text))

@@ -163,10 +163,10 @@ def privatize_file(
         most=table.rights,
     )
     if debiased != "no":
-        request.refuse_biased()
+        _refuse_biased(request)
     stream = LabelStream(door.labels, request, ledger=ledger, random_state=source_of_words)
     watch = None if hints is None else Watch(stream.terms.rows, table.schema, label, source_of_words)
-    batches = _released(door, stream, output, watch)
+    batches = _release_rows(door, stream, output, watch)
     if shuffle:
         folder = None if to == PIPE else Path(to).resolve().parent
         batches = shuffle_rows(
@@ -186,7 +186,14 @@ def privatize_file(
     return FileRelease(to, terms, text, card_path, output.types_changed(writer))
 
 
-def _released(door: Door, stream: LabelStream, output: Output, watch: Watch | None) -> Iterator[Any]:
+def _refuse_biased(request: Request) -> None:
+    try:
+        request.refuse_biased()
+    except ParameterError as error:
+        raise ParameterError(f'{error}, with debiased="no"') from None
+
+
+def _release_rows(door: Door, stream: LabelStream, output: Output, watch: Watch | None) -> Iterator[Any]:
     """Yield the rows with private labels."""
     for rows in door.rows(stream.terms.rows):
         private = stream.release(rows.labels)

@@ -40,12 +40,7 @@ def compression_of(name: str) -> str | None:
 
 
 def format_of(name: str) -> str:
-    """Return the format that a file's name tells.
-
-    Raises
-    ------
-    DataError
-        If it tells none.
+    """Return the format that a file's name tells, or refuse it.
 
     Examples
     --------

@@ -28,17 +28,7 @@ CLOSE = 0.1
 
 
 class Watch:
-    """Takes a sample of rows, spread over the file, while they pass by.
-
-    Parameters
-    ----------
-    rows : int
-        How many will pass.
-    schema : pyarrow.Schema
-        Of the table, its label included.
-    label : str
-    source : source of words
-    """
+    """Takes a sample of rows, spread over the file, while they pass by; the schema has the label's column."""
 
     def __init__(self, rows: int, schema: Any, label: str, source: WordSource) -> None:
         self._label = label
@@ -63,13 +53,7 @@ class Watch:
         self._passed = end
 
     def hints(self, *, ordered: bool) -> list[str]:
-        """Return a sentence for each thing that gives labels away.
-
-        Parameters
-        ----------
-        ordered : bool
-            Whether the rows keep their order.
-        """
+        """Return a sentence for each thing that gives labels away, the order of rows if they keep it."""
         if not self._labels or sum(map(len, self._labels)) < FEWEST:
             return []
         labels = _ranks(np.concatenate(self._labels))

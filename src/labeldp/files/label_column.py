@@ -81,26 +81,9 @@ def first_bad_label(text: Any) -> int:
 def label_values(
     array: Any, missing: Literal["error", "keep"] = "error"
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return labels as float64, and which of them are missing.
+    """Return labels as float64, and which of them are missing: null, NaN or infinite, and that is public.
 
-    Parameters
-    ----------
-    array : pyarrow.Array or pyarrow.ChunkedArray
-        Integers, decimals, floats, or a dictionary of these.
-    missing : {"error", "keep"}
-        Whether to refuse missing labels, or to return NaN for them. Null, NaN and infinite ones are missing: that
-        a label is so is public.
-
-    Returns
-    -------
-    values : array of float64
-    gone : array of bool
-        True where a label is missing.
-
-    Raises
-    ------
-    LabelError
-        If the column holds no numbers, or some are missing.
+    With ``missing="error"`` they are refused, as are columns of other things than numbers; else they are NaN.
 
     Examples
     --------

@@ -26,22 +26,12 @@ def is_folder(to: str) -> bool:
 
 
 def refuse_target(to: str, *, force: bool, folder: Callable[[str], Any] | None = None) -> None:
-    """Refuse to write where that cannot work, or would destroy something.
+    """Refuse to write where that cannot work, or would destroy something; ``force`` allows to replace it.
 
     Parameters
     ----------
-    to : str
-    force : bool
-        Whether what is there may be replaced.
     folder : callable, optional
-        Which files may be in a folder that is replaced; without it, it must not be a folder.
-
-    Raises
-    ------
-    ParameterError
-        If something is there, and may not be replaced.
-    OSError
-        If nothing can be written there.
+        Which files may be in a folder that is replaced; without it, the target must not be a folder.
     """
     if to == PIPE:
         return
@@ -88,11 +78,6 @@ def refuse_same(
         What is written, by what to call it; a ledger is written too. None, and the string ``"-"``, are nowhere.
     inputs : mapping
         What is read: files, folders or globs.
-
-    Raises
-    ------
-    ParameterError
-        If two of the outputs, or an output and an input, are the same file, or one lies in the other.
 
     Examples
     --------

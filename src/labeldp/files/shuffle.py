@@ -34,18 +34,7 @@ _BATCH = 1 << 17
 def shuffle_rows(
     batches: Iterable[Any], schema: Any, *, rows: int, folder: Path | None, source: WordSource
 ) -> Iterator[Any]:
-    """Yield the rows of all batches in random order.
-
-    Parameters
-    ----------
-    batches : iterable of record batches
-    schema : pyarrow.Schema
-    rows : int
-        How many rows there are, about.
-    folder : Path or None
-        Where there is space for all rows.
-    source : source of words
-    """
+    """Yield about so many rows in random order; ``folder`` has space for all of them."""
     with ExitStack() as stack:
         files: list[Any] = []
         writers: list[Any] = []

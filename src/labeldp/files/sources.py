@@ -106,31 +106,23 @@ def ask_arrow(question: Callable[[], Any], complaint: str) -> Any:
 
 
 def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
-    """Return the files of a table, in the order of their names and of numbers in them, and their format.
-
-    Raises
-    ------
-    DataError
-        If there are none, or of several formats.
-    """
+    """Return the files of a table, in the order of their names and of numbers in them, and their one format."""
     path = Path(source)
     if source == PIPE:
-        return _spooled(sys.stdin.buffer, format)
+        return _spool(sys.stdin.buffer, format)
     if path.is_fifo():
         with open(path, "rb") as pipe:
-            return _spooled(pipe, format)
+            return _spool(pipe, format)
     if path.is_dir():
-        files, root = _below(path), path
+        files, root = _files_below(path), path
     elif path.exists() or not glob.has_magic(source):
         if not path.exists():
             raise DataNotFoundError(f"there is no file {source}")
         files, root = [path], path.parent
     else:
-        paths = (Path(name) for name in sorted(glob.glob(source, recursive=True), key=_numbered))
-        files = [
-            file for each in paths if not _hidden(each) for file in (_below(each) if each.is_dir() else [each])
-        ]
-        root = Path(*_fixed(path))
+        paths = (Path(name) for name in sorted(glob.glob(source, recursive=True), key=_sort_key))
+        files = [file for each in paths if not _is_hidden(each) for file in _files_below(each)]
+        root = Path(*_fixed_folders(path))
     if not files:
         raise DataNotFoundError(f"there are no files in {source}")
     formats = {format} if format else {format_of(file.name) for file in files}
@@ -143,7 +135,7 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
     return parts, str(formats.pop())
 
 
-def _spooled(pipe: BinaryIO, format: str | None) -> tuple[list[Part], str]:
+def _spool(pipe: BinaryIO, format: str | None) -> tuple[list[Part], str]:
     with tempfile.TemporaryFile() as file:
         shutil.copyfileobj(pipe, file, 1 << 20)
         file.flush()
@@ -157,25 +149,25 @@ def _spooled(pipe: BinaryIO, format: str | None) -> tuple[list[Part], str]:
     return [part], format
 
 
-def _numbered(path: Path | str) -> list[tuple[int, str]]:
+def _sort_key(path: Path | str) -> list[tuple[int, str]]:
     """Return a key by which 10 comes after 9: how many files there are may follow from the sizes of labels."""
     pieces = re.split(r"([0-9]+)", str(path))
     return [(int(piece) if place % 2 else 0, piece) for place, piece in enumerate(pieces)]
 
 
-def _hidden(path: Path) -> bool:
+def _is_hidden(path: Path) -> bool:
     return path.name.startswith((".", "_")) or path.name.endswith((".part", ".card.json"))
 
 
-def _below(folder: Path) -> list[Path]:
-    files: list[Path] = []
-    for here, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not _hidden(Path(name))]
-        files += (Path(here, name) for name in names if not _hidden(Path(name)))
-    return sorted(files, key=_numbered)
+def _files_below(path: Path) -> list[Path]:
+    files = [] if path.is_dir() else [path]
+    for here, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if not _is_hidden(Path(name))]
+        files += (Path(here, name) for name in names if not _is_hidden(Path(name)))
+    return sorted(files, key=_sort_key)
 
 
-def _fixed(pattern: Path) -> Iterator[str]:
+def _fixed_folders(pattern: Path) -> Iterator[str]:
     """Yield the folders before the first wildcard."""
     for part in pattern.parts[:-1]:
         if glob.has_magic(part):

@@ -71,7 +71,7 @@ class TypedTable(Table):
         return {name: column.kind for name, column in words.items()}
 
     def _read(self, schema: Any) -> Iterator[Any]:
-        for batch in cut(self._stored(schema), rows_per_batch(schema)):
+        for batch in cut(self._stored_batches(schema), rows_per_batch(schema)):
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
     def _part_batches(self, part: Part, names: list[str]) -> Iterator[Any]:
@@ -116,9 +116,9 @@ class TextTable(Table):
     def typed(self, batch: Any, columns: Sequence[str]) -> Any:
         """Return some columns of a batch of `written` as this table has them."""
         schema = pa.schema([self.field(name) for name in columns])
-        return pa.RecordBatch.from_arrays([self._parsed(batch, field) for field in schema], schema=schema)
+        return pa.RecordBatch.from_arrays([self._parse(batch, field) for field in schema], schema=schema)
 
-    def _parsed(self, batch: Any, field: Any) -> Any:
+    def _parse(self, batch: Any, field: Any) -> Any:
         column = batch.column(field.name)
         return column if field.name in self._keys else parse_text(column, field.type)
 
@@ -145,7 +145,7 @@ class TextTable(Table):
         texts = pa.schema(dict.fromkeys(schema.names, pa.string()))
         public = [name for name in schema.names if name != self.label and name not in self._keys]
         try:
-            for batch in cut(self._stored(schema), rows_per_batch(texts)):
+            for batch in cut(self._stored_batches(schema), rows_per_batch(texts)):
                 refuse_long_rows(batch.select(public))
                 refuse_hidden_rows(batch.select(public), self._delimiter, self._label_places)
                 yield batch
@@ -166,7 +166,7 @@ class TextTable(Table):
                 continue
             try:
                 arrays = [
-                    self._label(batch, row) if field.name == self.label else self._parsed(batch, field)
+                    self._label(batch, row) if field.name == self.label else self._parse(batch, field)
                     for field in schema
                 ]
             except LabelError as error:

@@ -18,10 +18,7 @@ __all__ = ["TextType", "parse_text"]
 def parse_text(text: Any, kind: Any) -> Any:
     """Return text as values of a type; words for missing values are null, but in a column of text.
 
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        If some text is no such value. It may quote it.
+    Arrow's errors may quote text that is no such value.
 
     Examples
     --------
