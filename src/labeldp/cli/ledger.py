@@ -29,7 +29,7 @@ def ledger(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A ledger's file.")],
     as_json: Annotated[bool, typer.Option("--json", help="For scripts: the same as JSON.")] = False,
 ) -> None:
-    """Show what is spent and left in a ledger. It is only read: never made, never repaired.
+    """Show what is spent and left in a ledger. It is only read: never created, never repaired.
 
     Exit code 3 if the file is damaged or was changed.
     """

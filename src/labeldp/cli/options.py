@@ -66,7 +66,7 @@ Delta = Annotated[float, typer.Option(help="δ for Gaussian noise; 0 is pure ε.
 LedgerFile = Annotated[
     Path | None,
     typer.Option(
-        "--ledger", help="File that keeps what was spent on these labels; made if new.", show_default=False
+        "--ledger", help="File that keeps what was spent on these labels; created if new.", show_default=False
     ),
 ]
 Limit = Annotated[

@@ -37,9 +37,30 @@ from labeldp.errors import (
 )
 from labeldp.ledger import Ledger, total_of
 
-__all__ = ["EXIT", "as_options", "complaints", "explained", "news", "printable", "someone_looks", "tell"]
+__all__ = [
+    "EXIT",
+    "as_options",
+    "explained",
+    "need_matplotlib",
+    "news",
+    "printable",
+    "progress",
+    "someone_looks",
+    "tell",
+]
 
 EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "stopped": 130}
+_CODES: dict[type[BaseException], int] = {  # the first that fits counts
+    MissingExtraError: EXIT["machine"],
+    BudgetError: EXIT["ledger"],
+    LedgerError: EXIT["ledger"],
+    CardError: EXIT["claim"],
+    PrivacyProofError: EXIT["claim"],
+    LabelDPError: EXIT["input"],
+    ModuleNotFoundError: EXIT["machine"],
+    OSError: EXIT["machine"],
+    MemoryError: EXIT["machine"],
+}
 
 
 def news() -> Console:
@@ -91,26 +112,8 @@ def progress() -> Iterator[Callable[[str, int, int | None], None] | None]:
         yield update
 
 
-def complaints(error: BaseException) -> tuple[str, int]:
-    """Return one sentence for what went wrong, and the exit code."""
-    kinds = {
-        MissingExtraError: "machine",
-        BudgetError: "ledger",
-        LedgerError: "ledger",
-        CardError: "claim",
-        PrivacyProofError: "claim",
-        LabelDPError: "input",
-        ModuleNotFoundError: "machine",
-        OSError: "machine",
-        MemoryError: "machine",
-    }
-    kind = next((kind for cls, kind in kinds.items() if isinstance(error, cls)), None)
-    if kind is None:
-        raise error
-    return _sentence(error), EXIT[kind]
-
-
 def _sentence(error: BaseException) -> str:
+    """Return one sentence for what went wrong."""
     if isinstance(error, LabelDPError):
         return as_options(str(error))
     if isinstance(error, ModuleNotFoundError):
@@ -165,11 +168,11 @@ def explained(stopped: str = "Stopped; nothing was written.", ledger: Ledger | N
             yield
         except KeyboardInterrupt:
             _fail(stopped, EXIT["stopped"])
-        except (LabelDPError, OSError, MemoryError, ModuleNotFoundError) as error:
-            sentence, code = complaints(error)
+        except tuple(_CODES) as error:
+            sentence = _sentence(error)
             if ledger is not None and ledger.path is not None and ledger.own_charges:
                 sentence += f". {total_of(ledger.own_charges)} was charged before that, and stays spent."
-            _fail(sentence, code)
+            _fail(sentence, next(code for kind, code in _CODES.items() if isinstance(error, kind)))
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

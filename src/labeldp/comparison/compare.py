@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from labeldp._validation import as_fraction, rounded_up
@@ -25,7 +25,6 @@ from labeldp.release.numbers import number
 
 __all__ = ["REGRESSORS", "Comparison", "compare_table", "steps_of"]
 
-Array = NDArray[np.float64]
 Bounds = tuple[float, float]
 
 REGRESSORS: dict[str, Callable[..., Any]] = {
@@ -149,8 +148,8 @@ class Comparison:
 
 
 def compare_table(
-    X: Array,
-    labels: Array,
+    X: ArrayLike,
+    labels: ArrayLike,
     bounds: Bounds,
     *,
     budgets: Sequence[float],
@@ -163,7 +162,7 @@ def compare_table(
 
     Parameters
     ----------
-    X, labels : arrays
+    X, labels : array-like
         Features, and labels that anyone may see.
     bounds : (lo, hi)
     budgets : sequence of float
@@ -175,7 +174,15 @@ def compare_table(
         Fits of each regressor at each ε, on the same rows: only their noise differs.
     step : function
         Is told what begins: `steps_of` calls in all.
+
+    Examples
+    --------
+    >>> x = np.linspace(-1, 1, 200)
+    >>> comparison = compare_table(x[:, None], 2 + x, (0, 5), budgets=[8.0], mechanisms=["laplace", "rp"])
+    >>> comparison.trained, comparison.mechanisms, comparison.regressors
+    (150, ['laplace', 'rp'], ['labels released', 'model released'])
     """
+    X, labels = np.asarray(X, np.float64), np.asarray(labels, np.float64)
     if labels.size < _FEWEST:
         raise DataError(f"{labels.size} rows are too few to compare models on: give at least {_FEWEST}")
     order = np.random.default_rng(0).permutation(labels.size)
