@@ -21,7 +21,7 @@ class Coin(Mechanism):
 def coin(name, **methods):
     """Return a coin with some of its methods replaced."""
     fields = {"__annotations__": {"epsilon": float, "channel": TableChannel}, "channel": channel_field()}
-    made = type(f"Coin{name}", (Coin,), {**fields, **methods, "__module__": __name__})
-    made = dataclass(frozen=True, kw_only=True, slots=True)(made)
-    globals()[made.__qualname__] = made
-    return register(f"test-coin-{name}")(made)
+    cls = type(f"Coin{name}", (Coin,), {**fields, **methods, "__module__": __name__})
+    cls = dataclass(frozen=True, kw_only=True, slots=True)(cls)
+    globals()[cls.__qualname__] = cls
+    return register(f"test-coin-{name}")(cls)

@@ -74,7 +74,7 @@ def measure(channel, label):
 def mechanisms(epsilon):
     """Return every private mechanism on the bounds (0, 1), by name."""
     prior = ldp.Histogram([0.0, 0.25, 0.5, 0.75, 1.0], [4, 3, 2, 1])
-    made = [
+    every = [
         ldp.RPWithPrior(interval=(0, 1), zeta=0.5, epsilon=epsilon),
         ldp.Laplace(bounds=(0, 1), epsilon=epsilon),
         ldp.Staircase(bounds=(0, 1), epsilon=epsilon),
@@ -83,7 +83,7 @@ def mechanisms(epsilon):
         ldp.RROnBins(edges=(0.0, 0.205, 0.5, 1.0), outputs=(0.1, 0.3, 0.7), epsilon=epsilon),
         ldp.Unbiased.design(prior, epsilon, size=16),
     ]
-    return {mechanism.name: mechanism for mechanism in made}
+    return {mechanism.name: mechanism for mechanism in every}
 
 
 NAMES = ("rp", "laplace", "staircase", "gaussian", "two-point", "rr-on-bins", "unbiased")

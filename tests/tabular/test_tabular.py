@@ -14,7 +14,7 @@ from labeldp.tabular.encodings import FEW, HASHED
 from labeldp.tabular.memory import refuse_too_wide
 
 
-def made(rows=200, seed=0):
+def synthetic_table(rows=200, seed=0):
     rng = np.random.default_rng(seed)
     return pa.table(
         {
@@ -51,7 +51,7 @@ def test_every_kind_of_column_becomes_the_numbers_that_are_promised():
 
 
 def test_columns_are_found_by_name_in_any_order_among_others_and_batch_by_batch():
-    table = made()
+    table = synthetic_table()
     encoder = TableEncoder.fit(table, table.column_names)
     whole = encoder.transform(table)
     mixed = table.select(table.column_names[::-1]).append_column("more", pa.array(["?"] * table.num_rows))
@@ -96,7 +96,7 @@ def test_text_of_many_values_gets_its_common_ones_how_common_and_hashes_that_are
 
 
 def test_the_encoding_follows_from_public_columns_alone_and_a_target_encoding_would_be_caught():
-    table, rng = made(), np.random.default_rng(1)
+    table, rng = synthetic_table(), np.random.default_rng(1)
     labels = rng.normal(size=table.num_rows)
 
     def ours(table, labels):
@@ -146,16 +146,16 @@ def test_codes_may_be_taken_as_names():
 
 
 def test_a_table_without_a_column_is_refused_with_the_nearest_name():
-    encoder = TableEncoder.fit(made(), made().column_names)
+    encoder = TableEncoder.fit(synthetic_table(), synthetic_table().column_names)
     with pytest.raises(DataError, match=r"'rooms', which is not there; 'roms' is near"):
-        encoder.transform(made().rename_columns(["area", "roms", "fee", "lift", "sold", "town", "zip"]))
-    twice = pa.table([made()["area"], made()["area"]], names=["area", "area"])
+        encoder.transform(synthetic_table().rename_columns(["area", "roms", "fee", "lift", "sold", "town", "zip"]))
+    twice = pa.table([synthetic_table()["area"], synthetic_table()["area"]], names=["area", "area"])
     with pytest.raises(DataError, match="two columns are called 'area'"):
         encoder.check(twice.schema)
 
 
 def test_a_column_of_another_kind_than_in_the_fit_is_refused():
-    encoder = TableEncoder.fit(made(), ["area", "town"])
+    encoder = TableEncoder.fit(synthetic_table(), ["area", "town"])
     wrong = pa.table({"area": ["much", "little"], "town": ["York", "Bath"]})
     with pytest.raises(DataError, match=r"'area' held numbers when the model was fitted; here it holds text"):
         encoder.transform(wrong)
@@ -164,7 +164,7 @@ def test_a_column_of_another_kind_than_in_the_fit_is_refused():
 
 
 def test_an_encoder_comes_back_from_plain_data_as_it_was():
-    table = made()
+    table = synthetic_table()
     encoder = TableEncoder.fit(table, table.column_names)
     again = TableEncoder.from_data(json.loads(json.dumps(encoder.as_data())))
     assert again == encoder
@@ -186,7 +186,7 @@ def test_an_encoder_comes_back_from_plain_data_as_it_was():
     ],
 )
 def test_plain_data_that_is_no_encoder_is_refused(change):
-    data = TableEncoder.fit(made(), made().column_names).as_data()
+    data = TableEncoder.fit(synthetic_table(), synthetic_table().column_names).as_data()
     change(data)
     with pytest.raises(CardError):
         TableEncoder.from_data(data)
