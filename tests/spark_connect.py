@@ -23,7 +23,7 @@ import spark_interference as ways  # noqa: E402
 from conftest import spark_builder  # noqa: E402
 from labeldp.randomness.row_ids import as_ids, public_places  # noqa: E402
 from labeldp.randomness.row_words import ReleaseKey, RowWords, card_checksum  # noqa: E402
-from labeldp.spark import estimate_prior, fit_model, output, privatize, randomize  # noqa: E402
+from labeldp.spark import estimate_prior, fit_model, privatize, randomize, row_layout  # noqa: E402
 
 ROWS, BOUNDS = 300, (0.0, 5.0)
 
@@ -45,11 +45,11 @@ def interference(spark):
     """Return what leaves besides the noise; and what would, if rows stayed where they lay."""
     for name, value in ways.SMALL_SPLITS.items():
         spark.conf.set(name, value)
-    output.PART_ROWS, spread = 300, output.spread_by_id
+    row_layout.PART_ROWS, spread = 300, row_layout.spread_by_id
     told = [different(spark, way, number) for number, way in enumerate(("release", "model from labels"))]
-    output.spread_by_id = lambda frame, id, rows: frame
+    row_layout.spread_by_id = lambda frame, id, rows: frame
     told.append(different(spark, "release", 2))
-    output.spread_by_id = spread
+    row_layout.spread_by_id = spread
     return told
 
 

@@ -17,8 +17,8 @@ import numpy as np
 
 import labeldp as ldp
 from labeldp.noise import IntegerNoise
-from labeldp.spark import estimate_prior, fit_model, passes, privatize
-from labeldp.spark import release as room
+from labeldp.spark import dataframe_release as room
+from labeldp.spark import estimate_prior, fit_model, model_passes, privatize
 
 ROWS, FILES = 1500, 3
 BOUNDS = (0.0, 5.0)
@@ -147,15 +147,15 @@ def equal_part(real):
 def replayed():
     """Replay released cells and noisy sums; hands out the `Replay`, to be started for each table."""
     noise = Replay()
-    before = room.releaser, passes.draw_part, IntegerNoise.release
-    room.releaser, passes.draw_part = equal_labels(before[0]), equal_part(before[1])
+    before = room.releaser, model_passes.draw_part, IntegerNoise.release
+    room.releaser, model_passes.draw_part = equal_labels(before[0]), equal_part(before[1])
     IntegerNoise.release = noise.method()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield noise
     finally:
-        room.releaser, passes.draw_part, IntegerNoise.release = before
+        room.releaser, model_passes.draw_part, IntegerNoise.release = before
 
 
 def released(df, folder, writers=("parquet", "csv")):

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from pyspark.sql import functions as F  # noqa: E402, N812
 
 import labeldp as ldp  # noqa: E402
-import labeldp.spark.release as room  # noqa: E402
+import labeldp.spark.dataframe_release as room  # noqa: E402
 from conftest import spark_builder  # noqa: E402
 from labeldp.randomness.row_words import ReleaseKey, card_checksum  # noqa: E402
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import spark_interference as ways
-from labeldp.spark import model, output, privatize
+from labeldp.spark import dataframe_model, privatize, row_layout
 from spark_interference import LABELS, WAYS, differences, read_table, replayed, write_table
 
 pytestmark = [
@@ -23,7 +23,7 @@ CHANGES = list(LABELS) if LONG else ["base", "first row", "some rows", "all rows
 
 @pytest.fixture
 def small_splits(spark, monkeypatch):
-    monkeypatch.setattr(output, "PART_ROWS", 300)
+    monkeypatch.setattr(row_layout, "PART_ROWS", 300)
     if not LONG:  # trees take long, and see private labels only
         monkeypatch.setattr("labeldp.estimators.learner._WORTH", 1e9)
     for name, value in ways.SMALL_SPLITS.items():
@@ -113,13 +113,13 @@ def test_without_replay_public_columns_order_and_parts_are_the_same(small_splits
     ],
 )
 def test_a_release_whose_rows_lie_elsewhere_is_convicted(small_splits, tables, tmp_path, monkeypatch, broken):
-    monkeypatch.setattr(output, "spread_by_id", broken)
+    monkeypatch.setattr(row_layout, "spread_by_id", broken)
     one, other = left(small_splits, tables, tmp_path, "release", "csv", ["base", "some rows"])
     assert {where.split(":")[0] for where in differences(one, other)} >= {"parquet", "csv"}
 
 
 def test_a_model_whose_floats_are_added_up_as_rows_lay_is_convicted(small_splits, tables, tmp_path, monkeypatch):
-    monkeypatch.setattr(model, "spread_by_id", lambda frame, id, rows: frame)
+    monkeypatch.setattr(dataframe_model, "spread_by_id", lambda frame, id, rows: frame)
     one, other = left(small_splits, tables, tmp_path, "model from labels", "csv", ["base", "some rows"])
     assert differences(one, other)
 
@@ -178,7 +178,7 @@ def test_nothing_that_is_done_to_the_output_takes_its_order_away(small_splits, t
         return {name for name, plan in plans.items() if not _laid_out(plan)}
 
     assert lost() == set()
-    monkeypatch.setattr(output, "_wall", lambda frame: frame)
+    monkeypatch.setattr(row_layout, "_wall", lambda frame: frame)
     assert {"sort", "spread"} <= lost()  # what Spark would do
 
 

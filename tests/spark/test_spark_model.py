@@ -10,8 +10,8 @@ import pytest
 import labeldp as ldp
 from labeldp.errors import DataError
 from labeldp.randomness.row_ids import IntegerIds, public_places
-from labeldp.spark import fit_model, passes
-from labeldp.spark import model as room
+from labeldp.spark import dataframe_model as room
+from labeldp.spark import fit_model, model_passes
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
@@ -107,7 +107,7 @@ def test_labels_travel_masked(spark, monkeypatch, quick):
     assert not set(shuffled.tolist()) & set(y.view(np.int64).tolist())
     # The twin, whose mask is nothing, is the same model, and its shuffles have raw labels.
     seen.clear()
-    monkeypatch.setattr(passes, "_pad", lambda secret, ids: np.zeros(len(ids), dtype=np.uint64))
+    monkeypatch.setattr(model_passes, "_pad", lambda secret, ids: np.zeros(len(ids), dtype=np.uint64))
     twin = fit_model(frame(spark, X, y, ids), **ask)
     assert sorted(np.concatenate(seen).tolist()) == sorted(y.view(np.int64).tolist())
     names = pytest.importorskip("pandas").DataFrame(X, columns=FEATURES)
@@ -137,7 +137,7 @@ def test_what_cannot_be_fitted_costs_nothing(spark):
         assert ledger.total == ldp.Budget(epsilon=0.0)
 
     refused(ldp.ParameterError, "list of columns", features="a")
-    refused(ldp.ParameterError, "no number", features=["a", "unused"])
+    refused(ldp.ParameterError, "is not a number", features=["a", "unused"])
     refused(ldp.ParameterError, "none of them the label", features=["a", "y"])
     refused(ldp.ParameterError, "is 'a' meant", features=["aa"])
     refused(ldp.ParameterError, "bounds", bounds=None)

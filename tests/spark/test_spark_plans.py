@@ -8,8 +8,8 @@ import pytest
 import labeldp as ldp
 from labeldp.errors import DataError
 from labeldp.spark import estimate_prior, fit_model, privatize, randomize
-from labeldp.spark.related import refuse_related
-from labeldp.spark.repeatable import stable_frame
+from labeldp.spark.related_columns import refuse_related
+from labeldp.spark.stable_frame import stable_frame
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-import labeldp.spark.release as room
+import labeldp.spark.dataframe_release as room
 from helpers import seeded
 from labeldp.cards.reading import read_any_card
 from labeldp.errors import DataError
@@ -17,8 +17,8 @@ from labeldp.files.card_check import verify_files
 from labeldp.randomness.row_words import ReleaseKey, RowWords, card_checksum
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelCounts, prepare_counts
-from labeldp.spark import estimate_prior, output, privatize, randomize
-from labeldp.spark.repeatable import stable_frame
+from labeldp.spark import estimate_prior, privatize, randomize, row_layout
+from labeldp.spark.stable_frame import stable_frame
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
@@ -169,8 +169,8 @@ def test_nothing_that_is_done_to_the_output_can_reach_back_to_the_raw_label(spar
         with pytest.raises(Exception, match=r"(?i)missing|resolve"):
             reach(randomize(df, "y", mechanism, id="id").frame).collect()
     # The twin, without its wall, filters private rows by their raw labels.
-    monkeypatch.setattr(output, "_wall", lambda frame: frame)
-    monkeypatch.setattr(output, "spread_by_id", lambda frame, id, rows: frame)
+    monkeypatch.setattr(row_layout, "_wall", lambda frame: frame)
+    monkeypatch.setattr(row_layout, "spread_by_id", lambda frame, id, rows: frame)
     assert 0 < reaching[0](randomize(df, "y", mechanism, id="id").frame).count() < ROWS
 
 
@@ -252,7 +252,7 @@ def test_what_cannot_be_asked_is_refused_before_any_row_is_read(spark):
         randomize(df, "y", ldp.NoPrivacy(), id="id")
     with pytest.raises(ldp.ParameterError, match="the text of its card"):
         randomize(df, "y", "card.json", id="id")
-    with pytest.raises(ldp.ParameterError, match="made already"):
+    with pytest.raises(ldp.ParameterError, match="got float"):
         randomize(df, "y", 3.0, id="id")
 
 

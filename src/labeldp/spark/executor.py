@@ -18,48 +18,40 @@ from labeldp.priors import Reports
 from labeldp.randomness.row_ids import IntegerIds, TextIds
 from labeldp.randomness.row_words import RowWords
 from labeldp.release.stream import LabelCounts
-from labeldp.spark.vectors import Batches, Work, cut, vector_batch
 
 if TYPE_CHECKING:
-    from labeldp.spark.secret import Sealed
+    import pyarrow as pa
 
-__all__ = ["Release", "counter", "floats", "ids_of", "releaser", "reporter"]
+    from labeldp.spark.sealed_secret import SealedSecret
 
-Release = Callable[[Iterator[tuple[Any, Any]]], Iterator[Any]]
+__all__ = ["Counter", "Releaser", "array_ids", "floats", "label_counter", "releaser", "report_counter"]
+
+Counter = Callable[["pa.RecordBatch"], NDArray[np.int64]]
+Releaser = Callable[[Iterator[tuple[Any, Any]]], Iterator[Any]]
 """From Arrow arrays (labels, ids) to an array of private labels, or of structs with unbiased ones beside them."""
 
 
-def counter(bounds: tuple[float, float]) -> Work:
-    """Return what counts labels, the only column, of which none is missing."""
+def label_counter(bounds: tuple[float, float]) -> Counter:
+    """Return a function that counts labels, the only column, in fine cells."""
 
-    def count_labels(batches: Batches) -> Batches:
-        total = LabelCounts.none()
-        for batch in batches:
-            total += LabelCounts.of(floats(batch.column(0)), bounds)
-        if total.rows:
-            yield vector_batch(cut(total.fine))
+    def count(batch: pa.RecordBatch) -> NDArray[np.int64]:
+        return LabelCounts.of(floats(batch.column(0)), bounds).fine
 
-    return count_labels
+    return count
 
 
-def reporter(asked: Reports, sealed: Sealed) -> Work:
-    """Return what randomises labels (first column) of rows (second) for a prior, and counts the reports."""
+def report_counter(reports: Reports, sealed: SealedSecret) -> Counter:
+    """Return a function that randomises labels (first column) of ids (second) for a prior, and counts reports."""
 
-    def count_reports(batches: Batches) -> Batches:
-        mechanism, secret = asked.mechanism, sealed.open()
-        counts: Any = None
-        for batch in batches:
-            if batch.num_rows:
-                some = asked.count(_randomize(mechanism, secret, batch.column(0), batch.column(1)))
-                counts = some if counts is None else counts + some
-        if counts is not None:
-            yield vector_batch(cut(counts))
+    def count(batch: pa.RecordBatch) -> NDArray[np.int64]:
+        private = _randomize(reports.mechanism, sealed.open(), batch.column(0), batch.column(1))
+        return reports.count(private)
 
-    return count_reports
+    return count
 
 
-def releaser(card: str, sealed: Sealed, *, debiased: bool) -> Release:
-    """Return what makes private labels."""
+def releaser(card: str, sealed: SealedSecret, *, debiased: bool) -> Releaser:
+    """Return a function that randomises labels."""
 
     def release(arrays: Iterator[tuple[Any, Any]]) -> Iterator[Any]:
         import pyarrow as pa  # noqa: PLC0415
@@ -84,7 +76,7 @@ def _mechanism(card: str) -> Mechanism:
 
 
 def _randomize(mechanism: Mechanism, secret: bytes, labels: Any, ids: Any) -> NDArray[np.float64]:
-    return mechanism.randomize(floats(labels), random_state=RowWords(secret, ids_of(ids)))
+    return mechanism.randomize(floats(labels), random_state=RowWords(secret, array_ids(ids)))
 
 
 def floats(values: Any) -> NDArray[np.float64]:
@@ -92,17 +84,17 @@ def floats(values: Any) -> NDArray[np.float64]:
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def ids_of(values: Any) -> IntegerIds | TextIds:
-    """Return the ids in an Arrow column, without a copy where they are text."""
+def array_ids(values: Any) -> IntegerIds | TextIds:
+    """Return the ids in an Arrow array, without a copy where they are text."""
     import pyarrow as pa  # noqa: PLC0415
 
     if values.null_count:
         raise DataError("some ids are missing now that were not before: the table changed while it was read")
     if pa.types.is_integer(values.type):
         return IntegerIds(values.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
-    text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
-    wide = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
-    _, places, data = values.buffers()
-    starts: NDArray[Any] = np.frombuffer(places, dtype=np.int64 if wide else np.int32)
-    offsets = starts[values.offset : values.offset + len(values) + 1].astype(np.int64)
-    return TextIds(offsets, np.frombuffer(data or b"", dtype=np.uint8), "text" if text else "binary")
+    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    is_large = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
+    _, starts, data = values.buffers()
+    places: NDArray[Any] = np.frombuffer(starts, dtype=np.int64 if is_large else np.int32)
+    offsets = places[values.offset : values.offset + len(values) + 1].astype(np.int64)
+    return TextIds(offsets, np.frombuffer(data or b"", dtype=np.uint8), "text" if is_text else "binary")

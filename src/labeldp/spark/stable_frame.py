@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labeldp.errors import DataError, ParameterError
-from labeldp.spark.failures import without_labels
-from labeldp.spark.plans import SAME_ROWS, analyzed, functions, listed, node_name, steps
-from labeldp.spark.secret import is_connect
+from labeldp.spark.plan_lineage import SAME_ROWS, analyzed, functions, listed, node_name, steps
+from labeldp.spark.session import is_connect, without_labels
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -5,21 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from labeldp._validation import as_epsilon, as_fraction, as_roomy_bounds
+from labeldp.errors import DataError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Ledger, group_budget
+from labeldp.ledger import Budget, Ledger, as_ledger, group_budget
 from labeldp.ledger.repetition import warn_if_seen
 from labeldp.priors.curator import adaptive_histogram
 from labeldp.randomness import WordSource, resolve_source
-from labeldp.spark.asked import as_ledger
-from labeldp.spark.columns import column, label_column, need_spark
-from labeldp.spark.counting import count_labels, count_rows
-from labeldp.spark.related import refuse_related
-from labeldp.spark.repeatable import stable_frame
+from labeldp.release.stream import LabelCounts
+from labeldp.spark.executor import label_counter
+from labeldp.spark.frame_checks import count_rows
+from labeldp.spark.frame_columns import label_column
+from labeldp.spark.related_columns import refuse_related
+from labeldp.spark.session import column, need_spark
+from labeldp.spark.stable_frame import stable_frame
+from labeldp.spark.vector_sums import sum_integers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["estimate_prior"]
+__all__ = ["count_labels", "estimate_prior"]
 
 
 def estimate_prior(
@@ -45,7 +49,7 @@ def estimate_prior(
     label : str
         A column of numbers. Labels outside the bounds are clipped.
     epsilon : float
-        What the histogram may cost.
+        The budget for the histogram.
     bounds : (lo, hi)
         Public bounds. Never read them off the data.
     ledger : Ledger, optional
@@ -66,11 +70,25 @@ def estimate_prior(
     refuse_related(df.select(column(name)), name)
     rows = stable_frame(df, materialize)
     try:
-        counted = count_labels(rows.frame, name, pair, count_rows(rows.frame, name))
+        counts = count_labels(rows.frame, name, pair, count_rows(rows.frame, name))
     finally:
         rows.drop()
     if ledger is None:
         warn_if_seen(df)
     else:
         ledger.charge("prior (curator)", epsilon=epsilon, purpose="prior", rows_per_person=rows_per_person)
-    return adaptive_histogram(counted.fine, exact, pair, source)
+    return adaptive_histogram(counts.fine, exact, pair, source)
+
+
+def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int) -> LabelCounts:
+    """Return exact counts of labels, which `count_rows` has checked, in one pass.
+
+    Raises
+    ------
+    DataError
+        If there are more or fewer labels than ``rows``, or some are missing now.
+    """
+    fine = sum_integers(df.select(column(label).cast("double")), label_counter(bounds))
+    if int(fine.sum()) != rows:
+        raise DataError("there are more or fewer labels now than before: the table changed while it was read")
+    return LabelCounts(rows, fine)

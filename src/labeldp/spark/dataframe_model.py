@@ -20,26 +20,24 @@ from labeldp.estimators.learner import GROWN, PrivateRows
 from labeldp.estimators.model_regressor import ModelReleaseRegressor
 from labeldp.estimators.sums import Stage
 from labeldp.estimators.table import FeatureTable
-from labeldp.ledger import Budget, Ledger, group_budget
+from labeldp.ledger import Budget, Ledger, as_ledger, group_budget
 from labeldp.ledger.repetition import warn_if_seen
 from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import ReleaseKey, card_checksum
-from labeldp.spark.asked import as_ledger, as_seed, release_key
-from labeldp.spark.columns import RowColumns, column, feature_columns, need_spark
-from labeldp.spark.counting import count_rows, refuse_repeated_ids
-from labeldp.spark.output import spread_by_id
-from labeldp.spark.passes import drawer, masker, sampler, stage_adder, surveyor
-from labeldp.spark.related import refuse_related
-from labeldp.spark.repeatable import stable_frame
-from labeldp.spark.secret import Sealed, refuse_telling_log, seal
-from labeldp.spark.vectors import concatenate, sum_vectors
+from labeldp.spark.frame_checks import count_rows, refuse_repeated_ids
+from labeldp.spark.frame_columns import feature_columns, id_column, label_column
+from labeldp.spark.model_passes import label_summer, round_drawer, row_masker, row_sampler, stage_summer
+from labeldp.spark.related_columns import refuse_related
+from labeldp.spark.row_layout import spread_by_id
+from labeldp.spark.sealed_secret import SealedSecret, as_seed, release_key, seal
+from labeldp.spark.session import column, need_spark, refuse_revealing_log
+from labeldp.spark.stable_frame import stable_frame
+from labeldp.spark.vector_sums import sum_integers, sum_vectors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["fit_model"]
-
-Array = NDArray[np.float64]
 
 
 def fit_model(
@@ -89,42 +87,42 @@ def fit_model(
     as_epsilon(epsilon)
     as_delta(delta, smallest=0.0)
     group_budget(Budget(0), rows_per_person)
-    pair, seed, given = as_roomy_bounds(bounds), as_seed(random_state), as_ledger(ledger)
-    names = RowColumns.of(df, label, id)
-    used = feature_columns(df, features, names.label)
-    meant = df.select(*(column(name) for name in dict.fromkeys((names.label, names.id, *used))))
-    refuse_telling_log(df)
-    refuse_related(meant, names.label, allow_related)
-    chosen = [column(names.label).cast("double"), column(names.id), *(column(x).cast("double") for x in used)]
+    pair, seed, ledger = as_roomy_bounds(bounds), as_seed(random_state), as_ledger(ledger)
+    label = label_column(df, label)
+    id = id_column(df, id, label)
+    names = feature_columns(df, features, label)
+    refuse_revealing_log(df)
+    refuse_related(df.select(*map(column, dict.fromkeys((label, id, *names)))), label, allow_related)
     source = stable_frame(df, materialize)
     try:
-        rows = source.frame.select(*(one.alias(f"c{k}") for k, one in enumerate(chosen)))
-        label_sums = _survey(rows, pair, check_ids=check_ids)
-        if given is None:
+        inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in names)]
+        rows = source.frame.select(*(one.alias(f"c{k}") for k, one in enumerate(inputs)))
+        label_sums = _sum_labels(rows, pair, check_ids=check_ids)
+        if ledger is None:
             warn_if_seen(df)
         model = ModelReleaseRegressor(
             epsilon=epsilon,
             bounds=bounds,
             delta=delta,
-            ledger=given,
+            ledger=ledger,
             rows_per_person=rows_per_person,
             random_state=random_state,
         )
         with release_key(seed) as key:
-            model._learn(ClusterRows.of(rows, pair, label_sums, key, names.label), resolve_source(seed))
+            model._learn(ClusterRows.of(rows, pair, label_sums, key, label), resolve_source(seed))
     finally:
         source.drop()
-    model.n_features_in_ = len(used)
-    model.feature_names_in_ = np.array(used, dtype=object)
+    model.n_features_in_ = len(names)
+    model.feature_names_in_ = np.array(names, dtype=object)
     return model
 
 
-def _survey(rows: DataFrame, bounds: tuple[float, float], *, check_ids: bool) -> LabelSums:
+def _sum_labels(rows: DataFrame, bounds: tuple[float, float], *, check_ids: bool) -> LabelSums:
     """Check the rows, and return exact sums over all labels."""
     count = count_rows(rows, "c0", "c1", rows.columns[2:])
     if check_ids:
         refuse_repeated_ids(rows, "c1")
-    vector = concatenate(sum_vectors(rows.select("c0"), surveyor(bounds))[0])
+    vector = sum_integers(rows.select("c0"), label_summer(bounds))
     return LabelSums(count, vector[:1], vector[1:])
 
 
@@ -164,7 +162,7 @@ class ClusterRows:
     ) -> ClusterRows:
         """Return the rows, with a public sample of their features."""
         share = 1.0 if label_sums.rows <= GROWN else GROWN / label_sums.rows
-        data = sum_vectors(frame.select(*frame.columns[1:]), sampler(share))[1]
+        data = sum_vectors(frame.select(*frame.columns[1:]), row_sampler(share))[1]
         places, values = _sort_sample(data, len(frame.columns) - 1)
         X = values.view(np.float64)
         if (places[1:] == places[:-1]).any() or (share == 1.0 and len(X) != label_sums.rows):
@@ -188,7 +186,7 @@ class ClusterRows:
     def add_up(self, stage: Stage) -> Sums:
         """Return a stage's exact sums over all labels, in one pass."""
         pair = self.frame.select(*self.frame.columns[:2])
-        return concatenate(sum_vectors(pair, stage_adder(stage, self.places))[0])
+        return sum_integers(pair, stage_summer(stage, self.places))
 
     def draw(self, now: Round) -> Part | None:
         """Randomise a round's labels, in one pass.
@@ -199,7 +197,7 @@ class ClusterRows:
         secret = self.key.secret(card=card_checksum(now.mechanism), column=self.label, round=now.number)
         sealed = seal(self.frame, secret)
         try:
-            work = drawer(now, self.table.public, mask, sealed, self.share)
+            work = round_drawer(now, self.table.public, mask, sealed, self.share)
             vectors, sample = sum_vectors(self._round_rows(now, mask), work, "float64")
         finally:
             mask.destroy()
@@ -214,12 +212,12 @@ class ClusterRows:
         observed = Observations(np.array(gram, np.float32), moment, square, int(count), 1.0, noise / count)
         return Part(private=private, mechanism=now.mechanism, observed=observed)
 
-    def _round_rows(self, now: Round, mask: Sealed) -> DataFrame:
+    def _round_rows(self, now: Round, mask: SealedSecret) -> DataFrame:
         """Return a round's rows with masked labels, where their ids put them."""
         from pyspark.sql import types as T  # noqa: N812, PLC0415
 
         schema = T.StructType([T.StructField("c0", T.LongType()), *self.frame.schema.fields[1:]])
-        rows = self.frame.mapInArrow(masker(now.share, mask), schema)
+        rows = self.frame.mapInArrow(row_masker(now.share, mask), schema)
         return spread_by_id(rows, "c1", round(self.count * (now.share[1] - now.share[0])))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from labeldp.spark.columns import RowColumns, column
-from labeldp.spark.executor import Release
+from labeldp.spark.executor import Releaser
+from labeldp.spark.session import column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,8 +22,8 @@ MOST_PARTS = 10_000
 def spread_by_id(frame: DataFrame, id: str, rows: int) -> DataFrame:
     """Return rows in parts and in an order that follow from their ids, and from how many rows there are.
 
-    Spark cuts its input by bytes and packs files by size, and labels are among these bytes: where rows lie tells
-    of labels. The number of parts is explicit, because else Spark merges and splits them by size as it goes.
+    Spark cuts its input by bytes and packs files by size, and labels are among these bytes: where rows lie shows
+    labels. The number of parts is explicit, because else Spark merges and splits them by size as it goes.
 
     Parameters
     ----------
@@ -37,37 +37,36 @@ def spread_by_id(frame: DataFrame, id: str, rows: int) -> DataFrame:
     return frame.repartition(parts, column(id)).sortWithinPartitions(column(id))
 
 
-def release_frame(rows: DataFrame, columns: RowColumns, release: Release, schema: Any, count: int) -> DataFrame:
-    """Return the rows with private labels, computed when Spark is asked to.
+def release_frame(
+    rows: DataFrame, label: str, id: str, release: Releaser, *, debiased: str | None, count: int
+) -> DataFrame:
+    """Return the rows with private labels, computed when an action needs them.
 
     Parameters
     ----------
     rows : DataFrame
-        As `RowColumns.ready` returns them.
-    columns : RowColumns
+    label, id : str
     release : callable
-        Makes private labels on the executors. Only labels and ids go to Python.
-    schema : StructType
-        Of the output.
+        Randomises labels on the executors. Only labels and ids go to Python.
+    debiased : str or None
+        The name of a further column for unbiased labels.
     count : int
         The number of rows.
     """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
-    label, id = columns.label_place, columns.id_place
-    debiased = len(schema) > len(columns.names)
-    rows = _refuse_new_gaps(rows, id)
-    kind = "private double, debiased double" if debiased else "double"
-    randomize = F.arrow_udf(_with_hints(release), kind)  # type: ignore[attr-defined]
-    private_rows = rows.withColumn(f"c{label}", randomize(rows[f"c{label}"], rows[f"c{id}"]))
-    chosen = [private_rows[name].alias(field.name) for name, field in zip(rows.columns, schema, strict=False)]
-    if debiased:
-        chosen[label] = private_rows[f"c{label}"]["private"].alias(columns.label)
-        chosen.append(private_rows[f"c{label}"]["debiased"].alias(schema.names[-1]))
-    return _wall(spread_by_id(private_rows.select(*chosen), columns.id, count))
+    output = "double" if debiased is None else "private double, debiased double"
+    randomize = F.arrow_udf(_with_hints(release), output)  # type: ignore[attr-defined]
+    private = randomize(column(label).cast("double"), column(id))
+    private_rows = _refuse_new_gaps(rows, id).withColumn(label, private)
+    values = {name: column(name) for name in rows.columns}
+    if debiased is not None:
+        values |= {label: column(label)["private"], debiased: column(label)["debiased"]}
+    private_rows = private_rows.select(*(value.alias(name) for name, value in values.items()))
+    return _wall(spread_by_id(private_rows, id, count))
 
 
-def _refuse_new_gaps(rows: DataFrame, id: int) -> DataFrame:
+def _refuse_new_gaps(rows: DataFrame, id: str) -> DataFrame:
     """Return the rows, of which one without an id is an error: they were checked, but may have changed since.
 
     It also keeps Spark from copying columns twice: what a filter has seen goes on in rows, and with Spark 4.3 a
@@ -76,11 +75,11 @@ def _refuse_new_gaps(rows: DataFrame, id: int) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     message = "some ids are missing now that were not before: the table changed while it was read"
-    return rows.where(F.when(rows[f"c{id}"].isNull(), F.raise_error(F.lit(message))).isNull())
+    return rows.where(F.when(column(id).isNull(), F.raise_error(F.lit(message))).isNull())
 
 
-def _with_hints(release: Release) -> Any:
-    """Return the function with the hints by which Spark learns what it takes and gives."""
+def _with_hints(release: Releaser) -> Any:
+    """Return the function with the type hints by which Spark learns its arguments and result."""
     import pyarrow as pa  # noqa: PLC0415
 
     def private_labels(arrays: Any) -> Any:

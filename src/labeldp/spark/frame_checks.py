@@ -1,4 +1,4 @@
-"""The passes before a release: rows and ids checked, labels counted. Nothing is charged yet."""
+"""Rows and ids checked, by Spark alone, before anything is charged."""
 
 from __future__ import annotations
 
@@ -8,19 +8,15 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from labeldp.errors import DataError, LabelError
-from labeldp.release.stream import LabelCounts
-from labeldp.spark.columns import column
-from labeldp.spark.executor import counter
-from labeldp.spark.failures import without_labels
-from labeldp.spark.vectors import concatenate, sum_vectors
+from labeldp.spark.session import column, without_labels
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["count_labels", "count_rows", "refuse_repeated_ids"]
+__all__ = ["count_rows", "refuse_repeated_ids"]
 
 
-def _missing(name: str) -> Column:
+def _is_missing(name: str) -> Column:
     """Return whether a number is missing, NaN or infinite."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
@@ -29,7 +25,7 @@ def _missing(name: str) -> Column:
 
 
 def count_rows(df: DataFrame, label: str, id: str | None = None, features: Sequence[str] = ()) -> int:
-    """Return the number of rows, if all labels, ids and features are there; Spark counts them without Python.
+    """Return the number of rows, if no label, id or feature is missing.
 
     Raises
     ------
@@ -40,12 +36,12 @@ def count_rows(df: DataFrame, label: str, id: str | None = None, features: Seque
     """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
-    lacks = {"label": _missing(label)}
+    conditions = {"label": _is_missing(label)}
     if id is not None:
-        lacks["id"] = column(id).isNull()
+        conditions["id"] = column(id).isNull()
     if features:
-        lacks["features"] = reduce(operator.or_, map(_missing, features))
-    counts = [F.count_if(condition).alias(what) for what, condition in lacks.items()]
+        conditions["features"] = reduce(operator.or_, map(_is_missing, features))
+    counts = [F.count_if(condition).alias(name) for name, condition in conditions.items()]
     totals = without_labels(df.agg(F.count(F.lit(1)).alias("rows"), *counts).collect)[0].asDict()
     rows = int(totals["rows"])
     if rows == 0:
@@ -62,21 +58,6 @@ def count_rows(df: DataFrame, label: str, id: str | None = None, features: Seque
             "rows or fill them first"
         )
     return rows
-
-
-def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int) -> LabelCounts:
-    """Return exact counts of labels, which `count_rows` has checked, in one pass.
-
-    Raises
-    ------
-    DataError
-        If there are more or fewer labels than ``rows``, or some are missing now.
-    """
-    vectors, _ = sum_vectors(df.select(column(label).cast("double")), counter(bounds))
-    fine = concatenate(vectors)
-    if int(fine.sum()) != rows:
-        raise DataError("there are more or fewer labels now than before: the table changed while it was read")
-    return LabelCounts(rows, fine)
 
 
 def refuse_repeated_ids(df: DataFrame, id: str) -> None:

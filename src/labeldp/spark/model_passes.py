@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,78 +16,71 @@ from labeldp.estimators.sums import Stage
 from labeldp.estimators.table import FeatureTable
 from labeldp.randomness.row_ids import IntegerIds, TextIds, public_places
 from labeldp.randomness.row_words import RowWords
-from labeldp.spark.executor import floats, ids_of
-from labeldp.spark.vectors import SAMPLE, Batches, Work, cut, vector_batch
+from labeldp.spark.executor import Counter, array_ids, floats
+from labeldp.spark.vector_sums import SAMPLE, Batches, Work, vector_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from labeldp.spark.secret import Sealed
+    from labeldp.spark.sealed_secret import SealedSecret
 
-__all__ = ["drawer", "masker", "sampler", "stage_adder", "surveyor"]
+__all__ = ["label_summer", "round_drawer", "row_masker", "row_sampler", "stage_summer"]
 
 Array = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
 
-def surveyor(bounds: tuple[float, float]) -> Work:
-    """Return what sums labels, the only column: their total, then their counts."""
+def label_summer(bounds: tuple[float, float]) -> Counter:
+    """Return a function that sums labels, the only column: their total, then their counts."""
 
-    def survey(batches: Batches) -> Batches:
-        total = LabelSums.of(np.zeros(0), bounds)
-        for batch in batches:
-            total += LabelSums.of(floats(batch.column(0)), bounds)
-        if total.rows:
-            yield vector_batch({0: np.concatenate([total.total, total.counts])})
+    def sum_labels(batch: pa.RecordBatch) -> NDArray[np.int64]:
+        sums = LabelSums.of(floats(batch.column(0)), bounds)
+        return np.concatenate([sums.total, sums.counts])
 
-    return survey
+    return sum_labels
 
 
-def sampler(below: float) -> Work:
-    """Return what picks a public sample by id; columns: id, features. Each row's place comes with it."""
+def row_sampler(below: float) -> Work:
+    """Return a function that picks a public sample by id, with each row's place; columns: id, features."""
 
     def sample(batches: Batches) -> Batches:
         for batch in batches:
-            places = public_places(ids_of(batch.column(0)))
-            chosen = _in_sample(places, below)
-            data = _bits(places[chosen, 0], _table(batch, 1)[chosen])
+            places = public_places(array_ids(batch.column(0)))
+            sampled = _in_sample(places, below)
+            data = _bits(places[sampled, 0], _table(batch, 1)[sampled])
             if len(data):
                 yield vector_batch({SAMPLE: data})
 
     return sample
 
 
-def stage_adder(stage: Stage, places: Words) -> Work:
-    """Return what adds up a stage's labels, as integers; columns: label, id.
+def stage_summer(stage: Stage, places: Words) -> Counter:
+    """Return a function that adds up a stage's labels, as integers; columns: label, id.
 
     ``places`` are those of the design's rows, sorted.
     """
     lean = replace(stage, design=replace(stage.design, features=stage.design.features[:, :0]))
 
-    def add_up(batches: Batches) -> Batches:
-        total: Any = 0
-        for batch in batches:
-            rows = np.searchsorted(places, public_places(ids_of(batch.column(1)))[:, 0])
-            total = total + lean.sums(floats(batch.column(0)), rows)
-        if not isinstance(total, int):
-            yield vector_batch(cut(total))
+    def sum_stage(batch: pa.RecordBatch) -> NDArray[np.int64]:
+        rows = np.searchsorted(places, public_places(array_ids(batch.column(1)))[:, 0])
+        return lean.sums(floats(batch.column(0)), rows)
 
-    return add_up
+    return sum_stage
 
 
-def masker(share: tuple[float, float], sealed: Sealed) -> Work:
-    """Return what picks a round's rows by id, and masks their labels; columns: label, id, features."""
+def row_masker(share: tuple[float, float], sealed: SealedSecret) -> Work:
+    """Return a function that picks a round's rows by id, and masks their labels; columns: label, id, features."""
 
     def mask(batches: Batches) -> Batches:
         import pyarrow as pa  # noqa: PLC0415
 
         secret = sealed.open()
         for batch in batches:
-            places = _unit(public_places(ids_of(batch.column(1)))[:, 0])
-            chosen = batch.filter(pa.array((places >= share[0]) & (places < share[1])))
-            if chosen.num_rows:
-                bits = floats(chosen.column(0)).view(np.uint64) ^ _pad(secret, ids_of(chosen.column(1)))
-                columns = [pa.array(bits.view(np.int64)), *chosen.columns[1:]]
+            places = _unit(public_places(array_ids(batch.column(1)))[:, 0])
+            rows = batch.filter(pa.array((places >= share[0]) & (places < share[1])))
+            if rows.num_rows:
+                bits = floats(rows.column(0)).view(np.uint64) ^ _pad(secret, array_ids(rows.column(1)))
+                columns = [pa.array(bits.view(np.int64)), *rows.columns[1:]]
                 yield pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
     return mask
@@ -102,8 +95,10 @@ def _pad(secret: bytes, ids: IntegerIds | TextIds) -> Words:
     return words
 
 
-def drawer(now: Round, public: PublicFeatures, mask: Sealed, sealed: Sealed, sample: float) -> Work:
-    """Return what randomises a round's labels and sums what a linear model needs; columns as `masker` gives them.
+def round_drawer(
+    now: Round, public: PublicFeatures, mask: SealedSecret, sealed: SealedSecret, sample: float
+) -> Work:
+    """Return a function that randomises a round's labels and sums what a linear model needs; columns as masked.
 
     The sums are the features' second moments, their moments with labels, and (squares, rows, noise). They are sums
     of floats, and predictions too follow in their last bits from how rows are batched: rows must lie where their
@@ -115,19 +110,19 @@ def drawer(now: Round, public: PublicFeatures, mask: Sealed, sealed: Sealed, sam
         pad, secret = mask.open(), sealed.open()
         sums, part = np.zeros((size + 2, size)), None
         for batch in batches:
-            ids = ids_of(batch.column(1))
+            ids = array_ids(batch.column(1))
             places = public_places(ids)
             part = int(places[0, 0].view(np.int64)) if part is None else part
             labels = (batch.column(0).to_numpy().view(np.uint64) ^ _pad(pad, ids)).view(np.float64)
             table, rows = FeatureTable(public, _table(batch, 2)), np.arange(batch.num_rows)
-            drawn = draw_part(rows, labels, now.centre(table, rows), now, RowWords(secret, ids))
-            private = drawn.private.labels
-            seen = table.observations(rows, private - now.known.mean, 0.0)
-            sums[:size] += seen.gram
-            sums[size] += seen.moment
-            sums[size + 1, :3] += (seen.square, seen.count, drawn.noise.sum())
-            chosen = _in_sample(places, sample)
-            data = _bits(places[chosen, 0], private[chosen])
+            draws = draw_part(rows, labels, now.centre(table, rows), now, RowWords(secret, ids))
+            private = draws.private.labels
+            moments = table.observations(rows, private - now.known.mean, 0.0)
+            sums[:size] += moments.gram
+            sums[size] += moments.moment
+            sums[size + 1, :3] += (moments.square, moments.count, draws.noise.sum())
+            sampled = _in_sample(places, sample)
+            data = _bits(places[sampled, 0], private[sampled])
             if len(data):
                 yield vector_batch({SAMPLE: data})
         if part is not None:

@@ -12,24 +12,26 @@ from numpy.typing import NDArray
 
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Ledger
+from labeldp.ledger import Ledger, as_ledger
 from labeldp.ledger.repetition import warn_if_seen
 from labeldp.mechanisms.base import Mechanism, load_mechanism
 from labeldp.priors import Reports
 from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import card_checksum
+from labeldp.release.holder import HoldsTerms
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelCounts, prepare_counts
 from labeldp.release.terms import Terms
-from labeldp.spark.asked import as_ledger, as_seed, release_key
-from labeldp.spark.columns import RowColumns, need_spark
-from labeldp.spark.counting import count_labels, count_rows, refuse_repeated_ids
-from labeldp.spark.executor import releaser, reporter
-from labeldp.spark.output import release_frame
-from labeldp.spark.related import refuse_related
-from labeldp.spark.repeatable import StableFrame, stable_frame
-from labeldp.spark.secret import Sealed, refuse_telling_log, seal
-from labeldp.spark.vectors import concatenate, sum_vectors
+from labeldp.spark.dataframe_prior import count_labels
+from labeldp.spark.executor import releaser, report_counter
+from labeldp.spark.frame_checks import count_rows, refuse_repeated_ids
+from labeldp.spark.frame_columns import id_column, label_column, refuse_repeated_names
+from labeldp.spark.related_columns import refuse_related
+from labeldp.spark.row_layout import release_frame
+from labeldp.spark.sealed_secret import SealedSecret, as_seed, release_key, seal
+from labeldp.spark.session import column, need_spark, refuse_revealing_log
+from labeldp.spark.stable_frame import StableFrame, stable_frame
+from labeldp.spark.vector_sums import sum_integers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,22 +43,22 @@ LABELS, REPORTS = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
-class SparkRelease:
+class SparkRelease(HoldsTerms):
     """A DataFrame with private labels, and how they came about.
 
-    Spark computes the frame when it is asked to, each time with the same noise. That needs the release's secret:
-    `close` it, or use it in a ``with`` block, once the frame is written.
+    Spark computes the frame when an action needs it, each time with the same noise. That needs the release's
+    secret: `close` it, or use it in a ``with`` block, once the frame is written.
 
     Attributes
     ----------
     frame : DataFrame
         All columns, the label replaced by a double that is private.
     terms : Terms
-        What was decided and paid for.
+        On which terms: mechanism, prior, charges, bounds.
     ledger : Ledger
     label, id : str
     name : str
-        The release's public name, made at random.
+        The release's public name, generated at random.
     """
 
     frame: DataFrame
@@ -65,32 +67,27 @@ class SparkRelease:
     label: str
     id: str
     name: str
-    _sealed: Sealed = field(repr=False)
+    _sealed: SealedSecret = field(repr=False)
     _source: StableFrame = field(repr=False)
 
     @property
     def mechanism(self) -> Mechanism:
         """What each label was randomised with."""
-        return self.terms.mechanisms[0]
+        return self.mechanisms[0]
 
     @property
     def prior(self) -> Histogram | None:
         """The prior, if one was needed."""
-        return self.terms.priors[0]
+        return self.priors[0]
 
-    @property
-    def cost(self) -> Budget:
-        """What the release cost in all."""
-        return self.terms.cost
+    def to_card(self) -> str:
+        """Return the card of the release: JSON with a checksum, and no label in it."""
+        return self.terms.to_card(label=self.label, id=self.id, release=self.name)
 
     @property
     def card(self) -> str:
-        """The card of the release, for `read_release_card`: JSON with a checksum, and no label in it."""
-        return self.terms.to_card(label=self.label, id=self.id, release=self.name)
-
-    def summary(self) -> str:
-        """Return what was done, for people."""
-        return self.terms.summary()
+        """The card, as `to_card` returns it."""
+        return self.to_card()
 
     def close(self) -> None:
         """Destroy the secret, and the copy of the rows if one was kept.
@@ -181,67 +178,58 @@ def privatize(
         delta=delta,
         rows_per_person=rows_per_person,
     )
-    seed = as_seed(random_state)
-    columns = RowColumns.of(df, label, id)
-    schema = columns.schema(df, f"{columns.label}_debiased" if debiased else None)
-    given = as_ledger(ledger)
-    if debiased:
+    seed, ledger = as_seed(random_state), as_ledger(ledger)
+    label = label_column(df, label)
+    id = id_column(df, id, label)
+    second = f"{label}_debiased" if debiased else None
+    if second is not None:
+        refuse_repeated_names([*df.columns, second])
         request.refuse_biased()
-    refuse_telling_log(df)
-    refuse_related(df, columns.label, allow_related)
+    refuse_revealing_log(df)
+    refuse_related(df, label, allow_related)
     source = stable_frame(df, materialize)
     try:
-        return _release(df, source, columns, request, schema, check_ids=check_ids, ledger=given, seed=seed)
+        rows = source.frame
+        counts = _check_rows(rows, label, id, request, check_ids=check_ids)
+        if ledger is None:
+            warn_if_seen(df)
+            ledger = Ledger()
+        with release_key(seed) as key:
+
+            def count_reports(reports: Reports) -> NDArray[np.int64]:
+                secret = key.secret(card=card_checksum(reports.mechanism), column=label, round=REPORTS)
+                sealed = seal(rows, secret)
+                try:
+                    pairs = rows.select(column(label).cast("double"), column(id))
+                    return sum_integers(pairs, report_counter(reports, sealed))
+                finally:
+                    sealed.destroy()
+
+            terms = prepare_counts(
+                request, counts, ledger=ledger, source=resolve_source(seed), reports=count_reports
+            )
+            design = terms.mechanisms[0]
+            sealed = seal(rows, key.secret(card=card_checksum(design), column=label, round=LABELS))
+        try:
+            work = releaser(design.to_json(), sealed, debiased=debiased)
+            frame = release_frame(rows, label, id, work, debiased=second, count=counts.rows)
+        except BaseException:
+            sealed.destroy()
+            raise
+        return SparkRelease(frame, terms, ledger, label, id, key.release, sealed, source)
     except BaseException:
         source.drop()
         raise
 
 
-def _release(
-    df: DataFrame,
-    source: StableFrame,
-    columns: RowColumns,
-    request: Request,
-    schema: Any,
-    *,
-    check_ids: bool,
-    ledger: Ledger | None,
-    seed: int | None,
-) -> SparkRelease:
-    """Check and count the rows, charge the ledger, and set the release up."""
-    rows = columns.ready(source.frame)
-    label, id = f"c{columns.label_place}", f"c{columns.id_place}"
+def _check_rows(rows: DataFrame, label: str, id: str, request: Request, *, check_ids: bool) -> LabelCounts:
+    """Check the rows; return how many there are, and counts of their labels where the prior needs them."""
     count = count_rows(rows, label, id)
     if check_ids:
         refuse_repeated_ids(rows, id)
-    counts = LabelCounts(count, LabelCounts.none().fine)
     if request.trust == "curator" and request.plan(count).for_prior:
-        counts = count_labels(rows, label, request.bounds[0], count)
-    if ledger is None:
-        warn_if_seen(df)
-        ledger = Ledger()
-    with release_key(seed) as key:
-
-        def reports(asked: Reports) -> NDArray[np.int64]:
-            secret = key.secret(card=card_checksum(asked.mechanism), column=columns.label, round=REPORTS)
-            sealed = seal(rows, secret)
-            try:
-                vectors, _ = sum_vectors(rows.select(label, id), reporter(asked, sealed))
-            finally:
-                sealed.destroy()
-            return concatenate(vectors)
-
-        terms = prepare_counts(request, counts, ledger=ledger, source=resolve_source(seed), reports=reports)
-        chosen = terms.mechanisms[0]
-        sealed = seal(rows, key.secret(card=card_checksum(chosen), column=columns.label, round=LABELS))
-    try:
-        debiased = len(schema) > len(columns.names)
-        work = releaser(chosen.to_json(), sealed, debiased=debiased)
-        frame = release_frame(rows, columns, work, schema, count)
-    except BaseException:
-        sealed.destroy()
-        raise
-    return SparkRelease(frame, terms, ledger, columns.label, columns.id, key.release, sealed, source)
+        return count_labels(rows, label, request.bounds[0], count)
+    return LabelCounts(count, LabelCounts.none().fine)
 
 
 def randomize(
@@ -258,7 +246,7 @@ def randomize(
     allow_related: Sequence[str] = (),
     random_state: int | None = None,
 ) -> SparkRelease:
-    """Release a DataFrame's label column with a mechanism that is made already.
+    """Release a DataFrame's label column with a mechanism that you have.
 
     Parameters
     ----------
@@ -271,18 +259,18 @@ def randomize(
     """
     if isinstance(mechanism, str) and not mechanism.lstrip().startswith("{"):
         raise ParameterError("mechanism must be a mechanism, or the text of its card, not a name or a path")
-    made = load_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
-    if not isinstance(made, Mechanism):
-        raise ParameterError("mechanism must be a mechanism that is made already, or its card")
-    if not made.private:
-        raise ParameterError("this mechanism gives no privacy at all")
+    ready = load_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
+    if not isinstance(ready, Mechanism):
+        raise ParameterError(f"mechanism must be a mechanism or the text of its card, got {type(ready).__name__}")
+    if not ready.private:
+        raise ParameterError(f"{type(ready).__name__} gives no privacy at all")
     return privatize(
         df,
         label=label,
         id=id,
-        epsilon=made.epsilon,
-        bounds=made.domain,
-        mechanism=made,
+        epsilon=ready.epsilon,
+        bounds=ready.domain,
+        mechanism=ready,
         debiased=debiased,
         ledger=ledger,
         rows_per_person=rows_per_person,

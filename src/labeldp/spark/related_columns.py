@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labeldp.errors import DataError, ParameterError
-from labeldp.spark.plans import PLACE, Lineage, Origins, analyzed, attribute_id, listed, node_name, steps
-from labeldp.spark.secret import is_connect
+from labeldp.spark.plan_lineage import PLACE, Lineage, Origins, analyzed, attribute_id, listed, node_name, steps
+from labeldp.spark.session import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,0 +1,75 @@
+"""Spark itself: whether it is installed, which kind of session a frame has, and errors without labels."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from labeldp.errors import DataError, MissingExtraError, ParameterError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["column", "is_connect", "need_spark", "refuse_revealing_log", "without_labels"]
+
+_OWN_MESSAGE = re.compile(r"labeldp\.errors\.\w+: ([^\n]+)")
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
+T = TypeVar("T")
+
+
+def need_spark() -> None:
+    """Say which extra brings PySpark, if it is not installed."""
+    try:
+        import pyarrow  # noqa: F401, PLC0415
+        from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # noqa: F401, PLC0415
+    except ImportError:
+        raise MissingExtraError(
+            "this needs PySpark 4.1 or newer and PyArrow, which are not installed: pip install 'labeldp[spark]'"
+        ) from None
+
+
+def is_connect(df: DataFrame) -> bool:
+    """Return whether a DataFrame belongs to a session of Spark Connect."""
+    return type(df).__module__.startswith("pyspark.sql.connect.")
+
+
+def column(name: str) -> Column:
+    """Return a top-level column, whatever characters its name has."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def refuse_revealing_log(df: DataFrame) -> None:
+    """Refuse to go on while Spark Connect's client logs all that it sends: the secret would be in it."""
+    if is_connect(df):
+        from pyspark.sql.connect.logging import getLogLevel  # noqa: PLC0415
+
+        level = getLogLevel()
+        if level is not None and level <= logging.DEBUG:
+            raise ParameterError(
+                "Spark Connect's client logs all that it sends, and the release's secret would be in its log: set "
+                "SPARK_CONNECT_LOG_LEVEL to info, or leave it out"
+            )
+
+
+def without_labels(compute: Callable[[], T]) -> T:
+    """Return what Spark computes; if it fails, raise an error with no label in its message or its context.
+
+    Spark's own messages quote values, such as one that cannot be cast. This package's messages do not, and stay.
+    """
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    try:
+        return compute()
+    except (PySparkException, Py4JJavaError) as error:
+        text = str(error)
+    # Outside of the handler: else the new error would carry the old one along.
+    own_message, condition = _OWN_MESSAGE.search(text), _CONDITION.search(text)
+    if own_message:
+        raise DataError(own_message[1].strip())
+    reason = f" ({condition[1]})" if condition else ""
+    raise DataError(f"Spark cannot compute these rows{reason}: compute the frame by itself to see why")
