@@ -1,7 +1,7 @@
 """A label's way: which files of the library run, in order, from the call to the release.
 
-``python -m benchmarks.label_way`` traces calls with a profiler; imports are done before, so that only code that works
-on the call is listed.
+``python -m benchmarks.label_way`` traces calls with a profiler. Imports are done before, so that only code that
+works on the call is listed.
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ from labeldp.errors import CardError, LabelDPError
 from labeldp.estimators.learner import Knowledge, PrivateRows
 from labeldp.ledger import Ledger
 from labeldp.mechanisms.base import MOST_MECHANISMS
-from labeldp.release.holder import HoldsTerms
-from labeldp.release.terms import Terms
+from labeldp.release.terms import HoldsTerms, Terms
 
 __all__ = ["RowRelease"]
 

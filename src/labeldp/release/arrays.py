@@ -22,10 +22,9 @@ from labeldp.ledger.repetition import warn_if_seen
 from labeldp.mechanisms.base import Mechanism
 from labeldp.priors import Method, histogram_from
 from labeldp.randomness import WordSource, resolve_source
-from labeldp.release.holder import HoldsTerms
 from labeldp.release.plan import Plan, Request
 from labeldp.release.prepare import prepare
-from labeldp.release.terms import Terms
+from labeldp.release.terms import HoldsTerms, Terms
 
 __all__ = ["Release", "privatize"]
 

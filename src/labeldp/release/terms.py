@@ -13,7 +13,7 @@ from labeldp.ledger import Budget, Charge, total_of
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.explanation import explain
 
-__all__ = ["Terms", "join_fingerprints"]
+__all__ = ["HoldsTerms", "Terms", "join_fingerprints"]
 
 SUMMARY = ("What was done", "What it cost", "How noisy it is", "Do not")
 """The headings of an explanation that a summary shows."""
@@ -101,6 +101,56 @@ class Terms:
             return None
         source = "paid for" if self.paid_for_prior(column) else "public"
         return {"nodes": prior.nodes.tolist(), "masses": prior.masses.tolist(), "source": source}
+
+
+class HoldsTerms:
+    """Base of releases: the terms' facts as properties of the release."""
+
+    __slots__ = ()
+    terms: Terms
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What labels were randomised with; one for each label column, or each part of the rows."""
+        return self.terms.mechanisms
+
+    @property
+    def priors(self) -> tuple[Histogram | None, ...]:
+        """One for each label column; None where none was needed."""
+        return self.terms.priors
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """What the release cost, part by part."""
+        return self.terms.charges
+
+    @property
+    def cost(self) -> Budget:
+        """What the release cost in all."""
+        return self.terms.cost
+
+    @property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """Public bounds, one pair for each label column."""
+        return self.terms.bounds
+
+    @property
+    def trust(self) -> str:
+        """Who saw labels before noise: "curator", or "local" for nobody."""
+        return self.terms.trust
+
+    @property
+    def secure(self) -> bool:
+        """False if the noise came from a seed: then this is an experiment, and **not private**."""
+        return self.terms.secure
+
+    def summary(self) -> str:
+        """Return what was done, for people."""
+        return self.terms.summary()
+
+    def to_card(self) -> str:
+        """Return the card of the release: JSON with a checksum, and no label in it."""
+        return self.terms.to_card()
 
 
 def join_fingerprints(prints: Sequence[str]) -> str:

@@ -18,10 +18,9 @@ from labeldp.mechanisms.base import Mechanism, load_mechanism
 from labeldp.priors import Reports
 from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import card_checksum
-from labeldp.release.holder import HoldsTerms
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelCounts, prepare_counts
-from labeldp.release.terms import Terms
+from labeldp.release.terms import HoldsTerms, Terms
 from labeldp.spark.dataframe_prior import count_labels
 from labeldp.spark.executor import releaser, report_counter
 from labeldp.spark.frame_checks import count_rows, refuse_repeated_ids
