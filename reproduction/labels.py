@@ -18,7 +18,7 @@ import labeldp as ldp
 from labeldp.noise import DiscreteLaplace
 from labeldp.randomness import SeededWords
 from reproduction.as_published import leaking_labels
-from reproduction.columns import NO_PRIVACY, NOT_PRIVATE, Cell, Column
+from reproduction.columns import COLUMNS, NO_PRIVACY, NOT_PRIVATE, Cell
 from reproduction.protocol import seed_of
 from reproduction.published import parameters
 
@@ -38,39 +38,38 @@ class Labels:
     detail: str
 
 
-def labels_for(
-    column: Column, y: Array, bounds: tuple[float, float], dataset: str, cell: Cell, batch: int
-) -> Labels:
-    """Return the labels that a column's network is trained on, repeatably.
+def labels_for(cell: Cell, y: Array, bounds: tuple[float, float], dataset: str, batch: int) -> Labels:
+    """Return the labels that a cell's network is trained on, repeatably.
 
     Noise comes from a seed: this is an experiment, not a release.
     """
-    if column.key == NO_PRIVACY.key:
+    key = cell.column
+    if key == NO_PRIVACY.key:
         return Labels(ldp.NoPrivacy().randomize(y), math.inf, 0.0, NOT_PRIVATE)
-    source = _words(dataset, cell.trial, column.release or column.key, cell.epsilon)
-    if column.key == "as-published":
+    source = _words(dataset, cell.trial, COLUMNS[key].release or key, cell.epsilon)
+    if key == "as-published":
         values, detail = leaking_labels(y, dataset, cell.epsilon, batch, source)
         return Labels(values, math.inf, 0.0, detail)
     options: dict[str, Any]
-    if column.key == "rp-letter":  # where the paper has no parameters, half of ε and 0.4 label ranges
+    if key == "rp-letter":  # where the paper has no parameters, half of ε and 0.4 label ranges
         share, zeta = parameters(dataset, cell.epsilon) or (cell.epsilon / 2, 0.4 * (bounds[1] - bounds[0]))
         local = {"trust": "local", "method": "laplace"}
         options = {"mechanism": "rp", "epsilon_prior": share, "zeta": zeta, **local}
-    elif column.key in ("rp", "rp-debiased"):
+    elif key in ("rp", "rp-debiased"):
         options = {"mechanism": "rp"}
-    elif column.key in ("rr-on-bins", "unbiased"):
-        options = {"mechanism": column.key}
+    elif key in ("rr-on-bins", "unbiased"):
+        options = {"mechanism": key}
     else:
-        options = {"mechanism": _additive(column.key, bounds, cell.epsilon)}
-    limit = ldp.Budget(cell.epsilon, DELTA if column.key == "gaussian" else 0.0)
+        options = {"mechanism": _additive(key, bounds, cell.epsilon)}
+    limit = ldp.Budget(cell.epsilon, DELTA if key == "gaussian" else 0.0)
     release = ldp.privatize(
         y, epsilon=cell.epsilon, bounds=bounds, ledger=ldp.Ledger(limit=limit), random_state=source, **options
     )
-    values = release.debiased if column.key == "rp-debiased" else release.labels
+    values = release.debiased if key == "rp-debiased" else release.labels
     return Labels(values, release.cost.epsilon, release.cost.delta, _detail(release.mechanism))
 
 
-def private_mean(y: Array, bounds: tuple[float, float], dataset: str, cell: Cell) -> tuple[float, ldp.Budget]:
+def private_mean(cell: Cell, y: Array, bounds: tuple[float, float], dataset: str) -> tuple[float, ldp.Budget]:
     """Return the curator's private mean, with all of ε, and what it cost.
 
     Labels are rounded to a public grid of 2^20 steps, so their sum is an integer and its noise is exact.
@@ -87,11 +86,11 @@ def private_mean(y: Array, bounds: tuple[float, float], dataset: str, cell: Cell
     return float(np.clip(mean, low, high)), ledger.total
 
 
-def regressor(column: Column, bounds: tuple[float, float], dataset: str, cell: Cell) -> Any:
+def regressor(cell: Cell, bounds: tuple[float, float], dataset: str) -> Any:
     """Return one of the library's regressors, with repeatable noise and a ledger that allows ε and no more."""
-    seed = seed_of(dataset, cell.trial, column.key, cell.epsilon)
+    seed = seed_of(dataset, cell.trial, cell.column, cell.epsilon)
     ledger = ldp.Ledger(limit=ldp.Budget(cell.epsilon))
-    kind: Any = ldp.LabelReleaseRegressor if column.key == "labels-regressor" else ldp.ModelReleaseRegressor
+    kind: Any = ldp.LabelReleaseRegressor if cell.column == "labels-regressor" else ldp.ModelReleaseRegressor
     return kind(epsilon=cell.epsilon, bounds=bounds, ledger=ledger, random_state=seed)
 
 

@@ -44,7 +44,7 @@ def timings(data: Dataset, *, rounds: int = 3) -> Iterator[Timing]:
         best, values = math.inf, y
         for trial in range(rounds):
             started = time.perf_counter()
-            values = labels_for(column, y, data.bounds, name, Cell(trial, column.key, EPSILON), 256).values
+            values = labels_for(Cell(trial, column.key, EPSILON), y, data.bounds, name, 256).values
             best = min(best, time.perf_counter() - started)
         yield Timing(data.name, column.key, best, len(y), len(np.unique(y)), len(np.unique(values)))
 

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from labeldp.datasets import Dataset
 from reproduction.categories import categories_of
-from reproduction.columns import COLUMNS, NO_PRIVACY, Cell
+from reproduction.columns import COLUMNS, Cell
 from reproduction.labels import Labels, experiment, labels_for, private_mean, regressor
 from reproduction.protocol import Protocol, split
 from reproduction.store import Result
@@ -72,9 +72,8 @@ def make_labels(cell: Cell) -> Labels:
     """Return the labels that a network is trained on, of the training rows of a trial."""
     data, protocol = _table
     train, _ = split(len(data.y), protocol.dataset, cell.trial)
-    column = COLUMNS.get(cell.column, NO_PRIVACY)
     with threadpool_limits(1):
-        return labels_for(column, data.y[train], data.bounds, protocol.dataset, cell, protocol.batch)
+        return labels_for(cell, data.y[train], data.bounds, protocol.dataset, protocol.batch)
 
 
 def fit(cell: Cell) -> Result:
@@ -84,12 +83,12 @@ def fit(cell: Cell) -> Result:
     column, y = COLUMNS[cell.column], data.y[train]
     predicted: Any
     if column.kind == "constant":
-        predicted, cost = private_mean(y, data.bounds, protocol.dataset, cell)
+        predicted, cost = private_mean(cell, y, data.bounds, protocol.dataset)
         detail = column.key
     else:
         X = _features(data, train)
         with experiment(), threadpool_limits(1):
-            model = regressor(column, data.bounds, protocol.dataset, cell).fit(X[train], y)
+            model = regressor(cell, data.bounds, protocol.dataset).fit(X[train], y)
             predicted = model.predict(X[test])
         cost = model.ledger_.total
         detail = ", ".join(f"{charge.what} {charge.budget.epsilon:.4g}" for charge in model.ledger_.charges)

@@ -19,16 +19,20 @@ sys.path.insert(0, str(Path(__file__).parent))
 collect_ignore = ["quick_daemon.py", "spark_connect.py", "spark_trouble.py"]  # programs that tests start
 
 
-FOLDER_MARKS = {"spark": "spark", "interference": "slow", "reproduction": "slow"}
-"""Folders whose tests all carry a mark; others are marked where they are."""
+MARKS = {
+    "spark": "spark",
+    "test_report_browser": "browser",
+    **dict.fromkeys(["cli", "estimators", "files", "interference", "report", "reproduction"], "slow"),
+    **dict.fromkeys(["test_cards", "test_forged_cards", "test_ledger_processes", "test_privatize"], "slow"),
+    **dict.fromkeys(["README", "guide", "test_criteo"], "slow"),
+}
+"""Folders and files, of tests and doctests, that carry a mark as a whole; others are marked where they are."""
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if mark := FOLDER_MARKS.get(item.path.parent.name):
-            item.add_marker(mark)
-        if "browser" in item.path.name:
-            item.add_marker("browser")
+        for name in {item.path.parent.name, item.path.stem} & MARKS.keys():
+            item.add_marker(MARKS[name])
 
 
 @pytest.fixture

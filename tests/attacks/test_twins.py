@@ -87,17 +87,14 @@ def test_a_window_that_starts_one_cell_too_far_is_caught(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["laplace", "staircase", "gaussian"])
-def test_noise_for_half_the_sensitivity_is_refused(name):
+def test_noise_for_half_the_sensitivity_or_for_a_step_less_is_refused(name):
     """The noise of labels in half the range, for labels in all of it: as many steps again."""
     channel = mechanisms(EPSILON)[name].channel
-    with pytest.raises(ldp.PrivacyProofError, match="must not be used"):
-        replace(channel, steps=2 * channel.steps, margin=max(0, channel.margin - channel.steps))
-
-
-def test_one_step_more_than_the_noise_was_made_for_is_refused():
-    channel = mechanisms(EPSILON)["laplace"].channel
-    with pytest.raises(ldp.PrivacyProofError, match="must not be used"):
-        replace(channel, steps=channel.steps + 1, margin=channel.margin - 1)
+    for more in (channel.steps, 1):
+        if more == 1 and name == "gaussian":
+            continue  # its δ has room for one step of so many
+        with pytest.raises(ldp.PrivacyProofError, match="must not be used"):
+            replace(channel, steps=channel.steps + more, margin=max(0, channel.margin - more))
 
 
 @pytest.mark.parametrize("name", ["laplace", "staircase"])
@@ -205,21 +202,6 @@ def test_the_published_staircase_has_a_hole_and_is_private_at_no_epsilon():
 def test_the_staircase_with_the_right_bits_has_no_hole():
     """The twin. Counts from a histogram are noisy, so ε is only roughly right: between 1 and 2."""
     assert 1.0 < grid_channel(staircase((0, 1), seed=1)).verify().epsilon < 2.0
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(("bits", "right"), [((0, 1), True), ((-1, 1), False)])
-def test_a_float_staircase_is_told_from_the_published_one_by_the_exact_counts(bits, right):
-    """χ² over 40 bins against `Staircase`, false alarm 1e-6; finds 0.5 % of the mass in a wrong bin."""
-    mechanism = mechanisms(EPSILON)["staircase"]
-    step = 1 / mechanism.channel.steps
-    edges = np.linspace(-2.0, 3.0, 41) + step / 2  # cells are centred on the grid: cut between them
-    inner = np.diff(mechanism.channel.cumulative(0.5, edges))
-    noise = np.rint((0.5 + staircase(bits, seed=2)) / step) * step
-    seen, _ = np.histogram(noise, edges)
-    expected = np.append(inner, 1 - inner.sum()) * SAMPLES
-    seen = np.append(seen, SAMPLES - seen.sum())
-    assert (stats.chisquare(seen, expected).pvalue > FALSE_ALARM) is np.bool_(right)
 
 
 def near_the_label(z, label):

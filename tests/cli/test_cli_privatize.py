@@ -208,9 +208,14 @@ def test_the_ledger_refuses_with_its_own_code(tmp_path, table):
     assert "has the limit" in other.stderr
     lone = run(*asked(table, tmp_path / "d.csv", "--limit", 2))
     assert lone.exit_code == 2
+    new = ("--ledger", tmp_path / "new.jsonl", "--limit", 2, "--mechanism", "gaussian", "--delta", 1e-6)
+    delta = run(*asked(table, tmp_path / "e.csv", *new))
+    assert delta.exit_code == 3
+    assert "--limit-delta" in delta.stderr
+    assert not (tmp_path / "new.jsonl").exists()
     assert sorted(path.name for path in tmp_path.glob("*.csv")) == ["a.csv", "homes.csv"]
     assert ldp.Ledger.open(book).total == ldp.Budget(1)
-    assert all(c.mechanism or c.what.startswith("prior") for c in ldp.Ledger.open(book).charges)
+    assert all(c.mechanism or c.purpose == "prior" for c in ldp.Ledger.open(book).charges)
 
 
 def test_a_report_is_written_if_asked_for(tmp_path, table):

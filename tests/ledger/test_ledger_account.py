@@ -1,8 +1,6 @@
 """Budgets, prices and charges held to a plain account of them, case by case."""
 
-import os
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 
@@ -49,6 +47,8 @@ def test_a_budget_is_told_in_few_digits_and_shown_in_all():
     assert (
         repr(Budget(Fraction(1, 3))) == "Budget(epsilon=0.33333333333333337)"
     )  # the float below is less than it is
+    assert len({Budget(0.1), Budget(np.float64(0.1)), Budget(Fraction(1, 10)), Budget(0.1, 0.0)}) == 1
+    assert Budget(0.1) != Budget(0.1, 1e-9)
     ledger = Ledger(limit=Budget(2))
     ledger.charge("labels", epsilon=0.5)
     assert repr(ledger) == "<Ledger spent=ε = 0.5 limit=ε = 2>"
@@ -62,17 +62,6 @@ def test_a_group_pays_for_each_of_its_rows():
     assert not group_budget(Budget(0, 0.1), 4) <= Budget(0, Fraction(2, 5) * (1 - Fraction(1, 1 << 80)))
     assert group_budget(Budget(0.001, 0.5), 4) == Budget(0.004, 1)
     assert group_budget(Budget(10**9, 0.5), 10**6) == Budget(10**15, 1)  # e^(10^15) is never written out
-
-
-def test_a_groups_delta_is_that_of_the_formula_rounded_up():
-    for k, epsilon, delta in ((2, 0.5, 1e-6), (3, 0.5, 1e-6), (5, 1.25, 1e-9), (40, 0.1, 1e-5), (3, 3.0, 0.1)):
-        with localcontext(prec=60):
-            exact = min(
-                Fraction(1), k * Fraction((Decimal(repr(epsilon)) * (k - 1)).exp()) * Fraction(repr(delta))
-            )
-        price = group_budget(Budget(epsilon, delta), k)
-        assert price.exact_epsilon == k * Fraction(repr(epsilon))
-        assert exact * (1 - Fraction(1, 10**50)) <= price.exact_delta <= exact * (1 + Fraction(1, 10**25))
 
 
 @pytest.mark.parametrize("people", [0, -1, 1.0, 2.5, True, "2", None])
@@ -152,12 +141,3 @@ def test_a_ledger_keeps_what_it_is_told_and_where():
         BudgetError, match=r"cost ε = 2\.31, and of ε = 3 and δ = 0\.1 only ε = 2\.3 and δ = 0\.09"
     ):
         ledger.charge("too much", epsilon=2.31)
-
-
-def test_another_process_cannot_spend_from_memory(monkeypatch):
-    ledger = Ledger()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "getpid", lambda: -1)
-        with pytest.raises(LedgerError, match="another process"):
-            ledger.charge("labels", epsilon=0.5)
-    assert ledger.charges == ()

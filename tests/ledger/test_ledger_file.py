@@ -2,23 +2,20 @@
 
 import contextlib
 import copy
-import dataclasses
 import fcntl
 import os
 import pickle
 import random
 import resource
 import tempfile
-from datetime import datetime
 from fractions import Fraction
-from types import SimpleNamespace
 
 import pytest
 
-from labeldp import Budget, BudgetError, Ledger, LedgerError, ParameterError
+from labeldp import Budget, BudgetError, Ledger, LedgerError
 from labeldp.ledger import new_charge
 
-INFINITE, THIRD, LIMIT = float("inf"), Fraction(1, 3), Budget(10, 1e-3)
+LIMIT = Budget(10, 1e-3)
 
 
 @pytest.fixture
@@ -53,21 +50,6 @@ def test_a_reopened_ledger_keeps_its_limit_and_refuses_another(path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("limit", [None, Budget(INFINITE, THIRD), Budget(THIRD, 1)], ids=repr)
-def test_every_field_of_every_charge_survives(path, limit):
-    charges = (
-        new_charge('a "name"\n\r\u2028 with\\ everything é 😀 \x00', Budget(THIRD / 2), purpose="other"),
-        new_charge("", Budget(1e-300, 1e-300), mechanism="sha256:é", rows_per_person=3, purpose="other"),
-        new_charge("the labels themselves", Budget(INFINITE if limit is None else THIRD / 3), purpose="other"),
-    )
-    ledger = Ledger.open(path, limit=limit)
-    assert [*ledger.charge_all(charges[:1]), *ledger.charge_all(charges[1:])] == [0, 1, 2]
-    assert (Ledger.open(path).limit, Ledger.open(path).charges) == (limit, charges)
-    ledger.describe(0, "sha256:first")
-    named = dataclasses.replace(charges[0], mechanism="sha256:first")
-    assert Ledger.open(path).charges == (named, *charges[1:])
-
-
 def test_pickles_are_the_path_and_copies_the_ledger_itself(ledger, path, monkeypatch):
     monkeypatch.chdir(path.parent)
     pickled = pickle.dumps(Ledger.open("ledger"))
@@ -76,14 +58,6 @@ def test_pickles_are_the_path_and_copies_the_ledger_itself(ledger, path, monkeyp
     sent.charge("elsewhere", epsilon=0.1)
     assert (sent.limit, sent.charges, sent.total) == (LIMIT, ledger.charges, Budget(1.1, 1e-6))
     assert copy.deepcopy(ledger) is copy.copy(ledger) is ledger
-
-
-def test_a_clock_set_back_changes_neither_order_nor_sum(ledger, path, monkeypatch):
-    early = SimpleNamespace(now=lambda zone: datetime(1970, 1, 1, tzinfo=zone))
-    monkeypatch.setattr("labeldp.ledger.charge.datetime", early)
-    ledger.charge("after", epsilon=0.5)
-    *_, last, after = Ledger.open(path).charges
-    assert (last.what, after.what, ledger.total) == ("last", "after", Budget(1.5, 1e-6))
 
 
 def test_a_charge_is_on_the_disk_and_the_lock_is_off_when_it_returns(ledger, path, monkeypatch):
@@ -110,11 +84,17 @@ def test_a_torn_last_line_is_dropped_wherever_it_was_cut(ledger, path):
         assert [charge.what for charge in Ledger.open(path).charges][2:] == ["column 1", "next"]
 
 
-def test_an_open_ledger_notices_when_records_it_has_seen_are_cut_off(ledger, path):
+def test_an_open_ledger_notices_when_records_are_cut_off_or_it_is_replaced(ledger, path):
     before = path.read_bytes()
     ledger.charge("next", epsilon=0.1)
     path.write_bytes(before)  # an old copy, without the last charge
     with pytest.raises(LedgerError, match="removed"):
+        ledger.charge("again", epsilon=0.1)
+    path.unlink()
+    other = Ledger.open(path, limit=LIMIT)
+    for _ in range(before.count(b"\n")):
+        other.charge("labels", epsilon=0.1)
+    with pytest.raises(LedgerError, match="another was put in its place"):  # with as many records
         ledger.charge("again", epsilon=0.1)
 
 
@@ -173,13 +153,6 @@ def test_a_file_that_is_gone_or_replaced_is_an_error_and_not_a_fresh_budget(ledg
     Ledger.open(path, limit=Budget(0.1))  # another in its place, with less to spend
     with pytest.raises((LedgerError, BudgetError)):
         ledger.charge("more", epsilon=1)
-
-
-def test_a_description_of_a_charge_that_is_not_there_is_refused_and_not_kept(ledger, path):
-    before = path.read_bytes()
-    with pytest.raises((LedgerError, ParameterError, IndexError)):
-        ledger.describe(4, "sha256:0123")
-    assert path.read_bytes() == before
 
 
 def test_a_place_that_cannot_be_written_is_named_in_a_ledger_error(tmp_path):

@@ -1,6 +1,5 @@
 """A ledger's file, byte by byte: what is written, what is read, and what is refused though its hashes fit."""
 
-import fcntl
 import hashlib
 import json
 import os
@@ -57,6 +56,8 @@ def test_a_ledger_is_written_as_its_account_says(path, monkeypatch):
     ledger = Ledger.open(path, limit=Budget(3, 0.001))
     ledger.charge_all([CHARGE])
     ledger.describe(0, "sha256:0123")
+    with pytest.raises(LedgerError, match="no charge 1"):
+        ledger.describe(1, "sha256:0123")
     ledger.charge_all([CHARGE, CHARGE])
     assert path.read_bytes() == written(HEADER, {"charges": [ENTRY]}, NAMED, {"charges": [ENTRY, ENTRY]})
     free = Ledger.open(path.with_name("free"))
@@ -93,13 +94,7 @@ NO_CHARGES = {
     "a field too many": {"charges": [{**ENTRY, "more": 1}]},
     "a field too few": {"charges": [{key: value for key, value in ENTRY.items() if key != "when"}]},
     "an amount below nothing": {"charges": [{**ENTRY, "budget": ["-1/3", "0"]}]},
-    "an amount over nothing": {"charges": [{**ENTRY, "budget": ["1/0", "0"]}]},
-    "more than all delta": {"charges": [{**ENTRY, "budget": ["1", "3/2"]}]},
     "another header": HEADER,
-    "no people": {"charges": [{**ENTRY, "rows_per_person": 0}]},
-    "too many people": {"charges": [{**ENTRY, "rows_per_person": 1 << 63}]},
-    "a name that is none": {"charges": [{**ENTRY, "what": 3}]},
-    "a mechanism that is none": {"charges": [{**ENTRY, "mechanism": 3}]},
     "a description without mechanism": {"describes": 0},
     "a description of nothing": {"mechanism": "sha256:0123"},
     **{f"a description of {place!r}": {**NAMED, "describes": place} for place in (-1, 1, 2, True, "0", 0.0, None)},
@@ -134,14 +129,6 @@ def test_an_amount_that_no_float_holds_is_kept_exactly_and_shown_as_infinite(pat
     assert again.total.epsilon == float("inf")
     with pytest.raises(BudgetError, match="ε = inf"):
         again.charge("more", epsilon=2 * huge + 1)
-
-
-def test_another_ledger_in_its_place_is_noticed_though_it_has_as_many_records(path):
-    ledger = Ledger.open(put(path, HEADER, {"charges": [ENTRY]}))
-    put(path, {**HEADER, "id": "1" * 32}, {"charges": [ENTRY]})
-    for use in (lambda: ledger.total, lambda: ledger.charge("more", epsilon=0.1)):
-        with pytest.raises(LedgerError, match="another was put in its place"):
-            use()
 
 
 WHOLE = written(HEADER, {"charges": [ENTRY]})
@@ -243,33 +230,6 @@ def test_a_ledger_that_is_only_read_is_opened_for_reading_and_its_torn_end_left(
     assert path.read_bytes() == torn
     Ledger.open(path)
     assert path.read_bytes() == written(HEADER, {"charges": [ENTRY]})
-
-
-def test_who_writes_is_alone_and_who_reads_lets_others_read(path, monkeypatch):
-    def free(how):
-        with path.open("rb") as other:
-            try:
-                fcntl.flock(other, how | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
-            return True
-
-    def watch(name, original, seen):
-        patch = lambda *a: (seen.append((free(fcntl.LOCK_SH), free(fcntl.LOCK_EX))), original(*a))[1]  # noqa: E731
-        monkeypatch.setattr(*name, patch)
-
-    ledger = Ledger.open(path, limit=Budget(3))
-    reads, writes = [], []
-    watch((ledger_file, "_read"), ledger_file._read, reads)
-    watch((os, "fsync"), os.fsync, writes)
-    assert ledger.total == Budget(0)
-    assert (reads, writes) == ([(True, False)], [])
-    ledger.charge("labels", epsilon=1)
-    ledger.describe(0, "sha256:0123")
-    Ledger.open(path)
-    assert reads == [(True, False), *[(False, False)] * 3]
-    assert writes == [(False, False)] * 2
-    assert free(fcntl.LOCK_EX)
 
 
 def test_no_file_is_left_open(path):

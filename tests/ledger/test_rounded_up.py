@@ -39,14 +39,6 @@ def test_an_amount_as_a_float_is_not_less_than_it_is_and_the_closest(amount):
     assert amount == 0 or as_fraction(float(np.nextafter(told, 0))) < amount
 
 
-def test_amounts_that_no_float_holds_are_not_told_as_less():
-    assert rounded_up(float("inf")) == rounded_up(Fraction(10**400)) == "inf"
-    assert float_at_least(Fraction(10**400)) == float("inf")
-    assert float_at_least(Fraction(1, 10**400)) == 5e-324
-    assert Fraction(rounded_up(Fraction(1, 10**400))) > Fraction(1, 10**400)
-    assert rounded_up(0.0) == rounded_up(Fraction(0), 3) == "0"
-
-
 # ---- every way out ------------------------------------------------------------------------------------
 
 LESS = re.compile(

@@ -81,15 +81,6 @@ def test_several_cards_give_their_mechanisms_in_order_and_each_distinct_one_once
         load_all([])
 
 
-def test_as_many_distinct_cards_as_allowed_are_loaded_and_no_more():
-    texts = [card(1 + k / 100) for k in range(17)]
-    assert len(load_all(texts[:16] * 2)) == 32
-    assert len(load_all(texts[:3], most=3)) == 3
-    for many, most in ((texts, {}), (texts[:4], {"most": 3})):
-        with pytest.raises(ldp.CardError, match="distinct mechanisms"):
-            load_all(many, **most)
-
-
 @pytest.mark.parametrize("texts", [None, "", "{}", (), {}, [None], ["{}", 5], [b"{}"]])
 def test_what_is_no_list_of_cards_is_refused(texts):
     with pytest.raises(ldp.CardError, match="list of cards"):

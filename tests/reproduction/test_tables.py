@@ -21,7 +21,7 @@ BOUNDS = (0.0, 5.0001)
 def released(key, epsilon=1.0, *, trial=0, rows=400):
     """Return the labels of a column on synthetic data with Housing's bounds and parameters."""
     y = np.random.default_rng(0).uniform(0.2, 4.8, rows)
-    return labels_for(COLUMNS[key], y, BOUNDS, "housing", Cell(trial, key, epsilon), 256)
+    return labels_for(Cell(trial, key, epsilon), y, BOUNDS, "housing", 256)
 
 
 # ---- what the paper prints --------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_criteo_runs_regressors_only_if_named():
 
 def test_the_private_constant_is_near_the_mean_and_costs_epsilon():
     y = np.random.default_rng(0).uniform(0.2, 4.8, 5000)
-    mean, cost = private_mean(y, BOUNDS, "housing", Cell(0, "constant", 1.0))
+    mean, cost = private_mean(Cell(0, "constant", 1.0), y, BOUNDS, "housing")
     assert cost == ldp.Budget(1.0)
     assert mean == pytest.approx(y.mean(), abs=14 * 5 / 5000)  # e^-14: a millionth
     assert mean != y.mean()

@@ -167,21 +167,14 @@ def audit_pipeline(
     return _run(PipelineSampler(function, (first, second), executor), plan, used, None, progress)
 
 
-def label_range(mechanism: Mechanism) -> tuple[float, float]:
-    """Return the range in which a mechanism tells labels apart."""
-    channel: Any = mechanism.channel
-    try:
-        return float(channel.low), float(channel.high)
-    except AttributeError:
-        raise ParameterError("this mechanism's channel has no range of labels: name the labels to use") from None
-
-
 def default_labels(randomizer: object) -> NDArray[np.float64]:
     """Return labels at both ends, and two that are close: their floats differ, and their noise hardly does."""
     if not isinstance(randomizer, Mechanism):
         raise ParameterError("say which labels to tell apart: labels=(lo, hi), synthetic ones")
-    low, high = label_range(randomizer)
-    return low + (high - low) * np.array([0.0, 0.20, 0.21, 1.0])
+    channel: Any = randomizer.channel
+    if not (hasattr(channel, "low") and hasattr(channel, "high")):
+        raise ParameterError("this mechanism's channel has no range of labels: name the labels to use")
+    return np.asarray(channel.low + (channel.high - channel.low) * np.array([0.0, 0.20, 0.21, 1.0]))
 
 
 # ---- choosing and testing --------------------------------------------------------------------------------

@@ -9,23 +9,9 @@ import typer
 from rich.console import Console
 
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
+from labeldp.cli import options
 from labeldp.cli.comparison_views import comparison_page, draw_comparison, show_comparison
 from labeldp.cli.inputs import read_inputs
-from labeldp.cli.options import (
-    Bounds,
-    Categories,
-    Delta,
-    Drop,
-    Features,
-    Force,
-    InputFormat,
-    Label,
-    Missing,
-    Policy,
-    Report,
-    Source,
-    listed,
-)
 from labeldp.cli.shell import explained, need_matplotlib, news, tell
 from labeldp.comparison import compare_table, steps_of
 from labeldp.errors import ParameterError
@@ -51,9 +37,9 @@ _REFUSED = (
 
 
 def compare(
-    source: Source,
-    label: Label,
-    bounds: Bounds,
+    source: options.Source,
+    label: options.Label,
+    bounds: options.Bounds,
     public: Annotated[bool, typer.Option("--public", help="The labels are public, or synthetic.")] = False,
     budgets: Annotated[str, typer.Option(help="Values of ε, with commas.")] = "0.1,0.3,1,3",
     mechanisms: Annotated[
@@ -67,17 +53,17 @@ def compare(
     repeats: Annotated[
         int, typer.Option(min=1, max=100, help="Fits of each regressor at each ε: their errors vary by chance.")
     ] = 3,
-    features: Features = None,
-    drop: Drop = None,
-    categories: Categories = None,
-    missing: Missing = Policy.error,
-    delta: Delta = 0.0,
+    features: options.Features = None,
+    drop: options.Drop = None,
+    categories: options.Categories = None,
+    missing: options.Missing = options.Policy.error,
+    delta: options.Delta = 0.0,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the curves: a .png, .svg or .pdf file.", show_default=False)
     ] = None,
-    format: InputFormat = None,
-    report: Report = None,
-    force: Force = False,
+    format: options.InputFormat = None,
+    report: options.Report = None,
+    force: options.Force = False,
 ) -> None:
     """Show what each mechanism, regressor and ε would cost in accuracy. For PUBLIC labels only.
 
@@ -105,9 +91,9 @@ def compare(
         inputs = read_inputs(
             source,
             label,
-            features=listed(features),
-            drop=listed(drop),
-            categories=listed(categories),
+            features=features,
+            drop=drop,
+            categories=categories,
             missing=missing,
             rows=rows,
             format=format,
@@ -136,7 +122,7 @@ def compare(
 
 def _budgets(text: str) -> list[float]:
     try:
-        numbers = [float(part) for part in listed(text) or []]
+        numbers = [float(part) for part in options.listed(text)]
     except ValueError:
         numbers = []
     if not numbers:
@@ -146,7 +132,7 @@ def _budgets(text: str) -> list[float]:
 
 def _mechanisms(text: str | None, delta: float) -> list[str]:
     known = mechanism_choices()
-    names = listed(text) or [name for name in known if delta or not _needs_delta(name)]
+    names = options.listed(text) or [name for name in known if delta or not _needs_delta(name)]
     for name in names:
         if name not in known:
             raise ParameterError(f"there is no mechanism {name!r}; there are {', '.join(known)}")

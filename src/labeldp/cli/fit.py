@@ -14,28 +14,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
+from labeldp.cli import options
 from labeldp.cli.inputs import Inputs, read_inputs
-from labeldp.cli.options import (
-    Bounds,
-    Categories,
-    Delta,
-    Drop,
-    Epsilon,
-    Features,
-    Force,
-    InputFormat,
-    Label,
-    LedgerFile,
-    Limit,
-    LimitDelta,
-    Missing,
-    Policy,
-    Report,
-    RowsPerPerson,
-    Source,
-    listed,
-    open_ledger,
-)
 from labeldp.cli.shell import explained, need_matplotlib, news, tell
 from labeldp.errors import DataError, NotUnbiasedError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, private_risk, private_score
@@ -57,31 +37,31 @@ class Leaves(StrEnum):
 
 
 def fit(
-    source: Source,
-    label: Label,
-    bounds: Bounds,
-    epsilon: Epsilon,
+    source: options.Source,
+    label: options.Label,
+    bounds: options.Bounds,
+    epsilon: options.Epsilon,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the model.", show_default=False)],
     release: Annotated[
         Leaves,
         typer.Option(help="What leaves: the model alone, which mostly predicts better, or private labels too."),
     ] = Leaves.model,
-    features: Features = None,
-    drop: Drop = None,
-    categories: Categories = None,
-    missing: Missing = Policy.error,
-    delta: Delta = 0.0,
-    ledger: LedgerFile = None,
-    limit: Limit = None,
-    limit_delta: LimitDelta = 0.0,
-    rows_per_person: RowsPerPerson = 1,
+    features: options.Features = None,
+    drop: options.Drop = None,
+    categories: options.Categories = None,
+    missing: options.Missing = options.Policy.error,
+    delta: options.Delta = 0.0,
+    ledger: options.LedgerFile = None,
+    limit: options.Limit = None,
+    limit_delta: options.LimitDelta = 0.0,
+    rows_per_person: options.RowsPerPerson = 1,
     score: Annotated[
         float | None,
         typer.Option(help="ε more, to measure the error on a tenth of the rows, held out.", show_default=False),
     ] = None,
-    format: InputFormat = None,
-    report: Report = None,
-    force: Force = False,
+    format: options.InputFormat = None,
+    report: options.Report = None,
+    force: options.Force = False,
 ) -> None:
     """Learn to predict a private column, and save a model that keeps ε for every label.
 
@@ -96,7 +76,7 @@ def fit(
         if delta and release is Leaves.labels:
             raise ParameterError("--delta goes with --release model: labels are randomised with pure ε")
         refuse_same({"the model": out, "the ledger": ledger, "the report": report}, {"the table": source})
-        book = open_ledger(ledger, limit, limit_delta)
+        book = options.open_ledger(ledger, limit, limit_delta)
     with explained(
         "Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.",
         book,
@@ -114,9 +94,9 @@ def fit(
             inputs = read_inputs(
                 source,
                 label,
-                features=listed(features),
-                drop=listed(drop),
-                categories=listed(categories),
+                features=features,
+                drop=drop,
+                categories=categories,
                 missing=missing,
                 format=format,
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.cli.options import Policy
+from labeldp.cli.options import Policy, listed
 from labeldp.errors import ParameterError
 from labeldp.files import open_table
 from labeldp.files.label_column import label_values
@@ -43,9 +43,9 @@ def read_inputs(
     source: str,
     label: str,
     *,
-    features: list[str] | None,
-    drop: list[str] | None,
-    categories: list[str] | None,
+    features: str | None,
+    drop: str | None,
+    categories: str | None,
     missing: Policy,
     rows: int | None = None,
     format: str | None = None,
@@ -55,21 +55,22 @@ def read_inputs(
     Parameters
     ----------
     source, label : str
-    features, drop, categories : lists of str, optional
-        Which columns to learn from, to leave out, and to take as names of things.
+    features, drop, categories : str, optional
+        Which columns to learn from, to leave out, and to take as names of things, with commas between them.
     missing : Policy
         What to do with rows without a label.
     rows : int, optional
         Rows at most, chosen by chance.
     format : str, optional
     """
-    table = open_table(source, format, label=label, text=categories or ())
-    for name in [*(features or []), *(drop or []), *(categories or [])]:
+    wanted, unwanted, named = listed(features), listed(drop), listed(categories)
+    table = open_table(source, format, label=label, text=named)
+    for name in [*wanted, *unwanted, *named]:
         table.field(name)
-    if label in (features or []) or label in (categories or []):
+    if label in wanted or label in named:
         raise ParameterError(f"{label!r} is the label: it cannot be a feature too")
-    names = features or [name for name in table.schema.names if name != label]
-    names = [name for name in dict.fromkeys(names) if name not in (drop or [])]
+    names = wanted or [name for name in table.schema.names if name != label]
+    names = [name for name in dict.fromkeys(names) if name not in unwanted]
     read = read_columns(table, [label, *names])
     labels, gone = label_values(read.column(label), "error" if missing is Policy.error else "keep")
     said = []
@@ -81,7 +82,7 @@ def read_inputs(
     if rows is not None and len(labels) > rows:
         some = np.sort(np.random.default_rng(0).permutation(len(labels))[:rows])
         read, labels = read.take(some), labels[some]
-    encoder = TableEncoder.fit(read, names, categories=categories or (), wanted=features is not None)
+    encoder = TableEncoder.fit(read, names, categories=named, wanted=bool(wanted))
     refuse_too_wide(read.num_rows, encoder.width)
     tally: Tally = Counter()
     X = encoder.transform(read, tally)

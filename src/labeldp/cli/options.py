@@ -104,11 +104,9 @@ Report = Annotated[
 ]
 
 
-def listed(text: str | None) -> list[str] | None:
-    """Return names that were given with commas between them, or None."""
-    if text is None:
-        return None
-    return [name for part in text.split(",") if (name := part.strip())]
+def listed(text: str | None) -> list[str]:
+    """Return what was given with commas between."""
+    return [name for part in (text or "").split(",") if (name := part.strip())]
 
 
 def open_ledger(path: Path | None, limit: float | None, limit_delta: float) -> Ledger:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from labeldp.cli import options
 from labeldp.cli.inputs import notes
-from labeldp.cli.options import Force, Format, Source
 from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import ParameterError
 from labeldp.files import TableWriter, open_table
@@ -25,13 +25,13 @@ EXAMPLE = "Example:  labeldp predict model new-homes.csv -o priced.csv"
 
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder that labeldp fit wrote.", show_default=False)],
-    source: Source,
+    source: options.Source,
     out: Annotated[
         str, typer.Option("--out", "-o", help="The table to write, or - for a pipe.", show_default=False)
     ],
     column: Annotated[str, typer.Option(help="What to call the new column.")] = "prediction",
-    format: Format = None,
-    force: Force = False,
+    format: options.Format = None,
+    force: options.Force = False,
 ) -> None:
     """Add a private model's predictions to a table; its other columns stay as they are.
 

@@ -10,23 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from labeldp.cli.options import (
-    Bounds,
-    Delta,
-    Epsilon,
-    Force,
-    Format,
-    Label,
-    LedgerFile,
-    Limit,
-    LimitDelta,
-    Missing,
-    Policy,
-    Report,
-    RowsPerPerson,
-    Source,
-    open_ledger,
-)
+from labeldp.cli import options
 from labeldp.cli.shell import (
     as_options,
     explained,
@@ -66,23 +50,23 @@ class Trust(StrEnum):
 
 
 def privatize(
-    source: Source,
+    source: options.Source,
     out: Annotated[
         str,
         typer.Option(
             "--out", "-o", help="The file to write; a folder if it ends in /, or - for a pipe.", show_default=False
         ),
     ],
-    label: Label,
-    bounds: Bounds,
-    epsilon: Epsilon,
+    label: options.Label,
+    bounds: options.Bounds,
+    epsilon: options.Epsilon,
     mechanism: Annotated[
         str,
         typer.Option(
             help=f"How labels are randomised: {', '.join(mechanism_choices())}. auto takes what serves best."
         ),
     ] = "auto",
-    delta: Delta = 0.0,
+    delta: options.Delta = 0.0,
     zeta: Annotated[
         float | None, typer.Option(help="Half-width of rp's window, as in the paper.", show_default=False)
     ] = None,
@@ -102,20 +86,20 @@ def privatize(
             "values as released."
         ),
     ] = Unbiased.REPLACE,
-    missing: Missing = Policy.error,
+    missing: options.Missing = options.Policy.error,
     shuffle: Annotated[
         bool, typer.Option("--shuffle", help="Write the rows in random order; without it their order is public.")
     ] = False,
-    ledger: LedgerFile = None,
-    limit: Limit = None,
-    limit_delta: LimitDelta = 0.0,
-    rows_per_person: RowsPerPerson = 1,
-    format: Format = None,
+    ledger: options.LedgerFile = None,
+    limit: options.Limit = None,
+    limit_delta: options.LimitDelta = 0.0,
+    rows_per_person: options.RowsPerPerson = 1,
+    format: options.Format = None,
     card: Annotated[
         Path | None, typer.Option(help="Where the card goes; by default OUT.card.json.", show_default=False)
     ] = None,
-    report: Report = None,
-    force: Force = False,
+    report: options.Report = None,
+    force: options.Force = False,
 ) -> None:
     """Write a table again with private labels; all its other columns stay as they are.
 
@@ -126,7 +110,7 @@ def privatize(
     """
     screen = news()
     with explained():
-        book = open_ledger(ledger, limit, limit_delta)
+        book = options.open_ledger(ledger, limit, limit_delta)
     with explained(
         "Stopped. A table that is there is whole, with its card beside it. What the ledger shows as spent stays "
         "spent: labels may have been read.",

@@ -1,5 +1,6 @@
 """The mechanisms, one small file each: parameters → channel; and all that a new one needs."""
 
+from labeldp._validation import as_bounds
 from labeldp.card_format import register
 from labeldp.channels import Promise, ShiftChannel, TableChannel, WindowChannel
 from labeldp.channels.proof import WORDS, exp_lower
@@ -28,6 +29,7 @@ __all__ = [
     "TwoPoint",
     "Unbiased",
     "WindowChannel",
+    "as_bounds",
     "channel_field",
     "exp_lower",
     "load_mechanism",

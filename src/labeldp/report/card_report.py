@@ -11,15 +11,14 @@ import numpy as np
 
 from labeldp._validation import rounded_up
 from labeldp.cards.reading import read_any_card
-from labeldp.files.places import refuse_target
 from labeldp.ledger import Charge, Ledger
 from labeldp.release.explanation import Explanation
 from labeldp.release.numbers import at_most, percent, times
 from labeldp.release.terms import Terms
-from labeldp.report.budget import budget_html
-from labeldp.report.columns import column_sections
+from labeldp.report.budget_bar import budget_html
+from labeldp.report.column_figures import column_sections
 from labeldp.report.figures import COLOURS, DASHES, SOFT, blank, legend
-from labeldp.report.page import Section, assemble, escaped, write_page
+from labeldp.report.page import Section, assemble, escaped, refuse_page, write_page
 from labeldp.report.reviewer import file_section, proof_sections
 
 __all__ = ["render_report", "write_report"]
@@ -60,7 +59,7 @@ def write_report(
     CardError, PrivacyProofError
         If the card does not hold.
     """
-    refuse_target(os.fspath(path), force=force)
+    refuse_page(path, force=force)
     page = render_report(card_text, file=file, ledger=ledger, besides=besides, sections=extra)
     write_page(path, page, force=force)
 

@@ -8,16 +8,25 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from string import Template
 from typing import Any
 
 from labeldp import __version__
 from labeldp._atomic import atomic_file
 from labeldp.errors import ParameterError
-from labeldp.files.places import refuse_target
 from labeldp.report.figures import svg
 
-__all__ = ["Section", "assemble", "escaped", "paragraphs_html", "render_page", "table_html", "write_page"]
+__all__ = [
+    "Section",
+    "assemble",
+    "escaped",
+    "paragraphs_html",
+    "refuse_page",
+    "render_page",
+    "table_html",
+    "write_page",
+]
 
 LONGEST = 600
 """Characters of one cell of a table; a card may be as long as it likes, a page should stay one."""
@@ -152,6 +161,16 @@ def render_page(title: str, sections: Sequence[Section], *, lead: Sequence[str] 
     return assemble(title, lead, sections)
 
 
+def refuse_page(path: str | os.PathLike[str], *, force: bool) -> None:
+    """Refuse to write where there is no folder, or a file already, unless ``force`` allows to replace it."""
+    if not Path(path).parent.is_dir():
+        raise ParameterError(f"there is no folder {Path(path).parent}: make it first")
+    if Path(path).is_dir():
+        raise ParameterError(f"{path} is a folder: name a file")
+    if os.path.lexists(path) and not force:
+        raise ParameterError(f"{path} is there already; force=True replaces it")
+
+
 def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) -> None:
     """Write a page, whole or not at all.
 
@@ -160,6 +179,6 @@ def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) 
     ParameterError
         If there is a file already, unless ``force`` allows to replace it.
     """
-    refuse_target(os.fspath(path), force=force)
+    refuse_page(path, force=force)
     with atomic_file(path, public=True) as draft:
         draft.write_text(page, encoding="utf-8")

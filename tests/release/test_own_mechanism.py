@@ -1,0 +1,101 @@
+"""A mechanism of one small file works by name wherever built-in ones do, or is refused for a property."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import labeldp as ldp
+from labeldp import card_format
+from labeldp.cards import read_any_card
+from labeldp.cli import app
+from labeldp.comparison import label_noise
+from labeldp.mechanisms import (
+    WORDS,
+    Mechanism,
+    Promise,
+    TableChannel,
+    as_bounds,
+    channel_field,
+    exp_lower,
+    register,
+)
+from labeldp.testing import check_mechanism
+
+X = np.random.default_rng(0).normal(size=(600, 2))
+LABELS = np.clip(2.5 + X[:, 0], 0, 5)
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch):
+    monkeypatch.setattr(card_format, "_registry", dict(card_format._registry))
+
+    @register("coin")
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Coin(Mechanism):
+        bounds: tuple[float, float]
+        epsilon: float
+        weights: tuple[int, ...] = (1, 1)
+        channel: TableChannel = channel_field()
+
+        def _build(self):
+            promise = Promise.of(self.epsilon)
+            lie = -(-WORDS // (1 + exp_lower(promise.epsilon)))
+            low, high = as_bounds(self.bounds)
+            reach = lie / (WORDS - 2 * lie) * (high - low)
+            counts = [[WORDS - lie, lie], [lie, WORDS - lie]]
+            return TableChannel.from_counts(low, high, [low - reach, high + reach], counts, promise)
+
+    return Coin
+
+
+def test_it_is_released_by_name_in_several_columns_with_a_prior_and_read_from_its_card():
+    both = np.column_stack([LABELS, 10 * LABELS])
+    release = ldp.privatize(both, epsilon=2.0, bounds=[(0, 5), (0, 50)], mechanism="coin")
+    assert [made.name for made in release.mechanism] == ["coin", "coin"]
+    assert read_any_card(release.to_card()).terms.mechanisms == release.mechanisms
+    assert abs(release.debiased[:, 0].mean() - LABELS.mean()) < 6 * 5 / np.sqrt(600)
+    prior = ldp.Histogram([0, 2, 3, 5], [1, 8, 1])
+    clipped = ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism="coin", prior=prior).mechanism
+    assert 0 < clipped.domain[0] < clipped.domain[1] < 5  # the design that all mechanisms share clips
+
+
+def test_a_regressor_a_comparison_and_an_audit_take_its_name(own):
+    model = ldp.LabelReleaseRegressor(epsilon=4.0, bounds=(0, 5), mechanism="coin").fit(X, LABELS)
+    assert {made.name for made in model.release_.mechanisms} == {"coin"}
+    assert label_noise("coin", LABELS, (0, 5), 1.0).unbiased
+    assert ldp.audit(own(bounds=(0.0, 1.0), epsilon=1.0), samples=4000).epsilon <= 1.0
+
+
+def test_a_command_takes_its_name(tmp_path):
+    (tmp_path / "table.csv").write_text("x,y\n" + "".join(f"{k},{y}\n" for k, y in enumerate(LABELS)))
+    command = [f"{tmp_path}/table.csv", "-o", f"{tmp_path}/out.csv", "--label", "y", "--bounds", "0", "5"]
+    done = CliRunner().invoke(app, ["privatize", *command, "--epsilon", "1", "--mechanism", "coin"])
+    assert done.exit_code == 0, done.output
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 601
+
+
+def test_a_mechanism_with_a_tuple_among_its_parameters_keeps_the_contract(own):
+    assert check_mechanism(own(bounds=(0.0, 5.0), epsilon=1.0, weights=(3, 4)), samples=5000)
+
+
+@pytest.mark.parametrize(("attribute", "why"), [("unbiased", "no unbiased label"), ("needs_delta", "needs delta")])
+def test_it_is_refused_for_a_property_and_not_for_its_name(own, attribute, why):
+    @register("other")
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Other(Mechanism):
+        unbiased: ClassVar[bool] = attribute != "unbiased"
+        needs_delta: ClassVar[bool] = attribute == "needs_delta"
+        bounds: tuple[float, float]
+        epsilon: float
+        channel: TableChannel = channel_field()
+
+        def _build(self):
+            return own(bounds=self.bounds, epsilon=self.epsilon).channel
+
+    with pytest.raises(ldp.ParameterError, match=why):
+        ldp.LabelReleaseRegressor(epsilon=1.0, bounds=(0, 5), mechanism="other").fit(X, LABELS)
+    with pytest.raises(ldp.ParameterError, match=r"must be one of auto, .*laplace"):
+        ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism="no-such")
