@@ -52,8 +52,6 @@ ROOMS = {
         "mechanisms/test_mechanism_promises.py",
     ],
     "ledger/budget.py": ["ledger/test_ledger_account.py", "ledger/test_rounded_up.py"],
-    "ledger/charge.py": ["ledger/test_ledger_account.py", "ledger/test_ledger_opening.py"],
-    "ledger/memory.py": ["ledger/test_ledger_account.py", "ledger/test_ledger.py"],
     "ledger/ledger.py": [
         "ledger/test_ledger_account.py",
         "ledger/test_ledger_opening.py",

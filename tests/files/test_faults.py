@@ -119,7 +119,7 @@ def test_a_clock_set_back_is_written_down_and_changes_nothing_else(tmp_path, mon
     labels = [np.linspace(1, 4, 50) for _ in range(3)]
     ldp.privatize(labels[0], epsilon=1.0, bounds=(0, 5), mechanism="two-point", ledger=ledger)
     monkeypatch.setattr(
-        "labeldp.ledger.charge.datetime", SimpleNamespace(now=lambda zone: datetime(1970, 1, 1, tzinfo=zone))
+        "labeldp.ledger.budget.datetime", SimpleNamespace(now=lambda zone: datetime(1970, 1, 1, tzinfo=zone))
     )
     second = ldp.privatize(labels[1], epsilon=1.0, bounds=(0, 5), mechanism="two-point", ledger=ledger)
     assert second.charges[0].when.startswith("1970")

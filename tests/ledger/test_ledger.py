@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import decimal
+import os
 import pickle
 import threading
 import time
@@ -125,7 +126,7 @@ def test_threads_that_race_for_the_last_budget_never_pass_the_limit(monkeypatch)
         refuse_overspend(*args)
         time.sleep(0.001)  # lets others in between the question and the charge, if they can get in
 
-    monkeypatch.setattr("labeldp.ledger.memory.refuse_overspend", slowly)
+    monkeypatch.setattr("labeldp.ledger.ledger.refuse_overspend", slowly)
     ledger, start, won = Ledger(limit=Budget(1.0)), threading.Barrier(16), []
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(race, range(16)))
@@ -242,3 +243,23 @@ def test_what_is_proven_never_exceeds_what_was_charged_and_the_charge_names_the_
             assert proof.worst_ratio <= exp_lower(charge.budget.exact_epsilon)
         assert charge.mechanism == fingerprint(made.channel)
         assert charge.what == f"labels, column {column}"
+
+
+def test_a_forked_process_cannot_spend_from_memory():
+    ledger = Ledger()
+    child = os.fork()
+    if not child:
+        try:
+            ledger.charge("labels", epsilon=1.0)
+        except ldp.LedgerError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert ledger.charges == ()
+
+
+def test_a_release_charges_for_all_rows_of_a_person_and_says_so():
+    ledger = Ledger(limit=Budget(1.5))
+    release = ldp.privatize([1.0, 2.0], epsilon=0.5, bounds=(0, 5), rows_per_person=3, ledger=ledger)
+    assert release.cost == ledger.total == Budget(1.5)
+    assert "up to 3 rows" in release.summary()

@@ -68,7 +68,7 @@ class RowRelease(HoldsTerms):
 
     def __reduce__(self) -> tuple[Any, ...]:
         kept = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        if type(self.ledger) is Ledger:  # a ledger in memory stays where it is
+        if self.ledger is not None and not self.ledger.path:  # one in memory stays where it is
             kept["ledger"] = None
         return RowRelease, tuple(kept.values())
 

@@ -1,7 +1,15 @@
 """What was spent on what, exactly, and never more than the limit."""
 
-from labeldp.ledger.budget import Budget, group_budget
-from labeldp.ledger.charge import Charge, Purpose, name_of_charge, new_charge, refuse_overspend, total_of
+from labeldp.ledger.budget import (
+    Budget,
+    Charge,
+    Purpose,
+    group_budget,
+    name_of_charge,
+    new_charge,
+    refuse_overspend,
+    total_of,
+)
 from labeldp.ledger.ledger import Ledger, as_ledger
 
 __all__ = [

@@ -22,8 +22,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
 from labeldp.errors import LedgerError, ParameterError
-from labeldp.ledger.budget import Budget
-from labeldp.ledger.charge import Charge, refuse_overspend
+from labeldp.ledger.budget import Budget, Charge, refuse_overspend
 
 __all__ = ["FileStore"]
 

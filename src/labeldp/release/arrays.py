@@ -71,7 +71,7 @@ class Release(HoldsTerms):
         return np.column_stack(unbiased).reshape(self.labels.shape)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        kept = None if type(self.ledger) is Ledger else self.ledger  # a ledger in memory stays where it is
+        kept = self.ledger if self.ledger is not None and self.ledger.path else None  # one in memory stays here
         return Release, (self.labels, self.terms, kept)
 
 
