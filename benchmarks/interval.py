@@ -15,7 +15,7 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import Progress
-from tests.test_interval import paper_algorithm_1
+from tests.mechanisms.test_interval import paper_algorithm_1
 
 import labeldp as ldp
 from benchmarks.speed import Sheet, clock, cpu, load

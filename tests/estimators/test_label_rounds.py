@@ -10,7 +10,7 @@ import pytest
 import labeldp as ldp
 from labeldp.estimators.rounds import Situation, best_unit_mechanism, design_interval, round_sizes, unit_design
 from labeldp.mechanisms.rp_with_prior import window_noise
-from labeldp.release.choice import expected_risk
+from labeldp.release.plan import expected_risk
 
 SPECTRUM = np.geomspace(0.3, 1e-3, 30)
 

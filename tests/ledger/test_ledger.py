@@ -21,7 +21,7 @@ from labeldp import Budget, BudgetError, Ledger, LedgerError, ParameterError
 from labeldp.channels.proof import exp_lower
 from labeldp.ledger import new_charge, refuse_overspend
 from labeldp.mechanisms.base import fingerprint
-from labeldp.release.choice import mechanism_choices
+from labeldp.release.plan import mechanism_choices
 
 repeatable = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 written = st.floats(1e-12, 1e6) | st.integers(1, 10**6).map(lambda k: k / 1000)

@@ -14,7 +14,7 @@ from scipy import stats
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.release.choice import design, expected_risk
+from labeldp.release.plan import design, expected_risk
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp import card_format
 from labeldp.mechanisms.base import fingerprint
-from labeldp.release.choice import mechanism_choices
+from labeldp.release.plan import mechanism_choices
 from mechanism_cases import ALPHA, kolmogorov, rp_cdf
 
 RNG = np.random.default_rng(0)

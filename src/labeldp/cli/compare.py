@@ -18,7 +18,7 @@ from labeldp.errors import ParameterError
 from labeldp.estimators.progress import steps
 from labeldp.files.places import refuse_same, refuse_target
 from labeldp.mechanisms import mechanism_class
-from labeldp.release.choice import mechanism_choices
+from labeldp.release.plan import mechanism_choices
 from labeldp.report import write_page
 
 __all__ = ["compare"]

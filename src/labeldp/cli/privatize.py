@@ -23,7 +23,7 @@ from labeldp.cli.shell import (
 )
 from labeldp.files import FileRelease, privatize_file
 from labeldp.files.places import refuse_target
-from labeldp.release.choice import mechanism_choices
+from labeldp.release.plan import mechanism_choices
 from labeldp.report import write_report
 
 __all__ = ["privatize"]

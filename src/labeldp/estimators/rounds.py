@@ -18,7 +18,7 @@ from labeldp.estimators.bayes import explained_risk
 from labeldp.histogram import Histogram
 from labeldp.mechanisms import Mechanism, RPWithPrior, TwoPoint, mechanism_class
 from labeldp.mechanisms.rp_with_prior import window_noise
-from labeldp.release.choice import expected_risk
+from labeldp.release.plan import expected_risk
 
 __all__ = [
     "Interval",
