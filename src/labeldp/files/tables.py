@@ -60,8 +60,6 @@ class TypedTable(Table):
 
     def _dictionary_types(self, kinds: dict[str, Any]) -> dict[str, Any]:
         """Return the types of dictionary columns, whose words are those of all files."""
-        if self.format == "parquet":  # each row group has an order of its own
-            kinds = {name: pa.dictionary(kind.index_type, kind.value_type) for name, kind in kinds.items()}
         words = {name: Words(kind) for name, kind in kinds.items()}
         for part in self._parts if words else ():
             for batch in self._part_batches(part, list(words)):
