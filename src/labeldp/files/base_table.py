@@ -52,7 +52,7 @@ class Table:
             name = "of the same name" if format in DELIMITERS else f"named {repeated[0]!r}"
             raise DataError(f"the table has two columns {name}: rename one, or add the header if there is none")
         self._inside = names[0]
-        self._label_places = {each.index(label) for each in names if label in each}
+        self._headers = list(dict.fromkeys(map(tuple, names)))
         if label is not None:
             self._refuse_unknown(label)
         keys = [pa.field(name, kind) for name, (kind, _) in self._keys.items()]
