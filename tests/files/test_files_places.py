@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 from typer.testing import CliRunner
 
 import labeldp as ldp
@@ -156,3 +157,19 @@ def test_a_file_with_two_names_is_refused_by_both(place, kind):
     assert ledger.charges == ()
     with pytest.raises(DataError, match="same file"):
         open_table(source, label="price")
+
+
+@pytest.mark.parametrize("command", ["privatize", "fit"])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_folders_named_by_the_label_are_refused_by_every_command(place, form, command):
+    for value in range(3):
+        folder = place / "data" / f"price={value}"
+        folder.mkdir(parents=True)
+        rows = pa.table({"a": [1.0, 2.0]})
+        (csv.write_csv if form == "csv" else pq.write_table)(rows, folder / f"part.{form}")
+    words = ["--label", "price", "--bounds", "0", "5", "--epsilon", "1"]
+    done = CliRunner().invoke(
+        app, [command, "data", "-o", "out.csv" if command == "privatize" else "model", *words]
+    )
+    assert done.exit_code == 2
+    assert "folders named by the label" in " ".join(done.output.split())

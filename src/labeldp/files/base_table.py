@@ -18,7 +18,7 @@ import pyarrow as pa
 from labeldp._validation import nearest
 from labeldp.errors import DataError, ParameterError
 from labeldp.files.formats import DELIMITERS
-from labeldp.files.sources import Part
+from labeldp.files.sources import Part, refuse_label_folders
 from labeldp.files.typed_files import ask, codec_of
 
 __all__ = ["Table"]
@@ -41,6 +41,8 @@ class Table:
     """
 
     def __init__(self, parts: list[Part], format: str, label: str | None, names: list[list[str]]) -> None:
+        if label is not None:
+            refuse_label_folders(parts, label)
         self.format, self.label, self.stored = format, label, dict[str, Any]()
         self._parts, self._keys = parts, _key_columns(parts)
         for part, others in zip(parts, names, strict=True):
