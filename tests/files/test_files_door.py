@@ -182,6 +182,15 @@ def test_a_file_without_a_header_is_not_quoted(place, content):
         open_table("in.csv", label="income")
 
 
+@pytest.mark.parametrize("name", ["2", "1.3", "25.2"])
+def test_a_number_in_the_first_line_is_not_suggested_as_a_column(place, name):
+    (place / "in.csv").write_text("a,25,1.34\nb,3,2.5\n")
+    for look in (lambda: open_table("in.csv", label=name), lambda: open_table("in.csv").field(name)):
+        with pytest.raises(LabelDPError, match="no column") as caught:
+            look()
+        assert "did you mean" not in str(caught.value)
+
+
 def batch_rows(path):
     return [batch.num_rows for batch in open_table(path).batches()]
 
