@@ -274,9 +274,19 @@ def _as_float(item: Any) -> float:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that a misspelt one may have meant, or None.
 
+    It is never a number: in a text file without a header, names are the values of a row, its label among them.
+
     Examples
     --------
-    >>> nearest("prise", ["area", "price"]), nearest("town", ["area", "price"])
-    ('price', None)
+    >>> nearest("prise", ["area", "price"]), nearest("town", ["area", "price"]), nearest("2", ["25"])
+    ('price', None, None)
     """
-    return next(iter(difflib.get_close_matches(name, list(known), 1)), None)
+    return next(iter(difflib.get_close_matches(name, [each for each in known if not _is_number(each)], 1)), None)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -460,3 +460,15 @@ def test_a_mechanism_that_many_columns_share_is_proven_and_hashed_a_few_times(mo
     work.clear()
     assert verify_card(text).holds
     assert len(work) < 6
+
+
+@pytest.mark.parametrize(
+    ("delta", "words"), [(0, "epsilon = 16 in all"), (0.01, "epsilon = 16, delta = 0.01 in all")]
+)
+def test_verification_names_all_that_was_paid(delta, words):
+    mechanism = NORMAL if delta else ldp.TwoPoint(bounds=(0, 5), epsilon=16.0)
+    terms = release(labels(mechanism, 16, delta), mechanisms=(mechanism,), priors=(None,))
+    verification = verify_card(terms.to_card("labeldp.release"))
+    assert verification.holds
+    assert verification.checks[-1].detail.startswith(words)
+    assert verification.checks[-1].detail.endswith("delta left aside") == bool(delta)

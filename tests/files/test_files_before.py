@@ -199,6 +199,51 @@ def test_row_groups_may_have_words_of_their_own(place):
         assert column(name) == (words if name != "out.csv" else list(map(int, words)))
 
 
+def dictionary_words(path):
+    if path.endswith("parquet"):
+        groups = pq.ParquetFile(path, read_dictionary=["c"])
+        return [groups.read_row_group(k)["c"].chunk(0) for k in range(groups.num_row_groups)]
+    return [batch.column("c") for batch in pa.ipc.open_file(path).read_all().to_batches()]
+
+
+@pytest.mark.parametrize("out", ["out.arrow", "out.parquet"])
+@pytest.mark.parametrize("source", ["in.arrow", "in.parquet"])
+@pytest.mark.parametrize("make", [str, float, lambda i: f"{i}".encode()], ids=["text", "floats", "bytes"])
+def test_the_order_of_words_follows_from_the_words_alone(place, monkeypatch, source, out, make):
+    """The order of first use in the input is what a shuffle hides."""
+    monkeypatch.setattr("labeldp.files.writer.GROUP_ROWS", 100)
+    values = [make(i) for i in np.random.default_rng(1).permutation(ROWS).tolist()]
+    table = pa.table({"c": pa.array(values).dictionary_encode(), "price": LABELS})
+    if source.endswith("parquet"):
+        pq.write_table(table, source)
+    else:
+        feather.write_feather(table, source, compression="uncompressed")
+    release(source, out, shuffle=True)
+    pieces = dictionary_words(out)
+    assert len(pieces) == 3
+    assert sorted(value for piece in pieces for value in piece.to_pylist()) == sorted(values)
+    pieces = [piece for piece in pieces if pa.types.is_dictionary(piece.type)]
+    assert pieces or "parquet" in source + out  # where only text has a dictionary
+    for piece in pieces:
+        used = values if out.endswith("arrow") else piece.to_pylist()
+        assert piece.dictionary.to_pylist() == sorted(used, key=str)
+
+
+def test_whether_a_dictionary_is_ordered_does_not_show_how_batches_were_cut(place):
+    kind = pa.dictionary(pa.int8(), pa.string(), ordered=True)
+    schema = pa.schema([("c", kind), ("price", pa.float64())])
+    kinds = set()
+    for pieces in ([(["a", "b", "c"], [0, 1, 2, 0])], [(["a", "b"], [0, 1]), (["a", "b", "c"], [2, 0])]):
+        with pa.ipc.new_stream("in.arrows", schema) as out:
+            for words, places in pieces:
+                data = pa.DictionaryArray.from_arrays(pa.array(places, pa.int8()), words, ordered=True)
+                out.write_batch(pa.record_batch([data, pa.array(LABELS[: len(places)])], schema=schema))
+        done = release("in.arrows", "out.arrow", force=True)
+        kinds.add(open_table("out.arrow").schema.field("c").type)
+        assert done.types_changed["c"] == (str(kind), str(pa.dictionary(pa.int8(), pa.string())))
+    assert kinds == {pa.dictionary(pa.int8(), pa.string())}
+
+
 # ---- folders ------------------------------------------------------------------------------------------------
 
 

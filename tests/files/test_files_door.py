@@ -120,6 +120,48 @@ def test_a_quote_that_takes_rows_in_is_refused(place, kind, out):
     assert ledger.charges == ()
 
 
+STRAY = {
+    "in a row of its own": ["id,name,price", '1,"abc,3.14159', '2,def",4.5'],
+    "before a value in quotes": ["id,name,tag,price", '1,"abc,t1,3.14159', '2,def,"x,y",4.5'],
+    "in the first column": ["c0,c1,price,c3", '"x,y,3.14159,t', 'a,"x,y",3.1,"p', 'q"'],
+    "before the end": ["id,price,name", '1,3.14159,"abc', '2,4.5,"d"e"'],
+    "at the end": ["price,name", "3.14159,abc", '4.5,"def'],
+    "in the header": ['"id"x,name,price', '1,"a', 'b",2'],
+}
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("kind", STRAY)
+def test_where_values_have_line_breaks_quotes_are_read_strictly(place, kind, out):
+    """One stray quote takes the rest of its row in, with the label."""
+    (place / "in.csv").write_text("\n".join(STRAY[kind]) + "\n")
+    ledger = ldp.Ledger()
+    with pytest.raises(LabelDPError, match="quote") as caught:
+        privatize_file("in.csv", out, label="price", bounds=(0, 5), epsilon=1, ledger=ledger)
+    assert "3.14" not in str(caught.value)
+    assert ledger.charges == ()
+
+
+def test_without_line_breaks_quotes_may_be_anywhere(place):
+    (place / "in.csv").write_text('c,price\n"a"b,2\nc"d,3\n')
+    privatize_file("in.csv", "out.csv", label="price", bounds=(0, 5), epsilon=1)
+
+
+@pytest.mark.parametrize("quote", ['1,"abc,2', '1,abc,"2', '"1,abc,2'], ids=["public", "label", "first"])
+@pytest.mark.parametrize("end", ['7,"z",1', "7,z,1"], ids=["closed", "open"])
+def test_how_much_text_an_open_quote_takes_in_does_not_show(quote, end):
+    complaints = set()
+    for zeros in (0, 1, 20, 60):  # of a row, a label, and a block
+        rows = [f"{i},x,{'0' * zeros}3.25" for i in range(400)]
+        with open("in.csv", "w") as file:
+            file.write("\n".join(["id,name,price", quote, *rows, end]) + "\n")
+        with pytest.raises(LabelDPError) as caught:
+            privatize_file("in.csv", "out.csv", label="price", bounds=(0, 5), epsilon=1)
+        complaints.add((type(caught.value), str(caught.value)))
+    assert len(complaints) == 1
+    assert "row 1 that looks like further rows" in complaints.pop()[1]
+
+
 def test_values_with_line_breaks_are_kept(place):
     (place / "in.csv").write_text('c,price,note\n1,2.5,"two\nlines, with a comma"\n2,3.5,"5, 6\n7"\n')
     privatize_file("in.csv", "out.csv", label="price", bounds=(0, 5), epsilon=1)
@@ -138,6 +180,15 @@ def test_a_file_without_a_header_is_not_quoted(place, content):
     (place / "in.csv").write_text('id,"' + "1,2.5\n" * 50_000)
     with pytest.raises(LabelDPError, match="header"):
         open_table("in.csv", label="income")
+
+
+@pytest.mark.parametrize("name", ["2", "1.3", "25.2"])
+def test_a_number_in_the_first_line_is_not_suggested_as_a_column(place, name):
+    (place / "in.csv").write_text("a,25,1.34\nb,3,2.5\n")
+    for look in (lambda: open_table("in.csv", label=name), lambda: open_table("in.csv").field(name)):
+        with pytest.raises(LabelDPError, match="no column") as caught:
+            look()
+        assert "did you mean" not in str(caught.value)
 
 
 def batch_rows(path):

@@ -7,13 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 from typer.testing import CliRunner
 
 import labeldp as ldp
 from labeldp._atomic import atomic_folder
 from labeldp.cli import app
-from labeldp.errors import ParameterError
-from labeldp.files import TableWriter, privatize_file
+from labeldp.errors import DataError, ParameterError
+from labeldp.files import TableWriter, open_table, privatize_file
 from labeldp.files.places import refuse_same
 
 LABELS = np.random.default_rng(0).uniform(0, 5, 200)
@@ -123,3 +124,52 @@ def test_without_that_last_look_it_is_lost(place):
     with atomic_folder("out"):
         Path("out/budget.jsonl").write_text("spent")
     assert not Path("out/budget.jsonl").exists()
+
+
+def nested_files(place):
+    for number, folder in enumerate(("data", "data/sub", "data/sub/deep")):
+        (place / folder).mkdir()
+        (place / folder / f"{number}.csv").write_text(f"id,price\n{number},2.5\n")
+
+
+@pytest.mark.parametrize("glob", ["data", "data/*", "data/**", "data/**/*", "data/**/*.csv", "data/*/**"])
+def test_a_glob_that_matches_folders_and_their_files_takes_each_file_once(place, glob):
+    """A label that is released twice costs twice, and is charged once."""
+    nested_files(place)
+    privatize_file(glob, "out.csv", label="price", bounds=(0, 5), epsilon=1)
+    ids = [line.split(",")[0] for line in Path("out.csv").read_text().splitlines()[1:]]
+    assert ids == ["0", "1", "2"][glob == "data/*/**" :]
+
+
+@pytest.mark.parametrize("kind", ["symbolic", "hard", "folder"])
+def test_a_file_with_two_names_is_refused_by_both(place, kind):
+    nested_files(place)
+    if kind == "symbolic":
+        (place / "data/again.csv").symlink_to("0.csv")
+    elif kind == "hard":
+        (place / "data/again.csv").hardlink_to("data/0.csv")
+    else:
+        (place / "data/again").symlink_to("sub")
+    ledger, source = ldp.Ledger(), "data/*" if kind == "folder" else "data"
+    with pytest.raises(DataError, match=r"1\.csv" if kind == "folder" else r"0\.csv") as caught:
+        privatize_file(source, "out.csv", label="price", bounds=(0, 5), epsilon=1, ledger=ledger)
+    assert "data/again" in str(caught.value)
+    assert ledger.charges == ()
+    with pytest.raises(DataError, match="same file"):
+        open_table(source, label="price")
+
+
+@pytest.mark.parametrize("command", ["privatize", "fit"])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_folders_named_by_the_label_are_refused_by_every_command(place, form, command):
+    for value in range(3):
+        folder = place / "data" / f"price={value}"
+        folder.mkdir(parents=True)
+        rows = pa.table({"a": [1.0, 2.0]})
+        (csv.write_csv if form == "csv" else pq.write_table)(rows, folder / f"part.{form}")
+    words = ["--label", "price", "--bounds", "0", "5", "--epsilon", "1"]
+    done = CliRunner().invoke(
+        app, [command, "data", "-o", "out.csv" if command == "privatize" else "model", *words]
+    )
+    assert done.exit_code == 2
+    assert "folders named by the label" in " ".join(done.output.split())

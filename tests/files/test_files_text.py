@@ -139,3 +139,12 @@ def test_null_and_empty_text_look_the_same_in_all_lines(place):
         out.write(pa.record_batch({"s": words, "t": words, "n": pa.array([None] * len(words), pa.int64())}))
     lines = set((place / "out.csv").read_text().splitlines())
     assert lines == {"s,t,n", ",,", '"a, b","a, b",'}
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+def test_a_label_beyond_the_range_of_floats_is_the_last_float(place, missing):
+    (place / "in.csv").write_text("c,price\n1,2\n2,1e309\n3,-1e999\n")
+    assert release("in.csv", "out.csv", missing=missing).terms.rows == 3
+    (place / "in.csv").write_text("c,price\n1,2\n2,-Infinity\n")
+    with pytest.raises(LabelError, match="not finite"):
+        release("in.csv", "out.csv", force=True)

@@ -68,7 +68,7 @@ def test_each_change_of_labels(form, to, change, tmp_path):
     assert interference(way(form, f"out.{to}"), *inputs(change), tmp_path) == {}
 
 
-ODD = ['"2.5"', '"-0.0"', '"1e300"', f"2.5{'0' * 1000}", f"0.{'0' * 300}1", f"2.{'3' * 4000}"]
+ODD = ['"2.5"', '"-0.0"', '"1e300"', "-1e309", f"2.5{'0' * 1000}", f"0.{'0' * 300}1", f"2.{'3' * 4000}"]
 
 
 @pytest.mark.parametrize("spelling", ODD, ids=lambda text: text[:9])

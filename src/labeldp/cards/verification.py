@@ -110,5 +110,7 @@ def _privacy(card: ReadCard) -> Check:
         return Check("privacy", False, reason)
     if card.kind == "mechanism":
         return Check("privacy", True, "nothing is released yet")
-    epsilon = card.terms.cost.epsilon
-    return Check("privacy", True, f"epsilon = {rounded_up(epsilon)} in all: odds rise by {times(epsilon)} at most")
+    epsilon, delta = card.terms.cost.epsilon, card.terms.cost.delta
+    second, aside = (f", delta = {rounded_up(delta, 3)}", ", delta left aside") if delta else ("", "")
+    detail = f"epsilon = {rounded_up(epsilon)}{second} in all: odds rise by {times(epsilon)} at most{aside}"
+    return Check("privacy", True, detail)

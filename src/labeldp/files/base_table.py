@@ -18,7 +18,7 @@ import pyarrow as pa
 from labeldp._validation import nearest
 from labeldp.errors import DataError, ParameterError
 from labeldp.files.formats import DELIMITERS
-from labeldp.files.sources import Part
+from labeldp.files.sources import Part, refuse_label_folders
 from labeldp.files.typed_files import ask, codec_of
 
 __all__ = ["Table"]
@@ -41,6 +41,8 @@ class Table:
     """
 
     def __init__(self, parts: list[Part], format: str, label: str | None, names: list[list[str]]) -> None:
+        if label is not None:
+            refuse_label_folders(parts, label)
         self.format, self.label, self.stored = format, label, dict[str, Any]()
         self._parts, self._keys = parts, _key_columns(parts)
         for part, others in zip(parts, names, strict=True):
@@ -52,7 +54,7 @@ class Table:
             name = "of the same name" if format in DELIMITERS else f"named {repeated[0]!r}"
             raise DataError(f"the table has two columns {name}: rename one, or add the header if there is none")
         self._inside = names[0]
-        self._label_places = {each.index(label) for each in names if label in each}
+        self._headers = list(dict.fromkeys(map(tuple, names)))
         if label is not None:
             self._refuse_unknown(label)
         keys = [pa.field(name, kind) for name, (kind, _) in self._keys.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -95,9 +96,8 @@ def replace_inner_fields(kind: Any, change: Callable[[Any], Any]) -> Any:
 class Words:
     """One dictionary for a whole column, whatever files, row groups and batches have.
 
-    Its words are in the order in which rows use them first: the order of an input's dictionary, and which words
-    are in it though no row uses them, may show how its rows were cut. An ordered dictionary is kept as it is, if
-    all pieces have the same, and else is not ordered any more.
+    Its words are those that rows use, sorted, and it is not ordered: the order of an input's dictionary, words
+    that no row uses, and whether all pieces have the same may show how rows were cut or shuffled.
 
     Examples
     --------
@@ -106,55 +106,50 @@ class Words:
     >>> for piece in pieces:
     ...     column.see(piece)
     >>> column.fit(pieces[0]).dictionary.to_pylist()
-    ['b', 'a', 'c']
+    ['a', 'b', 'c']
     """
 
     def __init__(self, kind: Any) -> None:
-        self._kind, self._words = kind, pa.nulls(0, kind.value_type)
-        self._common: Any = None  # the dictionary, as long as there is but one
+        self._kind, self._seen = kind, pa.nulls(0, kind.value_type)
         try:
-            pc.index_in(self._words, value_set=self._words)
+            pc.index_in(self._seen, value_set=self._seen)
+            pc.array_sort_indices(self._seen)
         except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            self._words = None
+            self._seen = None
 
     def see(self, column: Any) -> None:
         """Look at more of the column."""
-        if self._words is None:
+        if self._seen is None:
             return
         if types.is_dictionary(column.type):
-            self._common = column.dictionary if self._common is None else self._common
-            self._common = self._common if self._common.equals(column.dictionary) else pa.nulls(0)
             column = column.dictionary.take(pc.unique(column.indices))
-        self._words = pc.unique(pa.concat_arrays([self._words, column.cast(self._words.type)])).drop_null()
+        self._seen = pc.unique(pa.concat_arrays([self._seen, column.cast(self._seen.type)])).drop_null()
 
-    @property
-    def _ordered(self) -> bool:
-        return bool(self._kind.ordered and self._common is not None and len(self._common))
-
-    @property
+    @cached_property
     def words(self) -> Any:
-        """The words, or None where Arrow cannot look them up."""
-        return (
-            self._common.cast(self._kind.value_type) if self._ordered and self._words is not None else self._words
-        )
+        """The words, once all of the column was seen, or None where Arrow cannot look them up."""
+        if self._seen is None:
+            return None
+        is_float = types.is_floating(self._seen.type)
+        keys = self._seen.cast(pa.string()) if is_float else self._seen  # 0.0 and -0.0 differ as text only
+        return self._seen.take(pc.array_sort_indices(keys))
 
-    @property
+    @cached_property
     def kind(self) -> Any:
         """The column's type, once all of it was seen: a dictionary, or the type of its words."""
-        if self._words is None:
+        if self.words is None:
             return self._kind.value_type
         index = self._kind.index_type
         bits = index.bit_width - types.is_signed_integer(index)
         fits = bits >= 31 or len(self.words) < 1 << bits
-        return pa.dictionary(index if fits else pa.int32(), self._kind.value_type, self._ordered)
+        return pa.dictionary(index if fits else pa.int32(), self._kind.value_type)
 
     def fit(self, array: Any) -> Any:
         """Return a piece of the column, with these words as its dictionary."""
-        kind, words = self.kind, self.words
-        if words is None:
-            return array.cast(kind)
-        if types.is_dictionary(array.type) and array.dictionary.equals(words):
+        if self.words is None:
+            return array.cast(self.kind)
+        if types.is_dictionary(array.type) and array.dictionary.equals(self.words):
             places = array.indices
         else:
-            places = pc.index_in(array.cast(words.type), value_set=words)
-        return pa.DictionaryArray.from_arrays(places.cast(kind.index_type), words, ordered=kind.ordered)
+            places = pc.index_in(array.cast(self.words.type), value_set=self.words)
+        return pa.DictionaryArray.from_arrays(places.cast(self.kind.index_type), self.words)

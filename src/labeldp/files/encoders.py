@@ -144,7 +144,7 @@ def _with_used_words(column: Any) -> Any:
     used = pc.unique(array.indices).drop_null()
     used = used.take(pc.array_sort_indices(used))
     places = pc.index_in(array.indices, value_set=used).cast(array.type.index_type)
-    return pa.DictionaryArray.from_arrays(places, array.dictionary.take(used), ordered=array.type.ordered)
+    return pa.DictionaryArray.from_arrays(places, array.dictionary.take(used))
 
 
 def _codec(name: str | None) -> str:

@@ -21,7 +21,7 @@ from labeldp.files.formats import DELIMITERS, as_format, format_of
 from labeldp.files.hints import Watch
 from labeldp.files.places import PIPE, is_folder, refuse_same
 from labeldp.files.shuffle import shuffle_rows
-from labeldp.files.sources import find_parts, refuse_label_folders
+from labeldp.files.sources import find_parts
 from labeldp.files.tables import TextTable, TypedTable
 from labeldp.files.writer import TableWriter
 from labeldp.histogram import Histogram
@@ -209,7 +209,6 @@ def _open(source: str, to: str, format: str | None, label: str) -> tuple[Table, 
     out_format = named or kind
     if to != PIPE and not is_folder(to) and (_tells(to) or named is None):
         out_format = format_of(to)
-    refuse_label_folders(parts, label)
     if kind not in DELIMITERS:
         return TypedTable(parts, kind, label=label, exact=True), out_format
     return TextTable(parts, kind, label=label, as_written=out_format in DELIMITERS, exact=True), out_format

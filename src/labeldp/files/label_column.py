@@ -46,6 +46,9 @@ def without_nulls(text: Any) -> Any:
 def parse_label_text(text: Any) -> Any:
     """Return an Arrow array of label text as float64, null where a label is missing: all labels in text come here.
 
+    A number beyond the range of floats is the last of them, as in an array: to refuse it, or to leave its row out,
+    would tell. Only words such as ``inf`` are infinite.
+
     Raises
     ------
     LabelError
@@ -53,16 +56,19 @@ def parse_label_text(text: Any) -> Any:
 
     Examples
     --------
-    >>> parse_label_text(pa.array(["1", " 2.5e1 ", "NA"])).to_pylist()
-    [1.0, 25.0, None]
+    >>> parse_label_text(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf"])).to_pylist()
+    [1.0, 25.0, None, -1.7976931348623157e+308, inf]
     """
     if (pc.max(pc.binary_length(text)).as_py() or 0) > LONGEST:
         raise LabelError(TOO_LONG)
     try:
-        return without_nulls(text).cast(pa.float64())
+        values = without_nulls(text).cast(pa.float64())
     except pa.ArrowInvalid:
-        pass
-    raise LabelError("a label is not a number")
+        values = None
+    if values is None:
+        raise LabelError("a label is not a number")
+    too_large = pc.and_(pc.is_inf(values), pc.match_substring_regex(text, "[0-9]"))
+    return pc.if_else(too_large, pc.multiply(pc.sign(values), np.finfo(np.float64).max), values)
 
 
 def first_bad_label(text: Any) -> int:

@@ -106,7 +106,13 @@ def ask_arrow(question: Callable[[], Any], complaint: str) -> Any:
 
 
 def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
-    """Return the files of a table, in the order of their names and of numbers in them, and their one format."""
+    """Return the files of a table, in the order of their names and of numbers in them, and their format.
+
+    Raises
+    ------
+    DataError
+        If there are none, or of several formats, or two are the same file.
+    """
     path = Path(source)
     if source == PIPE:
         return _spool(sys.stdin.buffer, format)
@@ -125,6 +131,8 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
         root = Path(*_fixed_folders(path))
     if not files:
         raise DataNotFoundError(f"there are no files in {source}")
+    files = list(dict.fromkeys(files))  # a glob may match a folder and what is in it
+    _refuse_links(files)
     formats = {format} if format else {format_of(file.name) for file in files}
     if len(formats) > 1:
         raise DataError(
@@ -133,6 +141,19 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
     whole = path.is_file()
     parts = [Part(file, {} if whole else _partition_keys(file.relative_to(root))) for file in files]
     return parts, str(formats.pop())
+
+
+def _refuse_links(files: list[Path]) -> None:
+    """Refuse a file with two names: its labels would be released twice, and charged once."""
+    names: dict[tuple[int, int], Path] = {}
+    for file in files:
+        status = file.stat()
+        other = names.setdefault((status.st_dev, status.st_ino), file)
+        if other is not file:
+            raise DataError(
+                f"{other} and {file} are the same file, and its labels would be released twice: remove the link, "
+                "or leave it out by a glob"
+            )
 
 
 def _spool(pipe: BinaryIO, format: str | None) -> tuple[list[Part], str]:

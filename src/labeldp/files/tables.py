@@ -26,6 +26,7 @@ from labeldp.files.sources import Part, find_parts
 from labeldp.files.text_files import (
     column_names,
     first_fault,
+    multiline_values,
     refuse_hidden_rows,
     refuse_long_rows,
     text_batches,
@@ -60,8 +61,6 @@ class TypedTable(Table):
 
     def _dictionary_types(self, kinds: dict[str, Any]) -> dict[str, Any]:
         """Return the types of dictionary columns, whose words are those of all files."""
-        if self.format == "parquet":  # each row group has an order of its own
-            kinds = {name: pa.dictionary(kind.index_type, kind.value_type) for name, kind in kinds.items()}
         words = {name: Words(kind) for name, kind in kinds.items()}
         for part in self._parts if words else ():
             for batch in self._part_batches(part, list(words)):
@@ -106,6 +105,7 @@ class TextTable(Table):
         exact: bool = False,
     ) -> None:
         self._delimiter, self._exact = DELIMITERS[format], exact
+        self._has_strict_quotes = label is None
         self._is_text = (lambda name: True) if as_written else frozenset(text).__contains__
         super().__init__(parts, format, label, [column_names(part, self._delimiter) for part in parts])
 
@@ -140,19 +140,29 @@ class TextTable(Table):
         """Yield the rows as they are written.
 
         What is wrong is looked for again, row by row, and raised from here, whoever found that there is something:
-        not even a traceback shows where a block ended.
+        not even a traceback shows where a block ended. A public value with a line break may
+        come from a stray quote, and hold a label: all quotes must be in their places then.
         """
         texts = pa.schema(dict.fromkeys(schema.names, pa.string()))
-        public = [name for name in schema.names if name != self.label and name not in self._keys]
+        inside = [name for name in schema.names if name not in self._keys]
+        public = [name for name in inside if name != self.label]
+        has_line_breaks = False
         try:
             for batch in cut(self._stored_batches(schema), rows_per_batch(texts)):
                 refuse_long_rows(batch.select(public))
-                refuse_hidden_rows(batch.select(public), self._delimiter, self._label_places)
+                values = multiline_values(batch, inside)
+                refuse_hidden_rows(values, self._delimiter, self._headers, self.label)
+                has_line_breaks |= not values.keys().isdisjoint(public)
                 yield batch
-            return
+            if not has_line_breaks or self._has_strict_quotes:
+                return
+            problem = first_fault(self._parts, self._delimiter, self.label, strict=True)
+            self._has_strict_quotes = True
         except LabelDPError as error:
             problem = type(error)(*error.args)
-        raise first_fault(self._parts, self._delimiter, self.label) or problem
+            problem = first_fault(self._parts, self._delimiter, self.label) or problem
+        if problem is not None:
+            raise problem
 
     def _read(self, schema: Any) -> Iterator[Any]:
         """Yield rows in the types of a schema.

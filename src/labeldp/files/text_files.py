@@ -10,7 +10,7 @@ import csv as python_csv
 import io
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import reduce
 from typing import Any
@@ -23,7 +23,14 @@ from labeldp.errors import DataError, LabelDPError, LabelError
 from labeldp.files.label_column import LONGEST, TOO_LONG
 from labeldp.files.sources import Part, ask_arrow
 
-__all__ = ["column_names", "first_fault", "refuse_hidden_rows", "refuse_long_rows", "text_batches"]
+__all__ = [
+    "column_names",
+    "first_fault",
+    "multiline_values",
+    "refuse_hidden_rows",
+    "refuse_long_rows",
+    "text_batches",
+]
 
 BLOCK = 1 << 22
 """Bytes read at a time."""
@@ -34,6 +41,10 @@ LONGEST_ROW = 1 << 20
 _NO_TABLE = "the table cannot be read as text with columns"
 _NOT_UTF8 = "is not UTF-8 text"
 _DAMAGED = "is damaged: it cannot be unpacked"
+_HIDDEN = (
+    "has a value with line breaks in row {row} that looks like further rows, with their labels: a quote is "
+    "missing there, or not closed. Mend it, or write the table as Parquet"
+)
 
 
 def text_batches(part: Part, delimiter: str, columns: Sequence[str]) -> Iterator[Any]:
@@ -79,10 +90,10 @@ def _header(part: Part, delimiter: str) -> tuple[list[str], int, bool]:
     return names, before, is_all
 
 
-def _reader(raw: _Raw, delimiter: str) -> Any:
+def _reader(raw: _Raw, delimiter: str, *, strict: bool = False) -> Any:
     """Return Python's own reader of rows; bytes that are not UTF-8 become surrogates."""
     text = io.TextIOWrapper(io.BufferedReader(raw), "utf-8-sig", errors="surrogateescape", newline="")
-    return python_csv.reader(text, delimiter=delimiter)
+    return python_csv.reader(text, delimiter=delimiter, strict=strict)
 
 
 def _is_utf8(row: list[str]) -> bool:
@@ -103,41 +114,65 @@ def _too_long(name: str) -> str:
     return f"{name} has a row of more than {LONGEST_ROW >> 20} MB, or a quote that never ends"
 
 
-def refuse_hidden_rows(public: Any, delimiter: str, places: Collection[int]) -> None:
-    """Refuse a value in quotes that holds what looks like further rows: labels would leave as a part of it.
-
-    A quote without its end takes all lines up to the next one in. A line after a line break looks like a row if
-    there is a number where the label would be.
-    """
-    for column in public.columns:
+def multiline_values(batch: Any, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return those values of some columns that have line breaks; columns without any are left out."""
+    values = {}
+    for name in names:
+        column = batch.column(name)
         data = bytes(column.buffers()[2] or b"")
         if b"\n" in data or b"\r" in data:
-            cells = column.filter(pc.match_substring_regex(column, "[\\n\\r]")).to_pylist()
-            if any(_hides_row(cell, delimiter, place) for cell in cells for place in places):
+            values[name] = column.filter(pc.match_substring_regex(column, "[\\n\\r]")).to_pylist()
+    return {name: some for name, some in values.items() if some}
+
+
+def refuse_hidden_rows(
+    values: dict[str, list[str]], delimiter: str, headers: Sequence[Sequence[str]], label: str | None
+) -> None:
+    """Refuse a value that holds what looks like further rows: labels would leave as a part of it.
+
+    A quote without its end takes all lines up to the next one in. A line looks like a row, and the first like the
+    rest of its own, if there is a number where the label would be.
+    """
+    for header in headers if label is not None else ():
+        place = header.index(label)
+        for name, cells in values.items():
+            own = header.index(name)
+            if any(_hides_row(cell, delimiter, own, place, len(header)) for cell in cells):
                 raise DataError("a value holds rows")
 
 
-def _hides_row(cell: str, delimiter: str, place: int) -> bool:
-    for line in re.split(r"[\r\n]+", cell)[1:]:
-        values = line.split(delimiter)
-        try:
-            if len(values) > place and math.isfinite(float(values[place].strip(' \t"'))):
-                return True
-        except ValueError:
-            continue
+def _hides_row(cell: str, delimiter: str, own: int, place: int, width: int) -> bool:
+    """Whether a value of the column ``own`` holds a label; labels are in the column ``place`` of ``width``."""
+    first, *others = (line.split(delimiter) for line in re.split(r"[\r\n]+", cell))
+    if not others:
+        return False
+    rows = [row for row in others if len(row) > place]
+    if own < place and own + len(first) == width:
+        rows.append([""] * own + first)
+    return any(_is_number(row[place]) for row in rows)
+
+
+def _is_number(text: str) -> bool:
+    with suppress(ValueError):
+        return math.isfinite(float(text.strip(' \t"')))
     return False
 
 
 # ---- what is wrong --------------------------------------------------------------------------------------------
 
 
-def first_fault(parts: Sequence[Part], delimiter: str, label: str | None) -> LabelDPError | None:
-    """Return what is wrong with the first row that is, in the order of files and rows; it quotes nothing."""
+def first_fault(
+    parts: Sequence[Part], delimiter: str, label: str | None, *, strict: bool = False
+) -> LabelDPError | None:
+    """Return what is wrong with the first row that is, in the order of files and rows; it quotes nothing.
+
+    With ``strict`` a quote must begin a value, and only the next value or row may come after the one that ends it.
+    """
     limit = python_csv.field_size_limit(2 * BLOCK)  # what is longer is too long for Arrow, too
     try:
         for part in parts:
             with part.open_text() as stream:
-                problem = _fault_of(part.name, delimiter, label, _Raw(stream))
+                problem = _fault_of(part.name, delimiter, label, _Raw(stream), strict)
             if problem is not None:
                 return problem
     finally:
@@ -145,13 +180,17 @@ def first_fault(parts: Sequence[Part], delimiter: str, label: str | None) -> Lab
     return None
 
 
-def _fault_of(name: str, delimiter: str, label: str | None, raw: _Raw) -> LabelDPError | None:
-    rows = (row for row in _reader(raw, delimiter) if row)
-    header: list[str] = next(rows, [])
-    place = header.index(label) if label in header else None
+def _fault_of(name: str, delimiter: str, label: str | None, raw: _Raw, strict: bool) -> LabelDPError | None:
+    reader = _reader(raw, delimiter, strict=strict)
+    rows = (row for row in reader if row)
+    number, line, width, place = -1, 0, 0, None  # the header is row 0
     try:
-        for number, row in enumerate(rows, 1):
-            fault = _fault_of_row(row, len(header), delimiter, place)
+        for number, row in enumerate(rows):
+            line = reader.line_num
+            if number == 0:
+                width, place = len(row), row.index(label) if label in row else None
+                continue
+            fault = _fault_of_row(row, width, delimiter, place)
             if fault is not None and raw.damaged and next(rows, None) is None:
                 break  # a file that was cut off ends in a part of a row
             if fault == TOO_LONG:
@@ -159,11 +198,25 @@ def _fault_of(name: str, delimiter: str, label: str | None, raw: _Raw) -> LabelD
             if fault is not None:
                 return DataError(f"{name} {fault.format(row=f'{number:,}')}")
     except python_csv.Error:
-        return DataError(_too_long(name))
+        return DataError(f"{name} {_fault_of_quotes(number + 1, strict, reader.line_num > line + 1)}")
     return DataError(f"{name} {_DAMAGED}") if raw.damaged else None
 
 
+def _fault_of_quotes(row: int, strict: bool, has_line_breaks: bool) -> str:
+    """Return what is wrong with a row that Python's reader refuses: its quotes, or, if not strict, its length."""
+    if strict:
+        where = f"row {row:,}" if row else "its header"
+        return (
+            f"has text after a closing quote in {where}, or a quote that is not closed: since some values have "
+            "line breaks, it may take further rows in, with their labels. Mend it, or write the table as Parquet"
+        )
+    return _HIDDEN.format(row=f"{row:,}") if has_line_breaks else _too_long("").strip()
+
+
 def _fault_of_row(row: list[str], width: int, delimiter: str, place: int | None) -> str | None:
+    """Return what is wrong with a row; rows in it come first: how long it is follows from their labels."""
+    if place is not None and any(_hides_row(text, delimiter, own, place, width) for own, text in enumerate(row)):
+        return _HIDDEN
     if len(row) != width:
         what = "more" if len(row) > width else "fewer"
         return (
@@ -177,11 +230,6 @@ def _fault_of_row(row: list[str], width: int, delimiter: str, place: int | None)
         return TOO_LONG
     if sum(len(value.encode()) for value in public) > LONGEST_ROW:
         return _too_long("").strip()
-    if place is not None and any(_hides_row(value, delimiter, place) for value in public):
-        return (
-            "has a value with line breaks in row {row} that looks like further rows, with their labels: a quote "
-            "is missing there, or not closed. Mend it, or write the table as Parquet"
-        )
     return None
 
 
