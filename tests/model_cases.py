@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labeldp.estimators.table import FeatureTable
+from labeldp.estimators.feature_table import FeatureTable
 
 
 class Few:

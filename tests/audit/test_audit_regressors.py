@@ -21,9 +21,9 @@ from helpers import seeded
 from labeldp.audit.lenses import Size
 from labeldp.estimators import drawing, learner, model_regressor, rounds, sums
 from labeldp.estimators.designs import Design
+from labeldp.estimators.feature_table import FeatureTable
 from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.sums import SumPlan
-from labeldp.estimators.table import FeatureTable
 from labeldp.noise import IntegerNoise
 from labeldp.priors import statistics
 

@@ -11,7 +11,7 @@ from scipy.stats import beta
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.estimators.labels import LabelBudget, LabelSums, first_knowledge, knowledge_of, private_mean
+from labeldp.estimators.label_statistics import LabelBudget, LabelSums, first_knowledge, knowledge_of, private_mean
 from labeldp.mechanisms.base import fingerprint
 from labeldp.noise import DiscreteLaplace, IntegerNoise
 

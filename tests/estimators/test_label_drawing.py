@@ -13,8 +13,7 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.estimators import drawing
-from labeldp.estimators.drawing import (
+from labeldp.estimators.label_rounds import (
     Round,
     RowsHere,
     _usual_residuals,
@@ -23,9 +22,9 @@ from labeldp.estimators.drawing import (
     draw_part,
     draw_rounds,
 )
-from labeldp.estimators.labels import LabelBudget, LabelSums, knowledge_of
+from labeldp.estimators.label_statistics import LabelBudget, LabelSums, knowledge_of
 from labeldp.estimators.learner import Knowledge
-from labeldp.estimators.rounds import Interval, Situation, best_unit_mechanism, design_interval
+from labeldp.estimators.round_design import Interval, Situation, best_unit_mechanism, design_interval
 from model_cases import small_table
 
 SPECTRUM = np.geomspace(0.3, 1e-3, 30)

@@ -23,8 +23,8 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp import card_format
 from labeldp.estimators import LabelReleaseRegressor, RowRelease
-from labeldp.estimators.drawing import RowsHere
-from labeldp.estimators.labels import GRID, LabelBudget, count_between, first_knowledge, private_mean
+from labeldp.estimators.label_rounds import RowsHere
+from labeldp.estimators.label_statistics import GRID, LabelBudget, count_between, first_knowledge, private_mean
 from labeldp.estimators.learner import PrivateRows, fit_blend
 from labeldp.noise import IntegerNoise
 
@@ -453,7 +453,7 @@ def test_bad_parameters_cost_nothing(bad):
 
 def test_blocks_of_no_rows_do_no_harm():
     model = LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS, rounds=1).fit(X[:300], Y[:300])
-    from labeldp.estimators.table import FeatureTable
+    from labeldp.estimators.feature_table import FeatureTable
 
     table = FeatureTable(model._public, X[:300])
     empty = PrivateRows(np.zeros(0, dtype=np.int64), np.zeros(0), 1.0, 0)

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from labeldp.estimators.rounds import Situation, best_unit_mechanism, design_interval, round_sizes, unit_design
+from labeldp.estimators.round_design import (
+    Situation,
+    best_unit_mechanism,
+    design_interval,
+    round_sizes,
+    unit_design,
+)
 from labeldp.mechanisms.rp_with_prior import window_noise
 from labeldp.release.choice import expected_risk
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from labeldp.estimators import designs as room
-from labeldp.estimators import table as tables
+from labeldp.estimators import feature_table as tables
 from labeldp.estimators.designs import Design, PublicGeometry, _directions, _groups, balanced_groups, choose_design
 from labeldp.noise import DiscreteGaussian, DiscreteLaplace, IntegerNoise, LatticeNorm
 from model_cases import small_table

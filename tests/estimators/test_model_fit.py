@@ -12,7 +12,7 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.estimators import learner
 from labeldp.estimators import model_regressor as room
-from labeldp.estimators.labels import LabelBudget
+from labeldp.estimators.label_statistics import LabelBudget
 from labeldp.estimators.model_regressor import ModelReleaseRegressor, _few
 from labeldp.estimators.sums import SumBudget
 from labeldp.noise import DiscreteLaplace, LatticeNorm

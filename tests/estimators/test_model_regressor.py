@@ -14,9 +14,9 @@ from helpers import seeded
 from labeldp.estimators import ModelReleaseRegressor
 from labeldp.estimators import designs as designs_module
 from labeldp.estimators.designs import STEPS, PublicGeometry, _directions, _groups, balanced_groups
+from labeldp.estimators.feature_table import FeatureTable
 from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.sums import SumBudget
-from labeldp.estimators.table import FeatureTable
 from labeldp.noise import IntegerNoise
 
 RNG = np.random.default_rng(3)

@@ -157,7 +157,7 @@ def test_without_replay_charges_words_and_public_parts_of_a_model_are_equal(mode
 
     def act(labels):
         fit = MODELS[model]().fit(features(labels.size), labels)
-        return fit.ledger_.total, fit._public, fit.rows_, fit.bounds_
+        return fit.ledger_.total, fit.public_model()[0], fit.terms_.rows, fit.terms_.bounds
 
     (one, tape), (other, again) = (fresh(Way(act), labels, tmp_path) for labels in pair("all rows"))
     assert tape.outside == again.outside == {}

@@ -23,7 +23,7 @@ from labeldp.release.terms import Terms
 __all__ = ["RowRelease"]
 
 SCHEMA = "labeldp.row-release"
-ROOM, MOST_SHRINK = 1 << 28, 64
+MAX_MEMORY, MAX_COMPRESSION = 1 << 28, 64
 """A saved release may take this much memory, and this many times its file's size: noise shrinks little."""
 _ARRAYS = ("labels", "offset", "scale", "noise", "hidden", "low", "high", "round", "part")
 
@@ -68,10 +68,10 @@ class RowRelease(HoldsTerms):
     ledger: Ledger | None = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        kept = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         if type(self.ledger) is Ledger:  # a ledger in memory stays where it is
-            kept["ledger"] = None
-        return RowRelease, tuple(kept.values())
+            fields["ledger"] = None
+        return RowRelease, tuple(fields.values())
 
     def __repr__(self) -> str:
         words = "secure" if self.secure else "NOT PRIVATE"
@@ -80,8 +80,8 @@ class RowRelease(HoldsTerms):
     @property
     def clipped(self) -> bool:
         """Whether any interval is narrower than the bounds, so that labels are not fully unbiased."""
-        known = self.knowledge
-        return bool((self.low > known.low).any() or (self.high < known.high).any())
+        bounds = self.knowledge
+        return bool((self.low > bounds.low).any() or (self.high < bounds.high).any())
 
     def blocks(self) -> list[PrivateRows]:
         """Return the rows by part, for the learner."""
@@ -131,10 +131,10 @@ class RowRelease(HoldsTerms):
             A release with more distinct ones is refused: a hostile one could keep the prover busy for hours.
         """
         try:
-            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
-                _refuse_bomb(stored.zip, os.fstat(stream.fileno()).st_size)
-                arrays = {name: stored[name] for name in _ARRAYS}
-                card = str(stored["card"])
+            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
+                _refuse_bomb(archive.zip, os.fstat(stream.fileno()).st_size)
+                arrays = {name: archive[name] for name in _ARRAYS}
+                card = str(archive["card"])
         except FileNotFoundError:
             raise
         except LabelDPError:
@@ -152,7 +152,7 @@ class RowRelease(HoldsTerms):
 
 def _refuse_bomb(archive: Any, size: int) -> None:
     """Refuse a small file that would unpack to more memory than a release of its size can take."""
-    if sum(member.file_size for member in archive.infolist()) > ROOM + MOST_SHRINK * size:
+    if sum(member.file_size for member in archive.infolist()) > MAX_MEMORY + MAX_COMPRESSION * size:
         raise CardError("the file would unpack to far more than a saved release of its size")
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.channels.domain import pieces
-from labeldp.estimators.drawing import Round, draw_part
+from labeldp.estimators.feature_table import FeatureTable
 from labeldp.estimators.features import PublicFeatures
-from labeldp.estimators.labels import LabelSums
+from labeldp.estimators.label_rounds import Round, draw_part
+from labeldp.estimators.label_statistics import LabelSums
 from labeldp.estimators.sums import Stage
-from labeldp.estimators.table import FeatureTable
 from labeldp.randomness.row_ids import IntegerIds, TextIds, public_places
 from labeldp.randomness.row_words import RowWords
 from labeldp.spark.executor import floats, ids_of
@@ -122,7 +122,7 @@ def drawer(now: Round, public: PublicFeatures, mask: Sealed, sealed: Sealed, sam
             table, rows = FeatureTable(public, _table(batch, 2)), np.arange(batch.num_rows)
             drawn = draw_part(rows, labels, now.centre(table, rows), now, RowWords(secret, ids))
             private = drawn.private.labels
-            seen = table.observations(rows, private - now.known.mean, 0.0)
+            seen = table.observations(rows, private - now.knowledge.mean, 0.0)
             sums[:size] += seen.gram
             sums[size] += seen.moment
             sums[size + 1, :3] += (seen.square, seen.count, drawn.noise.sum())

@@ -1,4 +1,4 @@
-"""What is spent before labels are drawn: the budget's split, and a private mean and prior from sums."""
+"""What is spent before labels are randomised: the split of the budget, and a private mean and prior."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["LabelBudget", "LabelSums", "knowledge_of"]
 Array = NDArray[np.float64]
 
 _CELLS = 64
-_COUNTED = 800
+_COUNTABLE = 800
 """A prior is counted if rows · its ε is at least this: else its bins would be noise."""
 
 
@@ -48,7 +48,7 @@ class LabelBudget:
         if trust == "local":
             return cls(Fraction(0), Fraction(0), epsilon)
         total = float(epsilon)
-        prior = total / 20 if total / 20 * rows >= _COUNTED else 0.0
+        prior = total / 20 if total / 20 * rows >= _COUNTABLE else 0.0
         best = (math.inf, 0.0)
         for share in (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97):
             left = total * (1 - share) - prior
@@ -59,8 +59,8 @@ class LabelBudget:
             best = min(best, (risk, share))
         if best[1] == 0:
             raise ParameterError(f"epsilon={total} is too small to be split; give at least 0.002")
-        mean, before = Fraction(f"{best[1] * total:.4g}"), Fraction(f"{prior:.4g}")
-        return cls(mean, before, epsilon - mean - before)
+        mean, counts = Fraction(f"{best[1] * total:.4g}"), Fraction(f"{prior:.4g}")
+        return cls(mean, counts, epsilon - mean - counts)
 
     def charges(self, rows_per_person: int) -> list[Charge]:
         """Return what is to be paid."""
