@@ -11,6 +11,7 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from labeldp.estimators import base, label_regressor, learner, model_regressor
+from model_cases import Few
 
 pytestmark = pytest.mark.filterwarnings("ignore::labeldp.errors.InsecureRandomnessWarning")
 
@@ -28,7 +29,10 @@ CASES = {
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(learner, "_WORTH", 1e9)  # trees take long
+    """Trees take long, and so do many features."""
+    monkeypatch.setattr(learner, "_WORTH", 1e9)
+    for module in (label_regressor, model_regressor):
+        monkeypatch.setattr(module, "PublicFeatures", Few)
 
 
 def state(model):
@@ -88,11 +92,12 @@ def is_interrupted_after(count, fit, event, names=None):
     return False
 
 
-@pytest.mark.parametrize(
-    ("event", "names"), [("line", None), ("opcode", ("_replace_state",))], ids=["lines", "opcodes"]
-)
+@pytest.mark.slow
 @pytest.mark.parametrize("refit", [False, True], ids=["first fit", "refit"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "event", "names"),
+    [*((case, "line", None) for case in CASES), ("labels", "opcode", ("_replace_state",))],
+)
 def test_an_interrupt_anywhere_leaves_the_old_model_the_new_one_or_none(case, refit, event, names):
     start = new(case).fit(**OLD) if refit else new(case)
     first, last = state(start), state(fit_again(new(case)))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import labeldp as ldp
 from fuzzing import LONG, tries
 from interference import changes, tables
-from interference.harness import Way, compared, interference
+from interference.harness import Way, compared, interference, overspending
 from interference.tables import FORMATS, LABEL, Input
 from labeldp.files import privatize_file
 
@@ -132,6 +132,15 @@ def test_hints_are_not_returned(tmp_path):
         lambda folder, given: tables.write(folder, given, "csv"),
     )
     assert interference(whole, *inputs("sorted"), tmp_path) == {}
+
+
+@pytest.mark.parametrize("options", [{"mechanism": "auto"}, {"mechanism": "auto", "trust": "local"}, {}], ids=str)
+def test_channels_and_noise_spend_no_more_than_is_charged(options, tmp_path):
+    out = Way(
+        lambda _: privatized("table.csv", "out.csv", **options),
+        lambda folder, labels: tables.write(folder, Input(labels), "csv"),
+    )
+    assert not overspending(out, *CHANGES["all rows"], tmp_path)
 
 
 # ---- places ---------------------------------------------------------------------------------------------------
