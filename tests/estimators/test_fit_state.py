@@ -136,6 +136,8 @@ def test_a_fit_that_is_refused_leaves_what_was_fitted(case):
         model.fit(NEW["X"], np.full(20, np.nan))
     with pytest.raises(ldp.ParameterError, match="weights"):
         model.fit(**NEW, sample_weight=np.ones(20))
+    with pytest.raises(ldp.BudgetError):
+        model.set_params(ledger=ldp.Ledger(limit=ldp.Budget(0.1)), bounds=(-9.0, 9.0)).fit(**NEW)
     assert state(model) == before
     assert model.n_features_in_ == 2
 
