@@ -1,4 +1,4 @@
-"""Both regressors and their ledgers: copies spend from the same one, pickles pay for nothing, repeats are warned of."""
+"""Both regressors and their ledgers: copies share one, pickles pay for nothing, repeats are warned of."""
 
 import copy
 import pickle
