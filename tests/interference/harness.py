@@ -91,7 +91,7 @@ def overspending(way: Way, one: Any, other: Any, folder: Path) -> bool:
     """Return whether channels and noise spend more than ledgers are charged; inputs are rows of single labels."""
     _, tape = run(way, one, folder)
     _, again = run(way, other, folder, before=tape, number=1)
-    changed = sum(a != b for a, b in zip(one, other, strict=True))
+    changed = sum(bool(a != b) for a, b in zip(one, other, strict=True))
     return tape.overspent(len(one)) or tape.moved(again, changed)
 
 

@@ -176,7 +176,6 @@ class Constant:
 
 SPENDING = {
     "labels": lambda X, y: label_model(epsilon=1.0).fit(X, y),
-    "labels behind a model": lambda X, y: sum_model(epsilon=8.0).fit(X, y),
     "Laplace": lambda X, y: sum_model(epsilon=2.0).fit(X, y),
     "K-norm": lambda X, y: sum_model(epsilon=0.1).fit(X, y),
     "Gaussian": lambda X, y: sum_model(epsilon=0.1, delta=0.1).fit(X, y),
