@@ -2,7 +2,6 @@
 
 import pickle
 import warnings
-from contextlib import contextmanager
 from fractions import Fraction
 
 import numpy as np
@@ -118,19 +117,3 @@ def test_what_is_saved_predicts_as_the_model_does(epsilon):
     public, blend = model.public_model()
     predicted = blend.predict(room.FeatureTable(public, X), np.arange(len(X)))
     np.testing.assert_allclose(predicted, model.predict(X), rtol=1e-12)
-
-
-def test_every_step_is_shown(monkeypatch):
-    calls, messages = [], []
-
-    @contextmanager
-    def steps(total, *, shown):
-        calls.append((total, shown))
-        yield messages.append
-
-    monkeypatch.setattr(room, "steps", steps)
-    ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(X, Y)
-    ModelReleaseRegressor(epsilon=8.0, bounds=BOUNDS, verbose=True).fit(X, Y)
-    assert calls == [(5, False), (5, True)]
-    assert messages[:4] == ["public features", "rough sums", "sums of residuals", "model"]
-    assert messages[4:] == ["public features", "round 1 of 3", "round 2 of 3", "round 3 of 3", "model"]

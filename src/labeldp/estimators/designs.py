@@ -2,7 +2,7 @@
 
 Either sums over balanced groups of similar rows, where a label touches one sum; or sums against a few leading
 directions of the features, where it touches all. A design is chosen by the Bayes risk of the linear model under
-its known noise; that needs features, ε, the label's range and what earlier sums told, and no label.
+its known noise; that needs features, ε, the label's range and what earlier sums gave, and no label.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Design:
             unit /= _WEIGHTS
         return noise.variance(self.count) * unit**2
 
-    @np.errstate(all="ignore")  # a warning that depends on labels would tell
+    @np.errstate(all="ignore")  # a warning that depends on labels would leak them
     def sums(self, labels: Array, width: float, rows: Index | None = None) -> Sums:
         """Return exact integer sums of labels in [0, width], of some rows or of all; sums of parts add up."""
         steps = np.clip(np.rint(labels / width * STEPS), 0, STEPS).astype(np.int64)

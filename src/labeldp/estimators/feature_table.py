@@ -25,7 +25,7 @@ PIECE = 1 << 14
 
 
 def _free() -> int:
-    """Return how many bytes of memory are free, as far as the system tells."""
+    """Return how many bytes of memory are free, as far as the system reports."""
     try:
         return int(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):

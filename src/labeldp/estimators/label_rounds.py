@@ -184,9 +184,9 @@ def draw_rounds(
 
 
 def _refuse_unless_once(rows: LabelRows[P_co], parts: Sequence[Part]) -> None:
-    """Refuse a release in which a row is missing, whose entry nobody wrote, or drawn twice, at twice its price."""
-    here = np.concatenate([np.zeros(0, dtype=np.int64), *(part.private.rows for part in parts)])
-    times = np.bincount(here, minlength=rows.table.rows)
+    """Refuse a release in which a row is missing, so that its entry is unwritten, or released twice, at twice its price."""
+    released = np.concatenate([np.zeros(0, dtype=np.int64), *(part.private.rows for part in parts)])
+    times = np.bincount(released, minlength=rows.table.rows)
     count = sum(part.private.rows.size if part.observed is None else part.observed.count for part in parts)
     if times.size != rows.table.rows or (times != 1).any() or count != rows.count:
         raise PrivacyProofError(
@@ -253,7 +253,7 @@ def _residual_prior(variance: float, width: float) -> tuple[Array, Array]:
     return values, masses / masses.sum()
 
 
-@np.errstate(all="ignore")  # a warning that depends on labels would tell
+@np.errstate(all="ignore")  # a warning that depends on labels would leak them
 def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: WordSource | RowSource) -> RowPart:
     """Randomise labels over an interval around each centre, inside the bounds."""
     interval, mechanism, knowledge = plan.interval, plan.mechanism, plan.knowledge

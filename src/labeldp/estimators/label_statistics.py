@@ -40,10 +40,10 @@ class LabelBudget:
 
     @classmethod
     def plan(cls, epsilon: Fraction, rows: int, spectrum: Array, trust: str) -> LabelBudget:
-        """Return the split of least expected risk, for labels of a usual spread in their range.
+        """Return the split of least expected risk, for labels of a typical spread in their range.
 
         The mean must be good enough that nothing is worse than the private constant; a coarse prior is
-        worth a twentieth where it is not all noise, and is not made elsewhere.
+        worth a twentieth where it is not all noise, and is left out elsewhere.
         """
         if trust == "local":
             return cls(Fraction(0), Fraction(0), epsilon)
@@ -118,12 +118,12 @@ class LabelSums:
 def knowledge_of(
     sums: Callable[[], LabelSums], bounds: tuple[float, float], budget: LabelBudget, source: WordSource
 ) -> tuple[Knowledge, Array, Array]:
-    """Return what is known once sums, which are asked for only if they are paid for, have got their noise."""
+    """Return what is known from noisy sums; sums are computed only if they were paid for."""
     low, high = bounds
     width = high - low
     values = low + width * (np.arange(_CELLS) + 0.5) / _CELLS
     values[0], values[-1] = low, high
-    if not budget.mean:  # nobody may look: all labels are equally likely, and their spread a guess
+    if not budget.mean:  # local trust: all labels are equally likely, and their spread a guess
         flat = np.full(_CELLS, 1 / _CELLS)
         return Knowledge(low, high, (low + high) / 2, width**2 / 12, width**2 / 20, counted=False), values, flat
     exact = sums()
@@ -134,7 +134,7 @@ def knowledge_of(
         if exact.rows * float(budget.prior) < 8000:
             noisy = np.convolve(np.pad(noisy, 1, mode="edge"), [0.25, 0.5, 0.25], mode="valid")
         masses = np.maximum(noisy, 0.0) + 1e-12
-    else:  # too few labels for a histogram: a bump of usual width around the mean
+    else:  # too few labels for a histogram: a bump of typical width around the mean
         from scipy.stats import beta  # noqa: PLC0415 (slow to import)
 
         middle = float(np.clip((mean - low) / width, 0.05, 0.95))

@@ -126,8 +126,8 @@ def fit_blend(
     plain = Blend(posterior, None, 0.0, rest, min(knowledge.variance, error), knowledge)
     if level / rows * _WORTH > knowledge.variance or not posterior.likely:
         return plain
-    here = sum(part.rows.size for part in blocks)
-    leaves = sorted({int(np.clip(k * level / knowledge.variance, 20, max(20, here / 10))) for k in (25, 100)})
+    sample = sum(part.rows.size for part in blocks)
+    leaves = sorted({int(np.clip(k * level / knowledge.variance, 20, max(20, sample / 10))) for k in (25, 100)})
     return _with_trees(table, blocks, plain, leaves, folds, seed)
 
 

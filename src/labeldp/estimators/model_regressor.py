@@ -30,7 +30,7 @@ __all__ = ["ModelReleaseRegressor"]
 Array = NDArray[np.float64]
 
 ENOUGH = 4000.0
-"""From rows · ε² of this size on, labels one by one tell more than sums: their noise averages out."""
+"""From rows · ε² of this size on, labels one by one are more accurate than sums: their noise averages out."""
 
 
 class ModelRows(LabelRows[Part], Protocol):

@@ -1,7 +1,7 @@
 """How wrong is a model? Its mean squared error on true labels, from what is private already.
 
 With predictions f and labels y, (f − y)² = f² − 2fy + y². An unbiased private label gives the first two terms. The
-last needs a channel that tells y² apart, too: the variance of its unbiased label is a quadratic function of y, but
+last needs a channel that also distinguishes y²: the variance of its unbiased label is a quadratic function of y, but
 not a + by − y², as it is for two points, where labels at the middle look like labels at both ends.
 """
 
@@ -115,7 +115,7 @@ def private_risk(model: Any, X: Any, release: Release | RowRelease, *, rows: Any
     Raises
     ------
     NotUnbiasedError
-        If neither the mechanism nor a prior tells the labels' spread, or there are no unbiased labels at all.
+        If neither the mechanism nor a prior gives the labels' spread, or there are no unbiased labels at all.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def predictions(model: Any, X: Any, rows: int) -> Array:
 def _spread(mechanism: Mechanism, low: float, high: float) -> tuple[float, float, float] | None:
     """Return a, b and c with Var(unbiased label | y) = a + by + cy² on [low, high], or None if there are none.
 
-    There are none, too, if c is −1: then y² is not told apart.
+    There are none, too, if c is −1: then y² is not distinguished.
     """
     points = np.linspace(low, high, 201)
     scale = high - low
@@ -187,8 +187,8 @@ def _spread(mechanism: Mechanism, low: float, high: float) -> tuple[float, float
     gap = float(np.abs(np.polyval([c, b, a], place) - variance).max())
     if gap > 1e-4 * max(1.0, float(variance.max())) or 1 + c < 1e-3:
         return None
-    whole = (a * scale**2 - b * low * scale + c * low**2, b * scale - 2 * c * low, c)
-    return float(whole[0]), float(whole[1]), float(whole[2])
+    coefficients = (a * scale**2 - b * low * scale + c * low**2, b * scale - 2 * c * low, c)
+    return float(coefficients[0]), float(coefficients[1]), float(coefficients[2])
 
 
 def _risk_by_release(predicted: Array, release: Release, rows: NDArray[np.int64]) -> Risk:
@@ -232,7 +232,7 @@ def _values(prior: Histogram) -> tuple[Array, Array]:
 def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]) -> Risk:
     """Return the risk from labels in their own intervals.
 
-    Where every mechanism tells y² apart it is (z − f)² less the noise, plus what clipping hides. Else it is
+    Where every mechanism distinguishes y², it is (z − f)² less the noise, plus what clipping hides. Else it is
     (f − μ)² − 2(f − μ)(z − μ), plus the labels' variance, if that was counted.
     """
     labels, part, hidden = release.labels[rows], release.part[rows], release.hidden[rows]
@@ -259,7 +259,7 @@ def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]
         raise NotUnbiasedError(
             "labels at the middle of an interval and labels at both ends look the same after this release's "
             "mechanism, and no prior was counted: use private_score on fresh labels (a new release with "
-            "mechanism='rp' would tell, and cost again)"
+            "mechanism='rp' would, and costs again)"
         )
     return replace(risk, hidden=2 * math.sqrt(size * float(hidden.mean())) if clipped else 0.0)
 

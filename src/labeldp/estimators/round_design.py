@@ -65,7 +65,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Where labels, minus their prediction, are told apart in a round.
+    """Where labels, minus their prediction, are distinguished in a round.
 
     The unbiased label of the clipped residual c is mapped to shift + slope · c, the best straight line for
     the residual itself under what is known of it: that takes out most of the bias of clipping.
@@ -121,7 +121,7 @@ def design_interval(values: Array, masses: Array, situation: Situation) -> Inter
                 prior = Histogram(*_unit_histogram(unit, masses))
                 best = Interval(float(low), float(high), shift, slope, hidden, prior, risk)
     if best is None:
-        raise ParameterError("the bounds leave no interval to tell labels apart in")
+        raise ParameterError("the bounds leave no interval in which labels can be distinguished")
     return best
 
 

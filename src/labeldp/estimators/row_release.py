@@ -43,7 +43,7 @@ class RowRelease(HoldsTerms):
     hidden : array
         Variance that clipping hides around each label, by what was privately known when it was released.
     low, high : arrays
-        The interval in which each label was told apart; it was clipped to it.
+        The interval to which each label was clipped, and in which it was randomised.
     round, part : arrays of int
         When each row was released, and by which of `mechanisms`.
     knowledge : Knowledge
@@ -143,7 +143,9 @@ class RowRelease(HoldsTerms):
             raise CardError(f"{os.fspath(path)} is not a saved release: {type(error).__name__}") from None
         read = read_any_card(card, most_mechanisms=most_mechanisms)
         if {name: _digest(array) for name, array in arrays.items()} != read.content.get("arrays"):
-            raise CardError(f"{os.fspath(path)} holds other labels than its card says: it was changed or mixed up")
+            raise CardError(
+                f"{os.fspath(path)} holds other labels than its card states: it was changed or mixed up"
+            )
         try:
             return cls(**arrays, knowledge=Knowledge(**read.content["knowledge"]), terms=read.terms)
         except (KeyError, TypeError):

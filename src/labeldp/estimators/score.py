@@ -41,7 +41,7 @@ def private_score(
     Parameters
     ----------
     model : regressor
-        Public or private already: its predictions are taken as known.
+        Public or private already: its predictions count as public.
     X, y : array-like
         Public features, and private labels that the model was not trained on.
     epsilon : float
@@ -86,7 +86,7 @@ def private_score(
         warn_if_seen(y)
         ledger = Ledger()
     Payment(ledger, [charge]).describe([str(mean_noise(budget))])
-    with np.errstate(all="ignore"):  # a warning that depends on labels would tell
+    with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
         total = grid_sum((predicted - np.clip(labels, low, high)) ** 2, (0.0, most))
     mean, variance = noisy_mean(total, labels.size, (0.0, most), budget, source)
     inside = float(np.clip(mean, 0.0, most))

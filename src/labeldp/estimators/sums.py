@@ -152,7 +152,7 @@ def fit_sums(
 ) -> tuple[Posterior, tuple[Noise, ...]]:
     """Return the linear model learnt from noisy sums, and the noise of each of the budget's parts.
 
-    Labels are asked for once a stage, through ``add_up``; noise is added here, and what follows sees no more.
+    Labels are summed once a stage, by ``add_up``; noise is added here, and what follows sees nothing else.
     """
     table, budget, (low, high) = plan.table, plan.budget, plan.bounds
     width, middle = high - low, (low + high) / 2
@@ -204,7 +204,7 @@ def _updated_prior(likely: Choices, choices: Choices, block: NDArray[np.int64], 
 def _reach(epsilon: float) -> float:
     """Return how far residuals count, in label ranges; the more noise, the more of them may be clipped.
 
-    For residuals in a bell of a usual width, 0.14, that clips 15, 7 or 3 % of them. Private counts of residuals
+    For residuals in a bell of a typical width, 0.14, that clips 15, 7 or 3 % of them. Private counts of residuals
     found no better level for their price (`benchmarks/ablation.md`).
     """
     return 0.2 if epsilon < 1 else 0.25 if epsilon < 3 else 0.3
