@@ -184,7 +184,7 @@ def draw_rounds(
 
 
 def _refuse_unless_once(rows: LabelRows[P_co], parts: Sequence[Part]) -> None:
-    """Refuse a release in which a row is missing, so that its entry is unwritten, or released twice, at twice its price."""
+    """Refuse a release in which a row is missing, its entry unwritten, or is there twice, at twice its price."""
     released = np.concatenate([np.zeros(0, dtype=np.int64), *(part.private.rows for part in parts)])
     times = np.bincount(released, minlength=rows.table.rows)
     count = sum(part.private.rows.size if part.observed is None else part.observed.count for part in parts)
