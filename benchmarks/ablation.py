@@ -28,7 +28,7 @@ from labeldp.estimators import (
     ModelReleaseRegressor,
     bayes,
     designs,
-    labels,
+    label_rounds,
     learner,
     model_regressor,
     sums,
@@ -70,8 +70,8 @@ def _one_mix() -> None:
 
 
 def _no_slope() -> None:
-    whole = labels.design_interval
-    labels.design_interval = lambda *a: replace(whole(*a), shift=0.0, slope=1.0)
+    whole = label_rounds.design_interval
+    label_rounds.design_interval = lambda *a: replace(whole(*a), shift=0.0, slope=1.0)
 
 
 def _no_directions() -> None:

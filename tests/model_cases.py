@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labeldp.estimators.table import FeatureTable
+from labeldp.estimators.feature_table import FeatureTable
 
 
 class Few:
@@ -10,13 +10,20 @@ class Few:
 
     block = np.array([0, 0, 1, 2, 3])
 
+    @classmethod
+    def fit(cls, X):
+        return cls()
+
     def transform(self, X):
-        a, b = X.T
+        a, b = X[:, 0], X[:, -1]
         features = np.column_stack([a, b, a**2 - 1, a * b, np.sin(a + b), np.ones(len(X))])
         return features.astype(np.float32)
 
     def standardised(self, X):
         return X
+
+    def spectrum(self, features):
+        return np.geomspace(0.3, 0.01, 5)
 
 
 def small_table(rows, seed=1):

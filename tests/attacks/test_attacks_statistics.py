@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from labeldp.estimators import labels, model_regressor, sums
+from labeldp.estimators import label_statistics, model_regressor, sums
 from labeldp.estimators.designs import STEPS
 from labeldp.priors import curator, statistics
 from object_graph import Secrets, secrets_inside
@@ -39,7 +39,7 @@ MADE = {
 def recorded(monkeypatch):
     """All exact sums and counts, as secrets."""
     secrets = Secrets()
-    exact_sums, noisy, label_sums = sums.Stage.sums, curator.noisy_counts, labels.LabelSums.of
+    exact_sums, noisy, label_sums = sums.Stage.sums, curator.noisy_counts, label_statistics.LabelSums.of
 
     def record_sums(stage, *arguments):
         found = exact_sums(stage, *arguments)
@@ -65,7 +65,7 @@ def recorded(monkeypatch):
         return found
 
     monkeypatch.setattr(sums.Stage, "sums", record_sums)
-    monkeypatch.setattr(labels.LabelSums, "of", record_label_sums)
+    monkeypatch.setattr(label_statistics.LabelSums, "of", record_label_sums)
     monkeypatch.setattr(curator, "noisy_counts", record_counts)
     return secrets
 
@@ -110,11 +110,11 @@ def test_a_prior_of_exact_counts_is_found(name, recorded, monkeypatch):
 
 @pytest.mark.parametrize("name", ["labels"])
 def test_a_mean_without_noise_is_found(name, recorded, monkeypatch):
-    noisy = labels.noisy_mean
+    noisy = label_statistics.noisy_mean
 
     def exact(total, rows, bounds, epsilon, source):
         mean = bounds[0] + int(total[0]) * ((bounds[1] - bounds[0]) / statistics.GRID / rows)
         return mean, noisy(total, rows, bounds, epsilon, source)[1]
 
-    monkeypatch.setattr(labels, "noisy_mean", exact)
+    monkeypatch.setattr(label_statistics, "noisy_mean", exact)
     assert "mean" in secrets_inside(MADE[name](), recorded)

@@ -19,11 +19,11 @@ from sklearn.dummy import DummyRegressor
 import labeldp as ldp
 from helpers import seeded
 from labeldp.audit.lenses import Size
-from labeldp.estimators import drawing, learner, model_regressor, rounds, sums
+from labeldp.estimators import label_rounds, learner, model_regressor, round_design, sums
 from labeldp.estimators.designs import Design
+from labeldp.estimators.feature_table import FeatureTable
 from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.sums import SumPlan
-from labeldp.estimators.table import FeatureTable
 from labeldp.noise import IntegerNoise
 from labeldp.priors import statistics
 
@@ -51,8 +51,8 @@ def quick(monkeypatch):
     monkeypatch.setattr(sums, "unknown_variance", lambda _: few)
     known_variance = learner.known_variance
     monkeypatch.setattr(learner, "known_variance", lambda *given, **options: known_variance(*given, **options)[:1])
-    monkeypatch.setattr(rounds, "_LOWER", (0.0, 0.2))
-    monkeypatch.setattr(rounds, "_UPPER", (0.8, 1.0))
+    monkeypatch.setattr(round_design, "_LOWER", (0.0, 0.2))
+    monkeypatch.setattr(round_design, "_UPPER", (0.8, 1.0))
 
 
 # ---- fits, and what leaves the safe room ---------------------------------------------------------------------
@@ -154,7 +154,7 @@ class Silent(IntegerNoise):
 
 def raw_prior(monkeypatch):
     """The published mistake: the histogram that labels are released under is counted, and gets no noise."""
-    knowledge_of = drawing.knowledge_of
+    knowledge_of = label_rounds.knowledge_of
 
     def raw(exact, bounds, budget, source):
         known, values, _ = knowledge_of(exact, bounds, budget, source)
@@ -163,7 +163,7 @@ def raw_prior(monkeypatch):
         variance = float(masses @ (values - masses @ values) ** 2)
         return replace(known, variance=variance), values, masses
 
-    monkeypatch.setattr(drawing, "knowledge_of", raw)
+    monkeypatch.setattr(label_rounds, "knowledge_of", raw)
 
 
 def raw_mean(monkeypatch):

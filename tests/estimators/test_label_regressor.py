@@ -1,7 +1,6 @@
-"""LabelReleaseRegressor: each label once, everything charged, and better than the private constant."""
+"""LabelReleaseRegressor: each label once, everything charged, and bad input refused at no cost."""
 
 import ast
-import copy
 import dataclasses
 import json
 import pickle
@@ -14,26 +13,25 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp import card_format
-from labeldp.estimators import LabelReleaseRegressor, RowRelease
-from labeldp.estimators.drawing import RowsHere
-from labeldp.estimators.labels import GRID, LabelBudget, count_between, first_knowledge, private_mean
-from labeldp.estimators.learner import PrivateRows, fit_blend
-from labeldp.noise import IntegerNoise
+from labeldp.estimators import LabelReleaseRegressor
+from labeldp.estimators.label_rounds import RowsHere
 
 RNG = np.random.default_rng(3)
-X = RNG.normal(size=(3000, 4))
-Y = np.clip(2.5 + X[:, 0] + 0.5 * np.sin(2 * X[:, 1]) + 0.3 * RNG.normal(size=3000), 0, 5)
+X = RNG.normal(size=(2000, 4))
+Y = np.clip(2.5 + X[:, 0] + 0.5 * np.sin(2 * X[:, 1]) + 0.3 * RNG.normal(size=2000), 0, 5)
 BOUNDS = (0.0, 5.0)
+REGRESSORS = [LabelReleaseRegressor, ldp.ModelReleaseRegressor]
+
+both = pytest.mark.parametrize("regressor", REGRESSORS)
 
 
+@pytest.mark.slow
 @parametrize_with_checks([LabelReleaseRegressor(epsilon=8.0, bounds=(-1000.0, 1000.0))])
 def test_it_is_a_scikit_learn_estimator(estimator, check):
     with warnings.catch_warnings():
@@ -45,60 +43,37 @@ def test_it_is_a_scikit_learn_estimator(estimator, check):
 @pytest.mark.parametrize("trust", ["curator", "local"])
 def test_charges_sum_to_epsilon_exactly_and_mechanisms_stay_below(epsilon, trust):
     ledger = ldp.Ledger(limit=ldp.Budget(epsilon))
-    model = LabelReleaseRegressor(epsilon=epsilon, bounds=BOUNDS, trust=trust, ledger=ledger).fit(X, Y)
+    model = LabelReleaseRegressor(epsilon=epsilon, bounds=BOUNDS, trust=trust, ledger=ledger).fit(X[:300], Y[:300])
     assert ledger.total.exact_epsilon == Fraction(repr(epsilon))
-    labels = next(c.budget.exact_epsilon for c in ledger.charges if c.what == "labels")
+    labels = next(c.budget.exact_epsilon for c in ledger.charges if c.purpose == "labels")
     assert all(Fraction(repr(m.epsilon)) <= labels for m in model.release_.mechanisms)
     with pytest.raises(ldp.BudgetError):
-        clone(model).fit(X, Y)
+        clone(model).fit(X[:300], Y[:300])
     if trust == "local":
-        assert [c.what for c in ledger.charges] == ["labels"], "nothing but randomised labels leaves a person"
+        assert [c.purpose for c in ledger.charges] == ["labels"], "nothing but randomised labels leaves a person"
 
 
-def test_mean_prior_and_labels_share_epsilon():
-    spectrum = np.geomspace(0.3, 1e-3, 50)
-    budget = LabelBudget.plan(Fraction(1), 20_000, spectrum, "curator")
-    assert budget.mean + budget.prior + budget.labels == 1
-    assert min(budget.mean, budget.prior) > 0
+def test_every_row_is_released_once_and_every_charge_names_its_mechanism():
+    model = LabelReleaseRegressor(epsilon=8.0, bounds=BOUNDS).fit(X, Y)
+    release, charges = model.release_, model.ledger_.charges
+    assert sorted(np.concatenate([block.rows for block in release.blocks()]).tolist()) == list(range(len(X)))
+    assert ((release.low >= BOUNDS[0]) & (release.high <= BOUNDS[1]) & (release.low < release.high)).all()
+    assert [charge.purpose for charge in charges] == ["labels", "mean", "prior"]
+    assert charges[0].mechanism.count("sha256") == len(np.unique(release.round)) == 3
+    assert all("DiscreteLaplace" in charge.mechanism for charge in charges[1:])
 
 
-def test_every_row_is_released_once_in_one_round_inside_the_bounds():
-    release = LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS).fit(X, Y).release_
-    assert sorted(np.unique(release.round)) == [0, 1, 2]
-    assert np.concatenate([b.rows for b in release.blocks()]).size == len(X)
-    assert (release.low >= BOUNDS[0]).all()
-    assert (release.high <= BOUNDS[1]).all()
-    assert (release.low < release.high).all()
-    widths = [np.mean((release.high - release.low)[release.round == k]) for k in range(3)]
-    assert widths[2] < widths[0], "later rounds look closer"
-
-
-@pytest.mark.parametrize("rounds", [(1e308, 1e308), (1.0, 1e-12)])
-def test_rounds_that_would_leave_rows_undrawn_are_refused_at_no_cost(rounds):
-    ledger = ldp.Ledger()
-    with pytest.raises(ldp.ParameterError, match="at least one row"):
-        LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, rounds=rounds, ledger=ledger).fit(X, Y)
-    assert not ledger.charges
-
-
-@pytest.mark.parametrize("regressor", [LabelReleaseRegressor, ldp.ModelReleaseRegressor])
-@pytest.mark.parametrize("wrong", ["a row lost", "a row twice"])
-def test_a_row_that_is_not_drawn_exactly_once_releases_nothing(regressor, wrong, monkeypatch):
+@both
+def test_a_row_that_is_not_drawn_exactly_once_releases_nothing(regressor, monkeypatch):
     """Undrawn entries would show whatever was in memory before: true labels."""
-    take = {"a row lost": lambda part: part.private.rows[1:], "a row twice": lambda part: part.private.rows // 2}
     draw = RowsHere.draw
 
-    def broken(self, now):
-        part = draw(self, now)
-        rows = take[wrong](part)
-        keep = slice(part.private.rows.size - rows.size, None)
-        return dataclasses.replace(
-            part,
-            private=dataclasses.replace(part.private, rows=rows, labels=part.private.labels[keep]),
-            **{name: getattr(part, name)[keep] for name in ("low", "high", "offset", "scale", "noise")},
-        )
+    def lose_a_row(self, plan):
+        part = draw(self, plan)
+        arrays = {name: getattr(part, name)[1:] for name in ("low", "high", "offset", "scale", "noise")}
+        return dataclasses.replace(part, private=part.private.without(part.private.rows[:1]), **arrays)
 
-    monkeypatch.setattr(RowsHere, "draw", broken)
+    monkeypatch.setattr(RowsHere, "draw", lose_a_row)
     model = regressor(epsilon=4.0, bounds=BOUNDS)
     with pytest.raises(ldp.PrivacyProofError, match="exactly once"):
         model.fit(X[:400], Y[:400])
@@ -110,149 +85,14 @@ def test_a_row_that_is_not_drawn_exactly_once_releases_nothing(regressor, wrong,
 def test_what_leaves_starts_as_nothing_that_was_in_memory():
     """No `np.empty` where arrays leave: an entry that stays unwritten would show freed memory, labels maybe."""
     package = Path(ldp.__file__).parent
-    files = [package / "release.py", package / "mechanisms" / "base.py"]
-    files += [file for room in ("estimators", "tabular", "model_files") for file in (package / room).glob("*.py")]
+    rooms = ("estimators", "tabular", "release", "files/models")
+    files = [package / "mechanisms/base.py", *(file for room in rooms for file in (package / room).glob("*.py"))]
     assert len(files) > 20
     for file in files:
         names = {
             ast.unparse(node) for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)
         }
         assert not names & {"np.empty", "np.empty_like"}, file.name
-
-
-class Silent(IntegerNoise):
-    """Stands in for a sampler: adds nothing."""
-
-    def sample(self, size, source):
-        return np.zeros(size, dtype=np.int64)
-
-    def variance(self, size=1):
-        return 0.0
-
-
-def test_the_worst_change_of_one_label_moves_mean_and_counts_by_what_their_noise_is_made_for(monkeypatch):
-    budget = LabelBudget(Fraction(1, 3), Fraction(1, 7), Fraction(1))
-    assert budget.mean_noise().epsilon(GRID) == Fraction(1, 3)
-    assert budget.prior_noise().epsilon(2) == Fraction(1, 7)
-    low, sums, counts = np.zeros(50), [], []
-    edges = np.linspace(0.0, 1.0, 65)
-    for other in (0.0, 5.0, 1e308, -1e308, 2.5):
-        changed = low.copy()
-        changed[7] = other
-        mean = private_mean(changed, BOUNDS, Silent(), None)[0]
-        sums.append(round(mean / (BOUNDS[1] - BOUNDS[0]) * 50 * GRID))
-        counts.append(count_between(np.clip(changed, 0, 5) / 5, edges))
-    assert max(sums) - min(sums) == GRID
-    assert max(np.abs(a - b).sum() for a in counts for b in counts) == 2
-
-
-def test_what_is_charged_for_is_made():
-    for rows, epsilon in ((1000, 0.5), (1600, 2.0), (16_512, 0.5), (16_512, 2.0)):
-        budget = LabelBudget.plan(Fraction(repr(epsilon)), rows, np.geomspace(0.3, 1e-3, 50), "curator")
-        known, _, _ = first_knowledge(np.full(rows, 2.0), BOUNDS, budget, seeded(1))
-        assert known.counted == bool(budget.prior) == ("prior" in budget.parts())
-
-
-def test_every_charge_names_its_mechanism():
-    ledger = LabelReleaseRegressor(epsilon=8.0, bounds=BOUNDS).fit(X, Y).ledger_
-    assert [charge.what for charge in ledger.charges] == ["labels", "mean", "prior"]
-    assert all(charge.mechanism for charge in ledger.charges)
-    assert ledger.charges[0].mechanism.count("sha256") == 3, "one for each round"
-
-
-def test_a_seeded_release_says_that_it_is_not_private(tmp_path):
-    model = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1, random_state=seeded(1)).fit(X, Y)
-    model.release_.save(tmp_path / "r.npz")
-    for release in (model.release_, RowRelease.load(tmp_path / "r.npz")):
-        assert "NOT PRIVATE" in release.summary()
-        assert "NOT PRIVATE" in release.to_card()
-    sound = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1).fit(X, Y).release_
-    assert "NOT PRIVATE" not in sound.summary() + sound.to_card()
-    assert "label differential privacy" in sound.to_card()
-
-
-def test_fits_of_one_estimator_add_up_and_are_warned_about():
-    model = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1)
-    y = Y[:400].copy()
-    model.fit(X[:400], y)
-    with pytest.warns(ldp.RepeatedReleaseWarning, match="released before"):
-        model.fit(X[:400], y)
-    assert model.ledger_.total == ldp.Budget(2.0)
-    assert sum(charge.budget.epsilon for charge in model.charges_) == 1.0
-    from sklearn.ensemble import BaggingRegressor
-
-    with pytest.warns(ldp.RepeatedReleaseWarning, match="ensemble"), pytest.warns(ldp.InsecureRandomnessWarning):
-        BaggingRegressor(clone(model), n_estimators=2).fit(X[:400], y)
-
-
-COPIES = {
-    "deepcopy": copy.deepcopy,
-    "copy": copy.copy,
-    "clone": clone,
-    "clone of deepcopy": lambda model: clone(copy.deepcopy(model)),
-    "deepcopy of pipeline": lambda model: clone(copy.deepcopy(make_pipeline(StandardScaler(), model)))[-1],
-}
-PICKLES = {
-    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
-    "clone of pickle": lambda model: clone(pickle.loads(pickle.dumps(model))),
-    "pickle of pickle": lambda model: pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model)))),
-    "clone of deepcopy of pickle": lambda model: clone(copy.deepcopy(pickle.loads(pickle.dumps(model)))),
-}
-REGRESSORS = [LabelReleaseRegressor, ldp.ModelReleaseRegressor]
-
-
-@pytest.mark.parametrize("fitted", [False, True])
-@pytest.mark.parametrize("way", COPIES)
-@pytest.mark.parametrize("regressor", REGRESSORS)
-def test_a_copy_spends_from_the_same_ledger(regressor, way, fitted):
-    ledger = ldp.Ledger(limit=ldp.Budget(1.0))
-    model = regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger)
-    if fitted:
-        model.fit(X[:100], Y[:100])
-    other = COPIES[way](model)
-    assert other.ledger is ledger
-    if not fitted:
-        other.fit(X[:100], Y[:100])
-    for one in (model, other):
-        with pytest.raises(ldp.BudgetError):
-            one.fit(X[:100], Y[:100])
-    assert ledger.total == ldp.Budget(1.0)
-
-
-@pytest.mark.parametrize("fitted", [False, True])
-@pytest.mark.parametrize("way", PICKLES)
-@pytest.mark.parametrize("regressor", REGRESSORS)
-def test_a_pickle_of_a_ledger_in_memory_tells_what_was_spent_and_pays_for_nothing(regressor, way, fitted):
-    ledger = ldp.Ledger(limit=ldp.Budget(3.0))
-    model = regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger)
-    if fitted:
-        model.fit(X[:100], Y[:100])
-    there = PICKLES[way](model)
-    assert there.ledger.limit == ldp.Budget(3.0)
-    assert there.ledger.total == ledger.total == ldp.Budget(1.0 if fitted else 0.0)
-    with pytest.raises(ldp.LedgerError, match=r"copy of a ledger.*set_params"):
-        there.fit(X[:100], Y[:100])
-    assert there.set_params(ledger=ldp.Ledger()).fit(X[:100], Y[:100]).ledger_.total == ldp.Budget(1.0)
-
-
-@pytest.mark.parametrize("regressor", REGRESSORS)
-def test_a_model_fitted_with_a_ledger_in_memory_predicts_wherever_it_travels(regressor):
-    model = regressor(epsilon=1.0, bounds=BOUNDS, ledger=ldp.Ledger(limit=ldp.Budget(1.0))).fit(X[:100], Y[:100])
-    there = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(there.predict(X[:5]), model.predict(X[:5]))
-    assert there.charges_ == model.charges_
-    assert there.to_card() == model.to_card()
-    with pytest.raises(ldp.LedgerError, match="copy of a ledger"):
-        there.set_params(ledger=None).fit(X[:100], Y[:100])  # its limit is not lost by leaving it out
-
-
-@pytest.mark.parametrize("regressor", REGRESSORS)
-def test_a_model_without_a_ledger_of_its_users_may_be_fitted_where_it_travels(regressor):
-    model = regressor(epsilon=1.0, bounds=BOUNDS).fit(X[:100], Y[:100])
-    there = pickle.loads(pickle.dumps(model))
-    assert there.ledger_.total == ldp.Budget(1.0)
-    assert there.fit(X[:100], Y[:100]).ledger_.total == ldp.Budget(1.0)
-    assert model.ledger_.total == ldp.Budget(1.0)
 
 
 @pytest.mark.parametrize("own", [Ridge, StandardScaler(), "ridge"])
@@ -263,23 +103,7 @@ def test_an_estimator_that_cannot_learn_costs_nothing(own):
     assert not ledger.charges
 
 
-def test_a_learner_that_fails_after_the_release_leaves_it_and_says_so():
-    class Fussy(Ridge):
-        def fit(self, X, y, sample_weight=None):
-            if len(y) > 50:
-                raise RuntimeError("too many rows for me")
-            return super().fit(X, y)
-
-    model = LabelReleaseRegressor(Fussy(), epsilon=1.0, bounds=BOUNDS, rounds=1)
-    with pytest.raises(RuntimeError, match="too many") as caught:
-        model.fit(X[:400], Y[:400])
-    assert "release_.labels" in caught.value.__notes__[0]
-    assert model.release_.labels.size == 400
-    with pytest.raises(NotFittedError, match="no model"):
-        model.predict(X[:5])
-
-
-@pytest.mark.parametrize("regressor", [LabelReleaseRegressor, ldp.ModelReleaseRegressor])
+@both
 def test_a_model_says_what_it_cost_and_whether_it_is_private(regressor):
     model = regressor(epsilon=0.5, bounds=BOUNDS).fit(X[:400], Y[:400])
     assert "label differential privacy with ε = 0.5" in model.summary()
@@ -289,18 +113,6 @@ def test_a_model_says_what_it_cost_and_whether_it_is_private(regressor):
     assert not seeded_one.secure_
     assert "NOT PRIVATE" in seeded_one.summary()
     assert "NOT PRIVATE" in seeded_one.to_card()
-
-
-@pytest.mark.parametrize("regressor", [LabelReleaseRegressor, ldp.ModelReleaseRegressor])
-def test_a_fit_that_is_refused_changes_nothing_of_what_a_model_says_of_itself(regressor):
-    model = regressor(epsilon=0.5, bounds=BOUNDS, random_state=seeded(1), ledger=ldp.Ledger(ldp.Budget(0.5)))
-    model.fit(X[:400], Y[:400])
-    said, predicted = model.summary(), model.predict(X[:5])
-    with pytest.raises(ldp.BudgetError):
-        model.set_params(random_state=None, bounds=(-9.0, 9.0)).fit(X[:300], Y[:300])
-    assert model.summary() == said
-    assert "NOT PRIVATE" in model.to_card()
-    assert np.array_equal(model.predict(X[:5]), predicted)
 
 
 def test_a_fit_that_failed_does_not_count_as_a_release():
@@ -313,92 +125,10 @@ def test_a_fit_that_failed_does_not_count_as_a_release():
         LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1).fit(X[:300], y)
 
 
-def forged(card, change):
-    """Return a card whose content was changed and whose checksum fits again."""
-    content = json.loads(card)
-    schema = content.pop("schema")
-    for name in ("version", "checksum"):
-        content.pop(name)
-    change(content)
-    return card_format.dump(content, schema)
-
-
-LIES = {
-    "a smaller charge": lambda c: c["charges"][0].update(budget=["1/10", "0"]),
-    "a charge left out": lambda c: c["charges"].pop(),
-    "another cost": lambda c: c["cost"].update(epsilon=0.1),
-    "another guarantee": lambda c: c.update(guarantee="label differential privacy with ε = 0.1"),
-    "seeded noise called secure": lambda c: c.update(words="secure"),
-}
-
-
-@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-def test_a_card_that_contradicts_itself_is_refused(lie, tmp_path):
-    model = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1, random_state=seeded(1))
-    release = model.fit(X[:400], Y[:400]).release_
-    path = tmp_path / "release.npz"
-    release.save(path)
-    with np.load(path) as stored:
-        arrays = dict(stored)
-    np.savez(path, **{**arrays, "card": np.array(forged(str(arrays["card"]), lie))})
-    with pytest.raises(ldp.CardError, match="contradicts"):
-        RowRelease.load(path)
-    other = ldp.privatize(Y[:400], epsilon=1.0, bounds=BOUNDS, random_state=seeded(1), epsilon_prior=0.1)
-    with pytest.raises(ldp.CardError, match="contradicts"):
-        ldp.read_release_card(forged(other.to_card(), lie))
-
-
-def test_a_file_that_is_none_or_missing_is_told_apart(tmp_path):
-    (tmp_path / "empty.npz").touch()
-    with pytest.raises(ldp.CardError, match="not a saved release"):
-        RowRelease.load(tmp_path / "empty.npz")
-    with pytest.raises(FileNotFoundError):
-        RowRelease.load(tmp_path / "nowhere.npz")
-
-
 def test_what_predicts_is_what_was_fitted():
     model = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1).fit(X[:400], Y[:400])
     before = model.predict(X[:5])
     assert np.array_equal(model.set_params(estimator=None).predict(X[:5]), before)
-
-
-def test_a_release_whose_labels_were_changed_is_refused(tmp_path):
-    release = LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1).fit(X[:400], Y[:400]).release_
-    path = tmp_path / "release.npz"
-    release.save(path)
-    with np.load(path) as stored:
-        arrays = dict(stored)
-    for name in ("labels", "part", "scale"):
-        np.savez(path, **{**arrays, name: arrays[name] + 1})
-        with pytest.raises(ldp.CardError, match="other labels"):
-            RowRelease.load(path)
-
-
-def test_it_learns_what_the_budget_allows():
-    errors = {}
-    for epsilon in (0.5, 4.0):
-        model = LabelReleaseRegressor(epsilon=epsilon, bounds=BOUNDS, random_state=seeded(2)).fit(
-            X[:2400], Y[:2400]
-        )
-        errors[epsilon] = np.mean((model.predict(X[2400:]) - Y[2400:]) ** 2)
-    assert errors[4.0] < errors[0.5] < 0.7 * Y.var()
-    assert errors[4.0] < 0.2 * Y.var()
-
-
-def test_at_a_tiny_budget_it_falls_back_to_the_private_mean():
-    model = LabelReleaseRegressor(epsilon=0.02, bounds=BOUNDS, random_state=seeded(4)).fit(X, Y)
-    assert np.mean((model.predict(X) - Y) ** 2) < 1.25 * Y.var()
-
-
-def test_held_out_rows_come_from_the_last_round_only(monkeypatch):
-    from labeldp.estimators import learner
-
-    seen = []
-    original = learner._Judged.best
-    monkeypatch.setattr(learner._Judged, "best", lambda self: seen.append(self.labels) or original(self))
-    model = LabelReleaseRegressor(epsilon=8.0, bounds=BOUNDS).fit(X, Y)
-    last = model.release_.labels[model.release_.round == 2]
-    assert np.array_equal(np.sort(seen[-1]), np.sort(last))
 
 
 def test_any_regressor_learns_from_the_release_and_predicts_within_the_bounds():
@@ -407,61 +137,36 @@ def test_any_regressor_learns_from_the_release_and_predicts_within_the_bounds():
     assert far.min() >= BOUNDS[0]
     assert far.max() <= BOUNDS[1]
     pipe = make_pipeline(StandardScaler(), LabelReleaseRegressor(epsilon=4.0, bounds=BOUNDS, rounds=1))
-    assert pipe.fit(X, Y).predict(X).shape == (3000,)
-
-
-def test_a_release_is_saved_whole_and_comes_back_proven(tmp_path):
-    model = LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS, rounds=2).fit(X, Y)
-    path = tmp_path / "release.npz"
-    model.release_.save(path)
-    loaded = RowRelease.load(path)
-    assert np.array_equal(loaded.labels, model.release_.labels)
-    assert loaded.cost == ldp.Budget(2.0)
-    assert "each row once" in loaded.summary()
-    assert [p.name for p in tmp_path.iterdir()] == ["release.npz"]
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(ldp.CardError):
-        RowRelease.load(path)
-
-
-def test_cross_validation_is_warned_about_and_stopped_by_a_ledger():
-    ledger = ldp.Ledger(limit=ldp.Budget(2.0))
-    model = LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, rounds=1, ledger=ledger)
-    with pytest.warns(ldp.RepeatedReleaseWarning), pytest.raises(ValueError, match="is left"):
-        cross_val_score(model, X[:600], Y[:600], cv=5, error_score="raise")
-    assert ledger.total == ldp.Budget(2.0)
+    assert pipe.fit(X, Y).predict(X).shape == (2000,)
 
 
 def test_a_fitted_model_pickles_without_labels():
     model = LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS).fit(X, Y)
     data = pickle.dumps(model)
     assert np.array_equal(pickle.loads(data).predict(X), model.predict(X))
-    assert not any(Y[i : i + 4].tobytes() in data for i in range(0, 3000, 50))
+    assert not any(Y[i : i + 4].tobytes() in data for i in range(0, 2000, 50))
 
 
 @pytest.mark.parametrize(
-    "bad", [{"trust": "me"}, {"rounds": 0}, {"rounds": "many"}, {"rounds": "3"}, {"rounds": [1, -1]}]
+    "bad",
+    [
+        {"trust": "me"},
+        {"rounds": 0},
+        {"rounds": "3"},
+        {"rounds": (1e308, 1e308)},
+        {"rounds": (1.0, 1e-12)},
+    ],
 )
 def test_bad_parameters_cost_nothing(bad):
     ledger = ldp.Ledger()
     with pytest.raises(ldp.ParameterError):
         LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger, **bad).fit(X, Y)
     with pytest.raises(ldp.ParameterError, match="weights"):
-        LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(X, Y, sample_weight=np.ones(3000))
+        LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(X, Y, sample_weight=np.ones(2000))
     assert not ledger.charges
 
 
-def test_blocks_of_no_rows_do_no_harm():
-    model = LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS, rounds=1).fit(X[:300], Y[:300])
-    from labeldp.estimators.table import FeatureTable
-
-    table = FeatureTable(model._public, X[:300])
-    empty = PrivateRows(np.zeros(0, dtype=np.int64), np.zeros(0), 1.0, 0)
-    blend = fit_blend(table, [*model.release_.blocks(), empty], model.release_.knowledge, table.spectrum())
-    assert np.isfinite(blend.predict(table, np.arange(300))).all()
-
-
-@pytest.mark.parametrize("regressor", [LabelReleaseRegressor, ldp.ModelReleaseRegressor])
+@both
 def test_no_label_however_extreme_raises_or_warns_and_cramped_bounds_are_refused_at_no_cost(regressor):
     wild = np.where(np.arange(400) % 3 == 0, 1e308, np.where(np.arange(400) % 3 == 1, -1e308, 5e-324))
     for labels in (wild, np.full(400, 2.0)):
@@ -471,8 +176,3 @@ def test_no_label_however_extreme_raises_or_warns_and_cramped_bounds_are_refused
     with pytest.raises(ldp.ParameterError, match="offset"):
         regressor(epsilon=1.0, bounds=(1e15, 1e15 + 200), ledger=ledger).fit(X[:400], wild)
     assert not ledger.charges
-
-
-def test_counts_are_those_of_numpy():
-    values, edges = RNG.normal(size=1000), np.array([-9.0, -1.0, 0.0, 0.3, 9.0])
-    assert count_between(values, edges).tolist() == np.histogram(values, edges)[0].tolist()

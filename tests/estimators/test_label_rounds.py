@@ -1,142 +1,186 @@
-"""The design of rounds, held to plain loops: the interval, its mechanism, and how many rows."""
+"""Labels released in rounds: every row exactly once, around what earlier rounds predict, by a proven mechanism."""
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import labeldp as ldp
-from labeldp.estimators.rounds import Situation, best_unit_mechanism, design_interval, round_sizes, unit_design
-from labeldp.mechanisms.rp_with_prior import window_noise
+from helpers import seeded
+from labeldp.estimators.label_rounds import Round, RowsHere, draw_part, draw_rounds
+from labeldp.estimators.label_statistics import LabelBudget, LabelSums
+from labeldp.estimators.learner import Knowledge
+from labeldp.estimators.round_design import (
+    Interval,
+    Situation,
+    best_unit_mechanism,
+    design_interval,
+    round_cuts,
+    round_sizes,
+    unit_design,
+)
 from labeldp.release.plan import expected_risk
+from model_cases import small_table
 
 SPECTRUM = np.geomspace(0.3, 1e-3, 30)
+BOUNDS = (1.0, 6.0)
+KNOWLEDGE = Knowledge(1.0, 6.0, 3.0, 0.1, 1.0, counted=True)
+FLAT = ldp.Histogram([0.0, 1.0], [1.0])
+BUDGET = LabelBudget(Fraction(1, 10), Fraction(1, 10), Fraction(2, 3))
+TWO_POINT = ldp.TwoPoint(bounds=(0, 1), epsilon=1.0)
 
 
-# ---- the interval -------------------------------------------------------------------------------------
-
-LOWER = (0.005, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
-UPPER = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.995)
+# ---- each row once --------------------------------------------------------------------------------------
 
 
-def quantile(values, masses, p):
-    total = 0.0
-    for value, mass in zip(values, masses, strict=True):
-        total += mass
-        if total >= p:
-            return value
-    return values[-1]
+@pytest.mark.parametrize("fractions", [(1.0,), (0.2, 0.3, 0.5), (0.1, 0.2, 0.3, 0.1, 0.1, 0.1, 0.1), (1e-9, 1.0)])
+@pytest.mark.parametrize("count", [1, 2, 7, 300])
+def test_every_row_is_in_exactly_one_round(fractions, count):
+    rows = RowsHere(small_table(count), np.linspace(0, 7, count), BOUNDS, seeded(1))
+    interval, cuts = Interval(1.0, 6.0, 0.0, 1.0, 0.0, FLAT, 1.0), round_cuts(fractions)
+    rounds = [
+        Round(k, (cuts[k], cuts[k + 1]), interval, TWO_POINT, KNOWLEDGE, None) for k in range(len(fractions))
+    ]
+    parts = [part for plan in rounds if (part := rows.draw(plan)) is not None]
+    assert sorted(np.concatenate([part.private.rows for part in parts]).tolist()) == list(range(count))
+    assert cuts[-1] == 1.0, "the last round ends with the last row, whatever floats add up to"
 
 
-def best_interval(values, masses, now):
-    """Return low, high, shift, slope, hidden and risk of the best interval, by trying all."""
-    found = []
-    lows = {values[0], *(quantile(values, masses, p) for p in LOWER)}
-    highs = {values[-1], *(quantile(values, masses, p) for p in UPPER)}
-    total = float(sum(now.spectrum)) * now.signal
-    for low in sorted(lows):
-        for high in sorted(highs):
-            if high <= low:
-                continue
-            clipped = [min(max(v, low), high) for v in values]
+class WatchedRows(RowsHere):
+    """Rows that count how often they are summed, and record their rounds."""
 
-            def mean(items):
-                return sum(m * i for m, i in zip(masses, items, strict=True))
+    def __init__(self):
+        table = small_table(300)
+        RowsHere.__init__(self, table, np.clip(3.5 + table.X[:, 0], *BOUNDS), BOUNDS, seeded(9))
+        object.__setattr__(self, "rounds", [])
+        object.__setattr__(self, "summed", [])
 
-            middle, centre = mean(clipped), mean(values)
-            variance = mean([(c - middle) ** 2 for c in clipped])
-            if variance <= 0:
-                continue
-            slope = mean([(v - centre) * (c - middle) for v, c in zip(values, clipped, strict=True)]) / variance
-            shift = centre - slope * middle
-            hidden = mean([(v - shift - slope * c) ** 2 for v, c in zip(values, clipped, strict=True)])
-            q = mean([((c - low) / (high - low) - 0.5) ** 2 for c in clipped])
-            window = float(window_noise(now.epsilon, np.array([q]))[0][0])
-            noise = min(window, 1 / math.tanh(now.epsilon / 2) ** 2 / 4 - q)
-            level = (noise * slope**2 * (high - low) ** 2 + now.rest) / now.rows
-            lost = sum(now.signal * s * level / (now.signal * s + level) for s in now.spectrum)
-            learnt = 1 - lost / total if total > 0 else 1.0
-            found.append((lost + 0.5 * hidden * learnt, low, high, shift, slope, hidden))
-    return min(found)
+    def sums(self):
+        self.summed.append(True)
+        return LabelSums.of(self.labels, BOUNDS)
+
+    def draw(self, plan):
+        self.rounds.append(plan)
+        return RowsHere.draw(self, plan)
+
+
+def test_labels_are_summed_once_and_every_round_keeps_the_epsilon_of_labels():
+    rows, messages = WatchedRows(), []
+    parts, knowledge = draw_rounds(rows, BUDGET, (1.0, 1.0, 2.0), seeded(9), SPECTRUM, step=messages.append)
+    assert len(rows.summed) == 1
+    assert [part.private.rows.size for part in parts] == [75, 75, 150]
+    assert all(part.mechanism.verify().epsilon <= 2 / 3 for part in parts)
+    assert [plan.blend is None for plan in rows.rounds] == [True, False, False]
+    assert messages == ["round 1 of 3", "round 2 of 3", "round 3 of 3"]
+    for part in parts:
+        assert ((part.low >= BOUNDS[0]) & (part.high <= BOUNDS[1]) & (part.low < part.high)).all()
+    widths = [float(np.mean(part.high - part.low)) for part in parts]
+    assert widths[2] < widths[0], "later rounds look closer"
+    assert knowledge.counted
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "rows", "signal"),
-    [(0.3, 300, 0.4), (1.0, 5000, 0.4), (4.0, 300, 0.1), (8.0, 100_000, 0.3), (1.0, 99, 0.0)],
+    "break_part",
+    [
+        lambda part: None,
+        lambda part: replace(part, private=part.private.without(part.private.rows[:1])),
+        lambda part: replace(part, private=replace(part.private, rows=np.roll(part.private.rows, 1) // 2)),
+        lambda part: replace(part, private=replace(part.private, rows=part.private.rows + 300)),
+        lambda part: replace(part, observed=SimpleNamespace(count=part.private.rows.size + 1)),
+    ],
+    ids=["a round lost", "a row lost", "rows twice", "rows that are not there", "more rows than there are"],
 )
-@pytest.mark.parametrize("seed", [1, 2])
-def test_the_interval_of_least_risk_is_found(epsilon, rows, signal, seed):
-    rng = np.random.default_rng(seed)
-    values = np.sort(rng.normal(size=40)) * 2 + 1
-    masses = rng.dirichlet(np.ones(40))
-    now = Situation(SPECTRUM, signal, 0.2, rows, epsilon)
-    found = design_interval(values, masses, now)
-    risk, low, high, shift, slope, hidden = best_interval(values.tolist(), masses.tolist(), now)
-    assert (found.low, found.high) == (low, high)
-    np.testing.assert_allclose(
-        [found.risk, found.shift, found.slope, found.hidden], [risk, shift, slope, hidden], rtol=1e-9, atol=1e-12
+def test_rows_that_are_not_drawn_exactly_once_release_nothing(break_part, monkeypatch):
+    draw = WatchedRows.draw
+    monkeypatch.setattr(
+        WatchedRows,
+        "draw",
+        lambda self, plan: draw(self, plan) if plan.number < 1 else break_part(draw(self, plan)),
     )
-    expected = np.zeros(64)
-    for value, mass in zip(values, masses, strict=True):
-        expected[min(int((min(max(value, low), high) - low) / (high - low) * 64), 63)] += mass
-    np.testing.assert_allclose(found.unit_prior.masses, expected, rtol=1e-9, atol=1e-12)
-    assert found.unit_prior.nodes.tolist() == np.linspace(0, 1, 65).tolist()
+    with pytest.raises(ldp.PrivacyProofError, match="exactly once"):
+        draw_rounds(WatchedRows(), BUDGET, (1.0, 1.0), seeded(9), SPECTRUM)
 
 
-@pytest.mark.parametrize("unit", [1e-14, 1e14])
-def test_the_interval_is_the_same_in_any_unit(unit):
+def test_a_round_without_rows_is_passed_over():
+    parts, _ = draw_rounds(WatchedRows(), BUDGET, (1e-9, 1.0), seeded(9), SPECTRUM)
+    assert [part.private.round for part in parts] == [1]
+
+
+def test_a_label_far_from_its_centre_counts_as_the_end_of_its_interval():
+    plan = Round(0, (0.0, 1.0), Interval(-1.0, 1.0, 0.0, 1.0, 0.0, FLAT, 1.0), TWO_POINT, KNOWLEDGE, None)
+    rows, centre = np.arange(50), np.full(50, 3.0)
+    ends = [draw_part(rows, np.full(50, y), centre, plan, seeded(1)).private.labels for y in (1e308, 6.0, 4.0)]
+    assert np.array_equal(ends[0], ends[2])
+    assert np.array_equal(ends[1], ends[2])
+
+
+def test_private_labels_are_unbiased_and_as_noisy_as_they_say():
+    """Twenty thousand draws: a false alarm beyond five standard errors in a million runs."""
+    flat = ldp.Histogram(np.linspace(0, 1, 65), np.ones(64))
+    plan = Round(0, (0.0, 1.0), Interval(-1.0, 2.0, 0.0, 1.0, 0.0, flat, 1.0), TWO_POINT, KNOWLEDGE, None)
+    labels = np.random.default_rng(1).uniform(2.0, 5.0, 20_000)
+    part = draw_part(np.arange(20_000), labels, np.full(20_000, 3.0), plan, seeded(1))
+    errors = part.private.labels - labels
+    assert abs(errors.mean()) < 5 * np.sqrt(part.private.noise / 20_000)
+    assert errors.var() == pytest.approx(part.private.noise, rel=0.05)
+
+
+def test_rows_in_memory_do_not_show_their_labels():
+    rows = RowsHere(small_table(3), np.array([1.25, 2.5, 3.75]), BOUNDS, seeded(1))
+    assert repr(rows) == "<3 private labels>"
+
+
+# ---- the interval -----------------------------------------------------------------------------------------
+
+
+def test_the_interval_is_no_worse_than_all_of_the_range_and_the_same_in_any_unit():
     rng = np.random.default_rng(3)
     values, masses = np.sort(rng.normal(size=40)), rng.dirichlet(np.ones(40))
-    one = design_interval(values, masses, Situation(SPECTRUM, 0.4, 0.2, 500, 1.0))
-    other = design_interval(values * unit, masses, Situation(SPECTRUM, 0.4 * unit**2, 0.2 * unit**2, 500, 1.0))
-    assert (other.low / unit, other.high / unit) == pytest.approx((one.low, one.high))
+    for unit in (1.0, 1e-14, 1e14):
+        situation = Situation(SPECTRUM, 0.4 * unit**2, 0.2 * unit**2, 500, 1.0)
+        interval = design_interval(values * unit, masses, situation)
+        assert values[0] <= interval.low / unit < interval.high / unit <= values[-1]
+        if unit == 1.0:
+            first = interval
+        assert (interval.low / unit, interval.high / unit) == pytest.approx((first.low, first.high))
+    assert first.high - first.low < values[-1] - values[0], "rare labels are clipped where noise is large"
 
 
-def test_labels_that_are_mostly_the_lowest_have_an_interval():
-    masses = np.full(41, 0.0025)
-    masses[0] = 0.9
-    found = design_interval(np.linspace(1, 6, 41), masses, Situation(SPECTRUM, 0.4, 0.2, 500, 1.0))
-    assert found.low == 1.0
-    assert found.high > 1.0
-
-
-def test_labels_in_one_place_still_have_an_interval():
-    values = np.linspace(1, 6, 64)
-    masses = np.full(64, 1e-9)
-    masses[20] = 1.0
-    found = design_interval(values, masses / masses.sum(), Situation(SPECTRUM, 0.1, 0.1, 500, 1.0))
-    assert found.low < found.high
+@pytest.mark.parametrize("place", [0, 20])
+def test_labels_that_are_mostly_in_one_place_have_an_interval(place):
+    values, masses = np.linspace(1, 6, 64), np.full(64, 1e-9)
+    masses[place] = 1.0
+    situation = Situation(SPECTRUM, 0.1, 0.1, 500, 1.0)
+    interval = design_interval(values, masses / masses.sum(), situation)
+    assert interval.low < interval.high
     with pytest.raises(ldp.ParameterError, match="no interval"):
-        design_interval(values, np.eye(64)[20], Situation(SPECTRUM, 0.1, 0.1, 500, 1.0))
+        design_interval(values, np.eye(64)[20], situation)
 
 
-# ---- the mechanism ------------------------------------------------------------------------------------
+# ---- the mechanism ----------------------------------------------------------------------------------------
 
-FLAT = ldp.Histogram([0.0, 1.0], [1.0])
 ENDS = ldp.Histogram([0.0, 0.02, 0.98, 1.0], [1.0, 0.0, 1.0])
 MIDDLE = ldp.Histogram([0.0, 0.45, 0.55, 1.0], [0.0, 1.0, 0.0])
 
 
 @pytest.mark.parametrize("prior", [FLAT, ENDS, MIDDLE])
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
-def test_the_better_of_window_and_two_points_is_taken(prior, epsilon):
-    q = sum(m * (c - 0.5) ** 2 for m, c in zip(prior.masses, prior.centers, strict=True))
-    zeta = float(window_noise(epsilon, np.array([q]))[1][0])
-    window = ldp.RPWithPrior(interval=(0.0, 1.0), zeta=zeta, epsilon=epsilon)
-    both = [window, ldp.TwoPoint(bounds=(0.0, 1.0), epsilon=epsilon)]
-    risks = [expected_risk(mechanism, prior) for mechanism in both]
-    assert best_unit_mechanism(prior, epsilon) == both[int(np.argmin(risks))]
-    assert unit_design("auto", epsilon)(prior, epsilon) == best_unit_mechanism(prior, epsilon)
-    assert unit_design("rp", epsilon)(prior, epsilon) == window
+@pytest.mark.parametrize("epsilon", [0.5, 6.0])
+def test_the_better_of_window_and_two_points_is_chosen(prior, epsilon):
+    best = expected_risk(unit_design("auto", epsilon)(prior, epsilon), prior)
+    both = [unit_design(name, epsilon)(prior, epsilon) for name in ("rp", "two-point")]
+    assert best == min(expected_risk(mechanism, prior) for mechanism in both)
+    assert best_unit_mechanism(prior, epsilon) in both
 
 
-def test_a_round_may_have_any_mechanism_that_is_unbiased_and_keeps_epsilon():
-    for name in ("rp", "two-point", "unbiased", "laplace", "staircase"):
-        made = unit_design(name, 2.0)(FLAT, 1.5)
-        assert made.name == name
-        assert made.verify().epsilon <= 1.5
+@pytest.mark.parametrize("name", ["rp", "two-point", "unbiased", "laplace", "staircase"])
+def test_a_round_may_have_any_mechanism_that_is_unbiased_and_keeps_epsilon(name):
+    mechanism = unit_design(name, 2.0)(FLAT, 1.5)
+    assert mechanism.name == name
+    assert mechanism.verify().epsilon <= 1.5
 
 
 @pytest.mark.parametrize(
@@ -153,12 +197,12 @@ def test_a_round_may_have_any_mechanism_that_is_unbiased_and_keeps_epsilon():
         ("none", "one of"),
     ],
 )
-def test_any_other_is_refused_before_anything_is_spent(mechanism, match):
+def test_any_other_mechanism_is_refused(mechanism, match):
     with pytest.raises(ldp.ParameterError, match=match):
         unit_design(mechanism, 1.0)
 
 
-def test_what_is_refused_later_is_refused_too():
+def test_a_function_that_keeps_epsilon_at_first_only_is_refused_later():
     def turns(prior, epsilon):
         return ldp.Laplace(bounds=(0, 1), epsilon=epsilon if prior == FLAT else 2 * epsilon)
 
@@ -167,17 +211,16 @@ def test_what_is_refused_later_is_refused_too():
         design(ENDS, 1.0)
 
 
+# ---- sizes of rounds --------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("rounds", "rows", "sizes"),
     [
         ("auto", 199, (1.0,)),
         ("auto", 200, (0.2, 0.3, 0.5)),
-        (1, 9, (1.0,)),
-        (3, 9, (1.0, 2.0, 3.0)),
         (np.int64(2), 9, (1.0, 2.0)),
-        (10, 99, tuple(float(k) for k in range(1, 11))),
         ([0.5, 2], 9, (0.5, 2.0)),
-        ([1e-9], 9, (1e-9,)),
         ([5e-324], 9, (5e-324,)),
         ([1e308, 7e307], 9, (1e308, 7e307)),
         ([1.0] * 10, 10, (1.0,) * 10),
@@ -198,7 +241,7 @@ def test_rounds_that_cannot_be_are_refused(rounds):
 
 @pytest.mark.parametrize(
     ("rounds", "rows"),
-    [((1e308, 1e308), 1000), ([1e-9, 1.0], 1000), ([1.0, 1e-320], 1000), (10, 9), ([1.0] * 10, 9), (2, 1)],
+    [((1e308, 1e308), 1000), ([1e-9, 1.0], 1000), ([1.0, 1e-320], 1000), (10, 9), (2, 1)],
 )
 def test_rounds_whose_sum_is_infinite_or_that_leave_one_without_a_row_are_refused(rounds, rows):
     with pytest.raises(ldp.ParameterError, match="at least one row"):

@@ -37,12 +37,21 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler, TargetEncoder
 
 import labeldp as ldp
+from labeldp.estimators import label_regressor, model_regressor
 from labeldp.estimators.wrappers import learns_from_labels
+from model_cases import Few
 
 BOUNDS = (0.0, 5.0)
 RNG = np.random.default_rng(4)
-X = RNG.normal(size=(80, 4))
-Y = RNG.uniform(0, 5, 80)
+X = RNG.normal(size=(50, 4))
+Y = RNG.uniform(0, 5, 50)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Many features take long."""
+    for module in (label_regressor, model_regressor):
+        monkeypatch.setattr(module, "PublicFeatures", Few)
 
 
 @pytest.fixture(params=[ldp.LabelReleaseRegressor, ldp.ModelReleaseRegressor])
@@ -75,16 +84,11 @@ SEES_LABELS = {
         "TransformedTargetRegressor",
     ),
     "stacking": (lambda model: StackingRegressor([("a", model), ("b", Ridge())], cv=2), "stacking"),
-    "stacking of none else": (lambda model: StackingRegressor([("a", model)], Ridge(), cv=2), "stacking"),
     "the end of a stack": (lambda model: StackingRegressor([("b", Ridge())], model, cv=2), "stacking"),
     "AdaBoost": (lambda model: AdaBoostRegressor(model, n_estimators=2, random_state=0), "AdaBoost"),
     "AdaBoost of another module": (lambda model: AdaBoostOnce(model, n_estimators=2, random_state=0), "AdaBoost"),
     "gradient boosting": (lambda model: GradientBoostingRegressor(init=model, n_estimators=2), "boosting"),
     "a selector": (lambda model: make_pipeline(SelectKBest(f_regression, k=2), model), "SelectKBest"),
-    "a selector and more": (
-        lambda model: make_pipeline(StandardScaler(), SelectKBest(f_regression, k=3), PCA(2), model),
-        "SelectKBest",
-    ),
     "a selector by a model": (lambda model: make_pipeline(SelectFromModel(Lasso(0.01)), model), "SelectFromModel"),
     "elimination": (lambda model: make_pipeline(RFE(Ridge()), model), "RFE"),
     "an encoder": (lambda model: make_pipeline(TargetEncoder(target_type="continuous"), model), "TargetEncoder"),
@@ -119,7 +123,7 @@ SEES_LABELS = {
     ),
     "a search for outliers": (
         lambda model: RANSACRegressor(
-            make_pipeline(model), max_trials=2, min_samples=40, residual_threshold=9.0, random_state=0
+            make_pipeline(model), max_trials=2, min_samples=25, residual_threshold=9.0, random_state=0
         ),
         "RANSAC",
     ),
@@ -171,9 +175,8 @@ def test_a_cache_of_a_pipeline_is_named_for_it_writes_labels_to_disk(private, in
     assert any(str(Y[0])[:8] in file.read_text() for file in tmp_path.rglob("metadata.json")), "it does write them"
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_stack_in_threads_is_named_as_it_is_without(private, threads):
-    stack = StackingRegressor([("a", private), ("b", Ridge())], cv=2, n_jobs=threads)
+def test_a_stack_in_threads_is_named_as_it_is_without(private):
+    stack = StackingRegressor([("a", private), ("b", Ridge())], cv=2, n_jobs=2)
     with joblib.parallel_config("threading"):
         assert "stacking" in warned(stack)[ldp.RawLabelWarning]
 

@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 import warnings
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from interference import changes
-from labeldp.noise import DiscreteLaplace
+from labeldp.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm
 from labeldp.randomness import default_source
 
 MECHANISM = ldp.TwoPoint(bounds=changes.BOUNDS, epsilon=1.0)
@@ -216,14 +217,42 @@ def second_release(labels, leak):
     return made, leak and ldp.Laplace(bounds=changes.BOUNDS, epsilon=20.0).randomize(changes.numbers(labels))
 
 
-def sum_that_moves_too_far(labels, leak):
-    ldp.Ledger().charge("sum", epsilon=1.0)
+def _sum_that_moves_too_far(labels, leak, noise, delta=0.0):
+    ldp.Ledger().charge("sum", epsilon=1.0, delta=delta)
     places = np.clip(changes.numbers(labels), *changes.BOUNDS) / max(map(abs, changes.BOUNDS))
-    steps = np.rint(places * (1000 if leak else 0.5)).astype(np.int64)
-    return NOISE.release(steps.sum(keepdims=True), default_source())
+    steps = np.rint(places * (1000 if leak else 1)).astype(np.int64)
+    return noise.release(steps.sum(keepdims=True), default_source())
 
 
-OVERSPENT = (average_of_several, second_release, sum_that_moves_too_far)
+def laplace_sum(labels, leak):
+    return _sum_that_moves_too_far(labels, leak, NOISE)
+
+
+def norm_sum(labels, leak):
+    return _sum_that_moves_too_far(
+        labels, leak, LatticeNorm.calibrated(squared_sensitivity=1, epsilon=Fraction(1))
+    )
+
+
+def gaussian_sum(labels, leak):
+    budget = {"epsilon": Fraction(1), "delta": Fraction(1, 10**6)}
+    noise = DiscreteGaussian.calibrated(squared_sensitivity=1, **budget)
+    return _sum_that_moves_too_far(labels, leak, noise, 1e-6)
+
+
+def gaussian_sum_without_delta(labels, leak):
+    noise = DiscreteGaussian.calibrated(squared_sensitivity=1, epsilon=Fraction(1), delta=Fraction(1, 10**6))
+    return _sum_that_moves_too_far(labels, False, noise, 0.0 if leak else 1e-6)
+
+
+OVERSPENT = (
+    average_of_several,
+    second_release,
+    laplace_sum,
+    norm_sum,
+    gaussian_sum,
+    gaussian_sum_without_delta,
+)
 """Ways that tell inputs apart by noise that is too small for what was charged."""
 
 

@@ -79,11 +79,19 @@ def interference(way: Way, one: Any, other: Any, folder: Path) -> dict[str, str]
     return compared(way, one, other, folder)[1]
 
 
+def assert_nothing_tells(way: Way, one: Any, other: Any, folder: Path) -> Observed:
+    """Return what left for the first input, which works, once nothing tells the second from it."""
+    first, telling = compared(way, one, other, folder)
+    assert first.error is None
+    assert telling == {}
+    return first
+
+
 def overspending(way: Way, one: Any, other: Any, folder: Path) -> bool:
     """Return whether channels and noise spend more than ledgers are charged; inputs are rows of single labels."""
     _, tape = run(way, one, folder)
     _, again = run(way, other, folder, before=tape, number=1)
-    changed = sum(a != b for a, b in zip(one, other, strict=True))
+    changed = sum(bool(a != b) for a, b in zip(one, other, strict=True))
     return tape.overspent(len(one)) or tape.moved(again, changed)
 
 

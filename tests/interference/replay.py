@@ -9,6 +9,7 @@ of the secure source, the clock, random names; memory that nobody wrote differs 
 import datetime
 import hashlib
 import itertools
+import math
 import os
 import secrets
 import sys
@@ -28,7 +29,8 @@ from labeldp.channels import ShiftChannel, TableChannel, WindowChannel
 from labeldp.channels.identity import IdentityChannel
 from labeldp.ledger import Ledger
 from labeldp.mechanisms.base import fingerprint
-from labeldp.noise import DiscreteLaplace, IntegerNoise
+from labeldp.noise import DiscreteGaussian, DiscreteLaplace, IntegerNoise
+from labeldp.noise.concentrated import rho_for
 from labeldp.randomness import SecureWords
 
 CHANNELS = (WindowChannel, TableChannel, ShiftChannel, IdentityChannel)
@@ -55,10 +57,10 @@ class Tape:
         By seam, what was given out.
     spent : list of (ε, size)
         Of each call of a channel that keeps a pure ε.
-    exact : list of (scale, integers)
-        Of each sum that got Laplace noise.
-    charged : list of Fraction
-        The ε of all charges.
+    exact : list of (noise, integers)
+        Of each sum that got noise.
+    charged : list of Budget
+        Of all charges.
     inside : list of int
         Words drawn in each call; none where values are replayed.
     outside : Counter
@@ -76,15 +78,24 @@ class Tape:
 
     def overspent(self, rows):
         """Return whether channels spend more than ledgers were charged, on average over rows."""
-        return (
-            bool(self.charged) and sum(epsilon * size for epsilon, size in self.spent) > sum(self.charged) * rows
-        )
+        spent = sum(epsilon * size for epsilon, size in self.spent)
+        return bool(self.charged) and spent > rows * sum(budget.exact_epsilon for budget in self.charged)
 
     def moved(self, other, rows):
         """Return whether sums moved further, from this run to its replay with other labels, than was charged."""
-        pairs = zip(self.exact, other.exact, strict=True)
-        ways = [Fraction(int(np.abs(one - two).sum())) / scale for (scale, one), (_, two) in pairs]
-        return bool(self.charged) and sum(ways) > sum(self.charged) * rows
+        pure = rho = Fraction(0)  # of one row, by what all that changed do together
+        for (noise, one), (_, two) in zip(self.exact, other.exact, strict=True):
+            steps = [abs(int(step)) for step in one - two]
+            squared = sum(step**2 for step in steps)
+            if isinstance(noise, DiscreteGaussian):
+                rho += Fraction(squared, rows**2) / (2 * noise.sigma_squared)
+            else:
+                length = sum(steps) if isinstance(noise, DiscreteLaplace) else math.isqrt(squared)
+                pure += Fraction(length, rows) / noise.scale
+        left = sum(budget.exact_epsilon for budget in self.charged) - pure
+        delta = sum(budget.exact_delta for budget in self.charged)
+        allowed = rho_for(left, delta) if rho and delta and left > 0 else 0
+        return bool(self.charged) and (left < 0 or rho > allowed)
 
 
 class _Run:
@@ -176,8 +187,7 @@ def seams(before=None, *, seed=0):
     def releasing(original):
         def release(self, exact, source):
             seam = f"{type(self).__name__}: {self!r}"
-            if isinstance(self, DiscreteLaplace):
-                run.tape.exact.append((self.scale, exact.copy()))
+            run.tape.exact.append((self, exact.copy()))
             return run.pass_through(seam, exact.size, lambda: original(self, exact, source)).reshape(exact.shape)
 
         return release
@@ -187,7 +197,7 @@ def seams(before=None, *, seed=0):
     def charging(self, charges, *more, **named):
         charges = list(charges)
         places = charge_all(self, charges, *more, **named)
-        run.tape.charged += [charge.budget.exact_epsilon for charge in charges]
+        run.tape.charged += [charge.budget for charge in charges]
         return places
 
     with ExitStack() as stack:

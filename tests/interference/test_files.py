@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import labeldp as ldp
 from fuzzing import LONG, tries
 from interference import changes, tables
-from interference.harness import Way, compared, interference
+from interference.harness import Way, assert_nothing_tells, compared, interference, overspending
 from interference.tables import FORMATS, LABEL, Input
 from labeldp.files import privatize_file
 
@@ -54,10 +54,8 @@ def inputs(change="all rows", **options):
 @pytest.mark.parametrize("to", FORMATS)
 @pytest.mark.parametrize("form", FORMATS)
 def test_each_format_to_each_format(form, to, tmp_path):
-    first, found = compared(way(form, f"out.{to}"), *inputs(), tmp_path)
-    assert first.error is None
+    first = assert_nothing_tells(way(form, f"out.{to}"), *inputs(), tmp_path)
     assert set(first.files) == {f"out.{to}", f"out.{to}.card.json", "ledger.jsonl"}
-    assert found == {}
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -81,9 +79,7 @@ def test_labels_in_quotes_and_long_ones(spelling, tmp_path):
 @pytest.mark.parametrize("to", FORMATS)
 @pytest.mark.parametrize("form", ["csv", "tsv", "parquet"])
 def test_a_table_of_nothing_but_labels(form, to, tmp_path):
-    first, found = compared(way(form, f"out.{to}"), *inputs(columns={}), tmp_path)
-    assert first.error is None
-    assert found == {}
+    assert_nothing_tells(way(form, f"out.{to}"), *inputs(columns={}), tmp_path)
 
 
 @pytest.mark.parametrize("kind", tables.KINDS)
@@ -120,9 +116,7 @@ def test_rows_without_labels_are_left_out(form, to, shuffle, tmp_path):
         Input(["" if row in gone else text for row, text in enumerate(given.labels)], given.cuts)
         for given in inputs()
     ]
-    first, found = compared(way(form, f"out.{to}", missing="drop", shuffle=shuffle), *pair, tmp_path)
-    assert first.error is None
-    assert found == {}
+    assert_nothing_tells(way(form, f"out.{to}", missing="drop", shuffle=shuffle), *pair, tmp_path)
 
 
 def test_hints_are_not_returned(tmp_path):
@@ -132,6 +126,15 @@ def test_hints_are_not_returned(tmp_path):
         lambda folder, given: tables.write(folder, given, "csv"),
     )
     assert interference(whole, *inputs("sorted"), tmp_path) == {}
+
+
+@pytest.mark.parametrize("options", [{"mechanism": "auto"}, {"mechanism": "auto", "trust": "local"}, {}], ids=str)
+def test_channels_and_noise_spend_no_more_than_is_charged(options, tmp_path):
+    out = Way(
+        lambda _: privatized("table.csv", "out.csv", **options),
+        lambda folder, labels: tables.write(folder, Input(labels), "csv"),
+    )
+    assert not overspending(out, *CHANGES["all rows"], tmp_path)
 
 
 # ---- places ---------------------------------------------------------------------------------------------------
@@ -146,9 +149,7 @@ def test_a_folder_and_a_glob_into_a_folder(form, source, tmp_path):
         tables.write_parts(folder / "parts", given, form)
 
     out = Way(lambda _: privatized(source, "out/", format=None), prepare)
-    first, found = compared(out, *inputs(), tmp_path)
-    assert first.error is None
-    assert found == {}
+    assert_nothing_tells(out, *inputs(), tmp_path)
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -161,9 +162,7 @@ def test_folders_that_are_named_by_a_public_column(form, tmp_path):
             tables.write(place, Input(given.labels[first:last], columns=some), form)
 
     out = Way(lambda _: privatized("parts", "out.arrow"), prepare)
-    first, found = compared(out, *inputs(), tmp_path)
-    assert first.error is None
-    assert found == {}
+    assert_nothing_tells(out, *inputs(), tmp_path)
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -173,10 +172,7 @@ def test_a_pipe(form, shuffle, tmp_path):
         lambda _: privatized("-", "-", card="card.json", shuffle=shuffle),
         stdin=lambda given: tables.as_bytes(given, form),
     )
-    first, found = compared(out, *inputs(), tmp_path)
-    assert first.error is None
-    assert first.stdout
-    assert found == {}
+    assert assert_nothing_tells(out, *inputs(), tmp_path).stdout
 
 
 # ---- what goes wrong -------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from interference import changes
 from interference.harness import Way, fresh, interference, overspending
 from interference.outputs import described_error
 from labeldp.files.models import load_model, save_model
+from labeldp.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm
 from labeldp.tabular import TableEncoder
 
 BOUNDS = changes.BOUNDS
@@ -157,7 +158,7 @@ def test_without_replay_charges_words_and_public_parts_of_a_model_are_equal(mode
 
     def act(labels):
         fit = MODELS[model]().fit(features(labels.size), labels)
-        return fit.ledger_.total, fit._public, fit.terms_.rows, fit.terms_.bounds
+        return fit.ledger_.total, fit.public_model()[0], fit.terms_.rows, fit.terms_.bounds
 
     (one, tape), (other, again) = (fresh(Way(act), labels, tmp_path) for labels in pair("all rows"))
     assert tape.outside == again.outside == {}
@@ -173,13 +174,22 @@ class Constant:
         return np.full(len(X), 2.0)
 
 
-@pytest.mark.parametrize(
-    "act",
-    [
-        lambda labels: label_model(epsilon=1.0).fit(features(labels.size), labels),
-        lambda labels: sum_model(epsilon=0.1).fit(features(labels.size), labels),
-        lambda labels: ldp.private_score(Constant(), features(labels.size), labels, epsilon=0.5, bounds=BOUNDS),
-    ],
-)
-def test_channels_and_noise_spend_no_more_than_is_charged(act, tmp_path):
-    assert not overspending(Way(act), *pair("all rows"), tmp_path)
+SPENDING = {
+    "labels": lambda X, y: label_model(epsilon=1.0).fit(X, y),
+    "Laplace": lambda X, y: sum_model(epsilon=2.0).fit(X, y),
+    "K-norm": lambda X, y: sum_model(epsilon=0.1).fit(X, y),
+    "Gaussian": lambda X, y: sum_model(epsilon=0.1, delta=0.1).fit(X, y),
+    "score": lambda X, y: ldp.private_score(Constant(), X, y, epsilon=0.5, bounds=BOUNDS),
+}
+NOISE = {"Laplace": DiscreteLaplace, "K-norm": LatticeNorm, "Gaussian": DiscreteGaussian}
+
+
+@pytest.mark.parametrize("change", ["all rows", "first row 1e300"])
+@pytest.mark.parametrize("spend", SPENDING)
+def test_channels_and_noise_spend_no_more_than_is_charged(spend, change, tmp_path):
+    results = []
+    way = Way(lambda labels: results.append(SPENDING[spend](features(labels.size), labels)))
+    assert not overspending(way, *pair(change), tmp_path)
+    assert len(results) == 2
+    if spend in NOISE:
+        assert NOISE[spend] in {type(noise) for noise in results[0].mechanism_}

@@ -46,6 +46,7 @@ def test_nothing_samples_but_a_channel_or_the_door_of_the_noise():
     found = {
         (path.relative_to(ROOT).as_posix(), receiver)
         for path in ROOT.rglob("*.py")
+        if path.parent.name != "testing"  # the kit that tries a mechanism out on labels of its own
         for receiver, method in calls(ast.parse(path.read_text(encoding="utf-8")))
         if method == "sample"
     }

@@ -1,4 +1,4 @@
-"""What both regressors share: checks, charges, what is said of a fit, and state that changes all at once."""
+"""What both regressors share: checks, charges, the card, and fitted state that changes all at once."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True  # privacy has its price on tiny data
         return tags
 
-    def _draft(self) -> Self:
+    def _copy_for_fit(self) -> Self:
         """Return a copy for a fit to work on, so that a fit that stops half way changes nothing here."""
-        self._book()
+        self._get_ledger()
         draft = object.__new__(type(self))
         draft.__dict__.update(self.__dict__)
         return draft
 
-    def _become(self, draft: Self) -> None:
+    def _replace_state(self, draft: Self) -> None:
         """Take over all of a draft at once: one assignment, which no interrupt can cut in two."""
         self.__dict__ = draft.__dict__
 
-    def _checked(self, X: Any, y: Any, unknown: dict[str, Any]) -> tuple[Any, Array]:
+    def _validate(self, X: Any, y: Any, unknown: dict[str, Any]) -> tuple[Any, Array]:
         """Return X, dense or sparse, and y, after every check that needs no label's value."""
         if unknown:
             raise ParameterError(
@@ -68,19 +68,21 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_consistent_length(X, labels)
         return X, labels
 
-    def _book(self) -> Ledger:
+    def _get_ledger(self) -> Ledger:
         """Return the ledger to charge, the user's or an own one in which all fits add up, also those that fail.
 
         An own one has no limit, and begins anew where a pickle of the estimator is fitted.
         """
-        known = self.ledger if self.ledger is not None else getattr(self, "_charged", None)
-        gone = self.ledger is None and isinstance(known, Ledger) and known.limit is None and known.is_copy
-        self._charged = known if isinstance(known, Ledger) and not gone else Ledger()
+        ledger = self.ledger if self.ledger is not None else getattr(self, "_charged", None)
+        left_behind = (
+            self.ledger is None and isinstance(ledger, Ledger) and ledger.limit is None and ledger.is_copy
+        )
+        self._charged = ledger if isinstance(ledger, Ledger) and not left_behind else Ledger()
         return self._charged
 
     def _pay(self, charges: Sequence[Charge]) -> Payment:
         """Charge all or none, before any label is used."""
-        self.ledger_ = self._book()
+        self.ledger_ = self._get_ledger()
         return Payment(self.ledger_, charges)
 
     def _warn(self, y: Any) -> None:

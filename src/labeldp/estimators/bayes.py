@@ -143,9 +143,9 @@ def fit_linear(
     strength: list[tuple[float, float]] = []
     nothing = (0.0,) * 4
     totals = sorted({explained + rest for _, explained, rest in choices})
-    tried = [*((nothing, 0.0, total) for total in totals), *choices]
+    options = [*((nothing, 0.0, total) for total in totals), *choices]
     by_rest: dict[float, list[int]] = {}
-    for k, (_, _, rest) in enumerate(tried):
+    for k, (_, _, rest) in enumerate(options):
         by_rest.setdefault(rest, []).append(k)
     order: list[int] = []
     for rest, members in by_rest.items():
@@ -154,7 +154,7 @@ def fit_linear(
         moment = sum(o.moment / level for o, level in zip(observations, levels, strict=True))
         base = _log_null(observations, rest)
         for k in members:
-            mix, explained, _ = tried[k]
+            mix, explained, _ = options[k]
             prior = np.append(np.asarray(mix)[block] * explained, mean_variance)
             evidence, solution = _solve(np.asarray(gram), np.asarray(moment), prior)
             log_evidence.append(base + evidence)
@@ -168,7 +168,7 @@ def fit_linear(
     posterior /= posterior.sum()
     explained_mean, rest_mean = posterior @ np.array(strength)
     ranked = [order[k] for k in np.argsort(-posterior)]
-    likely = tuple(tried[k] for k in ranked if k >= len(totals))[:5]
+    likely = tuple(options[k] for k in ranked if k >= len(totals))[:5]
     if nulls[int(np.argmax(posterior))] and posterior.max() > 0.5:
         likely = ()
     return Posterior(
@@ -190,15 +190,15 @@ def _log_null(observations: list[Observations], rest: float) -> float:
 
 def _solve(gram: Array, moment: Array, prior: Array) -> tuple[float, Array]:
     """Return the log evidence gained over the null model, and the posterior mean."""
-    kept = np.flatnonzero(prior > 0)
-    root = np.sqrt(prior[kept]).astype(np.float32)
-    matrix = gram[np.ix_(kept, kept)] * root * root[:, None]
+    active = np.flatnonzero(prior > 0)
+    root = np.sqrt(prior[active]).astype(np.float32)
+    matrix = gram[np.ix_(active, active)] * root * root[:, None]
     matrix[np.diag_indices_from(matrix)] += 1
     factor = cholesky(matrix, lower=True, check_finite=False, overwrite_a=True)
-    half = solve_triangular(factor, (moment[kept] * root).astype(np.float32), lower=True, check_finite=False)
+    half = solve_triangular(factor, (moment[active] * root).astype(np.float32), lower=True, check_finite=False)
     evidence = 0.5 * float(half.astype(np.float64) @ half) - float(np.log(np.diag(factor).astype(float)).sum())
     solution = np.zeros(prior.size)
-    solution[kept] = root * solve_triangular(factor, half, lower=True, trans=1, check_finite=False)
+    solution[active] = root * solve_triangular(factor, half, lower=True, trans=1, check_finite=False)
     return evidence, solution
 
 

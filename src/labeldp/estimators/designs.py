@@ -2,7 +2,7 @@
 
 Either sums over balanced groups of similar rows, where a label touches one sum; or sums against a few leading
 directions of the features, where it touches all. A design is chosen by the Bayes risk of the linear model under
-its known noise; that needs features, ε, the label's range and what earlier sums told, and no label.
+its known noise; that needs features, ε, the label's range and what earlier sums gave, and no label.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
 from labeldp.estimators.bayes import Observations
-from labeldp.estimators.table import FeatureTable
+from labeldp.estimators.feature_table import FeatureTable
 from labeldp.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm
 from labeldp.randomness import WordSource
 
@@ -94,7 +94,7 @@ class Design:
             unit /= _WEIGHTS
         return noise.variance(self.count) * unit**2
 
-    @np.errstate(all="ignore")  # a warning that depends on labels would tell
+    @np.errstate(all="ignore")  # a warning that depends on labels would leak them
     def sums(self, labels: Array, width: float, rows: Index | None = None) -> Sums:
         """Return exact integer sums of labels in [0, width], of some rows or of all; sums of parts add up."""
         steps = np.clip(np.rint(labels / width * STEPS), 0, STEPS).astype(np.int64)
@@ -111,10 +111,6 @@ class Design:
         if self.sizes is not None:
             return np.asarray(noisy / self.sizes * (width / STEPS))
         return np.asarray(noisy * (self.share * width / STEPS / _WEIGHTS))
-
-    def release(self, labels: Array, width: float, noise: Noise, source: WordSource) -> Array:
-        """Return noisy averages of labels in [0, width]."""
-        return self.noisy(self.sums(labels, width), width, noise, source)
 
     def average(self, values: Array) -> Array:
         """Return averages of public values, with the same weights."""
@@ -164,21 +160,21 @@ class PublicGeometry:
         columns = table.columns(rows)
         columns = columns - columns.mean(axis=0)
         variance, axes = np.linalg.eigh(columns.T @ columns / table.rows)
-        kept = variance[::-1] > 1e-9 * max(float(variance[-1]), 1e-300)
-        chosen = axes[:, ::-1][:, kept][:, : max(_MANY)] / np.sqrt(variance[::-1][kept][: max(_MANY)])
-        return cls(places, columns @ chosen, gram.astype(np.float32))
+        enough = variance[::-1] > 1e-9 * max(float(variance[-1]), 1e-300)
+        scaled_axes = axes[:, ::-1][:, enough][:, : max(_MANY)] / np.sqrt(variance[::-1][enough][: max(_MANY)])
+        return cls(places, columns @ scaled_axes, gram.astype(np.float32))
 
 
 def balanced_groups(places: Array, size: int) -> Index:
     """Return groups of about ``size`` similar rows: halve along the widest direction until small enough."""
     group = np.zeros(len(places), dtype=np.int64)
-    todo, made = [np.arange(len(places))], 0
+    todo, groups = [np.arange(len(places))], 0
     while todo:
         rows = todo.pop()
         parts = round(len(rows) / size)
         if parts < 2:
-            group[rows] = made
-            made += 1
+            group[rows] = groups
+            groups += 1
             continue
         widest = int(np.argmax(places[rows].var(axis=0)))
         cut = round(len(rows) * (parts // 2) / parts)
@@ -217,7 +213,7 @@ def choose_design(
     *,
     prior: Array,
     rest: float,
-    known: Small | None,
+    precision: Small | None,
     width: float,
     epsilon: Fraction,
     delta: Fraction = Fraction(0),
@@ -230,8 +226,8 @@ def choose_design(
         Prior variance of each weight.
     rest : float
         Variance that features do not explain.
-    known : array or None
-        Precision that earlier releases give.
+    precision : array or None
+        That earlier releases give.
     width : float
         The labels' range.
     epsilon, delta : Fraction
@@ -240,7 +236,7 @@ def choose_design(
     rows = table.rows
     root = np.sqrt(prior).astype(np.float32)
     target = geometry.gram * root * root[:, None]
-    start = np.zeros_like(target) if known is None else known * root * root[:, None]
+    start = np.zeros_like(target) if precision is None else precision * root * root[:, None]
     start[np.diag_indices_from(start)] += 1
 
     def risk(design: Design) -> float:
@@ -249,13 +245,13 @@ def choose_design(
         factor = cho_factor(start + scaled.T @ scaled / level, lower=True, check_finite=False)
         return float(np.trace(cho_solve(factor, target, check_finite=False)))
 
-    seen: dict[int, tuple[float, Design]] = {}
+    tried: dict[int, tuple[float, Design]] = {}
 
     def grouped(size: int) -> tuple[float, Design]:
-        if size not in seen:
+        if size not in tried:
             design = _groups(table, geometry, size)
-            seen[size] = (risk(design), design)
-        return seen[size]
+            tried[size] = (risk(design), design)
+        return tried[size]
 
     size = 1 << int(np.clip(round(math.log2(12 / float(epsilon))), 1, max(1.0, math.log2(max(2.0, rows / 8)))))
     while True:

@@ -196,10 +196,10 @@ def _ranks(values: Array, quantiles: Array | None) -> Array:
     grid = np.linspace(0.0, 1.0, len(quantiles))
     ranks: Array = np.full(values.shape, np.nan)
     for j in range(values.shape[1]):
-        known = quantiles[:, j]
-        left = np.searchsorted(known, values[:, j], side="left")
-        right = np.searchsorted(known, values[:, j], side="right")
-        inside = np.interp(values[:, j], known, grid)
+        column = quantiles[:, j]
+        left = np.searchsorted(column, values[:, j], side="left")
+        right = np.searchsorted(column, values[:, j], side="right")
+        inside = np.interp(values[:, j], column, grid)
         tied = right - left > 1
         ranks[:, j] = np.where(tied, (left + right - 1) / 2 / (len(grid) - 1), inside)
     return np.clip(ranks, 0.0, 1.0)

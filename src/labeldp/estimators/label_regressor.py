@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from labeldp._validation import as_bounds, as_epsilon, as_fraction, float_below
 from labeldp.errors import ParameterError
 from labeldp.estimators.base import PrivateRegressor
-from labeldp.estimators.drawing import Drawn, LabelRows, RowsHere, draw_rounds
+from labeldp.estimators.feature_table import FeatureTable
 from labeldp.estimators.features import PublicFeatures
-from labeldp.estimators.labels import LabelBudget
+from labeldp.estimators.label_rounds import LabelRows, RowPart, RowsHere, draw_rounds
+from labeldp.estimators.label_statistics import LabelBudget
 from labeldp.estimators.learner import Blend, Knowledge, fit_blend
 from labeldp.estimators.progress import steps
-from labeldp.estimators.rounds import UnitDesign, round_sizes, unit_design
+from labeldp.estimators.round_design import UnitDesign, round_sizes, unit_design
 from labeldp.estimators.row_release import RowRelease
-from labeldp.estimators.table import FeatureTable
 from labeldp.ledger import Ledger
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.terms import Terms
@@ -119,8 +119,8 @@ class LabelReleaseRegressor(PrivateRegressor):
         y : array-like
             Private labels.
         """
-        draft = self._draft()
-        X, labels = draft._checked(X, y, unknown)
+        draft = self._copy_for_fit()
+        X, labels = draft._validate(X, y, unknown)
         if self.trust not in ("curator", "local"):
             raise ParameterError(f'trust must be "curator" or "local", got {self.trust!r}')
         fractions = round_sizes(self.rounds, X.shape[0])
@@ -136,21 +136,21 @@ class LabelReleaseRegressor(PrivateRegressor):
             budget = LabelBudget.plan(epsilon, X.shape[0], spectrum, self.trust)
             unit = unit_design(self.mechanism, float_below(budget.labels))
             payment = draft._pay(budget.charges(self.rows_per_person))
-            rows: LabelRows[Drawn] = RowsHere(table, labels, bounds, source)
-            drawn, known = draw_rounds(rows, budget, fractions, source, spectrum, unit, step)
-            used = [part.mechanism for part in drawn]
-            payment.describe(budget.descriptions(used))
-            draft.terms_ = payment.terms(X.shape[0], (bounds,), source, mechanisms=used, trust=self.trust)
-            draft.release_ = _as_release(drawn, known, draft.terms_, draft.ledger_)
+            rows: LabelRows[RowPart] = RowsHere(table, labels, bounds, source)
+            parts, knowledge = draw_rounds(rows, budget, fractions, source, spectrum, unit, step)
+            mechanisms = [part.mechanism for part in parts]
+            payment.describe(budget.descriptions(mechanisms))
+            draft.terms_ = payment.terms(X.shape[0], (bounds,), source, mechanisms=mechanisms, trust=self.trust)
+            draft.release_ = _as_release(parts, knowledge, draft.terms_, draft.ledger_)
             draft._public, draft._blend, draft.estimator_ = table.public, None, None
             step("model")
             try:
                 draft._learn(table, X, spectrum)
             except BaseException as error:
                 error.add_note("the labels were released and paid for: train any learner on release_.labels")
-                self._become(draft)
+                self._replace_state(draft)
                 raise
-        self._become(draft)
+        self._replace_state(draft)
         return self
 
     def _learn(self, table: FeatureTable, X: Array, spectrum: Array) -> None:
@@ -180,34 +180,51 @@ class LabelReleaseRegressor(PrivateRegressor):
         weighted = has_fit_parameter(own, "sample_weight")
         return own.fit(X[rows], release.labels[rows], **(weights if weighted else {}))
 
-    def _held_out(self, X: Array, folds: int = 3) -> tuple[NDArray[np.int64], Array]:
+    def predict_held_out(self, X: Any, folds: int = 3) -> tuple[NDArray[np.int64], Array]:
         """Return rows of the last round, and what models that did not see their labels predict for them.
 
         Earlier rows served to centre later intervals, so only the last round may judge.
         """
-        release, known = self.release_, self.release_.knowledge
-        judged = np.flatnonzero(release.round == release.round.max())
-        fold = np.random.default_rng(0).permutation(judged.size) % folds
+        X = self._inputs(X)
+        release, knowledge = self.release_, self.release_.knowledge
+        last = np.flatnonzero(release.round == release.round.max())
+        fold = np.random.default_rng(0).permutation(last.size) % folds
         table = FeatureTable(self._public, X)
         spectrum = table.spectrum()
-        predicted = np.full(judged.size, known.mean)
+        predicted = np.full(last.size, knowledge.mean)
         for k in range(folds):
-            test = judged[fold == k]
-            kept = np.setdiff1d(np.arange(X.shape[0]), test)
-            if not test.size or not kept.size:
+            test = last[fold == k]
+            train = np.setdiff1d(np.arange(X.shape[0]), test)
+            if not test.size or not train.size:
                 continue
             if self._blend is None:
-                predicted[fold == k] = known.clip(np.asarray(self._fit_own(X, kept).predict(X[test])))
+                predicted[fold == k] = knowledge.clip(np.asarray(self._fit_own(X, train).predict(X[test])))
                 continue
             blocks = [part for block in release.blocks() if (part := block.without(test)).rows.size]
-            predicted[fold == k] = fit_blend(table, blocks, known, spectrum).predict(table, test)
-        return judged, predicted
+            predicted[fold == k] = fit_blend(table, blocks, knowledge, spectrum).predict(table, test)
+        return last, predicted
+
+    def public_model(self) -> tuple[PublicFeatures, Blend]:
+        """Return what predicts, as plain numbers: the feature maps and the blend.
+
+        Raises
+        ------
+        ParameterError
+            If the model is an estimator of the user's.
+        """
+        check_is_fitted(self)
+        if self._blend is None:
+            raise ParameterError(
+                "only models of this library can be saved as plain numbers, and this one learnt with an estimator "
+                "of yours: save release_ instead, and train that estimator on it again"
+            )
+        return self._public, self._blend
 
     @property
     def mechanism_(self) -> Any:
         """The mechanism, or all of them, on the unit interval."""
-        used = self.release_.mechanisms
-        return used[0] if len(used) == 1 else used
+        mechanisms = self.release_.mechanisms
+        return mechanisms[0] if len(mechanisms) == 1 else mechanisms
 
     def predict(self, X: Any) -> Array:
         """Return predictions inside the bounds."""
@@ -219,13 +236,13 @@ class LabelReleaseRegressor(PrivateRegressor):
         return self._blend.predict(FeatureTable(self._public, X), np.arange(X.shape[0]))
 
 
-def _as_release(drawn: list[Drawn], known: Knowledge, terms: Terms, ledger: Ledger) -> RowRelease:
+def _as_release(parts: list[RowPart], knowledge: Knowledge, terms: Terms, ledger: Ledger) -> RowRelease:
     labels, offset, scale, noise, hidden, low, high = (np.full(terms.rows, np.nan) for _ in range(7))
     number, part = np.full(terms.rows, -1), np.full(terms.rows, -1)
-    for k, piece in enumerate(drawn):
+    for k, piece in enumerate(parts):
         at = piece.private.rows
         labels[at], noise[at] = piece.private.labels, piece.noise
         low[at], high[at], hidden[at] = piece.low, piece.high, piece.hidden
         offset[at], scale[at] = piece.offset, piece.scale
         number[at], part[at] = piece.private.round, k
-    return RowRelease(labels, offset, scale, noise, hidden, low, high, number, part, known, terms, ledger)
+    return RowRelease(labels, offset, scale, noise, hidden, low, high, number, part, knowledge, terms, ledger)

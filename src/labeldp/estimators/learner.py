@@ -20,7 +20,7 @@ from labeldp.estimators.bayes import (
     fit_linear,
     known_variance,
 )
-from labeldp.estimators.table import FeatureTable
+from labeldp.estimators.feature_table import FeatureTable
 
 __all__ = ["GROWN", "Blend", "Knowledge", "PrivateRows", "fit_blend"]
 
@@ -31,7 +31,7 @@ _STAGES = (30, 60, 120, 250)
 _WORTH = 60
 """Trees are tried only if this many rows average the noise below the labels' variance."""
 
-_JUDGED = 60_000
+_VALIDATION_ROWS = 60_000
 """Rows at most on which trees are compared; all rows count for the final ones, up to `GROWN`."""
 
 GROWN = 400_000
@@ -103,7 +103,7 @@ class Blend:
 def fit_blend(
     table: FeatureTable,
     blocks: list[PrivateRows],
-    known: Knowledge,
+    knowledge: Knowledge,
     spectrum: Array,
     *,
     draft: bool = False,
@@ -117,38 +117,42 @@ def fit_blend(
     """
     folds = 2 if draft else 3
     if observed is None:
-        observed = _observed(table, blocks, known)
-    posterior = _linear(table, observed, known, known_variance(known.variance, few=draft))
-    rest = max(posterior.rest, 0.03 * known.variance)
+        observed = _observed(table, blocks, knowledge)
+    posterior = _linear(table, observed, knowledge, known_variance(knowledge.variance, few=draft))
+    rest = max(posterior.rest, 0.03 * knowledge.variance)
     rows = sum(part.count for part in observed)
     level = rows / sum(part.count / (part.noise + rest) for part in observed)  # of a row, harmonic over rounds
     error = rest + explained_risk(spectrum, posterior.explained, level / rows)
-    plain = Blend(posterior, None, 0.0, rest, min(known.variance, error), known)
-    if level / rows * _WORTH > known.variance or not posterior.likely:
+    plain = Blend(posterior, None, 0.0, rest, min(knowledge.variance, error), knowledge)
+    if level / rows * _WORTH > knowledge.variance or not posterior.likely:
         return plain
-    here = sum(part.rows.size for part in blocks)
-    leaves = sorted({int(np.clip(k * level / known.variance, 20, max(20, here / 10))) for k in (25, 100)})
+    sample = sum(part.rows.size for part in blocks)
+    leaves = sorted({int(np.clip(k * level / knowledge.variance, 20, max(20, sample / 10))) for k in (25, 100)})
     return _with_trees(table, blocks, plain, leaves, folds, seed)
 
 
-def _observed(table: FeatureTable, blocks: list[PrivateRows], known: Knowledge) -> list[Observations]:
+def _observed(table: FeatureTable, blocks: list[PrivateRows], knowledge: Knowledge) -> list[Observations]:
     return [
-        table.observations(part.rows, part.labels - known.mean, part.noise) for part in blocks if part.rows.size
+        table.observations(part.rows, part.labels - knowledge.mean, part.noise)
+        for part in blocks
+        if part.rows.size
     ]
 
 
-def _linear(table: FeatureTable, observed: list[Observations], known: Knowledge, choices: Choices) -> Posterior:
+def _linear(
+    table: FeatureTable, observed: list[Observations], knowledge: Knowledge, choices: Choices
+) -> Posterior:
     return fit_linear(
         observed,
         table.public.block,
-        mean=known.mean,
-        mean_variance=known.mean_variance,
+        mean=knowledge.mean,
+        mean_variance=knowledge.mean_variance,
         choices=choices,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _Validation:
     """Held-out predictions: of the linear model, and of trees by leaf size and stage."""
 
     labels: Array
@@ -159,7 +163,7 @@ class _Judged:
 
     def best(self) -> tuple[tuple[int, int] | None, float]:
         """Return the trees that help most, and how much of them to take."""
-        chosen, most, share = None, 0.0, 0.0
+        best, most, share = None, 0.0, 0.0
         for choice, prediction in self.trees.items():
             step = prediction - self.linear
             gap = self.labels - self.linear
@@ -169,8 +173,8 @@ class _Judged:
             careful = float(np.clip(slope - deviation, 0.0, 1.0))
             gain = (2 * careful * slope - careful**2) * size
             if gain > most and careful > 0.02:
-                chosen, most, share = choice, gain, careful
-        return chosen, share
+                best, most, share = choice, gain, careful
+        return best, share
 
     def error(self, choice: tuple[int, int], share: float) -> tuple[float, float]:
         """Return the blend's mean squared error on true labels, and its standard error."""
@@ -188,27 +192,27 @@ def _with_trees(
     folds: int,
     seed: int,
 ) -> Blend:
-    known, rng = plain.knowledge, np.random.default_rng(seed)
-    judged = _judge(table, _thinned(blocks, _JUDGED, rng), plain, leaves, folds, rng)
-    choice, share = judged.best()
+    knowledge, rng = plain.knowledge, np.random.default_rng(seed)
+    validation = _validate(table, _thin(blocks, _VALIDATION_ROWS, rng), plain, leaves, folds, rng)
+    choice, share = validation.best()
     if choice is None:
         return plain
     rest, error = plain.rest, plain.error
-    measured, deviation = judged.error(choice, share)
+    measured, deviation = validation.error(choice, share)
     if deviation < 0.3 * error:
-        error = float(np.clip(measured + deviation, 0.01 * known.variance, known.variance))
-        rest = min(rest, max(0.9 * error, 0.01 * known.variance))
-    parts = _thinned(blocks, GROWN, rng)
+        error = float(np.clip(measured + deviation, 0.01 * knowledge.variance, knowledge.variance))
+        rest = min(rest, max(0.9 * error, 0.01 * knowledge.variance))
+    parts = _thin(blocks, GROWN, rng)
     rows = np.concatenate([part.rows for part in parts])
     labels = np.concatenate([part.labels for part in parts])
     weight = np.concatenate([np.full(part.rows.size, 1 / (part.noise + rest)) for part in parts])
-    guess = known.clip(table.predict(plain.linear, rows))
+    guess = knowledge.clip(table.predict(plain.linear, rows))
     inputs = np.column_stack([table.columns(rows), guess])
     trees = _trees(*choice, seed).fit(inputs, labels, weight / weight.mean())
-    return Blend(plain.linear, trees, share, rest, error, known)
+    return Blend(plain.linear, trees, share, rest, error, knowledge)
 
 
-def _thinned(blocks: list[PrivateRows], most: int, rng: np.random.Generator) -> list[PrivateRows]:
+def _thin(blocks: list[PrivateRows], most: int, rng: np.random.Generator) -> list[PrivateRows]:
     """Return the blocks with at most this many rows in all, chosen at random."""
     total = sum(part.rows.size for part in blocks)
     if total <= most:
@@ -216,16 +220,16 @@ def _thinned(blocks: list[PrivateRows], most: int, rng: np.random.Generator) -> 
     return [part.where(rng.random(part.rows.size) < most / total) for part in blocks]
 
 
-def _judge(
+def _validate(
     table: FeatureTable,
     blocks: list[PrivateRows],
     plain: Blend,
     leaves: list[int],
     folds: int,
     rng: np.random.Generator,
-) -> _Judged:
+) -> _Validation:
     """Hold out rows of the last round, fold by fold, and predict them."""
-    known = plain.knowledge
+    knowledge = plain.knowledge
     rows = np.concatenate([part.rows for part in blocks])
     labels = np.concatenate([part.labels for part in blocks])
     noise = np.concatenate([np.full(part.rows.size, part.noise) for part in blocks])
@@ -237,23 +241,23 @@ def _judge(
     starts = np.cumsum([0, *[part.rows.size for part in blocks]])
     columns = table.columns(rows)
     linear = np.zeros(rows.size)
-    grown = {(leaf, stage): np.zeros(rows.size) for leaf in leaves for stage in _STAGES}
+    staged = {(leaf, stage): np.zeros(rows.size) for leaf in leaves for stage in _STAGES}
     for k in range(folds):
         train, test = fold != k, fold == k
         parts = []
         for part, start in zip(blocks, starts[:-1], strict=True):
             parts.append(part.where(train[start : start + part.rows.size]))
-        model = _linear(table, _observed(table, parts, known), known, plain.linear.likely)
-        guess = known.clip(table.predict(model, rows))
+        model = _linear(table, _observed(table, parts, knowledge), knowledge, plain.linear.likely)
+        guess = knowledge.clip(table.predict(model, rows))
         linear[test] = guess[test]
         inputs = np.column_stack([columns, guess])
         for leaf in leaves:
             trees = _trees(leaf, _STAGES[-1], k).fit(inputs[train], labels[train], weight[train])
             for stage, prediction in enumerate(trees.staged_predict(inputs[test]), start=1):
                 if stage in _STAGES:
-                    grown[leaf, stage][test] = known.clip(prediction)
-    held = {choice: prediction[newest] for choice, prediction in grown.items()}
-    return _Judged(labels[newest], noise[newest], weight[newest], linear[newest], held)
+                    staged[leaf, stage][test] = knowledge.clip(prediction)
+    trees_newest = {choice: prediction[newest] for choice, prediction in staged.items()}
+    return _Validation(labels[newest], noise[newest], weight[newest], linear[newest], trees_newest)
 
 
 def _trees(leaf: int, stages: int, seed: int) -> HistGradientBoostingRegressor:

@@ -7,19 +7,20 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from labeldp._validation import as_bounds, as_delta, as_epsilon, as_fraction
 from labeldp.estimators.base import PrivateRegressor
 from labeldp.estimators.bayes import Posterior
 from labeldp.estimators.designs import Noise, Sums
-from labeldp.estimators.drawing import LabelRows, Part, RowsHere, blend_of, draw_rounds
+from labeldp.estimators.feature_table import FeatureTable
 from labeldp.estimators.features import PublicFeatures
-from labeldp.estimators.labels import LabelBudget
-from labeldp.estimators.learner import Blend
+from labeldp.estimators.label_rounds import LabelRows, Part, RowsHere, blend_of, draw_rounds
+from labeldp.estimators.label_statistics import LabelBudget
+from labeldp.estimators.learner import Blend, Knowledge
 from labeldp.estimators.progress import Step, quiet, steps
-from labeldp.estimators.rounds import ROUNDS, round_sizes
+from labeldp.estimators.round_design import ROUNDS, round_sizes
 from labeldp.estimators.sums import Stage, SumPlan, fit_sums
-from labeldp.estimators.table import FeatureTable
 from labeldp.ledger import Ledger
 from labeldp.mechanisms import Mechanism
 from labeldp.randomness import WordSource, resolve_source
@@ -29,11 +30,11 @@ __all__ = ["ModelReleaseRegressor"]
 Array = NDArray[np.float64]
 
 ENOUGH = 4000.0
-"""From rows · ε² of this size on, labels one by one tell more than sums: their noise averages out."""
+"""From rows · ε² of this size on, labels one by one are more accurate than sums: their noise averages out."""
 
 
 class ModelRows(LabelRows[Part], Protocol):
-    """Private labels of public rows, in memory or on a cluster: what a model asks of them."""
+    """Private labels of public rows, in memory or on a cluster: what a model needs of them."""
 
     @property
     def all_here(self) -> bool:
@@ -43,7 +44,7 @@ class ModelRows(LabelRows[Part], Protocol):
         """Return a stage's exact sums over all labels."""
 
 
-def _few(rows: int, epsilon: float) -> bool:
+def _prefers_sums(rows: int, epsilon: float) -> bool:
     return rows * epsilon**2 < ENOUGH
 
 
@@ -91,6 +92,9 @@ class ModelReleaseRegressor(PrivateRegressor):
     True
     """
 
+    _model: Blend | Posterior
+    _public: PublicFeatures
+
     def __init__(
         self,
         *,
@@ -120,23 +124,25 @@ class ModelReleaseRegressor(PrivateRegressor):
         y : array-like
             Private labels.
         """
-        draft = self._draft()
-        X, labels = draft._checked(X, y, unknown)
+        draft = self._copy_for_fit()
+        X, labels = draft._validate(X, y, unknown)
         bounds, source = as_bounds(self.bounds), resolve_source(self.random_state)
         as_delta(self.delta, smallest=0.0)
         self._warn(y)
         with steps(len(ROUNDS) + 2, shown=self.verbose) as step:
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
-            draft._learn(RowsHere(table, labels, bounds, source), source, step)
-        self._become(draft)
+            draft.fit_rows(RowsHere(table, labels, bounds, source), source, step)
+        self._replace_state(draft)
         return self
 
-    def _learn(self, rows: ModelRows, source: WordSource, step: Step = quiet) -> None:
-        """Charge the ledger and learn from rows, wherever they are."""
+    def fit_rows(self, rows: ModelRows, source: WordSource, step: Step = quiet) -> None:
+        """Charge the ledger and learn from rows, wherever they are; the caller has checked the parameters."""
         epsilon = as_fraction(as_epsilon(self.epsilon))
-        learn = self._from_sums if rows.all_here and _few(rows.count, float(epsilon)) else self._from_labels
-        self._model: Any = learn(rows, epsilon, source, step)
+        learn = (
+            self._from_sums if rows.all_here and _prefers_sums(rows.count, float(epsilon)) else self._from_labels
+        )
+        self._model = learn(rows, epsilon, source, step)
         self._public = rows.table.public
 
     def _from_labels(self, rows: ModelRows, epsilon: Fraction, source: WordSource, step: Step) -> Blend:
@@ -145,13 +151,13 @@ class ModelReleaseRegressor(PrivateRegressor):
         budget = LabelBudget.plan(epsilon, rows.count, spectrum, "curator")
         payment = self._pay(budget.charges(self.rows_per_person))
         sizes = round_sizes("auto", rows.count)
-        drawn, known = draw_rounds(rows, budget, sizes, source, spectrum, step=step)
-        used = tuple(part.mechanism for part in drawn)
-        payment.describe(budget.descriptions(used))
-        self.terms_ = payment.terms(rows.count, (rows.bounds,), source, mechanisms=used)
-        self.mechanism_: tuple[Mechanism | Noise, ...] = used
+        parts, knowledge = draw_rounds(rows, budget, sizes, source, spectrum, step=step)
+        mechanisms = tuple(part.mechanism for part in parts)
+        payment.describe(budget.descriptions(mechanisms))
+        self.terms_ = payment.terms(rows.count, (rows.bounds,), source, mechanisms=mechanisms)
+        self.mechanism_: tuple[Mechanism | Noise, ...] = mechanisms
         step("model")
-        return blend_of(rows.table, drawn, known, spectrum)
+        return blend_of(rows.table, parts, knowledge, spectrum)
 
     def _from_sums(self, rows: ModelRows, epsilon: Fraction, source: WordSource, step: Step) -> Posterior:
         """Learn from noisy sums."""
@@ -163,10 +169,20 @@ class ModelReleaseRegressor(PrivateRegressor):
         self.mechanism_ = noise
         return model
 
+    def public_model(self) -> tuple[PublicFeatures, Blend]:
+        """Return what predicts, as plain numbers: the feature maps, and a blend, without trees if it is linear."""
+        check_is_fitted(self)
+        if isinstance(self._model, Blend):
+            return self._public, self._model
+        linear, (low, high) = self._model, self.terms_.bounds[0]
+        spread = linear.explained + linear.rest
+        knowledge = Knowledge(low, high, linear.mean, 0.0, spread, counted=False)
+        return self._public, Blend(linear, None, 0.0, linear.rest, spread, knowledge)
+
     def predict(self, X: Any) -> Array:
         """Return predictions inside the bounds."""
         X = self._inputs(X)
         table, rows = FeatureTable(self._public, X), np.arange(X.shape[0])
-        if hasattr(self._model, "trees"):
+        if isinstance(self._model, Blend):
             return np.asarray(self._model.predict(table, rows))
         return np.asarray(np.clip(table.predict(self._model, rows), *self.terms_.bounds[0]))

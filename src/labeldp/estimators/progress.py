@@ -1,4 +1,4 @@
-"""Progress of a fit, shown when asked: what is being done, how far it is, and since when."""
+"""Progress of a fit, shown on request: the current step, how many are done, and for how long."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 __all__ = ["Step", "quiet", "steps"]
 
 Step = Callable[[str], None]
-"""Says which step begins."""
+"""Reports which step begins."""
 
 
 def quiet(what: str) -> None:
-    """Say nothing."""
+    """Report nothing."""
 
 
 @contextmanager

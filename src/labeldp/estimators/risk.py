@@ -1,8 +1,8 @@
 """How wrong is a model? Its mean squared error on true labels, from what is private already.
 
-With predictions f and labels y, (f − y)² = f² − 2fy + y². An unbiased private label gives the first two terms. The
-last needs a channel that tells y² apart, too: the variance of its unbiased label is a quadratic function of y, but
-not a + by − y², as it is for two points, where labels at the middle look like labels at both ends.
+With predictions f and labels y, (f − y)² = f² − 2fy + y². An unbiased private label gives the first two terms.
+The last needs a channel that distinguishes y² as well: the variance of its unbiased label is a quadratic function of
+y, but not a + by − y², as it is for two points, where labels at the middle look like labels at both ends.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 
 How = Literal["unbiased", "prior", "assumed", "curator"]
 
-_SAYS = {
+_BASIS = {
     "unbiased": "Unbiased: it follows from the private labels alone.",
     "prior": "It rests on the private prior for the labels' own spread, whose error is not in the ± above.",
     "assumed": "What clipping hides follows from an assumed shape of residuals; its error is not in the ± above.",
@@ -77,7 +77,7 @@ class Risk:
         lines = [f"{self._estimate()}, from {self.rows:,} rows"]
         if not self.secure:
             lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
-        lines.append(f"  {_SAYS[self.how]}")
+        lines.append(f"  {_BASIS[self.how]}")
         if self.mse < 2 * self.standard_error:
             lines.append("  The noise is as large as the error itself: this says little.")
         if self.hidden:
@@ -115,7 +115,7 @@ def private_risk(model: Any, X: Any, release: Release | RowRelease, *, rows: Any
     Raises
     ------
     NotUnbiasedError
-        If neither the mechanism nor a prior tells the labels' spread, or there are no unbiased labels at all.
+        If neither the mechanism nor a prior gives the labels' spread, or there are no unbiased labels at all.
 
     Examples
     --------
@@ -133,20 +133,19 @@ def private_risk(model: Any, X: Any, release: Release | RowRelease, *, rows: Any
     if not isinstance(release, Release | RowRelease):
         raise ParameterError("release must come from privatize or from release_ of a LabelReleaseRegressor")
     total = len(release.labels)
-    chosen = np.arange(total) if rows is None else _chosen(rows, total)
+    index = np.arange(total) if rows is None else _row_index(rows, total)
     if _trained_on(model, release):
-        inputs = model._inputs(X)
-        if rows is not None or inputs.shape[0] != total:
+        if rows is not None or np.shape(X)[:1] != (total,):
             raise ParameterError(
                 f"this model was trained on these very labels: leave out rows, and give all {total:,} rows of X "
                 "as it was fitted; it is then judged by models like it that did not see the rows they judge by"
             )
-        chosen, predicted = model._held_out(inputs)
+        index, predicted = model.predict_held_out(X)
     else:
-        predicted = predictions(model, X, chosen.size)
+        predicted = predictions(model, X, index.size)
     if isinstance(release, RowRelease):
-        return _risk_by_rows(predicted, release, chosen)
-    return _risk_by_release(predicted, release, chosen)
+        return _risk_by_rows(predicted, release, index)
+    return _risk_by_release(predicted, release, index)
 
 
 def _trained_on(model: Any, release: Release | RowRelease) -> bool:
@@ -154,12 +153,12 @@ def _trained_on(model: Any, release: Release | RowRelease) -> bool:
     return isinstance(own, RowRelease) and np.array_equal(own.labels, release.labels)
 
 
-def _chosen(rows: Any, total: int) -> NDArray[np.int64]:
+def _row_index(rows: Any, total: int) -> NDArray[np.int64]:
     index = np.asarray(rows)
     if index.dtype == bool and index.shape == (total,):
         index = np.flatnonzero(index)
     if index.ndim != 1 or index.dtype.kind not in "iu" or index.size == 0:
-        raise ParameterError(f"rows must be places in the release, or {total:,} truth values")
+        raise ParameterError(f"rows must be places in the release, or {total:,} booleans")
     if index.min() < 0 or index.max() >= total or np.unique(index).size != index.size:
         raise ParameterError(f"rows must be different places from 0 to {total - 1:,}")
     return index.astype(np.int64)
@@ -178,7 +177,7 @@ def predictions(model: Any, X: Any, rows: int) -> Array:
 def _spread(mechanism: Mechanism, low: float, high: float) -> tuple[float, float, float] | None:
     """Return a, b and c with Var(unbiased label | y) = a + by + cy² on [low, high], or None if there are none.
 
-    There are none, too, if c is −1: then y² is not told apart.
+    There are none, too, if c is −1: then y² is not distinguished.
     """
     points = np.linspace(low, high, 201)
     scale = high - low
@@ -188,8 +187,8 @@ def _spread(mechanism: Mechanism, low: float, high: float) -> tuple[float, float
     gap = float(np.abs(np.polyval([c, b, a], place) - variance).max())
     if gap > 1e-4 * max(1.0, float(variance.max())) or 1 + c < 1e-3:
         return None
-    whole = (a * scale**2 - b * low * scale + c * low**2, b * scale - 2 * c * low, c)
-    return float(whole[0]), float(whole[1]), float(whole[2])
+    coefficients = (a * scale**2 - b * low * scale + c * low**2, b * scale - 2 * c * low, c)
+    return float(coefficients[0]), float(coefficients[1]), float(coefficients[2])
 
 
 def _risk_by_release(predicted: Array, release: Release, rows: NDArray[np.int64]) -> Risk:
@@ -214,12 +213,12 @@ def _risk_by_release(predicted: Array, release: Release, rows: NDArray[np.int64]
         terms += (labels**2 - a - b * labels) / (1 + c)
     if prior is not None and (clipped or spread is None):
         values, masses = _values(prior)
-        kept = np.clip(values, *ends)
+        clipped_values = np.clip(values, *ends)
         if spread is None:
-            more += float(masses @ kept**2)
-        gone = values - kept  # (f − y)² = (f − c)² − 2(f − c)g + g², for y = c + g
-        more += float(masses @ (2 * kept * gone + gone**2)) - 2 * float(predicted.mean() * (masses @ gone))
-        hidden = 2 * float(predicted.std()) * math.sqrt(float(masses @ (gone - masses @ gone) ** 2))
+            more += float(masses @ clipped_values**2)
+        cut = values - clipped_values  # (f − y)² = (f − c)² − 2(f − c)g + g², for y = c + g
+        more += float(masses @ (2 * clipped_values * cut + cut**2)) - 2 * float(predicted.mean() * (masses @ cut))
+        hidden = 2 * float(predicted.std()) * math.sqrt(float(masses @ (cut - masses @ cut) ** 2))
     how: How = "prior" if clipped or spread is None else "unbiased"
     return _risk(terms + more, hidden, how, release.secure)
 
@@ -233,10 +232,10 @@ def _values(prior: Histogram) -> tuple[Array, Array]:
 def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]) -> Risk:
     """Return the risk from labels in their own intervals.
 
-    Where every mechanism tells y² apart it is (z − f)² less the noise, plus what clipping hides. Else it is
+    Where every mechanism distinguishes y², it is (z − f)² less the noise, plus what clipping hides. Else it is
     (f − μ)² − 2(f − μ)(z − μ), plus the labels' variance, if that was counted.
     """
-    labels, part, gone = release.labels[rows], release.part[rows], release.hidden[rows]
+    labels, part, hidden = release.labels[rows], release.part[rows], release.hidden[rows]
     spreads = {int(k): _spread(release.mechanisms[k], 0.0, 1.0) for k in np.unique(part)}
     clipped = release.clipped
     if all(spread is not None for spread in spreads.values()):
@@ -248,21 +247,21 @@ def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]
             unit = (labels[at] - release.offset[rows][at]) / scale
             noise[at] = scale**2 * (a + b * unit + c * (unit**2 - a - b * unit) / (1 + c))
         how: How = "assumed" if clipped else "unbiased"
-        found = _risk((labels - predicted) ** 2 - noise + gone, 0.0, how, release.secure)
-        size = max(found.mse, 0.0) + 2 * found.standard_error
+        risk = _risk((labels - predicted) ** 2 - noise + hidden, 0.0, how, release.secure)
+        size = max(risk.mse, 0.0) + 2 * risk.standard_error
     elif release.knowledge.counted:
-        known = release.knowledge
-        step = predicted - known.mean
-        terms = step**2 - 2 * step * (labels - known.mean) + known.variance
-        found = _risk(terms, 0.0, "prior", release.secure)
+        knowledge = release.knowledge
+        step = predicted - knowledge.mean
+        terms = step**2 - 2 * step * (labels - knowledge.mean) + knowledge.variance
+        risk = _risk(terms, 0.0, "prior", release.secure)
         size = float((step**2).mean())
     else:
         raise NotUnbiasedError(
             "labels at the middle of an interval and labels at both ends look the same after this release's "
             "mechanism, and no prior was counted: use private_score on fresh labels (a new release with "
-            "mechanism='rp' would tell, and cost again)"
+            "mechanism='rp' would, and costs again)"
         )
-    return replace(found, hidden=2 * math.sqrt(size * float(gone.mean())) if clipped else 0.0)
+    return replace(risk, hidden=2 * math.sqrt(size * float(hidden.mean())) if clipped else 0.0)
 
 
 def _risk(terms: Array, hidden: float, how: How, secure: bool) -> Risk:

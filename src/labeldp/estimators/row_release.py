@@ -22,7 +22,7 @@ from labeldp.release.terms import HoldsTerms, Terms
 __all__ = ["RowRelease"]
 
 SCHEMA = "labeldp.row-release"
-ROOM, MOST_SHRINK = 1 << 28, 64
+MAX_MEMORY, MAX_COMPRESSION = 1 << 28, 64
 """A saved release may take this much memory, and this many times its file's size: noise shrinks little."""
 _ARRAYS = ("labels", "offset", "scale", "noise", "hidden", "low", "high", "round", "part")
 
@@ -42,7 +42,7 @@ class RowRelease(HoldsTerms):
     hidden : array
         Variance that clipping hides around each label, by what was privately known when it was released.
     low, high : arrays
-        The interval in which each label was told apart; it was clipped to it.
+        The interval to which each label was clipped, and in which it was randomised.
     round, part : arrays of int
         When each row was released, and by which of `mechanisms`.
     knowledge : Knowledge
@@ -67,10 +67,10 @@ class RowRelease(HoldsTerms):
     ledger: Ledger | None = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        kept = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         if self.ledger is not None and not self.ledger.path:  # one in memory stays where it is
-            kept["ledger"] = None
-        return RowRelease, tuple(kept.values())
+            fields["ledger"] = None
+        return RowRelease, tuple(fields.values())
 
     def __repr__(self) -> str:
         words = "secure" if self.secure else "NOT PRIVATE"
@@ -79,8 +79,8 @@ class RowRelease(HoldsTerms):
     @property
     def clipped(self) -> bool:
         """Whether any interval is narrower than the bounds, so that labels are not fully unbiased."""
-        known = self.knowledge
-        return bool((self.low > known.low).any() or (self.high < known.high).any())
+        bounds = self.knowledge
+        return bool((self.low > bounds.low).any() or (self.high < bounds.high).any())
 
     def blocks(self) -> list[PrivateRows]:
         """Return the rows by part, for the learner."""
@@ -130,10 +130,10 @@ class RowRelease(HoldsTerms):
             A release with more distinct ones is refused: a hostile one could keep the prover busy for hours.
         """
         try:
-            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
-                _refuse_bomb(stored.zip, os.fstat(stream.fileno()).st_size)
-                arrays = {name: stored[name] for name in _ARRAYS}
-                card = str(stored["card"])
+            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
+                _refuse_bomb(archive.zip, os.fstat(stream.fileno()).st_size)
+                arrays = {name: archive[name] for name in _ARRAYS}
+                card = str(archive["card"])
         except FileNotFoundError:
             raise
         except LabelDPError:
@@ -142,7 +142,9 @@ class RowRelease(HoldsTerms):
             raise CardError(f"{os.fspath(path)} is not a saved release: {type(error).__name__}") from None
         read = read_any_card(card, most_mechanisms=most_mechanisms)
         if {name: _digest(array) for name, array in arrays.items()} != read.content.get("arrays"):
-            raise CardError(f"{os.fspath(path)} holds other labels than its card says: it was changed or mixed up")
+            raise CardError(
+                f"{os.fspath(path)} holds other labels than its card states: it was changed or mixed up"
+            )
         try:
             return cls(**arrays, knowledge=Knowledge(**read.content["knowledge"]), terms=read.terms)
         except (KeyError, TypeError):
@@ -151,7 +153,7 @@ class RowRelease(HoldsTerms):
 
 def _refuse_bomb(archive: Any, size: int) -> None:
     """Refuse a small file that would unpack to more memory than a release of its size can take."""
-    if sum(member.file_size for member in archive.infolist()) > ROOM + MOST_SHRINK * size:
+    if sum(member.file_size for member in archive.infolist()) > MAX_MEMORY + MAX_COMPRESSION * size:
         raise CardError("the file would unpack to far more than a saved release of its size")
 
 

@@ -41,7 +41,7 @@ def private_score(
     Parameters
     ----------
     model : regressor
-        Public or private already: its predictions are taken as known.
+        Public or private already: its predictions count as public.
     X, y : array-like
         Public features, and private labels that the model was not trained on.
     epsilon : float
@@ -74,7 +74,8 @@ def private_score(
     if labels.ndim != 1:
         raise LabelError(f"labels must be one column, got shape {labels.shape}")
     predicted = predictions(model, X, labels.size)
-    if not np.isfinite(_most(predicted, low, high)):
+    most = _largest_error(predicted, low, high)
+    if not np.isfinite(most):
         raise ParameterError(
             "the model's predictions are too far from the bounds for squared errors to be numbers"
         )
@@ -85,8 +86,7 @@ def private_score(
         warn_if_seen(y)
         ledger = Ledger()
     Payment(ledger, [charge]).describe([str(mean_noise(budget))])
-    most = _most(predicted, low, high)
-    with np.errstate(all="ignore"):  # a warning that depends on labels would tell
+    with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
         total = grid_sum((predicted - np.clip(labels, low, high)) ** 2, (0.0, most))
     mean, variance = noisy_mean(total, labels.size, (0.0, most), budget, source)
     inside = float(np.clip(mean, 0.0, most))
@@ -95,7 +95,7 @@ def private_score(
     return Risk(mean, math.sqrt(variance + chance), 0.0, "curator", labels.size, charge.budget, secure)
 
 
-def _most(predicted: Array, low: float, high: float) -> float:
+def _largest_error(predicted: Array, low: float, high: float) -> float:
     """Return the largest squared error that any label in the bounds could have."""
     with np.errstate(over="ignore"):
         return float(np.maximum((predicted - low) ** 2, (high - predicted) ** 2).max())

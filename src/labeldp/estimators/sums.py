@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from labeldp.estimators.bayes import EXPLAINED, Choices, Observations, Posterior, fit_linear, unknown_variance
 from labeldp.estimators.designs import Design, Noise, PublicGeometry, Sums, choose_design
+from labeldp.estimators.feature_table import FeatureTable
 from labeldp.estimators.progress import Step, quiet
-from labeldp.estimators.table import FeatureTable
 from labeldp.ledger import Budget, Charge, new_charge
 from labeldp.noise import DiscreteGaussian
 from labeldp.randomness import WordSource
@@ -92,7 +92,14 @@ class SumPlan:
         budget = SumBudget.plan(epsilon, table.rows, delta)
         spent, extra = (budget.rough, budget.rough_delta) if budget.rough else (budget.fine, budget.fine_delta)
         design = choose_design(
-            table, geometry, prior=prior, rest=0.02 * width**2, known=None, width=width, epsilon=spent, delta=extra
+            table,
+            geometry,
+            prior=prior,
+            rest=0.02 * width**2,
+            precision=None,
+            width=width,
+            epsilon=spent,
+            delta=extra,
         )
         noise = design.noise(spent, extra)
         if not isinstance(noise, DiscreteGaussian):
@@ -145,7 +152,7 @@ def fit_sums(
 ) -> tuple[Posterior, tuple[Noise, ...]]:
     """Return the linear model learnt from noisy sums, and the noise of each of the budget's parts.
 
-    Labels are asked for once a stage, through ``add_up``; noise is added here, and what follows sees no more.
+    Labels are summed once a stage, by ``add_up``; noise is added here, and what follows sees nothing else.
     """
     table, budget, (low, high) = plan.table, plan.budget, plan.bounds
     width, middle = high - low, (low + high) / 2
@@ -172,7 +179,7 @@ def fit_sums(
         plan.geometry,
         prior=_updated_prior(rough.likely, choices, block, width),
         rest=rough.rest,
-        known=first.gram / np.float32(first.share * rough.rest + first.noise),
+        precision=first.gram / np.float32(first.share * rough.rest + first.noise),
         width=2 * reach,
         epsilon=budget.fine,
         delta=budget.fine_delta,
@@ -188,8 +195,8 @@ def fit_sums(
 
 def _updated_prior(likely: Choices, choices: Choices, block: NDArray[np.int64], width: float) -> Array:
     """Return the prior variance of each weight, by what the rough model found likely."""
-    used = likely or choices[:5]
-    each = [np.asarray(mix) * max(explained, 0.0006 * width**2) for mix, explained, _ in used]
+    options = likely or choices[:5]
+    each = [np.asarray(mix) * max(explained, 0.0006 * width**2) for mix, explained, _ in options]
     strength = np.maximum(np.mean(each, axis=0), 1e-4 * width**2)
     return np.append(strength[block], width**2 / 12)
 
@@ -197,7 +204,7 @@ def _updated_prior(likely: Choices, choices: Choices, block: NDArray[np.int64], 
 def _reach(epsilon: float) -> float:
     """Return how far residuals count, in label ranges; the more noise, the more of them may be clipped.
 
-    For residuals in a bell of a usual width, 0.14, that clips 15, 7 or 3 % of them. Private counts of residuals
+    For residuals in a bell of a typical width, 0.14, that clips 15, 7 or 3 % of them. Private counts of residuals
     found no better level for their price (`benchmarks/ablation.md`).
     """
     return 0.2 if epsilon < 1 else 0.25 if epsilon < 3 else 0.3

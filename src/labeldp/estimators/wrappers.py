@@ -48,7 +48,7 @@ _REPLACED = (
 
 
 def warn_of_wrappers(stacklevel: int) -> None:
-    """Warn of callers that fit again and again, and of those that see labels, as far as the stack tells."""
+    """Warn of callers that fit again and again, and of those that see labels, as far as the stack shows."""
     repeated, replaced, reasons = False, False, list[str]()
     for place, frame in _places_around(sys._getframe(1)):
         repeated = repeated or place.startswith(_REPEATS)
@@ -113,7 +113,7 @@ def _reasons_in(around: Pipeline) -> list[str]:
 
 
 def learns_from_labels(step: Any) -> bool:
-    """Return whether a step of a pipeline learns from labels, as far as it or a part of it tells."""
+    """Return whether a step of a pipeline learns from labels, as far as it or a part of it declares."""
     return any(_needs_labels(part) for part in _parts(step))
 
 
@@ -124,7 +124,7 @@ def _parts(step: Any) -> Iterator[Any]:
     yield step
     inner: dict[str, Any] = {}
     if not type(step).__module__.startswith("sklearn.impute."):  # an imputer's model predicts columns, not labels
-        with suppress(Exception):  # whatever other people's steps raise when asked
+        with suppress(Exception):  # third-party steps may raise anything
             inner = step.get_params()
     for name, part in inner.items():
         if "__" not in name:

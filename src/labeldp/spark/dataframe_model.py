@@ -13,13 +13,13 @@ from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.errors import DataError
 from labeldp.estimators.bayes import Observations
 from labeldp.estimators.designs import Sums
-from labeldp.estimators.drawing import Part, Round
+from labeldp.estimators.feature_table import FeatureTable
 from labeldp.estimators.features import PublicFeatures
-from labeldp.estimators.labels import LabelSums
+from labeldp.estimators.label_rounds import Part, Round
+from labeldp.estimators.label_statistics import LabelSums
 from labeldp.estimators.learner import GROWN, PrivateRows
 from labeldp.estimators.model_regressor import ModelReleaseRegressor
 from labeldp.estimators.sums import Stage
-from labeldp.estimators.table import FeatureTable
 from labeldp.ledger import Budget, Ledger, as_ledger, group_budget
 from labeldp.ledger.repetition import warn_if_seen
 from labeldp.randomness import resolve_source
@@ -109,7 +109,7 @@ def fit_model(
             random_state=random_state,
         )
         with release_key(seed) as key:
-            model._learn(ClusterRows.of(rows, pair, label_sums, key, label), resolve_source(seed))
+            model.fit_rows(ClusterRows.of(rows, pair, label_sums, key, label), resolve_source(seed))
     finally:
         source.drop()
     model.n_features_in_ = len(names)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.channels.domain import pieces
-from labeldp.estimators.drawing import Round, draw_part
+from labeldp.estimators.feature_table import FeatureTable
 from labeldp.estimators.features import PublicFeatures
-from labeldp.estimators.labels import LabelSums
+from labeldp.estimators.label_rounds import Round, draw_part
+from labeldp.estimators.label_statistics import LabelSums
 from labeldp.estimators.sums import Stage
-from labeldp.estimators.table import FeatureTable
 from labeldp.randomness.row_ids import IntegerIds, TextIds, public_places
 from labeldp.randomness.row_words import RowWords
 from labeldp.spark.executor import Counter, array_ids, floats
@@ -117,7 +117,7 @@ def round_drawer(
             table, rows = FeatureTable(public, _table(batch, 2)), np.arange(batch.num_rows)
             draws = draw_part(rows, labels, now.centre(table, rows), now, RowWords(secret, ids))
             private = draws.private.labels
-            moments = table.observations(rows, private - now.known.mean, 0.0)
+            moments = table.observations(rows, private - now.knowledge.mean, 0.0)
             sums[:size] += moments.gram
             sums[size] += moments.moment
             sums[size + 1, :3] += (moments.square, moments.count, draws.noise.sum())

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from labeldp import card_format
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.errors import CardError, DataError, DataNotFoundError, LabelDPError
+from labeldp.estimators.feature_table import PIECE, FeatureTable
 from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.learner import Blend
-from labeldp.estimators.table import PIECE, FeatureTable
 from labeldp.files.card_check import MODEL_FILES
 from labeldp.files.models.model_arrays import from_arrays
 from labeldp.files.models.save import CARD, COLUMNS, FORMAT, MODEL, sha256

@@ -11,14 +11,12 @@ from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from labeldp._atomic import atomic_folder
-from labeldp.errors import DataNotFoundError, ParameterError
+from labeldp.errors import DataNotFoundError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
-from labeldp.estimators.learner import Blend, Knowledge
 from labeldp.files.card_check import MODEL_FILES
 from labeldp.files.models.model_arrays import as_arrays
 from labeldp.files.places import refuse_target
@@ -69,7 +67,7 @@ def save_model(
         What else to say on the card; it must be public.
     """
     (folder / COLUMNS).write_text(json.dumps(encoder.as_data(), allow_nan=False), encoding="utf-8")
-    np.savez(folder / MODEL, allow_pickle=False, **as_arrays(model._public, _blend_of(model)))
+    np.savez(folder / MODEL, allow_pickle=False, **as_arrays(*model.public_model()))
     names = [COLUMNS, MODEL]
     if isinstance(model, LabelReleaseRegressor):
         model.release_.save(folder / RELEASE)
@@ -87,22 +85,6 @@ def save_model(
     )
     (folder / CARD).write_text(card, encoding="utf-8")
     return card
-
-
-def _blend_of(model: Any) -> Blend:
-    """Return what predicts; a linear model alone is a blend without trees."""
-    if isinstance(model, LabelReleaseRegressor):
-        if model._blend is None:
-            raise ParameterError(
-                "only models of this library can be saved as plain numbers, and this one learnt with an estimator "
-                "of yours: save release_ instead, and train that estimator on it again"
-            )
-        return model._blend
-    if isinstance(model._model, Blend):
-        return model._model
-    linear, (low, high) = model._model, model.terms_.bounds[0]
-    spread = linear.explained + linear.rest
-    return Blend(linear, None, 0.0, linear.rest, spread, Knowledge(low, high, linear.mean, 0.0, spread, False))
 
 
 def sha256(path: Path) -> str:

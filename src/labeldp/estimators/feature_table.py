@@ -1,4 +1,4 @@
-"""The features of all rows: kept if they are small, made again piece by piece if they are not."""
+"""The features of all rows: in memory if they are small, else computed again piece by piece."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Array = NDArray[np.float64]
 Small = NDArray[np.float32]
 Index = NDArray[np.int64]
 
-KEEP = 1 << 32
-"""Feature tables of up to this many bytes are kept in memory, if a quarter of what is free holds them."""
+CACHE_BYTES = 1 << 32
+"""Feature tables of up to this many bytes stay in memory, if a quarter of what is free holds them."""
 
 PIECE = 1 << 14
 
 
 def _free() -> int:
-    """Return how many bytes of memory are free, as far as the system tells."""
+    """Return how many bytes of memory are free, as far as the system reports."""
     try:
         return int(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):
@@ -45,7 +45,7 @@ class FeatureTable:
         self.public = public
         self.X = X
         size = X.shape[0] * (public.block.size + 1) * 4
-        self._kept: Small | None = public.transform(X) if size <= min(KEEP, _free() // 4) else None
+        self._cache: Small | None = public.transform(X) if size <= min(CACHE_BYTES, _free() // 4) else None
 
     @property
     def rows(self) -> int:
@@ -57,7 +57,7 @@ class FeatureTable:
         for start in range(0, rows.size, PIECE):
             piece = slice(start, min(start + PIECE, rows.size))
             some = rows[piece]
-            yield piece, self._kept[some] if self._kept is not None else self.public.transform(self.X[some])
+            yield piece, self._cache[some] if self._cache is not None else self.public.transform(self.X[some])
 
     def columns(self, rows: Index) -> Array:
         """Return the standardised columns of some rows."""

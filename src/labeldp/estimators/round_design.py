@@ -65,7 +65,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Where labels, minus their prediction, are told apart in a round.
+    """Where labels, minus their prediction, are distinguished in a round.
 
     The unbiased label of the clipped residual c is mapped to shift + slope · c, the best straight line for
     the residual itself under what is known of it: that takes out most of the bias of clipping.
@@ -81,23 +81,23 @@ class Interval:
     risk: float
 
 
-def design_interval(values: Array, masses: Array, now: Situation) -> Interval:
+def design_interval(values: Array, masses: Array, situation: Situation) -> Interval:
     """Return the interval of least expected risk of a learner.
 
     Parameters
     ----------
     values, masses : arrays
         What is known of the residuals: increasing values and their probabilities.
-    now : Situation
+    situation : Situation
     """
     total = np.cumsum(masses)
     lows = np.unique([values[0], *[_quantile(values, total, p) for p in _LOWER[1:]]])
     highs = np.unique([values[-1], *[_quantile(values, total, p) for p in _UPPER[:-1]]])
     span = values[-1] - values[0]
     mean = float(masses @ values)
-    strength = float(now.spectrum.sum()) * now.signal
+    strength = float(situation.spectrum.sum()) * situation.signal
     best: Interval | None = None
-    two_point = 1 / np.tanh(now.epsilon / 2) ** 2 / 4
+    two_point = 1 / np.tanh(situation.epsilon / 2) ** 2 / 4
     for low in lows:
         for high in highs:
             if high - low < 1e-6 * span:
@@ -112,16 +112,16 @@ def design_interval(values: Array, masses: Array, now: Situation) -> Interval:
             hidden = float(masses @ (values - shift - slope * clipped) ** 2)
             unit = (clipped - low) / (high - low)
             q = np.array([float(masses @ (unit - 0.5) ** 2)])
-            noise = min(float(window_noise(now.epsilon, q)[0][0]), two_point - float(q[0]))
-            level = (noise * (slope * (high - low)) ** 2 + now.rest) / now.rows
-            lost = explained_risk(now.spectrum, now.signal, level)
+            noise = min(float(window_noise(situation.epsilon, q)[0][0]), two_point - float(q[0]))
+            level = (noise * (slope * (high - low)) ** 2 + situation.rest) / situation.rows
+            lost = explained_risk(situation.spectrum, situation.signal, level)
             learnt = 1 - lost / strength if strength > 0 else 1.0
             risk = lost + _BIAS * hidden * learnt
             if best is None or risk < best.risk:
                 prior = Histogram(*_unit_histogram(unit, masses))
                 best = Interval(float(low), float(high), shift, slope, hidden, prior, risk)
     if best is None:
-        raise ParameterError("the bounds leave no interval to tell labels apart in")
+        raise ParameterError("the bounds leave no interval in which labels can be distinguished")
     return best
 
 
@@ -172,28 +172,28 @@ def unit_design(mechanism: str | UnitDesign, epsilon: float) -> UnitDesign:
     else:
         raise ParameterError(
             "mechanism must be a name, or a function (prior, epsilon) that returns a mechanism on [0, 1]: each "
-            "round has its own interval and budget, so a mechanism made beforehand does not fit"
+            "round has its own interval and budget, so a mechanism built beforehand does not fit"
         )
 
-    def proven_design(prior: Histogram, epsilon: float) -> Mechanism:
+    def verified_design(prior: Histogram, epsilon: float) -> Mechanism:
         result = design(prior, epsilon)
         _refuse_unfit(result, epsilon)
         return result
 
-    proven_design(Histogram((0.0, 1.0), [1.0]), epsilon)
-    return proven_design
+    verified_design(Histogram((0.0, 1.0), [1.0]), epsilon)
+    return verified_design
 
 
-def _refuse_unfit(made: object, epsilon: float) -> None:
-    if not isinstance(made, Mechanism):
-        raise ParameterError(f"the mechanism function returned a {type(made).__name__}, not a Mechanism")
-    proof = made.verify()
+def _refuse_unfit(mechanism: object, epsilon: float) -> None:
+    if not isinstance(mechanism, Mechanism):
+        raise ParameterError(f"the mechanism function returned a {type(mechanism).__name__}, not a Mechanism")
+    proof = mechanism.verify()
     if proof.delta or proof.epsilon > epsilon:
         raise ParameterError(
             f"the mechanism keeps {proof.epsilon:.6g}, {proof.delta:.3g}; wanted {epsilon:.6g}, 0"
         )
     points = np.linspace(0.0, 1.0, 9)
-    if not np.allclose(made.debias(made.mean(points)), points, atol=1e-3):
+    if not np.allclose(mechanism.debias(mechanism.mean(points)), points, atol=1e-3):
         raise ParameterError("the mechanism must be unbiased on [0, 1]")
 
 

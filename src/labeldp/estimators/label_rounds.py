@@ -1,6 +1,6 @@
-"""Labels drawn in rounds: each row randomised once, around what earlier rounds predict for it.
+"""Labels released in rounds: each row randomised once, around what earlier rounds predict for it.
 
-The rounds are the same wherever the rows are, in memory or on a cluster: `LabelRows` is what is asked of them.
+The rounds are the same wherever the rows are, in memory or on a cluster: `LabelRows` is what they must offer.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from labeldp._validation import float_below
 from labeldp.errors import PrivacyProofError
 from labeldp.estimators.bayes import Observations
 from labeldp.estimators.designs import Sums
-from labeldp.estimators.labels import LabelBudget, LabelSums, knowledge_of
+from labeldp.estimators.feature_table import FeatureTable
+from labeldp.estimators.label_statistics import LabelBudget, LabelSums, knowledge_of
 from labeldp.estimators.learner import Blend, Knowledge, PrivateRows, fit_blend
 from labeldp.estimators.progress import Step, quiet
-from labeldp.estimators.rounds import (
+from labeldp.estimators.round_design import (
     Interval,
     Situation,
     UnitDesign,
@@ -29,15 +30,14 @@ from labeldp.estimators.rounds import (
     round_cuts,
 )
 from labeldp.estimators.sums import Stage
-from labeldp.estimators.table import FeatureTable
 from labeldp.mechanisms import Mechanism
 from labeldp.randomness import RowSource, WordSource
 
 __all__ = [
-    "Drawn",
     "LabelRows",
     "Part",
     "Round",
+    "RowPart",
     "RowsHere",
     "blend_of",
     "draw_part",
@@ -69,7 +69,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn(Part):
+class RowPart(Part):
     """Rows of one round, all of them in the table, and how each was randomised.
 
     Attributes
@@ -79,9 +79,9 @@ class Drawn(Part):
     offset, scale : arrays
         The map from the unbiased place in the unit interval to the private label.
     noise : array
-        Variance of the noise in each private label, by what was known.
+        Variance of the noise in each private label, by what was knowledge.
     hidden : float
-        Variance of labels that clipping hides, by what was known.
+        Variance of labels that clipping hides, by what was knowledge.
     """
 
     low: Array
@@ -94,7 +94,7 @@ class Drawn(Part):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What is decided of a round before its labels are read.
+    """The plan of a round, made before its labels are read.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Round:
         Which part of all rows, in an order that is public.
     interval : Interval
     mechanism : Mechanism
-    known : Knowledge
+    knowledge : Knowledge
     blend : Blend or None
         Predicts what the interval is centred on; none in the first round.
     """
@@ -112,7 +112,7 @@ class Round:
     share: tuple[float, float]
     interval: Interval
     mechanism: Mechanism
-    known: Knowledge
+    knowledge: Knowledge
     blend: Blend | None
 
     def centre(self, table: FeatureTable, rows: Index) -> Array:
@@ -141,7 +141,7 @@ class LabelRows(Protocol[P_co]):
     def sums(self) -> LabelSums:
         """Return exact sums over all labels."""
 
-    def draw(self, now: Round) -> P_co | None:
+    def draw(self, plan: Round) -> P_co | None:
         """Randomise the round's labels; None if it has no rows."""
 
 
@@ -161,33 +161,33 @@ def draw_rounds(
     PrivacyProofError
         If a row was not drawn, or more than once; then nothing is released.
     """
-    known, values, masses = knowledge_of(rows.sums, rows.bounds, budget, source)
+    knowledge, values, masses = knowledge_of(rows.sums, rows.bounds, budget, source)
     cuts = round_cuts(fractions)
     epsilon = float_below(budget.labels)
-    drawn: list[P_co] = []
+    parts: list[P_co] = []
     for number in range(len(fractions)):
         step(f"round {number + 1} of {len(fractions)}")
-        blend, rest = None, known.variance / 2
-        if drawn:
-            blend = blend_of(rows.table, drawn, known, spectrum, draft=True)
+        blend, rest = None, knowledge.variance / 2
+        if parts:
+            blend = blend_of(rows.table, parts, knowledge, spectrum, draft=True)
             rest = blend.rest
-            values, masses = _usual_residuals(blend.error, known.high - known.low)
-        now = Situation(spectrum, known.variance / 2, rest, rows.count, epsilon)
-        interval = design_interval(values, masses, now)
+            values, masses = _residual_prior(blend.error, knowledge.high - knowledge.low)
+        situation = Situation(spectrum, knowledge.variance / 2, rest, rows.count, epsilon)
+        interval = design_interval(values, masses, situation)
         mechanism = unit_design(interval.unit_prior, epsilon)
         share = (float(cuts[number]), float(cuts[number + 1]))
-        part = rows.draw(Round(number, share, interval, mechanism, known, blend))
+        part = rows.draw(Round(number, share, interval, mechanism, knowledge, blend))
         if part is not None:
-            drawn.append(part)
-    _refuse_unless_once(rows, drawn)
-    return drawn, known
+            parts.append(part)
+    _refuse_unless_once(rows, parts)
+    return parts, knowledge
 
 
-def _refuse_unless_once(rows: LabelRows[P_co], drawn: Sequence[Part]) -> None:
-    """Refuse a release in which a row is missing, whose entry nobody wrote, or drawn twice, at twice its price."""
-    here = np.concatenate([np.zeros(0, dtype=np.int64), *(part.private.rows for part in drawn)])
-    times = np.bincount(here, minlength=rows.table.rows)
-    count = sum(part.private.rows.size if part.observed is None else part.observed.count for part in drawn)
+def _refuse_unless_once(rows: LabelRows[P_co], parts: Sequence[Part]) -> None:
+    """Refuse a release in which a row is missing, its entry unwritten, or is there twice, at twice its price."""
+    released = np.concatenate([np.zeros(0, dtype=np.int64), *(part.private.rows for part in parts)])
+    times = np.bincount(released, minlength=rows.table.rows)
+    count = sum(part.private.rows.size if part.observed is None else part.observed.count for part in parts)
     if times.size != rows.table.rows or (times != 1).any() or count != rows.count:
         raise PrivacyProofError(
             "not every row was drawn exactly once: this is a fault of the program, and nothing was released"
@@ -195,11 +195,11 @@ def _refuse_unless_once(rows: LabelRows[P_co], drawn: Sequence[Part]) -> None:
 
 
 def blend_of(
-    table: FeatureTable, drawn: Sequence[Part], known: Knowledge, spectrum: Array, *, draft: bool = False
+    table: FeatureTable, parts: Sequence[Part], knowledge: Knowledge, spectrum: Array, *, draft: bool = False
 ) -> Blend:
     """Return the learner for all that was drawn so far."""
-    observed = [part.observed for part in drawn if part.observed is not None] or None
-    return fit_blend(table, [part.private for part in drawn], known, spectrum, draft=draft, observed=observed)
+    observed = [part.observed for part in parts if part.observed is not None] or None
+    return fit_blend(table, [part.private for part in parts], knowledge, spectrum, draft=draft, observed=observed)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -232,17 +232,17 @@ class RowsHere:
         """Return a stage's exact sums."""
         return stage.sums(self.labels)
 
-    def draw(self, now: Round) -> Drawn | None:
+    def draw(self, plan: Round) -> RowPart | None:
         """Randomise the round's labels."""
         order = np.random.default_rng(0).permutation(self.count)  # public: which row in which round
-        start, end = np.rint(np.array(now.share) * self.count).astype(np.int64)
+        start, end = np.rint(np.array(plan.share) * self.count).astype(np.int64)
         rows = np.sort(order[start:end])
         if not rows.size:
             return None
-        return draw_part(rows, self.labels[rows], now.centre(self.table, rows), now, self.source)
+        return draw_part(rows, self.labels[rows], plan.centre(self.table, rows), plan, self.source)
 
 
-def _usual_residuals(variance: float, width: float) -> tuple[Array, Array]:
+def _residual_prior(variance: float, width: float) -> tuple[Array, Array]:
     """Return values and masses of a distribution between a bell and a double exponential."""
     reach = min(width, 6 * math.sqrt(variance))
     edges = reach * np.sinh(3 * np.linspace(-1, 1, _RESIDUAL_CELLS + 1)) / math.sinh(3)
@@ -253,21 +253,21 @@ def _usual_residuals(variance: float, width: float) -> tuple[Array, Array]:
     return values, masses / masses.sum()
 
 
-@np.errstate(all="ignore")  # a warning that depends on labels would tell
-def draw_part(rows: Index, labels: Array, centre: Array, now: Round, source: WordSource | RowSource) -> Drawn:
+@np.errstate(all="ignore")  # a warning that depends on labels would leak them
+def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: WordSource | RowSource) -> RowPart:
     """Randomise labels over an interval around each centre, inside the bounds."""
-    interval, mechanism, known = now.interval, now.mechanism, now.known
-    low = np.maximum(known.low, centre + interval.low)
-    high = np.minimum(known.high, centre + interval.high)
-    high = np.maximum(high, low + 1e-6 * (known.high - known.low))
+    interval, mechanism, knowledge = plan.interval, plan.mechanism, plan.knowledge
+    low = np.maximum(knowledge.low, centre + interval.low)
+    high = np.minimum(knowledge.high, centre + interval.high)
+    high = np.maximum(high, low + 1e-6 * (knowledge.high - knowledge.low))
     width = high - low
-    unit = mechanism.debias(mechanism.randomize((known.clip(labels) - low) / width, random_state=source))
+    unit = mechanism.debias(mechanism.randomize((knowledge.clip(labels) - low) / width, random_state=source))
     offset, scale = centre + interval.shift + interval.slope * (low - centre), interval.slope * width
     private = offset + scale * unit
     spread = float(interval.unit_prior.masses @ mechanism.unbiased_variance(interval.unit_prior.centers))
     noise = np.asarray(spread * scale**2)
-    return Drawn(
-        private=PrivateRows(rows, np.asarray(private), float(noise.mean()), now.number),
+    return RowPart(
+        private=PrivateRows(rows, np.asarray(private), float(noise.mean()), plan.number),
         mechanism=mechanism,
         low=low,
         high=high,

@@ -1,4 +1,4 @@
-"""What is spent before labels are drawn: the budget's split, and a private mean and prior from sums."""
+"""What is spent before labels are randomised: the split of the budget, and a private mean and prior."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["LabelBudget", "LabelSums", "knowledge_of"]
 Array = NDArray[np.float64]
 
 _CELLS = 64
-_COUNTED = 800
+_COUNTABLE = 800
 """A prior is counted if rows · its ε is at least this: else its bins would be noise."""
 
 
@@ -40,15 +40,15 @@ class LabelBudget:
 
     @classmethod
     def plan(cls, epsilon: Fraction, rows: int, spectrum: Array, trust: str) -> LabelBudget:
-        """Return the split of least expected risk, for labels of a usual spread in their range.
+        """Return the split of least expected risk, for labels of a typical spread in their range.
 
         The mean must be good enough that nothing is worse than the private constant; a coarse prior is
-        worth a twentieth where it is not all noise, and is not made elsewhere.
+        worth a twentieth where it is not all noise, and is left out elsewhere.
         """
         if trust == "local":
             return cls(Fraction(0), Fraction(0), epsilon)
         total = float(epsilon)
-        prior = total / 20 if total / 20 * rows >= _COUNTED else 0.0
+        prior = total / 20 if total / 20 * rows >= _COUNTABLE else 0.0
         best = (math.inf, 0.0)
         for share in (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97):
             left = total * (1 - share) - prior
@@ -59,8 +59,8 @@ class LabelBudget:
             best = min(best, (risk, share))
         if best[1] == 0:
             raise ParameterError(f"epsilon={total} is too small to be split; give at least 0.002")
-        mean, before = Fraction(f"{best[1] * total:.4g}"), Fraction(f"{prior:.4g}")
-        return cls(mean, before, epsilon - mean - before)
+        mean, counts = Fraction(f"{best[1] * total:.4g}"), Fraction(f"{prior:.4g}")
+        return cls(mean, counts, epsilon - mean - counts)
 
     def charges(self, rows_per_person: int) -> list[Charge]:
         """Return what is to be paid."""
@@ -118,12 +118,12 @@ class LabelSums:
 def knowledge_of(
     sums: Callable[[], LabelSums], bounds: tuple[float, float], budget: LabelBudget, source: WordSource
 ) -> tuple[Knowledge, Array, Array]:
-    """Return what is known once sums, which are asked for only if they are paid for, have got their noise."""
+    """Return what is known from noisy sums; sums are computed only if they were paid for."""
     low, high = bounds
     width = high - low
     values = low + width * (np.arange(_CELLS) + 0.5) / _CELLS
     values[0], values[-1] = low, high
-    if not budget.mean:  # nobody may look: all labels are equally likely, and their spread a guess
+    if not budget.mean:  # local trust: all labels are equally likely, and their spread a guess
         flat = np.full(_CELLS, 1 / _CELLS)
         return Knowledge(low, high, (low + high) / 2, width**2 / 12, width**2 / 20, counted=False), values, flat
     exact = sums()
@@ -134,7 +134,7 @@ def knowledge_of(
         if exact.rows * float(budget.prior) < 8000:
             noisy = np.convolve(np.pad(noisy, 1, mode="edge"), [0.25, 0.5, 0.25], mode="valid")
         masses = np.maximum(noisy, 0.0) + 1e-12
-    else:  # too few labels for a histogram: a bump of usual width around the mean
+    else:  # too few labels for a histogram: a bump of typical width around the mean
         from scipy.stats import beta  # noqa: PLC0415 (slow to import)
 
         middle = float(np.clip((mean - low) / width, 0.05, 0.95))
