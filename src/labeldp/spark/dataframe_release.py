@@ -152,8 +152,8 @@ def privatize(
         Whether to look for ids that two rows share, by a shuffle. False if you know that there are none.
     materialize : bool, optional
         True: compute ``df`` once and keep it (`DataFrame.localCheckpoint`). False: you know that it is the same
-        whenever Spark computes it. By default its plan is asked, and refused if it may not be; with Spark Connect,
-        whose plans cannot be asked, it is kept.
+        whenever Spark computes it. By default its plan is read, and refused if it may not be; with Spark Connect,
+        whose plans cannot be read, it is kept.
     allow_related : list of str
         Columns computed from the same data as the label which may be public nevertheless; others are refused.
     random_state : int, optional
