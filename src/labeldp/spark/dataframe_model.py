@@ -24,8 +24,13 @@ from labeldp.ledger import Budget, Ledger, as_ledger, group_budget
 from labeldp.ledger.repetition import warn_if_seen
 from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import ReleaseKey, card_checksum
-from labeldp.spark.frame_checks import count_rows, refuse_repeated_ids
-from labeldp.spark.frame_columns import feature_columns, id_column, label_column
+from labeldp.spark.frame_checks import (
+    count_rows,
+    feature_columns,
+    id_column,
+    label_column,
+    refuse_repeated_ids,
+)
 from labeldp.spark.model_passes import label_summer, round_drawer, row_masker, row_sampler, stage_summer
 from labeldp.spark.related_columns import refuse_related
 from labeldp.spark.row_layout import spread_by_id

@@ -13,8 +13,7 @@ from labeldp.priors.curator import adaptive_histogram
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.stream import LabelCounts
 from labeldp.spark.executor import label_counter
-from labeldp.spark.frame_checks import count_rows
-from labeldp.spark.frame_columns import label_column
+from labeldp.spark.frame_checks import count_rows, label_column
 from labeldp.spark.related_columns import refuse_related
 from labeldp.spark.session import column, need_spark
 from labeldp.spark.stable_frame import stable_frame

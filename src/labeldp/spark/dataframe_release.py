@@ -24,8 +24,13 @@ from labeldp.release.stream import LabelCounts, prepare_counts
 from labeldp.release.terms import Terms
 from labeldp.spark.dataframe_prior import count_labels
 from labeldp.spark.executor import releaser, report_counter
-from labeldp.spark.frame_checks import count_rows, refuse_repeated_ids
-from labeldp.spark.frame_columns import id_column, label_column, refuse_repeated_names
+from labeldp.spark.frame_checks import (
+    count_rows,
+    id_column,
+    label_column,
+    refuse_repeated_ids,
+    refuse_repeated_names,
+)
 from labeldp.spark.related_columns import refuse_related
 from labeldp.spark.row_layout import release_frame
 from labeldp.spark.sealed_secret import SealedSecret, as_seed, release_key, seal
