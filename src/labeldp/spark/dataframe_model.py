@@ -133,23 +133,10 @@ def _sum_labels(rows: DataFrame, bounds: tuple[float, float], *, check_ids: bool
 
 @dataclass(frozen=True, slots=True)
 class ClusterRows:
-    """Rows on a cluster, and the sample of their features that is here.
+    """Rows on a cluster (label, id, features), and the sample of their features that is here.
 
-    Attributes
-    ----------
-    frame : DataFrame
-        Columns: label, id, features.
-    bounds : (lo, hi)
-    label_sums : LabelSums
-        Exact sums over all labels, kept until they are paid for.
-    key : ReleaseKey
-    label : str
-    table : FeatureTable
-        The sample, or all rows.
-    places : array
-        Of the table's rows, which are sorted by them.
-    share : float
-        Which part of all rows is in the table, about; 1 if all are.
+    ``label_sums`` are exact, and wait here until they are paid for. ``table`` is the sample, sorted by ``places``;
+    ``share`` is about which part of all rows it has, and 1 if it has all.
     """
 
     frame: DataFrame

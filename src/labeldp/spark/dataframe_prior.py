@@ -80,13 +80,7 @@ def estimate_prior(
 
 
 def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int) -> LabelCounts:
-    """Return exact counts of labels, which `count_rows` has checked, in one pass.
-
-    Raises
-    ------
-    DataError
-        If there are more or fewer labels than ``rows``, or some are missing now.
-    """
+    """Return exact counts of the labels of ``rows`` rows, which `count_rows` has checked, in one pass."""
     fine = sum_integers(df.select(column(label).cast("double")), label_counter(bounds))
     if int(fine.sum()) != rows:
         raise DataError("there are more or fewer labels now than before: the table changed while it was read")

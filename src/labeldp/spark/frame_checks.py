@@ -106,15 +106,7 @@ def _is_missing(name: str) -> Column:
 
 
 def count_rows(df: DataFrame, label: str, id: str | None = None, features: Sequence[str] = ()) -> int:
-    """Return the number of rows, if no label, id or feature is missing.
-
-    Raises
-    ------
-    LabelError
-        If labels are missing or not finite, or there are none.
-    DataError
-        If ids or features are missing.
-    """
+    """Return the number of rows, if there are some and no label, id or feature is missing or not finite."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     conditions = {"label": _is_missing(label)}

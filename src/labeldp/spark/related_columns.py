@@ -29,14 +29,8 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> No
     A column computed from what the label was computed from (``sales`` beside ``log(sales)``) may show it, and so
     may a filter on it. What follows from where rows lie (``monotonically_increasing_id``, ``limit``) may do so
     too, because Spark cuts its input by bytes, the label's among them. Only what the plan shows can be checked.
-
-    Parameters
-    ----------
-    df : DataFrame
-        Classic; plans behind Spark Connect cannot be read.
-    label : str
-    allowed : list of str
-        Columns that may be public, and so may what is computed from them alone; what they come from stays private.
+    Columns in ``allowed`` may be public, and so may what is computed from them alone; what they come from stays
+    private.
     """
     if isinstance(allowed, str):
         raise ParameterError("allow_related must be a list of columns")

@@ -23,15 +23,8 @@ def spread_by_id(frame: DataFrame, id: str, rows: int) -> DataFrame:
     """Return rows in parts and in an order that follow from their ids, and from how many rows there are.
 
     Spark cuts its input by bytes and packs files by size, and labels are among these bytes: where rows lie shows
-    labels. The number of parts is explicit, because else Spark merges and splits them by size as it goes.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Without raw labels: a shuffle lies on disks.
-    id : str
-        Of which no two rows have the same.
-    rows : int
+    labels. The number of parts is explicit, because else Spark merges and splits them by size as it goes. No two
+    rows may share an id, and no raw label may be in the frame: a shuffle lies on disks.
     """
     parts = min(MOST_PARTS, max(1, -(-rows // PART_ROWS)))
     return frame.repartition(parts, column(id)).sortWithinPartitions(column(id))
@@ -40,18 +33,9 @@ def spread_by_id(frame: DataFrame, id: str, rows: int) -> DataFrame:
 def release_frame(
     rows: DataFrame, label: str, id: str, release: Releaser, *, debiased: str | None, count: int
 ) -> DataFrame:
-    """Return the rows with private labels, computed when an action needs them.
+    """Return the ``count`` rows with private labels, computed when an action needs them.
 
-    Parameters
-    ----------
-    rows : DataFrame
-    label, id : str
-    release : callable
-        Randomises labels on the executors. Only labels and ids go to Python.
-    debiased : str or None
-        The name of a further column for unbiased labels.
-    count : int
-        The number of rows.
+    Only labels and ids go to Python. ``debiased`` is the name of a further column for unbiased labels.
     """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 

@@ -53,12 +53,8 @@ class StableFrame:
 def stable_frame(df: DataFrame, materialize: bool | None) -> StableFrame:
     """Return the frame if it repeats, or computed once and kept; or refuse.
 
-    Parameters
-    ----------
-    df : DataFrame
-    materialize : bool or None
-        True keeps it. False trusts the caller. None reads the plan, and refuses if it may not repeat; a plan
-        behind Spark Connect cannot be read, so its frame is kept.
+    True keeps it. False trusts the caller. None reads the plan, and refuses if it may not repeat; a plan behind
+    Spark Connect cannot be read, so its frame is kept.
     """
     if materialize is not None and not isinstance(materialize, bool):
         raise ParameterError("materialize must be True, False or None")

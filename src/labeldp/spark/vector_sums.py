@@ -70,15 +70,7 @@ def sum_vectors(frame: DataFrame, work: Work, dtype: str = "int64") -> tuple[Vec
     """Return the vectors that ``work`` computes from partitions, added up by key, and the sample beside them.
 
     They are added up on executors that each get all vectors of some keys, so that the driver gets one of each.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    work : callable
-        From batches of ``frame`` to batches of vectors.
-    dtype : {"int64", "float64"}
-        Sums of floats depend on the order in which they are added up, so each partition's must have a part of its
-        own, which is public.
+    Sums of floats depend on the order, so each partition's must have a part of its own, which is public.
     """
 
     def add(batches: Batches) -> Batches:
