@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T  # noqa: N812
 
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.errors import DataError
@@ -35,12 +37,9 @@ from labeldp.spark.model_passes import label_summer, round_drawer, row_masker, r
 from labeldp.spark.related_columns import refuse_related
 from labeldp.spark.row_layout import spread_by_id
 from labeldp.spark.sealed_secret import SealedSecret, as_seed, release_key, seal
-from labeldp.spark.session import column, need_spark, refuse_revealing_log
+from labeldp.spark.session import column, refuse_revealing_log
 from labeldp.spark.stable_frame import stable_frame
 from labeldp.spark.vector_sums import sum_integers, sum_vectors
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["fit_model"]
 
@@ -88,7 +87,6 @@ def fit_model(
     BudgetError
         If the ledger refuses; then nothing was released.
     """
-    need_spark()
     as_epsilon(epsilon)
     as_delta(delta, smallest=0.0)
     group_budget(Budget(0), rows_per_person)
@@ -206,8 +204,6 @@ class ClusterRows:
 
     def _round_rows(self, now: Round, mask: SealedSecret) -> DataFrame:
         """Return a round's rows with masked labels, where their ids put them."""
-        from pyspark.sql import types as T  # noqa: N812, PLC0415
-
         schema = T.StructType([T.StructField("c0", T.LongType()), *self.frame.schema.fields[1:]])
         rows = self.frame.mapInArrow(row_masker(now.share, mask), schema)
         return spread_by_id(rows, "c1", round(self.count * (now.share[1] - now.share[0])))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame
 
 from labeldp._validation import as_epsilon, as_fraction, as_roomy_bounds
 from labeldp.errors import DataError
@@ -15,12 +17,9 @@ from labeldp.release.stream import LabelCounts
 from labeldp.spark.executor import label_counter
 from labeldp.spark.frame_checks import count_rows, label_column
 from labeldp.spark.related_columns import refuse_related
-from labeldp.spark.session import column, need_spark
+from labeldp.spark.session import column
 from labeldp.spark.stable_frame import stable_frame
 from labeldp.spark.vector_sums import sum_integers
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["count_labels", "estimate_prior"]
 
@@ -60,7 +59,6 @@ def estimate_prior(
     random_state : None, int or source of words
         Leave it out for a release.
     """
-    need_spark()
     exact, pair = as_fraction(as_epsilon(epsilon)), as_roomy_bounds(bounds)
     group_budget(Budget(0), rows_per_person)
     source = resolve_source(random_state)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.sql import DataFrame
 
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
@@ -34,12 +35,9 @@ from labeldp.spark.frame_checks import (
 from labeldp.spark.related_columns import refuse_related
 from labeldp.spark.row_layout import release_frame
 from labeldp.spark.sealed_secret import SealedSecret, as_seed, release_key, seal
-from labeldp.spark.session import column, need_spark, refuse_revealing_log
+from labeldp.spark.session import column, refuse_revealing_log
 from labeldp.spark.stable_frame import StableFrame, stable_frame
 from labeldp.spark.vector_sums import sum_integers
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["SparkRelease", "privatize", "randomize"]
 
@@ -171,7 +169,6 @@ def privatize(
     BudgetError
         If the ledger refuses; then nothing was released.
     """
-    need_spark()
     request = Request(
         epsilon=epsilon,
         bounds=bounds,

@@ -6,13 +6,14 @@ import operator
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
 
 from labeldp.errors import DataError, LabelError, ParameterError
 from labeldp.spark.session import column, without_labels
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 __all__ = [
     "count_rows",
@@ -47,8 +48,6 @@ def refuse_repeated_names(names: Sequence[str]) -> None:
 
 def label_column(df: DataFrame, label: object) -> str:
     """Return the label's name, if it is a column of numbers."""
-    from pyspark.sql import types as T  # noqa: N812, PLC0415
-
     if not type(df).__module__.startswith("pyspark.sql."):
         raise ParameterError(f"df must be a DataFrame of Spark, got {type(df).__module__}.{type(df).__name__}")
     refuse_repeated_names(df.columns)
@@ -61,8 +60,6 @@ def label_column(df: DataFrame, label: object) -> str:
 
 def id_column(df: DataFrame, id: object, label: str) -> str:
     """Return the id's name, if it is a column of integers, text or binary, and not the label."""
-    from pyspark.sql import types as T  # noqa: N812, PLC0415
-
     if id is None:
         raise ParameterError(
             "id must name a column that tells rows apart: a row's noise follows from its id, so that a task "
@@ -82,8 +79,6 @@ def id_column(df: DataFrame, id: object, label: str) -> str:
 
 def feature_columns(df: DataFrame, features: object, label: str) -> list[str]:
     """Return the features' names, if they are columns of numbers."""
-    from pyspark.sql import types as T  # noqa: N812, PLC0415
-
     if isinstance(features, str) or not isinstance(features, Sequence) or not features:
         raise ParameterError("features must be a list of columns")
     names = []
@@ -99,16 +94,12 @@ def feature_columns(df: DataFrame, features: object, label: str) -> list[str]:
 
 def _is_missing(name: str) -> Column:
     """Return whether a number is missing, NaN or infinite."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
     value = column(name).cast("double")
     return value.isNull() | F.isnan(value) | (F.abs(value) == float("inf"))
 
 
 def count_rows(df: DataFrame, label: str, id: str | None = None, features: Sequence[str] = ()) -> int:
     """Return the number of rows, if there are some and no label, id or feature is missing or not finite."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
     conditions = {"label": _is_missing(label)}
     if id is not None:
         conditions["id"] = column(id).isNull()
@@ -135,8 +126,6 @@ def count_rows(df: DataFrame, label: str, id: str | None = None, features: Seque
 
 def refuse_repeated_ids(df: DataFrame, id: str) -> None:
     """Refuse ids that two rows share, by a shuffle."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
     groups = df.select(column(id).alias("id")).groupBy("id").agg(F.count(F.lit(1)).alias("n"))
     if without_labels(groups.where(F.col("n") > 1).limit(1).count):
         raise DataError(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame
 
 from labeldp.errors import DataError, ParameterError
 from labeldp.spark.plan_lineage import PLACE, Lineage, Origins, analyzed_plan, attribute_id, items, kind_of, steps
 from labeldp.spark.session import is_connect
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["refuse_related"]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 
 from labeldp.spark.executor import Releaser
 from labeldp.spark.session import column
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["release_frame", "spread_by_id"]
 
@@ -37,8 +38,6 @@ def release_frame(
 
     Only labels and ids go to Python. ``debiased`` is the name of a further column for unbiased labels.
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
     output = "double" if debiased is None else "private double, debiased double"
     randomize = F.arrow_udf(_with_hints(release), output)  # type: ignore[attr-defined]
     private = randomize(column(label).cast("double"), column(id))
@@ -56,15 +55,12 @@ def _refuse_new_gaps(rows: DataFrame, id: str) -> DataFrame:
     It also keeps Spark from copying columns twice: what a filter has seen goes on in rows, and with Spark 4.3 a
     table of 24 columns then takes three quarters of the time.
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
     message = "some ids are missing now that were not before: the table changed while it was read"
     return rows.where(F.when(column(id).isNull(), F.raise_error(F.lit(message))).isNull())
 
 
 def _with_hints(release: Releaser) -> Any:
     """Return the function with the type hints by which Spark learns its arguments and result."""
-    import pyarrow as pa  # noqa: PLC0415
 
     def private_labels(arrays: Any) -> Any:
         return release(arrays)
@@ -83,7 +79,5 @@ def _wall(frame: DataFrame) -> DataFrame:
     is not deterministic, though this one holds for every row. And it lets a filter or an order reach back to
     columns that a projection has dropped; not through a union, though this one is with nothing.
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
     frame = frame.where(F.spark_partition_id() >= 0)
     return frame.union(frame.where(F.lit(False)))

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame
 
 from labeldp.errors import DataError, ParameterError
 from labeldp.spark.plan_lineage import SAME_ROWS, analyzed_plan, expression_kinds, items, kind_of, steps
 from labeldp.spark.session import is_connect, without_labels
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["StableFrame", "stable_frame"]
 

@@ -6,17 +6,16 @@ Spark's pages and event logs show how many rows a step had; so nothing here send
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyspark.sql import DataFrame
 
 from labeldp.errors import DataError
 from labeldp.spark.session import without_labels
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
 
 __all__ = ["SAMPLE", "Batches", "Vectors", "Work", "sum_integers", "sum_vectors", "vector_batch"]
 
@@ -34,8 +33,6 @@ _CHUNK = 1 << 10
 
 def vector_batch(vectors: Vectors, part: int = 0) -> pa.RecordBatch:
     """Return vectors as a batch, ready to be sent; floats are added up in the order of their parts."""
-    import pyarrow as pa  # noqa: PLC0415
-
     data = [np.ascontiguousarray(vector).tobytes() for vector in vectors.values()]
     arrays = [
         pa.array(list(vectors), pa.int32()),
@@ -74,8 +71,6 @@ def sum_vectors(frame: DataFrame, work: Work, dtype: str = "int64") -> tuple[Vec
     """
 
     def add(batches: Batches) -> Batches:
-        import pyarrow.compute as pc  # noqa: PLC0415
-
         sums: Vectors = {}
         for batch in batches:
             in_sample = pc.equal(batch.column(0), SAMPLE)
