@@ -1,7 +1,6 @@
 """`labeldp.spark.privatize` and write, beside Spark reading and writing the same frame, on two local cores.
 
-Released rows are spread and sorted by their ids; so Spark doing that by itself is a second reference, and what it
-costs is told.
+Released rows are spread and sorted by their ids; so Spark doing that by itself is a second reference.
 """
 
 import os
@@ -75,7 +74,7 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def same(labels: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
+def identity(labels: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
     """Do nothing: what it costs to hand labels to Python and back."""
     for label, _ in labels:
         yield label
@@ -85,14 +84,14 @@ def write(frame: Any, target: str) -> None:
     frame.write.mode("overwrite").parquet(target)
 
 
-def release(frame: Any, target: str, bounds: tuple[float, float], **how: Any) -> None:
-    ask = {"label": "y", "id": "id", "epsilon": 1.0, "bounds": bounds, "check_ids": False}
-    with privatize(frame, **ask, **how, ledger=ldp.Ledger()) as private:
+def release(frame: Any, target: str, bounds: tuple[float, float], **options: Any) -> None:
+    options |= {"label": "y", "id": "id", "epsilon": 1.0, "bounds": bounds, "check_ids": False}
+    with privatize(frame, **options, ledger=ldp.Ledger()) as private:
         write(private.frame, target)
 
 
 def release_as_it_lies(frame: Any, target: str, bounds: tuple[float, float]) -> None:
-    """Release rows without moving them, which tells of labels: to see what moving them costs."""
+    """Release rows without moving them, which shows labels: to see what moving them costs."""
     with patch.object(row_layout, "spread_by_id", lambda rows, id, count: rows):
         release(frame, target, bounds)
 
@@ -103,7 +102,7 @@ CASES: dict[str, Callable[[Any, str, tuple[float, float]], None]] = {
     READ: lambda frame, target, _: write(frame, target),
     SORTED: lambda frame, target, _: write(spread_by_id(frame, "id", frame.count()), target),
     "label through Python": lambda frame, target, _: write(
-        frame.where("id is not null").withColumn("y", F.arrow_udf(same, "double")("y", "id")), target
+        frame.where("id is not null").withColumn("y", F.arrow_udf(identity, "double")("y", "id")), target
     ),
     UNSORTED: release_as_it_lies,
     "privatize, no prior": lambda frame, target, bounds: release(frame, target, bounds, mechanism="two-point"),
@@ -128,8 +127,9 @@ def measure(spark: Any, table: str, source: str, target: str, rounds: int) -> li
 
 TEXT = """# privatize on Spark
 
-`python -m benchmarks.spark`: Parquet, `local[2]`, ids vouched for, medians of {rounds} rounds after one to warm
-up, time on the clock; in brackets the ratio to reading and writing the same frame in the same round. {versions}.
+`python -m benchmarks.spark`: Parquet, `local[2]`, `check_ids=False`, medians of {rounds} round(s) after one to
+warm up, time on the clock; in brackets the ratio to reading and writing the same frame in the same round.
+{versions}.
 
 "Narrow" is five numbers: an id, three features, the label. "Log" has the 23 columns of Criteo's log, most of them
 text, and an id. "Label through Python" does nothing but hand labels and ids to Python and labels back: Spark's own

@@ -33,7 +33,7 @@ def sales(spark: Any, folder: Path, rows: int) -> Any:
 
     log = make_criteo_like(rows, seed=1, path=folder / "twin.tsv")
     # Ids belong to rows, and are public: here the number of a line. Those that Spark counts out
-    # (monotonically_increasing_id) follow from how it cuts the file, and so from the length of labels.
+    # (monotonically_increasing_id) follow from how it cuts the file, and so from the labels' length.
     numbered = folder / "numbered.tsv"
     with log.open() as lines, numbered.open("w") as out:
         out.writelines(f"{number}\t{line}" for number, line in enumerate(lines))
@@ -48,7 +48,7 @@ def sales(spark: Any, folder: Path, rows: int) -> Any:
 
 
 def main(spark: Any, folder: Path, rows: int = 200_000) -> dict[str, float]:
-    """Release, write, fit; return what was measured."""
+    """Release, write, fit; return means and errors."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     table = sales(spark, folder, rows)
@@ -71,16 +71,16 @@ def main(spark: Any, folder: Path, rows: int = 200_000) -> dict[str, float]:
     truth = table.select(F.least("amount", F.lit(BOUNDS[1])).alias("amount"), *FEATURES).toArrow()
     amounts = truth["amount"].to_numpy()
     errors = (model.predict(truth.select(FEATURES).to_pandas()) - amounts) ** 2
-    told = {
+    results = {
         "mean": float(amounts.mean()),
         "private mean": float(private),
         "error of a constant": float(amounts.var()),
         "error of the model": float(np.mean(errors)),
     }
-    for what, value in told.items():
-        print(f"{what:20} {value:10.1f}")
+    for name, value in results.items():
+        print(f"{name:20} {value:10.1f}")
     print(f"{'spent':20} {ledger.total.epsilon:10.1f}")
-    return told
+    return results
 
 
 if __name__ == "__main__":
@@ -88,6 +88,6 @@ if __name__ == "__main__":
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = SparkSession.builder.master("local[2]").appName("labeldp").getOrCreate()
-    with tempfile.TemporaryDirectory() as made:
-        main(session, Path(made))
+    with tempfile.TemporaryDirectory() as folder:
+        main(session, Path(folder))
     session.stop()

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 sys.path.insert(0, str(Path(__file__).parent))
 
 collect_ignore = ["quick_daemon.py", "spark_connect.py", "spark_trouble.py"]  # programs that tests start
+if find_spec("pyspark") is None:
+    collect_ignore += ["spark", "spark_interference.py"]
 
 
 MARKS = {

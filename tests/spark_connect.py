@@ -28,17 +28,17 @@ from labeldp.spark import estimate_prior, fit_model, privatize, randomize, row_l
 ROWS, BOUNDS = 300, (0.0, 5.0)
 
 
-def different(spark, way, number):
+def leaks(spark, way, number):
     """Return in what two tables that differ in labels only differ when they leave, cells replayed."""
-    left = []
-    with ways.replayed() as noise:
+    outputs = []
+    with ways.replay() as noise:
         for name in ("base", "some rows"):
             noise.start()
             folder = FOLDER / f"{number} {name}"
             folder.mkdir()
             ways.write_table(folder / "in", "csv", ways.LABELS[name])
-            left.append(ways.WAYS[way](ways.read_table(spark, folder / "in", "csv"), folder))
-    return ways.differences(*left)
+            outputs.append(ways.WAYS[way](ways.read_table(spark, folder / "in", "csv"), folder))
+    return ways.differences(*outputs)
 
 
 def interference(spark):
@@ -46,11 +46,11 @@ def interference(spark):
     for name, value in ways.SMALL_SPLITS.items():
         spark.conf.set(name, value)
     row_layout.PART_ROWS, spread = 300, row_layout.spread_by_id
-    told = [different(spark, way, number) for number, way in enumerate(("release", "model from labels"))]
+    results = [leaks(spark, way, number) for number, way in enumerate(("release", "model from labels"))]
     row_layout.spread_by_id = lambda frame, id, rows: frame
-    told.append(different(spark, "release", 2))
+    results.append(leaks(spark, "release", 2))
     row_layout.spread_by_id = spread
-    return told
+    return results
 
 
 def main():
@@ -78,8 +78,8 @@ def main():
             continue
 
     random = df.withColumn("y", F.rand() * 5)
-    kept = randomize(random, "y", mechanism, id="id")  # is computed once, and kept
-    runs.append(kept.frame.orderBy("id").toArrow() == kept.frame.orderBy("id").toArrow())
+    stable = randomize(random, "y", mechanism, id="id")  # is computed once, and kept
+    runs.append(stable.frame.orderBy("id").toArrow() == stable.frame.orderBy("id").toArrow())
 
     logger.disabled, level = False, logger.level
     logger.setLevel("DEBUG")  # then the client would write the secret into its log
@@ -92,12 +92,12 @@ def main():
     logger.setLevel(level)
 
     ledger = ldp.Ledger()
-    refused = 0
+    refusals = 0
     for wrong in (df.withColumn("id", F.lit("one")), df.withColumn("y", F.when(F.col("x") > 0, F.col("y")))):
         try:
             privatize(wrong, label="y", id="id", epsilon=1.0, bounds=BOUNDS, ledger=ledger)
         except ldp.LabelDPError:
-            refused += 1
+            refusals += 1
     prior = estimate_prior(df, label="y", epsilon=1.0, bounds=BOUNDS, random_state=3)
     ask = {"epsilon": 1.0, "bounds": BOUNDS, "random_state": 3}
     model = fit_model(df, features=["x"], label="y", id="id", **ask)
@@ -108,7 +108,7 @@ def main():
         "releases": runs,
         "reached": reached,
         "columns": release.frame.columns,
-        "refused": [refused, ledger.total.epsilon],
+        "refused": [refusals, ledger.total.epsilon],
         "prior": prior == ldp.estimate_prior(y, epsilon=1.0, bounds=BOUNDS, method="adaptive", random_state=3),
         "interference": interference(spark),
         "model": bool((model.predict(x[:, None]) == alone.predict(x[:, None])).all()),

@@ -2,7 +2,7 @@
 
 Released cells and noisy sums are replayed: on the executors, a channel is given the same label for every row; on
 the driver, a curator's noise gives out what it gave out for the first table. Keys come from a seed. What then
-differs between two tables was told by something other than channels and noise.
+differs between two tables was caused by something other than channels and noise.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pickle
 import re
 import warnings
 from contextlib import contextmanager
+from unittest.mock import patch
 
 import numpy as np
 
@@ -27,17 +28,13 @@ SMALL_SPLITS = {"spark.sql.files.maxPartitionBytes": "4096", "spark.sql.files.op
 """Input is split so often that splits move with the length of the labels' text."""
 
 
-def _changed(base, **rows):
-    return [rows.get(f"r{k}", text) for k, text in enumerate(base)]
-
-
 BASE = [f"{(k * 37) % 50 / 10}" for k in range(ROWS)]
 LABELS = {
     "base": BASE,
-    "first row": _changed(BASE, r0="4.123456789012345"),
+    "first row": ["4.123456789012345", *BASE[1:]],
     "some rows": [f"{text}0000000000000000" if 700 < k < 900 else text for k, text in enumerate(BASE)],
     "all rows": [("-1.7e308", "1e-300", "-0.0")[k % 3] for k in range(ROWS)],
-    "last row": _changed(BASE, r1499="0.00000000000000000000001"),
+    "last row": [*BASE[:-1], "0.00000000000000000000001"],
     "short text": ["1"] * ROWS,
     "negative zero": ["-0.0" if text == "0.0" else text for text in BASE],
 }
@@ -71,12 +68,11 @@ def read_table(spark, folder, kind):
 
 def files_in(folder):
     """Return the bytes of all files that Spark wrote, without the random part of their names."""
-    found = {
-        re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "", path.name): path.read_bytes()
-        for path in folder.iterdir()
-    }
-    assert len(found) == len(list(folder.iterdir())) > 2
-    return found
+    paths = list(folder.iterdir())
+    random_part = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    content = {re.sub(random_part, "", path.name): path.read_bytes() for path in paths}
+    assert len(content) == len(paths) > 2
+    return content
 
 
 def parts_of(frame):
@@ -100,7 +96,7 @@ class Replay:
     """A curator's noise that gives out, for every table, what it gave out for the first."""
 
     def __init__(self):
-        self.given, self.turn = [], 0
+        self.sums, self.turn = [], 0
 
     def start(self):
         """Begin with the next table."""
@@ -110,10 +106,10 @@ class Replay:
         """Return what stands for `IntegerNoise.release`."""
 
         def release(noise, exact, source):
-            if self.turn == len(self.given):
-                self.given.append(exact + noise.sample(exact.size, source))
+            if self.turn == len(self.sums):
+                self.sums.append(exact + noise.sample(exact.size, source))
             self.turn += 1
-            return self.given[self.turn - 1].copy()
+            return self.sums[self.turn - 1].copy()
 
         return release
 
@@ -144,51 +140,49 @@ def equal_part(real):
 
 
 @contextmanager
-def replayed():
+def replay():
     """Replay released cells and noisy sums; hands out the `Replay`, to be started for each table."""
     noise = Replay()
-    before = room.releaser, model_passes.draw_part, IntegerNoise.release
-    room.releaser, model_passes.draw_part = equal_labels(before[0]), equal_part(before[1])
-    IntegerNoise.release = noise.method()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield noise
-    finally:
-        room.releaser, model_passes.draw_part, IntegerNoise.release = before
+    with (
+        patch.object(room, "releaser", equal_labels(room.releaser)),
+        patch.object(model_passes, "draw_part", equal_part(model_passes.draw_part)),
+        patch.object(IntegerNoise, "release", noise.method()),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        yield noise
 
 
-def released(df, folder, writers=("parquet", "csv")):
+def release_output(df, folder):
     """Return all that a release lets out."""
     ledger = ldp.Ledger()
     ask = {"epsilon": 1.0, "bounds": BOUNDS, "debiased": True, "random_state": 5, "ledger": ledger}
     with privatize(df, label="y", id="id", mechanism="rp", **ask) as release:
         out = {"card": card_content(release.card), "summary": release.summary(), "spent": str(ledger.total)}
-        for kind in writers:
+        for kind in ("parquet", "csv"):
             getattr(release.frame.write, kind)(str(folder / kind))
             out[kind] = files_in(folder / kind)
     return out
 
 
-def learnt(df, folder, epsilon):
+def model_output(df, epsilon):
     """Return all that a model lets out."""
     model = fit_model(df, features=["a", "b"], label="y", id="id", epsilon=epsilon, bounds=BOUNDS, random_state=5)
     grid = np.random.default_rng(1).normal(size=(50, 2))
-    inside = (model._model, model._public)
     return {
         "card": card_content(model.to_card()),
-        "inside": pickle.dumps(inside),
+        "inside": pickle.dumps((model._model, model._public)),
         "predictions": model.predict(grid).tobytes(),
     }
 
 
 WAYS = {
-    "release": released,
+    "release": release_output,
     "prior": lambda df, folder: estimate_prior(df, label="y", epsilon=1.0, bounds=BOUNDS, random_state=5),
-    "model from sums": lambda df, folder: learnt(df, folder, 0.5),
-    "model from labels": lambda df, folder: learnt(df, folder, 2.0),
+    "model from sums": lambda df, folder: model_output(df, 0.5),
+    "model from labels": lambda df, folder: model_output(df, 2.0),
 }
-"""The ways out: each returns all that leaves, for a frame."""
+"""The ways out: each returns all that leaves, for a frame and a folder to write to."""
 
 
 def differences(one, other):

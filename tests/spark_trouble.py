@@ -31,20 +31,20 @@ from conftest import spark_builder  # noqa: E402
 from labeldp.randomness.row_words import ReleaseKey, card_checksum  # noqa: E402
 
 SEED = 7
-real, really_sealed = room.releaser, room.seal
+releaser, seal = room.releaser, room.seal
 halves = []
 
 
-def watched(df, secret):
+def seal_and_remember(df, secret):
     """Seal a secret, and remember its halves."""
-    sealed = really_sealed(df, secret)
+    sealed = seal(df, secret)
     halves.extend([secret, sealed.pad, sealed.other.value])
     return sealed
 
 
-def troubled(*arguments, **options):
+def releaser_in_trouble(*arguments, **options):
     """The release's own work, with trouble in the first attempt at one partition, as a file says."""
-    work = real(*arguments, **options)
+    work = releaser(*arguments, **options)
     folder = str(FOLDER)
 
     def run(arrays):
@@ -59,10 +59,11 @@ def troubled(*arguments, **options):
             yield private
             with open(f"{folder}/{mode}.log", "a") as log:
                 log.write(f"{task.partitionId()} {task.attemptNumber()}\n")
-            if task.partitionId() == 1 and task.attemptNumber() == 0 and mode == "kill":
-                os.kill(os.getpid(), 9)
-            if task.partitionId() == 1 and task.attemptNumber() == 0 and mode == "slow":
-                time.sleep(90)
+            if (task.partitionId(), task.attemptNumber()) == (1, 0):
+                if mode == "kill":
+                    os.kill(os.getpid(), 9)
+                if mode == "slow":
+                    time.sleep(90)
 
     return run
 
@@ -87,16 +88,16 @@ def pages(spark):
     paths = ["jobs/", "stages/", "environment/", "executors/", "SQL/", "storage/"]
     paths += [f"SQL/execution/?id={k}" for k in range(6)]
     paths += [
-        f"api/v1/applications/{app}/{what}" for what in ("sql?details=true", "environment", "jobs", "stages")
+        f"api/v1/applications/{app}/{name}" for name in ("sql?details=true", "environment", "jobs", "stages")
     ]
-    found = []
+    texts = []
     for path in paths:
         try:
             with urllib.request.urlopen(f"{start}/{path}", timeout=60) as answer:  # noqa: S310
-                found.append(answer.read())
+                texts.append(answer.read())
         except OSError as error:
-            found.append(str(error).encode())
-    return found
+            texts.append(str(error).encode())
+    return texts
 
 
 def files(folder, pattern):
@@ -109,13 +110,13 @@ def plan(frame):
     return frame._jdf.queryExecution().toString().encode()
 
 
-def seen(secrets, texts):
+def texts_with(secrets, texts):
     """Return the names of texts in which a secret stands, in whatever spelling."""
-    raw = []
+    spellings = []
     for secret in secrets:
-        raw += [secret, secret.hex().encode(), base64.b64encode(secret)]
-        raw += [str(list(secret)).encode(), repr(secret).encode()]
-    return sorted(name for name, text in texts.items() if any(way in text for way in raw))
+        spellings += [secret, secret.hex().encode(), base64.b64encode(secret)]
+        spellings += [str(list(secret)).encode(), repr(secret).encode()]
+    return sorted(name for name, text in texts.items() if any(spelling in text for spelling in spellings))
 
 
 def start(name, *arguments):
@@ -165,7 +166,7 @@ def main(master):
     spark = spark_builder(FOLDER, master).config(map=settings).getOrCreate()
     df = spark.range(0, 8000, 1, 4).select("id", ((F.col("id") * 37) % 1000 / 250.0).alias("y"))
     mechanism = ldp.TwoPoint(bounds=(0, 4), epsilon=1.0)
-    room.releaser, room.seal = troubled, watched
+    room.releaser, room.seal = releaser_in_trouble, seal_and_remember
     release = room.randomize(df, "y", mechanism, id="id", allow_related=["id"], random_state=SEED)
     quiet = action(release.frame, "quiet")
     killed = action(release.frame, "kill")
@@ -189,7 +190,7 @@ def main(master):
     texts["twin events"] = files("events", "*")
     answer["pages"] = sum(b"HTTP Error" not in text for name, text in texts.items() if name.startswith("page"))
     answer["searched"] = {name: len(text) for name, text in texts.items()}
-    answer["seen"] = seen([secret, *halves], texts)
+    answer["seen"] = texts_with([secret, *halves], texts)
     answer["halves"] = len(halves)
     print("ANSWER " + json.dumps(answer))
 

@@ -48,7 +48,7 @@ def test_from_sums_it_is_the_model_of_one_machine_to_the_bit(spark, delta):
     np.testing.assert_array_equal(model.predict(names), alone.predict(X))
     assert [c.mechanism for c in model.charges_] == [c.mechanism for c in alone.charges_]
     assert ledger.total.epsilon == 0.5
-    assert model.rows_ == 400
+    assert model.terms_.rows == 400
 
 
 @pytest.fixture
@@ -70,18 +70,23 @@ def test_from_labels_it_learns_as_well_as_one_machine(spark, monkeypatch, quick,
     names = pytest.importorskip("pandas").DataFrame(X, columns=FEATURES)
     errors = [float(np.mean((guess - y) ** 2)) for guess in (model.predict(names), alone.predict(X))]
     assert max(errors) < 0.2 * y.var()
-    assert pickle.loads(pickle.dumps(model)).rows_ == 4200
+    assert pickle.loads(pickle.dumps(model)).terms_.rows == 4200
     assert len(model.mechanism_) == 3
 
 
 def test_statistics_do_not_depend_on_partitions_in_any_bit_and_rows_are_drawn_once(spark, monkeypatch, quick):
-    seen = []
-    monkeypatch.setattr(room.ClusterRows, "draw", spied(room.ClusterRows.draw, seen))
+    draw, parts = room.ClusterRows.draw, []
+
+    def spy(rows, now):
+        parts.append(draw(rows, now))
+        return parts[-1]
+
+    monkeypatch.setattr(room.ClusterRows, "draw", spy)
     X, y, ids = table(4200)
     ask = {"features": FEATURES, "label": "y", "id": "id", "epsilon": 1.0, "bounds": BOUNDS, "random_state": 3}
     for partitions in (1, 5):
         fit_model(frame(spark, X, y, ids, partitions), **ask)
-    one, other = seen[:3], seen[3:]
+    one, other = parts[:3], parts[3:]
     for a, b in zip(one, other, strict=True):
         np.testing.assert_array_equal(a.private.labels, b.private.labels)
         np.testing.assert_array_equal(a.observed.gram, b.observed.gram)
@@ -94,33 +99,24 @@ def test_statistics_do_not_depend_on_partitions_in_any_bit_and_rows_are_drawn_on
 def test_labels_travel_masked(spark, monkeypatch, quick):
     X, y, ids = table(4200)
     ask = {"features": FEATURES, "label": "y", "id": "id", "epsilon": 1.0, "bounds": BOUNDS, "random_state": 3}
-    spread, seen = room.spread_by_id, []
+    spread, shuffles = room.spread_by_id, []
 
-    def watched(rows, id, count):
-        seen.append(rows.toArrow()["c0"].to_numpy())
+    def spy(rows, id, count):
+        shuffles.append(rows.toArrow()["c0"].to_numpy())
         return spread(rows, id, count)
 
-    monkeypatch.setattr(room, "spread_by_id", watched)
+    monkeypatch.setattr(room, "spread_by_id", spy)
     model = fit_model(frame(spark, X, y, ids), **ask)
-    shuffled = np.concatenate(seen)
-    assert shuffled.size == len(set(shuffled.tolist())) == 4200  # equal labels look different
-    assert not set(shuffled.tolist()) & set(y.view(np.int64).tolist())
+    masks = np.concatenate(shuffles)
+    assert masks.size == len(set(masks.tolist())) == 4200  # equal labels look different
+    assert not set(masks.tolist()) & set(y.view(np.int64).tolist())
     # The twin, whose mask is nothing, is the same model, and its shuffles have raw labels.
-    seen.clear()
+    shuffles.clear()
     monkeypatch.setattr(model_passes, "_pad", lambda secret, ids: np.zeros(len(ids), dtype=np.uint64))
     twin = fit_model(frame(spark, X, y, ids), **ask)
-    assert sorted(np.concatenate(seen).tolist()) == sorted(y.view(np.int64).tolist())
+    assert sorted(np.concatenate(shuffles).tolist()) == sorted(y.view(np.int64).tolist())
     names = pytest.importorskip("pandas").DataFrame(X, columns=FEATURES)
     np.testing.assert_array_equal(model.predict(names), twin.predict(names))
-
-
-def spied(draw, seen):
-    def watched(rows, now):
-        part = draw(rows, now)
-        seen.append(part)
-        return part
-
-    return watched
 
 
 def test_what_cannot_be_fitted_costs_nothing(spark):
@@ -131,20 +127,18 @@ def test_what_cannot_be_fitted_costs_nothing(spark):
     df = frame(spark, X, y, ids)
     ask = {"features": FEATURES, "label": "y", "id": "id", "epsilon": 1.0, "bounds": BOUNDS, "ledger": ledger}
 
-    def refused(error, match, df=df, **change):
+    def refuse(error, match, df=df, **change):
         with pytest.raises(error, match=match):
             fit_model(df, **{**ask, **change})
         assert ledger.total == ldp.Budget(epsilon=0.0)
 
-    refused(ldp.ParameterError, "list of columns", features="a")
-    refused(ldp.ParameterError, "is not a number", features=["a", "unused"])
-    refused(ldp.ParameterError, "none of them the label", features=["a", "y"])
-    refused(ldp.ParameterError, "is 'a' meant", features=["aa"])
-    refused(ldp.ParameterError, "bounds", bounds=None)
-    refused(ldp.ParameterError, "epsilon", epsilon=-1.0)
-    refused(ldp.ParameterError, "rows_per_person", rows_per_person=0)
-    refused(DataError, "'b' is computed from the same data", df=df.withColumn("b", df.y * 2))
-    refused(DataError, "not deterministic", df=df.withColumn("y", F.rand()))
-    refused(DataError, "10 of 50 rows have features", df=df.withColumn("b", F.when(df.id >= -70, df.b)))
-    refused(DataError, "share an id", df=df.withColumn("id", F.lit(1)))
-    refused(ldp.BudgetError, "only")
+    refuse(ldp.ParameterError, "list of columns", features="a")
+    refuse(ldp.ParameterError, "is not a number", features=["a", "unused"])
+    refuse(ldp.ParameterError, "none of them the label", features=["a", "y"])
+    refuse(ldp.ParameterError, "is 'a' meant", features=["aa"])
+    refuse(ldp.ParameterError, "bounds", bounds=None)
+    refuse(ldp.ParameterError, "epsilon", epsilon=-1.0)
+    refuse(ldp.ParameterError, "rows_per_person", rows_per_person=0)
+    refuse(DataError, "10 of 50 rows have features", df=df.withColumn("b", F.when(df.id >= -70, df.b)))
+    refuse(DataError, "share an id", df=df.withColumn("id", F.lit(1)))
+    refuse(ldp.BudgetError, "only")

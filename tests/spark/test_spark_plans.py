@@ -17,7 +17,10 @@ pytestmark = [
 ]
 
 MECHANISM = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
-LEDGER = ldp.Ledger()
+PRIOR = {"label": "y", "epsilon": 1.0, "bounds": (0, 5)}
+INFINITE = float("inf")
+CHOSEN = "which rows there are follows from the same data as the label"
+PLACE = "where rows lie, as the labels' bytes decide"
 
 
 @pytest.fixture(scope="module")
@@ -33,75 +36,9 @@ def df(spark, tmp_path_factory):
     return read
 
 
-def persistent(spark):
-    """Return the ids of what Spark keeps, which may become fewer at any time."""
-    return set(spark.sparkContext._jsc.getPersistentRDDs())
-
-
-def refused(df, match, **change):
-    with pytest.raises(DataError, match=match):
-        randomize(df, "y", MECHANISM, id="id", ledger=LEDGER, **change)
-    assert LEDGER.total == ldp.Budget(epsilon=0.0)
-
-
-@pytest.mark.parametrize(
-    "changing",
-    [
-        "select concat(current_timestamp(), id) id, y from plans_t",
-        "select id, least(5, unix_timestamp() % 7 + y) y from plans_t",
-        "select id, y, now() seen from plans_t",
-        "select id, y, current_user() who from plans_t",
-    ],
-)
-def test_what_depends_on_the_time_is_refused(spark, df, changing):
-    refused(spark.sql(changing), "depends on the time")
-
-
-@pytest.mark.parametrize(
-    ("hidden", "why"),
-    [
-        ("select id, y, (select x from plans_t limit 1) z from plans_t", "Limit"),
-        ("select id, y / (select sum(y) from plans_t) y from plans_t", "Aggregate"),
-        ("select id, y + (select rand()) y from plans_t", "not deterministic"),
-    ],
-)
-def test_queries_inside_expressions_are_looked_into(spark, df, hidden, why):
-    refused(spark.sql(hidden), why)
-
-
-def test_named_queries_are_accepted(spark, df):
-    named = spark.sql("with a as (select id, y, x from plans_t) select id, y, x + 1 x from a where x > 3")
-    assert randomize(named, "y", MECHANISM, id="id").terms.rows == 496
-    copied = "with a as (select id, y from plans_t) select a.id, a.y, b.y copy from a join a b on a.id = b.id"
-    refused(spark.sql(copied), "'copy'")
-
-
-def test_copies_of_the_label_are_found_wherever_they_come_from(spark, df):
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812
-
-    copy = df.select("id", F.col("y").alias("copy"))
-    refused(df.join(copy, "id"), "'copy'")
-    again = spark.read.parquet(*df.inputFiles()).select("id", F.col("y").alias("copy"))
-    refused(df.join(again, "id"), "'copy'")
-    windowed = F.max("y").over(Window.partitionBy("id"))
-    refused(df.withColumn("copy", windowed), "'copy'", materialize=True)
-    refused(df.withColumn("copy", F.explode(F.array("y"))), "'copy'", materialize=True)
-    refused(df.withColumn("id", F.row_number().over(Window.orderBy("y"))), "'id'", materialize=True)
-    sub = spark.sql("select id, y, (select max(y) from plans_t) copy from plans_t")
-    refused(sub, "'copy'", materialize=True)
-    # Related only through an id, or through a column that the label is not made of: not refused.
-    fine = df.join(df.select("id", (F.col("x") * 2).alias("z")), "id")
-    assert randomize(fine, "y", MECHANISM, id="id").terms.rows == 500
-    ids = df.withColumn("id", (F.col("y") * 1e15).cast("long"))
-    with pytest.raises(DataError, match="'id'"):
-        fit_model(ids, features=["x"], label="y", id="id", epsilon=1.0, bounds=(0, 5), ledger=LEDGER)
-    assert LEDGER.total == ldp.Budget(epsilon=0.0)
-
-
 @pytest.fixture(scope="module")
 def text_file(tmp_path_factory):
-    """A text file: id, y, z, with a z that is no number."""
+    """A text file: id, y, z, with a z that is not a number."""
     path = tmp_path_factory.mktemp("text") / "t.csv"
     path.write_text("id,y,z\n1,-5.25,3\n2,7.5,x\n3,2.125,4\n")
     return str(path)
@@ -111,50 +48,157 @@ def read_text(spark, path, schema="id long, y double, z int", **options):
     return spark.read.csv(path, schema=schema, **{"header": True, **options})
 
 
-def related(df, match, allowed=(), label="y"):
+def refuse(df, match, allowed=()):
     with pytest.raises(DataError, match=match):
-        refuse_related(df, label, allowed)
+        refuse_related(df, "y", allowed)
 
 
-def test_a_column_of_records_that_cannot_be_read_is_related_to_the_label(spark, text_file, tmp_path):
+def refuse_unstable(df, match):
+    with pytest.raises(DataError, match=f"may not be the same when Spark computes it again .*({match})"):
+        stable_frame(df, None)
+
+
+def test_every_way_out_checks_the_plan_and_refuses_before_the_charge(spark, df):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    ledger = ldp.Ledger()
+    ask = {**PRIOR, "ledger": ledger}
+    ids = df.withColumn("id", (F.col("y") * 1e15).cast("long"))
+    for match, call in {
+        "which rows": lambda: randomize(df.where("y > 3"), "y", MECHANISM, id="id", ledger=ledger),
+        "same data": lambda: privatize(df.withColumn("z", df.y * 2), id="id", **ask),
+        "follows from": lambda: estimate_prior(df.where("y > 3"), **ask),
+        "'id'": lambda: fit_model(ids, features=["x"], id="id", **ask),
+        "may not be the same": lambda: estimate_prior(df.withColumn("y", F.rand()), **ask),
+        "deterministic": lambda: fit_model(df.withColumn("y", F.rand()), features=["x"], id="id", **ask),
+        "Aggregate": lambda: privatize(df.groupBy("id").agg(F.sum("y").alias("y")), id="id", **ask),
+    }.items():
+        with pytest.raises(DataError, match=match):
+            call()
+    assert ledger.total == ldp.Budget(epsilon=0.0)
+
+
+# ---- frames that Spark may compute differently -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("select concat(current_timestamp(), id) id, y from plans_t", "depends on the time"),
+        ("select id, least(5, unix_timestamp() % 7 + y) y from plans_t", "depends on the time"),
+        ("select id, y, now() seen from plans_t", "depends on the time"),
+        ("select id, y, current_user() who from plans_t", "depends on the time"),
+        ("select id, y, (select x from plans_t limit 1) z from plans_t", "Limit"),
+        ("select id, y / (select sum(y) from plans_t) y from plans_t", "Aggregate"),
+        ("select id, y + (select rand()) y from plans_t", "not deterministic"),
+        ("select id, y from (select id, x, rand() y from plans_t) where x > 5", "not deterministic"),
+        ("select * from plans_t limit 100", "Limit"),
+        ("select * from plans_t tablesample (50 percent) repeatable (1)", "Sample"),
+        ("select id, sum(y) y from plans_t group by id", "Aggregate"),
+    ],
+)
+def test_what_may_be_different_the_next_time_is_refused_in_subqueries_too(spark, df, query, reason):
+    refuse_unstable(spark.sql(query), reason)
+
+
+def test_functions_and_rdds_are_refused_and_files_joins_and_unions_accepted(spark, df):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    refuse_unstable(df.dropDuplicates(["x"]), "Deduplicate")
+    refuse_unstable(df.mapInArrow(lambda batches: batches, "id long, x long, y double"), "MapInArrow")
+    refuse_unstable(df.withColumn("y", F.udf(lambda: 1.0, "double")()), "a function that Spark does not know")
+    refuse_unstable(spark.createDataFrame(df.rdd), "an RDD")
+    fine = df.where("x >= 9").join(df.select("id"), "id").union(df.where("x < 9")).distinct().orderBy("id")
+    assert stable_frame(fine, None).frame is fine
+
+
+def persistent(spark):
+    """Return the ids of what Spark keeps, which may become fewer at any time."""
+    return set(spark.sparkContext._jsc.getPersistentRDDs())
+
+
+def test_a_checkpoint_is_dropped_once_a_prior_is_estimated(spark, df):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    random = df.withColumn("y", F.rand())
+    before = persistent(spark)
+    assert estimate_prior(random, materialize=True, **PRIOR).bounds == (0.0, 5.0)
+    assert persistent(spark) <= before
+    checkpoint = stable_frame(random, True)
+    assert len(persistent(spark) - before) == 1  # what would be left behind
+    checkpoint.drop()
+    assert persistent(spark) <= before
+
+
+# ---- columns that carry the label along -------------------------------------------------------------------
+
+
+def test_copies_of_the_label_are_refused_wherever_they_come_from(spark, df):
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812
+
+    copy = df.select("id", F.col("y").alias("copy"))
+    again = spark.read.parquet(*df.inputFiles()).select("id", F.col("y").alias("copy"))
+    sales = df.withColumn("copy", F.col("y")).withColumn("y", F.log1p("copy"))
+    for related in (
+        sales,
+        sales.where("x > 1").alias("a"),
+        sales.union(sales),
+        sales.withColumn("y", F.col("y") * 2),
+        df.join(copy, "id"),
+        df.join(again, "id"),
+        df.withColumn("copy", F.max("y").over(Window.partitionBy("id"))),
+        df.withColumn("copy", F.explode(F.array("y"))),
+        df.withColumn("copy", F.row_number().over(Window.orderBy("y"))),
+        spark.sql("select id, y, (select max(y) from plans_t) copy from plans_t"),
+        spark.sql("with a as (select id, y from plans_t) select a.*, b.y copy from a join a b on a.id = b.id"),
+    ):
+        refuse(related, "'copy' is computed from the same data as the label")
+    # Related only through an id, or through a column that the label is not computed from: not refused.
+    refuse_related(sales.drop("copy"), "y")
+    refuse_related(df.join(df.select("id", (F.col("x") * 2).alias("z")), "id"), "y")
+    refuse_related(spark.sql("with a as (select * from plans_t) select id, y, x + 1 x from a where x > 3"), "y")
+
+
+def test_a_column_of_corrupt_records_is_related_to_the_label(spark, text_file, tmp_path):
     schema = "id long, y double, z int"
+    broken, option = f"{schema}, broken string", {"columnNameOfCorruptRecord": "broken"}
     refuse_related(read_text(spark, text_file), "y")
-    related(read_text(spark, text_file, f"{schema}, _corrupt_record string"), "'_corrupt_record'")
-    broken = f"{schema}, broken string"
     refuse_related(read_text(spark, text_file, broken), "y")
-    option = {"columnNameOfCorruptRecord": "broken"}
-    related(read_text(spark, text_file, broken, **option), "'broken'")
+    refuse(read_text(spark, text_file, f"{schema}, _corrupt_record string"), "'_corrupt_record'")
+    refuse(read_text(spark, text_file, broken, **option), "'broken'")
     (tmp_path / "t.json").write_text('{"id":1,"y":-5.25,"z":3}\n{"id":2,"y":7.5,"z":"x"}\n')
     json = str(tmp_path / "t.json")
-    related(spark.read.json(json, schema=f"{schema}, _corrupt_record string"), "'_corrupt_record'")
-    related(spark.read.json(json, schema=broken, **option), "'broken'")
+    refuse(spark.read.json(json, schema=f"{schema}, _corrupt_record string"), "'_corrupt_record'")
+    refuse(spark.read.json(json, schema=broken, **option), "'broken'")
     spark.conf.set("spark.sql.columnNameOfCorruptRecord", "broken")
     try:
-        related(read_text(spark, text_file, broken), "'broken'")
+        refuse(read_text(spark, text_file, broken), "'broken'")
     finally:
         spark.conf.unset("spark.sql.columnNameOfCorruptRecord")
 
 
-def test_a_column_that_is_vouched_for_vouches_for_no_other(spark, df):
+def test_a_column_in_allow_related_allows_no_other(spark, df):
     from pyspark.sql import functions as F  # noqa: N812
 
     big = df.withColumn("big", F.col("y") > 3)
+    line = df.withColumn("line", F.monotonically_increasing_id())
+    sales = df.withColumnRenamed("y", "sales").withColumn("y", F.log("sales"))
     refuse_related(big, "y", ["big"])
     refuse_related(big.withColumn("small", ~F.col("big")).where("big"), "y", ["big"])
     refuse_related(big.union(big), "y", ["big"])
-    related(big.withColumn("copy", F.col("y")), "'copy'", ["big"])
-    related(big.withColumn("log", F.log("y")), "'log'", ["big"])
-    related(big.withColumn("copy", F.col("y")), "'copy'", ["big", "y"])
-    related(big.where("y > 3"), "which rows there are", ["big"])
-    related(big.join(df.select("id", F.col("y").alias("copy")), "id"), "'copy'", ["big"])
-    line = df.withColumn("line", F.monotonically_increasing_id())
     refuse_related(line, "y", ["line"])
-    related(line.withColumn("other", F.monotonically_increasing_id() * 2), "'other'", ["line"])
-    related(line.limit(2), "which rows there are", ["line"])
-    whole = df.withColumnRenamed("y", "sales").withColumn("y", F.log("sales"))
-    refuse_related(whole, "y", ["sales"])
-    again = df.select("id", F.col("y").alias("second"))
-    related(whole.join(again, "id"), "'second'", ["sales"])
+    refuse_related(sales.where("sales > 3"), "y", ["sales"])
+    refuse(big.withColumn("copy", F.col("y")), "'copy'", ["big"])
+    refuse(big.withColumn("log", F.log("y")), "'log'", ["big"])
+    refuse(big.withColumn("copy", F.col("y")), "'copy'", ["big", "y"])
+    refuse(big.where("y > 3"), "which rows there are", ["big"])
+    refuse(big.join(df.select("id", F.col("y").alias("copy")), "id"), "'copy'", ["big"])
+    refuse(line.withColumn("other", F.monotonically_increasing_id() * 2), "'other'", ["line"])
+    refuse(line.limit(2), "which rows there are", ["line"])
+    refuse(sales.join(df.select("id", F.col("y").alias("second")), "id"), "'second'", ["sales"])
+    mapped = df.mapInArrow(lambda batches: batches, "id long, x long, y double")
+    refuse(mapped, "which rows there are", ["id", "x"])  # no column vouches for a function
 
 
 def test_another_reading_of_the_same_file_is_related_to_the_label(spark, text_file):
@@ -168,10 +212,9 @@ def test_another_reading_of_the_same_file_is_related_to_the_label(spark, text_fi
         spark.read.text(text_file),
         spark.read.text(text_file.rpartition("/")[0]),
     ):
-        shown = other.columns[0]
-        pair = same.select("y").join(other.select(F.col(shown).alias("other")), F.lit(True))
-        related(pair, "'other'")
-        related(other.select(F.col(shown).alias("other")).join(same.select("y"), F.lit(True)), "'other'")
+        column = other.select(F.col(other.columns[0]).alias("other"))
+        refuse(same.select("y").join(column, F.lit(True)), "'other'")
+        refuse(column.join(same.select("y"), F.lit(True)), "'other'")
 
 
 def test_sources_that_a_third_one_covers_are_the_same_source(spark, df, tmp_path):
@@ -183,56 +226,24 @@ def test_sources_that_a_third_one_covers_are_the_same_source(spark, df, tmp_path
     both = spark.read.option("recursiveFileLookup", "true").parquet(str(tmp_path))
     joined = first.select("id", "x").join(second.select("id", "y"), "id")
     refuse_related(joined, "y")
-    related(joined.join(both.select("id", F.col("y").alias("copy")), "id"), "is computed from")
+    refuse(joined.join(both.select("id", F.col("y").alias("copy")), "id"), "is computed from")
 
 
-def test_a_label_that_is_computed_tells_by_where_it_is_missing(spark, df, text_file):
-    from pyspark.sql import functions as F  # noqa: N812
-
-    chosen = "which rows there are follows from the same data as the label"
-    infinite = float("inf")
-    text = read_text(spark, text_file, "id long, t string, z int").withColumn("y", F.col("t").cast("double"))
-    refuse_related(text.where("t is not null and not isnan(y)").where(F.abs("y") < infinite).drop("t"), "y")
-    refuse_related(df.withColumn("y", F.col("y").cast("int")).dropna(), "y")
-    for wrong in (
-        text.where("t > '-Infinity'").drop("t"),
-        text.where("t < 'NaN'").drop("t"),
-        text.where("t in ('NaN', 'Infinity')").drop("t"),
-        df.where(F.col("y").cast("float") < infinite),
-        df.withColumn("y", F.col("y").cast("float")).where(F.col("y") < infinite),
-        *(
-            df.withColumn("y", F.expr(made)).dropna(subset=["y"])
-            for made in (
-                "nullif(y, 3.5)",
-                "if(y > 3, y, null)",
-                "log(y)",
-                "sqrt(y)",
-                "try_cast(y as tinyint)",
-                "try_cast(y as decimal(3, 2))",
-            )
-        ),
-        df.union(df.withColumn("y", F.nullif("y", F.lit(3.5)))).dropna(),
-        df.withColumn("y", F.nullif("y", F.lit(3.5))).union(df).dropna(),
-    ):
-        related(wrong, chosen)
-
-
-def rows_of(df, **change):
-    return randomize(df, "y", MECHANISM, id="id", **change).terms.rows
+# ---- rows chosen by the label -----------------------------------------------------------------------------
 
 
 def test_rows_that_are_chosen_or_merged_by_the_label_are_refused(spark, df):
     from pyspark.sql import functions as F  # noqa: N812
 
-    chosen = "which rows there are follows from the same data as the label"
-    for wrong in (
+    flag = df.withColumn("flag", F.when(F.col("y") > 3, 1))
+    for chosen in (
         df.where("y > 3"),
         df.where("y > 3 and x > 3"),
         df.where("y is null or y > 3"),
         df.where(F.when(F.col("y") > 3, 1).isNotNull()),
         df.where(F.col("y").try_cast("tinyint").isNotNull()),
-        df.withColumn("flag", F.when(F.col("y") > 3, 1)).where("flag is not null").drop("flag"),
-        df.withColumn("flag", F.when(F.col("y") > 3, 1)).dropna().drop("flag"),
+        flag.where("flag is not null").drop("flag"),
+        flag.dropna().drop("flag"),
         df.distinct(),
         df.union(df).distinct(),
         df.intersect(df.where("x > 3")),
@@ -245,52 +256,69 @@ def test_rows_that_are_chosen_or_merged_by_the_label_are_refused(spark, df):
             "select id, y from plans_t t where exists (select 1 from plans_t s where s.x < t.y and s.id = t.id)"
         ),
     ):
-        refused(wrong, chosen)
-    for kept in (
+        refuse(chosen, CHOSEN)
+    for chosen in (
         df.where("x > (select max(y) from plans_t)"),
         df.withColumn("more", F.explode(F.sequence(F.lit(1), F.col("y").cast("int") + 1))).drop("more"),
         df.groupBy("y").agg(F.max("id").alias("id")),
         df.orderBy("y").limit(10),
         df.mapInArrow(lambda batches: batches, "id long, x long, y double"),
     ):
-        refused(kept, "follows from|is computed from", materialize=True)
-    with pytest.raises(DataError, match=chosen):
-        estimate_prior(df.where("y > 3"), label="y", epsilon=1.0, bounds=(0, 5), ledger=LEDGER)
-    assert LEDGER.total == ldp.Budget(epsilon=0.0)
+        refuse(chosen, "follows from|is computed from")
 
 
-def test_rows_may_be_chosen_by_public_columns_and_by_whether_the_label_is_missing(spark, df):
+def test_rows_may_be_chosen_by_public_columns_and_by_whether_the_label_is_missing(spark, df, text_file):
     from pyspark.sql import functions as F  # noqa: N812
 
-    infinite = float("inf")
     text = df.select("id", F.col("y").cast("string").alias("t")).where("t is not null")
+    file = read_text(spark, text_file, "id long, t string, z int").withColumn("y", F.col("t").cast("double"))
     for fine in (
         df.where("x > 3"),
         df.where("x > 3 or y is null"),
         df.where("y is not null and not isnan(y) and x > 3"),
-        df.where((F.abs("y") < infinite) & ~F.col("y").isin(infinite, -infinite, float("nan"))),
+        df.where((F.abs("y") < INFINITE) & ~F.col("y").isin(INFINITE, -INFINITE, float("nan"))),
         df.dropna(),
         df.dropna(subset=["y"]),
+        df.withColumn("y", F.col("y").cast("int")).dropna(),
         df.where("y is not null").union(df.withColumn("id", df.id + 500).where("y is not null")),
         df.join(df.where("x > 3").select("id"), "id"),
         df.join(df.select("x").distinct(), "x"),
         text.withColumn("y", F.col("t").try_cast("double")).where("y is not null").drop("t"),
+        file.where("t is not null and not isnan(y)").where(F.abs("y") < INFINITE).drop("t"),
         spark.sql(
             "with a as (select id, y from plans_t where y is not null) select id, y from a where not isnan(y)"
         ),
     ):
-        assert rows_of(fine) >= 496
-    # A column that may be public may choose rows, too.
-    sales = df.withColumn("sales", F.exp("y")).where("sales > 3")
-    refused(sales, "'sales'")
-    assert rows_of(sales, allow_related=["sales"]) < 500
+        refuse_related(fine, "y")
+
+
+def test_a_computed_label_shows_itself_by_where_it_is_missing(spark, df, text_file):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    text = read_text(spark, text_file, "id long, t string, z int").withColumn("y", F.col("t").cast("double"))
+    computed = ["nullif(y, 3.5)", "if(y > 3, y, null)", "log(y)", "sqrt(y)"]
+    computed += ["try_cast(y as tinyint)", "try_cast(y as decimal(3, 2))"]
+    gaps = df.withColumn("y", F.nullif("y", F.lit(3.5)))
+    for chosen in (
+        text.where("t > '-Infinity'").drop("t"),
+        text.where("t < 'NaN'").drop("t"),
+        text.where("t in ('NaN', 'Infinity')").drop("t"),
+        df.where(F.col("y").cast("float") < INFINITE),
+        df.withColumn("y", F.col("y").cast("float")).where(F.col("y") < INFINITE),
+        *(df.withColumn("y", F.expr(formula)).dropna(subset=["y"]) for formula in computed),
+        df.union(gaps).dropna(),
+        gaps.union(df).dropna(),
+    ):
+        refuse(chosen, CHOSEN)
+
+
+# ---- where rows lie ---------------------------------------------------------------------------------------
 
 
 def test_what_follows_from_where_rows_lie_is_refused(spark, df):
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
-    place = "where rows lie, as the labels' bytes decide"
     for column in (
         F.monotonically_increasing_id(),
         F.spark_partition_id(),
@@ -300,30 +328,28 @@ def test_what_follows_from_where_rows_lie_is_refused(spark, df):
         F.row_number().over(Window.orderBy("x")),
         F.first("x").over(Window.partitionBy("x")),
     ):
-        refused(df.withColumn("z", column), f"'z' is computed from {place}", materialize=True)
+        refuse(df.withColumn("z", column), f"'z' is computed from {PLACE}")
     grouped = df.groupBy("id").agg(F.sum("y").alias("y"), F.sum("x").alias("x"))
-    refused(grouped, f"'x' is computed from {place}", materialize=True)
-    assert rows_of(grouped.drop("x"), materialize=True) == 500
-    fresh = df.withColumn("id", F.monotonically_increasing_id())
-    refused(fresh, f"'id' is computed from {place}", materialize=True)
-    assert rows_of(fresh, materialize=True, allow_related=["id"]) == 500
+    refuse(grouped, f"'x' is computed from {PLACE}")
+    refuse_related(grouped.drop("x"), "y")
+    refuse(df.withColumn("id", F.monotonically_increasing_id()), f"'id' is computed from {PLACE}")
     for frame in (df.limit(400), df.sample(0.5, 1), df.dropDuplicates(["x"]), df.where(F.rand(1) > 0.5)):
-        refused(frame, "which rows there are follows from", materialize=True)
+        refuse(frame, "which rows there are follows from")
 
 
 def test_rows_may_lie_where_their_labels_put_them_and_are_put_elsewhere(spark, df, tmp_path):
     from pyspark.sql import functions as F  # noqa: N812
 
-    def written(frame):
+    def output(frame):
         return randomize(frame, "y", MECHANISM, id="id", random_state=3).frame.select("id", "x", "y").toArrow()
 
-    expected = written(df)
+    expected = output(df)
     assert expected["id"].to_pylist() == list(range(500))
     for frame in (df.orderBy("y"), df.repartitionByRange(4, "y"), df.repartition(3, "y"), df.repartition(3)):
-        assert written(frame) == expected
+        assert output(frame) == expected
     rounded = df.withColumn("y", F.round("y"))
     rounded.write.partitionBy("y").parquet(str(tmp_path / "by"))  # in folders named by the label
-    assert written(spark.read.parquet(str(tmp_path / "by"))) == written(rounded)
+    assert output(spark.read.parquet(str(tmp_path / "by"))) == output(rounded)
 
 
 def test_no_message_quotes_a_label(spark, df):
@@ -331,41 +357,12 @@ def test_no_message_quotes_a_label(spark, df):
     cast = text.withColumn("y", text.y.cast("double"))
     with pytest.raises(Exception, match=r"The value '\d\.\d+x'"):
         cast.collect()
-    for ask in (
+    for call in (
         lambda: randomize(cast, "y", MECHANISM, id="id"),
         lambda: randomize(cast, "y", MECHANISM, id="id", materialize=True),
-        lambda: estimate_prior(cast, label="y", epsilon=1.0, bounds=(0, 5)),
-        lambda: privatize(cast, label="y", id="id", epsilon=1.0, bounds=(0, 5)),
+        lambda: estimate_prior(cast, **PRIOR),
     ):
-        with pytest.raises(DataError, match=r"cannot compute these rows \(CAST_INVALID_INPUT") as told:
-            ask()
-        assert "x'" not in str(told.value)
-        assert told.value.__cause__ is told.value.__context__ is None  # Spark's own message does not come along
-
-
-def test_a_prior_needs_a_frame_that_repeats_and_leaves_nothing_behind(spark, df):
-    from pyspark.sql import functions as F  # noqa: N812
-
-    changing = df.withColumn("y", F.rand())
-    ask = {"label": "y", "epsilon": 1.0, "bounds": (0, 5)}
-    with pytest.raises(DataError, match="may not be the same"):
-        estimate_prior(changing, **ask)
-    before = persistent(spark)
-    assert estimate_prior(changing, materialize=True, **ask).bounds == (0.0, 5.0)
-    assert persistent(spark) <= before
-    kept = stable_frame(changing, True)
-    assert len(persistent(spark) - before) == 1  # what would be left behind
-    kept.drop()
-    assert persistent(spark) <= before
-    holes = df.withColumn("y", F.when(df.x > 4, df.y))
-    with pytest.raises(ldp.LabelError, match=r"^5 of 500 labels"):
-        estimate_prior(holes, **ask)
-
-
-def test_a_prior_that_is_estimated_again_without_a_ledger_warns(spark, df):
-    from pyspark.sql import functions as F  # noqa: N812
-
-    again, ask = df.select("id", F.col("y")), {"label": "y", "epsilon": 1.0, "bounds": (0, 5)}
-    estimate_prior(again, **ask)
-    with pytest.warns(ldp.errors.RepeatedReleaseWarning, match="released before"):
-        estimate_prior(again, **ask)
+        with pytest.raises(DataError, match=r"cannot compute these rows \(CAST_INVALID_INPUT") as info:
+            call()
+        assert "x'" not in str(info.value)
+        assert info.value.__cause__ is info.value.__context__ is None  # Spark's own message does not come along

@@ -3,8 +3,29 @@
 Needs the extra ``labeldp[spark]``, on the driver and on the executors.
 """
 
-from labeldp.spark.dataframe_model import fit_model
-from labeldp.spark.dataframe_prior import estimate_prior
-from labeldp.spark.dataframe_release import SparkRelease, privatize, randomize
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from labeldp.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from labeldp.spark.dataframe_model import fit_model
+    from labeldp.spark.dataframe_prior import estimate_prior
+    from labeldp.spark.dataframe_release import SparkRelease, privatize, randomize
 
 __all__ = ["SparkRelease", "estimate_prior", "fit_model", "privatize", "randomize"]
+
+_MODULES = {"estimate_prior": "dataframe_prior", "fit_model": "dataframe_model"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        import_module("pyarrow")
+        _ = import_module("pyspark.sql.functions").arrow_udf
+    except (ImportError, AttributeError):
+        raise MissingExtraError(
+            "this needs PySpark 4.1 or newer and PyArrow, which are not installed: pip install 'labeldp[spark]'"
+        ) from None
+    return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'dataframe_release')}"), name)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T  # noqa: N812
 
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.errors import DataError
@@ -24,18 +26,20 @@ from labeldp.ledger import Budget, Ledger, as_ledger, group_budget
 from labeldp.ledger.repetition import warn_if_seen
 from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import ReleaseKey, card_checksum
-from labeldp.spark.frame_checks import count_rows, refuse_repeated_ids
-from labeldp.spark.frame_columns import feature_columns, id_column, label_column
+from labeldp.spark.frame_checks import (
+    count_rows,
+    feature_columns,
+    id_column,
+    label_column,
+    refuse_repeated_ids,
+)
 from labeldp.spark.model_passes import label_summer, round_drawer, row_masker, row_sampler, stage_summer
 from labeldp.spark.related_columns import refuse_related
 from labeldp.spark.row_layout import spread_by_id
 from labeldp.spark.sealed_secret import SealedSecret, as_seed, release_key, seal
-from labeldp.spark.session import column, need_spark, refuse_revealing_log
+from labeldp.spark.session import column, refuse_revealing_log
 from labeldp.spark.stable_frame import stable_frame
 from labeldp.spark.vector_sums import sum_integers, sum_vectors
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["fit_model"]
 
@@ -83,7 +87,6 @@ def fit_model(
     BudgetError
         If the ledger refuses; then nothing was released.
     """
-    need_spark()
     as_epsilon(epsilon)
     as_delta(delta, smallest=0.0)
     group_budget(Budget(0), rows_per_person)
@@ -128,23 +131,10 @@ def _sum_labels(rows: DataFrame, bounds: tuple[float, float], *, check_ids: bool
 
 @dataclass(frozen=True, slots=True)
 class ClusterRows:
-    """Rows on a cluster, and the sample of their features that is here.
+    """Rows on a cluster (label, id, features), and the sample of their features that is here.
 
-    Attributes
-    ----------
-    frame : DataFrame
-        Columns: label, id, features.
-    bounds : (lo, hi)
-    label_sums : LabelSums
-        Exact sums over all labels, kept until they are paid for.
-    key : ReleaseKey
-    label : str
-    table : FeatureTable
-        The sample, or all rows.
-    places : array
-        Of the table's rows, which are sorted by them.
-    share : float
-        Which part of all rows is in the table, about; 1 if all are.
+    ``label_sums`` are exact, and wait here until they are paid for. ``table`` is the sample, sorted by ``places``;
+    ``share`` is about which part of all rows it has, and 1 if it has all.
     """
 
     frame: DataFrame
@@ -214,8 +204,6 @@ class ClusterRows:
 
     def _round_rows(self, now: Round, mask: SealedSecret) -> DataFrame:
         """Return a round's rows with masked labels, where their ids put them."""
-        from pyspark.sql import types as T  # noqa: N812, PLC0415
-
         schema = T.StructType([T.StructField("c0", T.LongType()), *self.frame.schema.fields[1:]])
         rows = self.frame.mapInArrow(row_masker(now.share, mask), schema)
         return spread_by_id(rows, "c1", round(self.count * (now.share[1] - now.share[0])))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame
 
 from labeldp._validation import as_epsilon, as_fraction, as_roomy_bounds
 from labeldp.errors import DataError
@@ -13,15 +15,11 @@ from labeldp.priors.curator import adaptive_histogram
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.stream import LabelCounts
 from labeldp.spark.executor import label_counter
-from labeldp.spark.frame_checks import count_rows
-from labeldp.spark.frame_columns import label_column
+from labeldp.spark.frame_checks import count_rows, label_column
 from labeldp.spark.related_columns import refuse_related
-from labeldp.spark.session import column, need_spark
+from labeldp.spark.session import column
 from labeldp.spark.stable_frame import stable_frame
 from labeldp.spark.vector_sums import sum_integers
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["count_labels", "estimate_prior"]
 
@@ -61,7 +59,6 @@ def estimate_prior(
     random_state : None, int or source of words
         Leave it out for a release.
     """
-    need_spark()
     exact, pair = as_fraction(as_epsilon(epsilon)), as_roomy_bounds(bounds)
     group_budget(Budget(0), rows_per_person)
     source = resolve_source(random_state)
@@ -81,13 +78,7 @@ def estimate_prior(
 
 
 def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int) -> LabelCounts:
-    """Return exact counts of labels, which `count_rows` has checked, in one pass.
-
-    Raises
-    ------
-    DataError
-        If there are more or fewer labels than ``rows``, or some are missing now.
-    """
+    """Return exact counts of the labels of ``rows`` rows, which `count_rows` has checked, in one pass."""
     fine = sum_integers(df.select(column(label).cast("double")), label_counter(bounds))
     if int(fine.sum()) != rows:
         raise DataError("there are more or fewer labels now than before: the table changed while it was read")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.sql import DataFrame
 
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
@@ -23,17 +24,19 @@ from labeldp.release.stream import LabelCounts, prepare_counts
 from labeldp.release.terms import HoldsTerms, Terms
 from labeldp.spark.dataframe_prior import count_labels
 from labeldp.spark.executor import releaser, report_counter
-from labeldp.spark.frame_checks import count_rows, refuse_repeated_ids
-from labeldp.spark.frame_columns import id_column, label_column, refuse_repeated_names
+from labeldp.spark.frame_checks import (
+    count_rows,
+    id_column,
+    label_column,
+    refuse_repeated_ids,
+    refuse_repeated_names,
+)
 from labeldp.spark.related_columns import refuse_related
 from labeldp.spark.row_layout import release_frame
 from labeldp.spark.sealed_secret import SealedSecret, as_seed, release_key, seal
-from labeldp.spark.session import column, need_spark, refuse_revealing_log
+from labeldp.spark.session import column, refuse_revealing_log
 from labeldp.spark.stable_frame import StableFrame, stable_frame
 from labeldp.spark.vector_sums import sum_integers
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["SparkRelease", "privatize", "randomize"]
 
@@ -151,8 +154,8 @@ def privatize(
         Whether to look for ids that two rows share, by a shuffle. False if you know that there are none.
     materialize : bool, optional
         True: compute ``df`` once and keep it (`DataFrame.localCheckpoint`). False: you know that it is the same
-        whenever Spark computes it. By default its plan is asked, and refused if it may not be; with Spark Connect,
-        whose plans cannot be asked, it is kept.
+        whenever Spark computes it. By default its plan is read, and refused if it may not be; with Spark Connect,
+        whose plans cannot be read, it is kept.
     allow_related : list of str
         Columns computed from the same data as the label which may be public nevertheless; others are refused.
     random_state : int, optional
@@ -165,7 +168,6 @@ def privatize(
     BudgetError
         If the ledger refuses; then nothing was released.
     """
-    need_spark()
     request = Request(
         epsilon=epsilon,
         bounds=bounds,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from labeldp.errors import DataError
@@ -18,11 +19,7 @@ from labeldp.priors import Reports
 from labeldp.randomness.row_ids import IntegerIds, TextIds
 from labeldp.randomness.row_words import RowWords
 from labeldp.release.stream import LabelCounts
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from labeldp.spark.sealed_secret import SealedSecret
+from labeldp.spark.sealed_secret import SealedSecret
 
 __all__ = ["Counter", "Releaser", "array_ids", "floats", "label_counter", "releaser", "report_counter"]
 
@@ -54,8 +51,6 @@ def releaser(card: str, sealed: SealedSecret, *, debiased: bool) -> Releaser:
     """Return a function that randomises labels."""
 
     def release(arrays: Iterator[tuple[Any, Any]]) -> Iterator[Any]:
-        import pyarrow as pa  # noqa: PLC0415
-
         mechanism, secret = _mechanism(card), sealed.open()
         for labels, ids in arrays:
             private = _randomize(mechanism, secret, labels, ids) if len(labels) else np.zeros(0)
@@ -86,8 +81,6 @@ def floats(values: Any) -> NDArray[np.float64]:
 
 def array_ids(values: Any) -> IntegerIds | TextIds:
     """Return the ids in an Arrow array, without a copy where they are text."""
-    import pyarrow as pa  # noqa: PLC0415
-
     if values.null_count:
         raise DataError("some ids are missing now that were not before: the table changed while it was read")
     if pa.types.is_integer(values.type):

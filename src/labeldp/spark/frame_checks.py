@@ -1,41 +1,105 @@
-"""Rows and ids checked, by Spark alone, before anything is charged."""
+"""A DataFrame, checked before anything is charged: names and types of columns, rows and ids."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import Any
 
-from labeldp.errors import DataError, LabelError
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from labeldp.errors import DataError, LabelError, ParameterError
 from labeldp.spark.session import column, without_labels
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+__all__ = [
+    "count_rows",
+    "feature_columns",
+    "id_column",
+    "label_column",
+    "refuse_repeated_ids",
+    "refuse_repeated_names",
+]
 
-__all__ = ["count_rows", "refuse_repeated_ids"]
+
+def _field(df: DataFrame, name: object, parameter: str) -> Any:
+    names = df.columns
+    if not isinstance(name, str):
+        raise ParameterError(f"{parameter} must be the name of a column, got {type(name).__name__}")
+    if name in names:
+        return df.schema[name]
+    if "." in name and name.split(".", 1)[0] in names:
+        raise ParameterError(
+            f"{parameter}={name!r} is inside another column, which would carry it along: make it a column of its "
+            "own, and take it out of the other"
+        )
+    near = [one for one in names if one.lower() == name.lower()] or get_close_matches(name, names, n=1)
+    raise ParameterError(f"there is no column {name!r}" + (f"; is {near[0]!r} meant?" if near else ""))
+
+
+def refuse_repeated_names(names: Sequence[str]) -> None:
+    """Refuse names that Spark takes for the same."""
+    if len({name.lower() for name in names}) < len(names):
+        raise DataError("two columns have the same name, or differ only in upper and lower case: rename one")
+
+
+def label_column(df: DataFrame, label: object) -> str:
+    """Return the label's name, if it is a column of numbers."""
+    if not type(df).__module__.startswith("pyspark.sql."):
+        raise ParameterError(f"df must be a DataFrame of Spark, got {type(df).__module__}.{type(df).__name__}")
+    refuse_repeated_names(df.columns)
+    field = _field(df, label, "label")
+    if not isinstance(field.dataType, T.NumericType):
+        kind = field.dataType.simpleString().split("<")[0].split("(")[0]
+        raise LabelError(f"labels must be real numbers, got {kind}: convert the column first, with try_cast")
+    return str(field.name)
+
+
+def id_column(df: DataFrame, id: object, label: str) -> str:
+    """Return the id's name, if it is a column of integers, text or binary, and not the label."""
+    if id is None:
+        raise ParameterError(
+            "id must name a column that tells rows apart: a row's noise follows from its id, so that a task "
+            "that runs twice gives the same noise twice"
+        )
+    field = _field(df, id, "id")
+    if not isinstance(field.dataType, T.IntegralType | T.StringType | T.BinaryType):
+        raise ParameterError(
+            f"ids must be integers, text or binary, got {field.dataType.simpleString()}: convert them"
+        )
+    if isinstance(field.dataType, T.StringType) and field.dataType.collation != "UTF8_BINARY":
+        raise ParameterError("ids of text must be compared byte by byte: cast them to a plain string")
+    if field.name == label:
+        raise ParameterError("the label cannot be its own id")
+    return str(field.name)
+
+
+def feature_columns(df: DataFrame, features: object, label: str) -> list[str]:
+    """Return the features' names, if they are columns of numbers."""
+    if isinstance(features, str) or not isinstance(features, Sequence) or not features:
+        raise ParameterError("features must be a list of columns")
+    names = []
+    for feature in features:
+        field = _field(df, feature, "features")
+        if not isinstance(field.dataType, T.NumericType | T.BooleanType):
+            raise ParameterError(f"feature {feature!r} is not a number: encode it first, from what is public")
+        names.append(str(field.name))
+    if label in names or len(set(names)) < len(names):
+        raise ParameterError("features must be different columns, and none of them the label")
+    return names
 
 
 def _is_missing(name: str) -> Column:
     """Return whether a number is missing, NaN or infinite."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
     value = column(name).cast("double")
     return value.isNull() | F.isnan(value) | (F.abs(value) == float("inf"))
 
 
 def count_rows(df: DataFrame, label: str, id: str | None = None, features: Sequence[str] = ()) -> int:
-    """Return the number of rows, if no label, id or feature is missing.
-
-    Raises
-    ------
-    LabelError
-        If labels are missing or not finite, or there are none.
-    DataError
-        If ids or features are missing.
-    """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
+    """Return the number of rows, if there are some and no label, id or feature is missing or not finite."""
     conditions = {"label": _is_missing(label)}
     if id is not None:
         conditions["id"] = column(id).isNull()
@@ -62,8 +126,6 @@ def count_rows(df: DataFrame, label: str, id: str | None = None, features: Seque
 
 def refuse_repeated_ids(df: DataFrame, id: str) -> None:
     """Refuse ids that two rows share, by a shuffle."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
     groups = df.select(column(id).alias("id")).groupBy("id").agg(F.count(F.lit(1)).alias("n"))
     if without_labels(groups.where(F.col("n") > 1).limit(1).count):
         raise DataError(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from labeldp.channels.domain import pieces
@@ -17,12 +17,8 @@ from labeldp.estimators.sums import Stage
 from labeldp.randomness.row_ids import IntegerIds, TextIds, public_places
 from labeldp.randomness.row_words import RowWords
 from labeldp.spark.executor import Counter, array_ids, floats
+from labeldp.spark.sealed_secret import SealedSecret
 from labeldp.spark.vector_sums import SAMPLE, Batches, Work, vector_batch
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from labeldp.spark.sealed_secret import SealedSecret
 
 __all__ = ["label_summer", "round_drawer", "row_masker", "row_sampler", "stage_summer"]
 
@@ -72,8 +68,6 @@ def row_masker(share: tuple[float, float], sealed: SealedSecret) -> Work:
     """Return a function that picks a round's rows by id, and masks their labels; columns: label, id, features."""
 
     def mask(batches: Batches) -> Batches:
-        import pyarrow as pa  # noqa: PLC0415
-
         secret = sealed.open()
         for batch in batches:
             places = _unit(public_places(array_ids(batch.column(1)))[:, 0])

@@ -1,24 +1,23 @@
-"""Spark's plans, as far as a classic session shows them: their steps, and what columns and rows follow from."""
+"""Plans of classic Spark sessions: their steps, and the sources that columns and rows are computed from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame
 
 __all__ = [
     "PLACE",
     "SAME_ROWS",
     "Lineage",
     "Origins",
-    "analyzed",
+    "analyzed_plan",
     "attribute_id",
-    "functions",
-    "listed",
-    "node_name",
+    "expression_kinds",
+    "items",
+    "kind_of",
     "steps",
 ]
 
@@ -35,39 +34,39 @@ SAME_ROWS = _NAMES | _MOVES | {"Project", "Union", "Window"}
 """Steps that neither choose nor merge rows."""
 
 
-def analyzed(df: DataFrame) -> Any:
+def analyzed_plan(df: DataFrame) -> Any:
     """Return the analysed plan of a classic DataFrame."""
     jdf: Any = df._jdf
     return jdf.queryExecution().analyzed()
 
 
-def listed(sequence: Any) -> Iterator[Any]:
-    """Yield what is in a sequence of Scala's."""
+def items(sequence: Any) -> Iterator[Any]:
+    """Yield the items of a Scala sequence."""
     for place in range(sequence.size()):
         yield sequence.apply(place)
 
 
-def node_name(node: Any) -> str:
-    """Return what kind of step, or of expression, this is."""
+def kind_of(node: Any) -> str:
+    """Return the class name of a step or an expression."""
     return str(node.getClass().getSimpleName())
 
 
 def steps(plan: Any) -> Iterator[Any]:
     """Yield the steps of a plan, and of queries inside its expressions."""
     yield plan
-    for child in (*listed(plan.children()), *listed(plan.subqueries())):
+    for child in (*items(plan.children()), *items(plan.subqueries())):
         yield from steps(child)
 
 
-def functions(step: Any) -> Iterator[str]:
+def expression_kinds(step: Any) -> Iterator[str]:
     """Yield the kinds of all expressions in a step."""
-    waiting = list(listed(step.expressions()))
-    while waiting:
-        one = waiting.pop()
-        name = node_name(one)
-        yield name
-        if name != "AttributeReference":
-            waiting += listed(one.children())
+    queue = list(items(step.expressions()))
+    while queue:
+        expression = queue.pop()
+        kind = kind_of(expression)
+        yield kind
+        if kind != "AttributeReference":
+            queue += items(expression.children())
 
 
 def attribute_id(attribute: Any) -> int:
@@ -76,28 +75,28 @@ def attribute_id(attribute: Any) -> int:
 
 
 def _ids(plan: Any) -> list[int]:
-    return [attribute_id(one) for one in listed(plan.output())]
+    return [attribute_id(one) for one in items(plan.output())]
 
 
 def _is_file(plan: Any) -> bool:
-    return node_name(plan) == "LogicalRelation" and node_name(plan.relation()) == "HadoopFsRelation"
+    return kind_of(plan) == "LogicalRelation" and kind_of(plan.relation()) == "HadoopFsRelation"
 
 
 def _options(relation: Any) -> dict[str, str]:
     """Return the options by which a file is read."""
-    pairs = listed(relation.options().toSeq())
+    pairs = items(relation.options().toSeq())
     return {str(pair._1()).lower(): str(pair._2()) for pair in pairs}
 
 
 def _keeps_missing(cast: Any) -> bool:
-    """Return whether a cast is missing, or not finite, only where its text is no number, or the number is not."""
+    """Return whether a cast is missing or not finite only where its input is, or is text that is not a number."""
     target = str(cast.dataType().sql())
     return target in ("DOUBLE", "STRING") or (target != "FLOAT" and str(cast.evalMode().toString()) == "ANSI")
 
 
 @dataclass
 class _Files:
-    """Files, and in which ways they are read."""
+    """Files, and the ways in which a plan reads them."""
 
     paths: set[str]
     readings: set[str]
@@ -105,22 +104,16 @@ class _Files:
     @classmethod
     def of(cls, relation: Any) -> _Files:
         options = {key: value for key, value in _options(relation).items() if key not in ("path", "paths")}
-        reading = (node_name(relation.fileFormat()), str(relation.dataSchema().json()), sorted(options.items()))
-        return cls({f"{path.toString()}/" for path in listed(relation.location().rootPaths())}, {repr(reading)})
+        reading = (kind_of(relation.fileFormat()), str(relation.dataSchema().json()), sorted(options.items()))
+        return cls({f"{path.toString()}/" for path in items(relation.location().rootPaths())}, {repr(reading)})
 
-    def share(self, other: _Files) -> bool:
+    def overlap(self, other: _Files) -> bool:
         return any(one.startswith(two) or two.startswith(one) for one in self.paths for two in other.paths)
 
 
 @dataclass
 class Lineage:
-    """What the columns of a plan are computed from.
-
-    Attributes
-    ----------
-    origins : dict
-        From a column's id to what it is computed from.
-    """
+    """What the columns of a plan are computed from: ``origins``, by the columns' ids."""
 
     origins: dict[int, Origins] = field(default_factory=dict)
     _copies: dict[int, set[int]] = field(default_factory=dict)
@@ -135,47 +128,47 @@ class Lineage:
         lineage = cls(_public={one: frozenset([("public", one)]) for one in public})
         for step in steps(plan):
             if _is_file(step):
-                lineage._take_files(_Files.of(step.relation()))
+                lineage._add_files(_Files.of(step.relation()))
         lineage._walk(plan)
         return lineage
 
     def reads(self, expression: Any) -> Origins:
         """Return what an expression is computed from."""
-        origins = self._of(attribute_id(one) for one in listed(expression.references().toSeq()))
+        origins = self._of(attribute_id(one) for one in items(expression.references().toSeq()))
         return origins if expression.deterministic() else origins | {PLACE}
 
-    def chosen_by(self, step: Any) -> Origins:
-        """Return what decides which rows leave a step; of steps not known, all that they get, and its order."""
-        name = node_name(step)
+    def row_origins(self, step: Any) -> Origins:
+        """Return what decides which rows leave a step; for an unknown step, all of its input and its order."""
+        name = kind_of(step)
         if name in SAME_ROWS or not step.children().size():
             return frozenset()
         if name in ("Filter", "Generate", "Join"):
             return self._expressions(step)
         if name == "Aggregate":
-            return frozenset().union(*(self.reads(one) for one in listed(step.groupingExpressions())))
-        everything = self._of(one for child in listed(step.children()) for one in _ids(child))
-        known = name in ("Distinct", "Except", "Intersect")
-        if known or (name == "Deduplicate" and step.keys().size() == step.output().size()):
+            return frozenset().union(*(self.reads(one) for one in items(step.groupingExpressions())))
+        everything = self._of(one for child in items(step.children()) for one in _ids(child))
+        by_all_columns = name == "Deduplicate" and step.keys().size() == step.output().size()
+        if by_all_columns or name in ("Distinct", "Except", "Intersect"):
             return everything
-        return everything | {PLACE}  # of duplicates by some columns, the first that comes stays
+        return everything | {PLACE}  # of duplicates by some columns, the first one stays
 
     def copies(self, attribute: int) -> set[int]:
-        """Return the columns of which this one is a copy, or a cast, and itself: it is missing where they are.
+        """Return the columns of which this one is a copy or a cast, and itself: it is missing where they are.
 
-        None if it is computed otherwise: then it may be missing because of a value.
+        The set is empty if it is computed otherwise: then it may be missing because of a value.
         """
-        all_of, waiting = set[int](), [attribute]
-        while waiting:
-            one = waiting.pop()
-            if one not in all_of:
-                all_of.add(one)
-                waiting += self._copies.get(one, ())
-        return set() if all_of & self._computed else all_of
+        columns, queue = set[int](), [attribute]
+        while queue:
+            one = queue.pop()
+            if one not in columns:
+                columns.add(one)
+                queue += self._copies.get(one, ())
+        return set() if columns & self._computed else columns
 
     def _walk(self, plan: Any) -> None:
-        for child in (*listed(plan.subqueries()), *listed(plan.children())):
+        for child in (*items(plan.subqueries()), *items(plan.children())):
             self._walk(child)
-        name, outputs = node_name(plan), [_ids(child) for child in listed(plan.children())]
+        name, outputs = kind_of(plan), [_ids(child) for child in items(plan.children())]
         if not outputs:
             self._source(plan, name)
         elif name in ("Project", "Aggregate"):
@@ -186,10 +179,10 @@ class Lineage:
                 self.origins[one] = self._of(output[place] for output in outputs)
         elif name == "CTERelationDef":
             self._queries[int(plan.id())] = _ids(plan)
-        else:  # windows, and steps not known, may follow from the order of rows
-            given = [one for output in outputs for one in output]
-            origins = self._expressions(plan) if name in ("Generate", "Window") else self._of(given)
-            new = [one for one in _ids(plan) if one not in given]
+        else:  # windows, and unknown steps, may follow from the order of rows
+            inputs = [one for output in outputs for one in output]
+            origins = self._expressions(plan) if name in ("Generate", "Window") else self._of(inputs)
+            new = [one for one in _ids(plan) if one not in inputs]
             self.origins |= dict.fromkeys(new, origins if name == "Generate" else origins | {PLACE})
             self._computed.update(new)
         self.origins |= self._public
@@ -197,25 +190,25 @@ class Lineage:
     def _of(self, attributes: Iterable[int]) -> Origins:
         return frozenset().union(*(self.origins.get(one, {PLACE}) for one in attributes))
 
-    def _asked(self, plan: Any) -> Origins:
+    def _subquery_origins(self, plan: Any) -> Origins:
         """Return what the queries inside a step's expressions are computed from."""
-        return self._of(one for query in listed(plan.subqueries()) for one in _ids(query))
+        return self._of(one for query in items(plan.subqueries()) for one in _ids(query))
 
     def _expressions(self, plan: Any) -> Origins:
         """Return what a step's expressions are computed from."""
-        return self._asked(plan).union(*(self.reads(one) for one in listed(plan.expressions())))
+        return self._subquery_origins(plan).union(*(self.reads(one) for one in items(plan.expressions())))
 
     def _compute(self, plan: Any, name: str) -> None:
-        """Take in columns that are computed; an aggregate may follow from the order of what it is made from."""
-        aggregate, asked = name == "Aggregate", self._asked(plan)
-        for expression in listed(plan.aggregateExpressions() if aggregate else plan.projectList()):
-            if node_name(expression) == "AttributeReference":
+        """Add computed columns; an aggregate may follow from the order of its input."""
+        aggregate, queries = name == "Aggregate", self._subquery_origins(plan)
+        for expression in items(plan.aggregateExpressions() if aggregate else plan.projectList()):
+            if kind_of(expression) == "AttributeReference":
                 continue
             one, value = attribute_id(expression), expression.child()
-            self.origins[one] = self.reads(value) | asked | ({PLACE} if aggregate else set())
-            while node_name(value) == "Cast" and _keeps_missing(value):
+            self.origins[one] = self.reads(value) | queries | ({PLACE} if aggregate else set())
+            while kind_of(value) == "Cast" and _keeps_missing(value):
                 value = value.child()
-            if node_name(value) == "AttributeReference":
+            if kind_of(value) == "AttributeReference":
                 self._copies[one] = {attribute_id(value)}
             else:
                 self._computed.add(one)
@@ -230,17 +223,15 @@ class Lineage:
             for one, other in zip(_ids(plan), self._queries[int(plan.cteId())], strict=True):
                 self.origins[one], self._copies[one] = self.origins[other], {other}
             return
-        columns, records = (
-            [(attribute_id(one), str(one.name()).lower()) for one in listed(plan.output())],
-            {_RECORD},
-        )
+        columns = [(attribute_id(one), str(one.name()).lower()) for one in items(plan.output())]
+        records = {_RECORD}
         if _is_file(plan):
             relation = plan.relation()
             files = _Files.of(relation)
-            number = next(number for number, other in enumerate(self._files) if files.share(other))
+            number = next(number for number, other in enumerate(self._files) if files.overlap(other))
             one_way = len(self._files[number].readings) == 1
-            for one, called in columns:
-                origin = PLACE if called == "_metadata" else (number, called if one_way else "")
+            for one, title in columns:
+                origin = PLACE if title == "_metadata" else (number, title if one_way else "")
                 self.origins[one] = frozenset([origin])
             usual = str(relation.sparkSession().conf().get("spark.sql.columnNameOfCorruptRecord"))
             records |= {usual.lower(), _options(relation).get("columnnameofcorruptrecord", usual).lower()}
@@ -249,11 +240,11 @@ class Lineage:
             for place, (one, _) in enumerate(columns):
                 self.origins[one] = frozenset([(name, same, place)])
         everything = self._of(one for one, _ in columns)
-        self.origins |= {one: everything for one, called in columns if called in records}
+        self.origins |= {one: everything for one, title in columns if title in records}
 
-    def _take_files(self, files: _Files) -> None:
-        """Take in files; sources that share some are one."""
-        for other in [other for other in self._files if files.share(other)]:
+    def _add_files(self, files: _Files) -> None:
+        """Add files; sources that overlap are one."""
+        for other in [other for other in self._files if files.overlap(other)]:
             self._files.remove(other)
             files = _Files(files.paths | other.paths, files.readings | other.readings)
         self._files.append(files)

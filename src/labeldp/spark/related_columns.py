@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame
 
 from labeldp.errors import DataError, ParameterError
-from labeldp.spark.plan_lineage import PLACE, Lineage, Origins, analyzed, attribute_id, listed, node_name, steps
+from labeldp.spark.plan_lineage import PLACE, Lineage, Origins, analyzed_plan, attribute_id, items, kind_of, steps
 from labeldp.spark.session import is_connect
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["refuse_related"]
 
@@ -28,32 +27,26 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> No
 
     A column computed from what the label was computed from (``sales`` beside ``log(sales)``) may show it, and so
     may a filter on it. What follows from where rows lie (``monotonically_increasing_id``, ``limit``) may do so
-    too, because Spark cuts its input by bytes, the label's among them. Only what the plan tells can be seen.
-
-    Parameters
-    ----------
-    df : DataFrame
-        Classic; plans behind Spark Connect cannot be asked.
-    label : str
-    allowed : list of str
-        Columns that may be public, and so may what is computed from them alone; what they come from stays private.
+    too, because Spark cuts its input by bytes, the label's among them. Only what the plan shows can be checked.
+    Columns in ``allowed`` may be public, and so may what is computed from them alone; what they come from stays
+    private.
     """
     if isinstance(allowed, str):
         raise ParameterError("allow_related must be a list of columns")
     for name in allowed:
         if name not in df.columns:
-            raise ParameterError(f"allow_related names a column that is not there: {name!r}")
+            raise ParameterError(f"allow_related names {name!r}, which is not a column of df")
     if is_connect(df):
         warnings.warn(
-            "plans behind Spark Connect cannot be asked: whether another column, or which rows there are, gives "
+            "plans behind Spark Connect cannot be read: whether another column, or which rows there are, gives "
             "the label away is for you to judge",
             UserWarning,
             stacklevel=3,
         )
         return
-    plan = analyzed(df)
+    plan = analyzed_plan(df)
     lineage = Lineage.of(plan)
-    ids = {str(one.name()): attribute_id(one) for one in listed(plan.output())}
+    ids = {str(one.name()): attribute_id(one) for one in items(plan.output())}
     private = lineage.origins[ids[label]] | {PLACE}
     if allowed:
         lineage = Lineage.of(plan, {ids[name] for name in allowed} - {ids[label]})
@@ -61,27 +54,27 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> No
         shown = lineage.origins[one] & private
         if shown and name != label:
             raise DataError(
-                f"column {name!r} is computed from {_named(shown)}, and may show it: drop it, or name it in "
+                f"column {name!r} is computed from {_describe(shown)}, and may show it: drop it, or name it in "
                 "allow_related if you know that it may be public"
             )
-    asks = _Conditions(lineage, private, lineage.copies(ids[label]))
+    conditions = _Conditions(lineage, private, lineage.copies(ids[label]))
     for step in steps(plan):
-        shown = lineage.chosen_by(step) & private
-        if shown and not asks.only_for_missing_labels(step):
+        shown = lineage.row_origins(step) & private
+        if shown and not conditions.only_for_missing_labels(step):
             raise DataError(
-                f"which rows there are follows from {_named(shown)} ({node_name(step)}), and may show it: choose "
+                f"which rows there are follows from {_describe(shown)} ({kind_of(step)}), and may show it: choose "
                 "rows by public columns, or by whether the label is missing. If you know that it shows nothing, "
                 "write the frame to a file, read it back, and release that"
             )
 
 
-def _named(shown: Origins) -> str:
+def _describe(shown: Origins) -> str:
     return "where rows lie, as the labels' bytes decide" if shown == {PLACE} else "the same data as the label"
 
 
 @dataclass(frozen=True, slots=True)
 class _Conditions:
-    """What conditions ask of the label, of which ``copies`` are the columns that it is a copy of."""
+    """What conditions reveal of the label, which is a copy of the columns ``copies``."""
 
     lineage: Lineage
     private: Origins
@@ -89,12 +82,12 @@ class _Conditions:
 
     def only_for_missing_labels(self, step: Any) -> bool:
         """Return whether a step is a filter that asks no more than whether labels are missing or not finite."""
-        return node_name(step) == "Filter" and not step.subqueries().size() and self._passes(step.condition())
+        return kind_of(step) == "Filter" and not step.subqueries().size() and self._passes(step.condition())
 
-    def _passes(self, asked: Any) -> bool:
-        if self._is_public(asked):
+    def _passes(self, condition: Any) -> bool:
+        if self._is_public(condition):
             return True
-        name, children = node_name(asked), list(listed(asked.children()))
+        name, children = kind_of(condition), list(items(condition.children()))
         if name in ("And", "Or", "Not"):
             return all(self._passes(child) for child in children)
         if name in _COMPARISONS:
@@ -109,6 +102,6 @@ class _Conditions:
 
     def _is_label(self, value: Any) -> bool:
         """Return whether a value is the label, perhaps without its sign, or as a double."""
-        while node_name(value) == "Abs" or (node_name(value) == "Cast" and value.dataType().sql() == "DOUBLE"):
-            value = next(listed(value.children()))
-        return node_name(value) == "AttributeReference" and attribute_id(value) in self.copies
+        while kind_of(value) == "Abs" or (kind_of(value) == "Cast" and value.dataType().sql() == "DOUBLE"):
+            value = next(items(value.children()))
+        return kind_of(value) == "AttributeReference" and attribute_id(value) in self.copies

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 
 from labeldp.spark.executor import Releaser
 from labeldp.spark.session import column
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["release_frame", "spread_by_id"]
 
@@ -23,15 +24,8 @@ def spread_by_id(frame: DataFrame, id: str, rows: int) -> DataFrame:
     """Return rows in parts and in an order that follow from their ids, and from how many rows there are.
 
     Spark cuts its input by bytes and packs files by size, and labels are among these bytes: where rows lie shows
-    labels. The number of parts is explicit, because else Spark merges and splits them by size as it goes.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Without raw labels: a shuffle lies on disks.
-    id : str
-        Of which no two rows have the same.
-    rows : int
+    labels. The number of parts is explicit, because else Spark merges and splits them by size as it goes. No two
+    rows may share an id, and no raw label may be in the frame: a shuffle lies on disks.
     """
     parts = min(MOST_PARTS, max(1, -(-rows // PART_ROWS)))
     return frame.repartition(parts, column(id)).sortWithinPartitions(column(id))
@@ -40,21 +34,10 @@ def spread_by_id(frame: DataFrame, id: str, rows: int) -> DataFrame:
 def release_frame(
     rows: DataFrame, label: str, id: str, release: Releaser, *, debiased: str | None, count: int
 ) -> DataFrame:
-    """Return the rows with private labels, computed when an action needs them.
+    """Return the ``count`` rows with private labels, computed when an action needs them.
 
-    Parameters
-    ----------
-    rows : DataFrame
-    label, id : str
-    release : callable
-        Randomises labels on the executors. Only labels and ids go to Python.
-    debiased : str or None
-        The name of a further column for unbiased labels.
-    count : int
-        The number of rows.
+    Only labels and ids go to Python. ``debiased`` is the name of a further column for unbiased labels.
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
     output = "double" if debiased is None else "private double, debiased double"
     randomize = F.arrow_udf(_with_hints(release), output)  # type: ignore[attr-defined]
     private = randomize(column(label).cast("double"), column(id))
@@ -72,15 +55,12 @@ def _refuse_new_gaps(rows: DataFrame, id: str) -> DataFrame:
     It also keeps Spark from copying columns twice: what a filter has seen goes on in rows, and with Spark 4.3 a
     table of 24 columns then takes three quarters of the time.
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
     message = "some ids are missing now that were not before: the table changed while it was read"
     return rows.where(F.when(column(id).isNull(), F.raise_error(F.lit(message))).isNull())
 
 
 def _with_hints(release: Releaser) -> Any:
     """Return the function with the type hints by which Spark learns its arguments and result."""
-    import pyarrow as pa  # noqa: PLC0415
 
     def private_labels(arrays: Any) -> Any:
         return release(arrays)
@@ -99,7 +79,5 @@ def _wall(frame: DataFrame) -> DataFrame:
     is not deterministic, though this one holds for every row. And it lets a filter or an order reach back to
     columns that a projection has dropped; not through a union, though this one is with nothing.
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
     frame = frame.where(F.spark_partition_id() >= 0)
     return frame.union(frame.where(F.lit(False)))

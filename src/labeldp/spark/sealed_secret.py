@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from pyspark.sql import DataFrame
 
 from labeldp.errors import ParameterError
 from labeldp.randomness.row_words import ReleaseKey
 from labeldp.spark.session import is_connect
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["SealedSecret", "as_seed", "release_key", "seal"]
 

@@ -1,33 +1,24 @@
-"""Spark itself: whether it is installed, which kind of session a frame has, and errors without labels."""
+"""Spark itself: which kind of session a frame has, and errors without labels."""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from labeldp.errors import DataError, MissingExtraError, ParameterError
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from labeldp.errors import DataError, ParameterError
 
-__all__ = ["column", "is_connect", "need_spark", "refuse_revealing_log", "without_labels"]
+__all__ = ["column", "is_connect", "refuse_revealing_log", "without_labels"]
 
 _OWN_MESSAGE = re.compile(r"labeldp\.errors\.\w+: ([^\n]+)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 T = TypeVar("T")
-
-
-def need_spark() -> None:
-    """Say which extra brings PySpark, if it is not installed."""
-    try:
-        import pyarrow  # noqa: F401, PLC0415
-        from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # noqa: F401, PLC0415
-    except ImportError:
-        raise MissingExtraError(
-            "this needs PySpark 4.1 or newer and PyArrow, which are not installed: pip install 'labeldp[spark]'"
-        ) from None
 
 
 def is_connect(df: DataFrame) -> bool:
@@ -37,8 +28,6 @@ def is_connect(df: DataFrame) -> bool:
 
 def column(name: str) -> Column:
     """Return a top-level column, whatever characters its name has."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
     return F.col("`" + name.replace("`", "``") + "`")
 
 
@@ -60,9 +49,6 @@ def without_labels(compute: Callable[[], T]) -> T:
 
     Spark's own messages quote values, such as one that cannot be cast. This package's messages do not, and stay.
     """
-    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
-    from pyspark.errors import PySparkException  # noqa: PLC0415
-
     try:
         return compute()
     except (PySparkException, Py4JJavaError) as error:

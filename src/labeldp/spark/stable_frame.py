@@ -1,22 +1,21 @@
-"""Whether Spark, asked again, would compute the same rows again.
+"""Frames whose rows are the same each time Spark computes them.
 
 Spark runs tasks again after failures and for each action. A row's noise is the same then, so its label must be the
-same too: the same noise on two labels shows how they differ. So a plan is accepted only if it is made of steps
-known to repeat; any other is computed once and kept.
+same too: the same noise on two labels shows how they differ. So a plan is accepted only if all of its steps are
+known to repeat; any other frame is computed once and kept, if the caller says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame
 
 from labeldp.errors import DataError, ParameterError
-from labeldp.spark.plan_lineage import SAME_ROWS, analyzed, functions, listed, node_name, steps
+from labeldp.spark.plan_lineage import SAME_ROWS, analyzed_plan, expression_kinds, items, kind_of, steps
 from labeldp.spark.session import is_connect, without_labels
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["StableFrame", "stable_frame"]
 
@@ -35,58 +34,54 @@ _NOW = frozenset({"LocalTimestamp", "Now"})
 
 @dataclass(slots=True)
 class StableFrame:
-    """A frame that is the same each time it is computed; perhaps because it was kept."""
+    """A frame that is the same each time it is computed; perhaps because it is a checkpoint."""
 
     frame: DataFrame
-    kept: bool
+    is_checkpoint: bool
 
     def drop(self) -> None:
-        """Let Spark forget what was kept: raw labels on the executors' disks.
+        """Let Spark forget a checkpoint: raw labels on the executors' disks.
 
         Spark Connect does so when nobody holds the frame any more.
         """
-        if self.kept and not is_connect(self.frame):
-            self.kept = False
-            analyzed(self.frame).rdd().unpersist(True)
+        if self.is_checkpoint and not is_connect(self.frame):
+            self.is_checkpoint = False
+            analyzed_plan(self.frame).rdd().unpersist(True)
 
 
 def stable_frame(df: DataFrame, materialize: bool | None) -> StableFrame:
     """Return the frame if it repeats, or computed once and kept; or refuse.
 
-    Parameters
-    ----------
-    df : DataFrame
-    materialize : bool or None
-        True keeps it. False takes the user's word. None asks the plan, and refuses if it may not repeat; a plan on
-        the other side of Spark Connect cannot be asked, so its frame is kept.
+    True keeps it. False trusts the caller. None reads the plan, and refuses if it may not repeat; a plan behind
+    Spark Connect cannot be read, so its frame is kept.
     """
     if materialize is not None and not isinstance(materialize, bool):
         raise ParameterError("materialize must be True, False or None")
     if materialize or (materialize is None and is_connect(df)):
-        return StableFrame(without_labels(lambda: df.localCheckpoint(eager=True)), kept=True)
+        return StableFrame(without_labels(lambda: df.localCheckpoint(eager=True)), is_checkpoint=True)
     if materialize is None:
-        odd = sorted({what for step in steps(analyzed(df)) for what in _odd(step)})
-        if odd:
+        reasons = sorted({reason for step in steps(analyzed_plan(df)) for reason in _variable(step)})
+        if reasons:
             raise DataError(
-                f"this frame may not be the same when Spark computes it again ({', '.join(odd)}), and the same "
-                "noise on two labels would show how they differ: write it to a file and read it back, or say "
+                f"this frame may not be the same when Spark computes it again ({', '.join(reasons)}), and the "
+                "same noise on two labels would show how they differ: write it to a file and read it back, or say "
                 "materialize=True; materialize=False if you know that it repeats"
             )
-    return StableFrame(df, kept=False)
+    return StableFrame(df, is_checkpoint=False)
 
 
-def _odd(step: Any) -> Iterator[str]:
-    """Yield what may be different the next time."""
-    name = node_name(step)
-    if not step.deterministic() and all(child.deterministic() for child in listed(step.children())):
+def _variable(step: Any) -> Iterator[str]:
+    """Yield why a step's rows may be different the next time."""
+    name = kind_of(step)
+    if not step.deterministic() and all(child.deterministic() for child in items(step.children())):
         yield "an expression that is not deterministic"
-    used = set(functions(step))
-    if used & _NOW or any(one.startswith("Current") for one in used):
-        yield "an expression that depends on the time, or on who asks"
-    if used & _FUNCTIONS:
+    kinds = set(expression_kinds(step))
+    if kinds & _NOW or any(one.startswith("Current") for one in kinds):
+        yield "an expression that depends on the time, or on the user"
+    if kinds & _FUNCTIONS:
         yield "a function that Spark does not know"
     if name == "LogicalRelation":
-        if node_name(step.relation()) != "HadoopFsRelation":
+        if kind_of(step.relation()) != "HadoopFsRelation":
             yield "a source that is no file"
     elif name == "Deduplicate":
         if step.keys().size() < step.output().size():  # which of the rows is kept?

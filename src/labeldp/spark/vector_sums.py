@@ -6,17 +6,16 @@ Spark's pages and event logs show how many rows a step had; so nothing here send
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyspark.sql import DataFrame
 
 from labeldp.errors import DataError
 from labeldp.spark.session import without_labels
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
 
 __all__ = ["SAMPLE", "Batches", "Vectors", "Work", "sum_integers", "sum_vectors", "vector_batch"]
 
@@ -34,8 +33,6 @@ _CHUNK = 1 << 10
 
 def vector_batch(vectors: Vectors, part: int = 0) -> pa.RecordBatch:
     """Return vectors as a batch, ready to be sent; floats are added up in the order of their parts."""
-    import pyarrow as pa  # noqa: PLC0415
-
     data = [np.ascontiguousarray(vector).tobytes() for vector in vectors.values()]
     arrays = [
         pa.array(list(vectors), pa.int32()),
@@ -70,20 +67,10 @@ def sum_vectors(frame: DataFrame, work: Work, dtype: str = "int64") -> tuple[Vec
     """Return the vectors that ``work`` computes from partitions, added up by key, and the sample beside them.
 
     They are added up on executors that each get all vectors of some keys, so that the driver gets one of each.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    work : callable
-        From batches of ``frame`` to batches of vectors.
-    dtype : {"int64", "float64"}
-        Sums of floats depend on the order in which they are added up, so each partition's must have a part of its
-        own, which is public.
+    Sums of floats depend on the order, so each partition's must have a part of its own, which is public.
     """
 
     def add(batches: Batches) -> Batches:
-        import pyarrow.compute as pc  # noqa: PLC0415
-
         sums: Vectors = {}
         for batch in batches:
             in_sample = pc.equal(batch.column(0), SAMPLE)
