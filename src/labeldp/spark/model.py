@@ -94,7 +94,7 @@ def fit_model(
     used = feature_columns(df, features, names.label)
     meant = df.select(*(column(name) for name in dict.fromkeys((names.label, names.id, *used))))
     refuse_telling_log(df)
-    refuse_related(meant, names.label, allow_related)
+    refuse_related(meant, names.label, allow_related, id=names.id, rows_per_person=rows_per_person)
     chosen = [column(names.label).cast("double"), column(names.id), *(column(x).cast("double") for x in used)]
     source = stable_frame(df, materialize)
     try:

@@ -17,6 +17,7 @@ __all__ = [
     "analyzed",
     "attribute_id",
     "functions",
+    "kinds",
     "listed",
     "node_name",
     "steps",
@@ -61,13 +62,15 @@ def steps(plan: Any) -> Iterator[Any]:
 
 def functions(step: Any) -> Iterator[str]:
     """Yield the kinds of all expressions in a step."""
-    waiting = list(listed(step.expressions()))
-    while waiting:
-        one = waiting.pop()
-        name = node_name(one)
-        yield name
-        if name != "AttributeReference":
-            waiting += listed(one.children())
+    for expression in listed(step.expressions()):
+        yield from kinds(expression)
+
+
+def kinds(expression: Any) -> Iterator[str]:
+    """Yield the kinds of an expression and of all in it."""
+    yield node_name(expression)
+    for child in listed(expression.children()):
+        yield from kinds(child)
 
 
 def attribute_id(attribute: Any) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labeldp.errors import DataError, ParameterError
+from labeldp.spark.label_rows import refuse_repeated_labels
 from labeldp.spark.plans import PLACE, Lineage, Origins, analyzed, attribute_id, listed, node_name, steps
 from labeldp.spark.secret import is_connect
 
@@ -23,8 +24,10 @@ _FLOATS = frozenset({"DOUBLE", "FLOAT"})
 _NOT_FINITE = frozenset({"Infinity", "-Infinity", "NaN"})
 
 
-def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> None:
-    """Refuse a frame that carries the label along: in another column, or by which rows there are.
+def refuse_related(
+    df: DataFrame, label: str, allowed: Sequence[str] = (), *, id: str | None = None, rows_per_person: int = 1
+) -> None:
+    """Refuse a frame that carries the label along: in another column, by which rows there are, or in more rows.
 
     A column computed from what the label was computed from (``sales`` beside ``log(sales)``) may show it, and so
     may a filter on it. What follows from where rows lie (``monotonically_increasing_id``, ``limit``) may do so
@@ -37,6 +40,10 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> No
     label : str
     allowed : list of str
         Columns that may be public, and so may what is computed from them alone; what they come from stays private.
+    id : str, optional
+        By which rows with the same id are refused, if that is done.
+    rows_per_person : int
+        If more than 1, one label may be in several rows: so many are paid for.
     """
     if isinstance(allowed, str):
         raise ParameterError("allow_related must be a list of columns")
@@ -46,7 +53,7 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> No
     if is_connect(df):
         warnings.warn(
             "plans behind Spark Connect cannot be asked: whether another column, or which rows there are, gives "
-            "the label away is for you to judge",
+            "the label away, or one label is in several rows, is for you to judge",
             UserWarning,
             stacklevel=3,
         )
@@ -54,7 +61,7 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> No
     plan = analyzed(df)
     lineage = Lineage.of(plan)
     ids = {str(one.name()): attribute_id(one) for one in listed(plan.output())}
-    private = lineage.origins[ids[label]] | {PLACE}
+    private, whole = lineage.origins[ids[label]] | {PLACE}, lineage
     if allowed:
         lineage = Lineage.of(plan, {ids[name] for name in allowed} - {ids[label]})
     for name, one in ids.items():
@@ -73,6 +80,8 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> No
                 "rows by public columns, or by whether the label is missing. If you know that it shows nothing, "
                 "write the frame to a file, read it back, and release that"
             )
+    if rows_per_person == 1:
+        refuse_repeated_labels(plan, whole, ids[label], ids.get(id) if id is not None else None)
 
 
 def _named(shown: Origins) -> str:

@@ -188,7 +188,7 @@ def privatize(
     if debiased:
         request.refuse_biased()
     refuse_telling_log(df)
-    refuse_related(df, columns.label, allow_related)
+    refuse_related(df, columns.label, allow_related, id=columns.id, rows_per_person=rows_per_person)
     source = stable_frame(df, materialize)
     try:
         return _release(df, source, columns, request, schema, check_ids=check_ids, ledger=given, seed=seed)
