@@ -136,6 +136,69 @@ def test_a_column_of_records_that_cannot_be_read_is_related_to_the_label(spark, 
         spark.conf.unset("spark.sql.columnNameOfCorruptRecord")
 
 
+def test_columns_that_spark_adds_to_a_source_are_known_whatever_their_names_are(spark, tmp_path):
+    (tmp_path / "t.csv").write_text("id,y,_metadata\n1,5.25,3\n2,7.5,x\n")
+    own = read_text(spark, str(tmp_path / "t.csv"), "id long, y double, _metadata string")
+    refuse_related(own, "y")
+    size = own.metadataColumn("_metadata").getField("file_size")
+    related(own.withColumn("size", size), "'size' is computed from where rows lie")
+
+
+def test_files_are_known_in_both_of_sparks_ways_of_reading(spark, text_file, tmp_path):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    other = "id long, a string, b string"
+    broken = "id long, y double, z int, broken string"
+    first = read_text(spark, text_file)
+    spark.conf.set("spark.sql.sources.useV1SourceList", "")
+    try:
+        second, reading = read_text(spark, text_file), read_text(spark, text_file, other).select("id", "a")
+        record = read_text(spark, text_file, broken, columnNameOfCorruptRecord="broken")
+        ints = read_text(spark, text_file, "id long, y int, z int")
+        dropped = read_text(spark, text_file, mode="DROPMALFORMED")
+    finally:
+        spark.conf.unset("spark.sql.sources.useV1SourceList")
+    refuse_related(second, "y")
+    related(record, "'broken'")
+    related(second.join(reading, "id"), "is computed from")
+    related(first.join(reading, "id"), "is computed from")
+    related(second.join(first.select("id", F.col("y").alias("copy")), "id"), "'copy'")
+    related(ints.dropna(), "which rows there are")
+    related(dropped, "DROPMALFORMED")
+
+
+def test_a_file_is_the_same_behind_a_link(spark, text_file, tmp_path):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    (tmp_path / "link.csv").symlink_to(text_file)
+    (tmp_path / "folder").symlink_to(text_file.rpartition("/")[0])
+    for path in (tmp_path / "link.csv", tmp_path / "folder", tmp_path / "folder" / "t.csv"):
+        copy = read_text(spark, str(path)).select("id", F.col("y").alias("copy"))
+        related(read_text(spark, text_file).join(copy, "id"), "'copy'")
+
+
+def test_sources_that_are_no_files_may_have_the_same_data(spark, tmp_path):
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql.datasource import DataSource, DataSourceReader
+
+    class Sales(DataSource):
+        @classmethod
+        def name(cls):
+            return "plans_sales"
+
+        def schema(self):
+            return "id long, x long, y double"
+
+        def reader(self, schema):
+            return DataSourceReader()
+
+    spark.dataSource.register(Sales)
+    sales, again = (spark.read.format("plans_sales").option("k", k).load() for k in ("1", "2"))
+    refuse_related(sales, "y")
+    related(sales.withColumn("z", F.col("y") * 2), "'z'")
+    related(sales.join(again.select("id", F.col("x").alias("z")), "id"), "is computed from the same data")
+
+
 def test_a_column_that_is_vouched_for_vouches_for_no_other(spark, df):
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -216,6 +279,45 @@ def test_a_label_that_is_computed_tells_by_where_it_is_missing(spark, df, text_f
         df.withColumn("y", F.nullif("y", F.lit(3.5))).union(df).dropna(),
     ):
         related(wrong, chosen)
+
+
+def test_a_file_whose_reading_loses_numbers_tells_by_which_rows_are_missing(spark, df, text_file, tmp_path):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    (tmp_path / "t.json").write_text('{"id":1,"y":5}\n{"id":2,"y":3000000000}\n')
+    json = str(tmp_path / "t.json")
+    df.select("id", F.col("x").alias("y")).write.orc(str(tmp_path / "orc"))
+    for kind in ("int", "tinyint", "float", "decimal(3, 1)"):
+        schema = f"id long, y {kind}"
+        for frame in (
+            read_text(spark, text_file, schema + ", z int"),
+            spark.read.json(json, schema=schema),
+            spark.read.schema(schema).orc(str(tmp_path / "orc")),
+        ):
+            refuse_related(frame, "y")
+            related(frame.dropna(subset=["y"]), "which rows there are")
+            related(frame.where(F.col("y") < float("inf")), "which rows there are")
+    refuse_related(spark.read.json(json, schema="id long, y double").dropna(), "y")
+    refuse_related(df.select("id", F.col("x").alias("y")).dropna(subset=["y"]), "y")  # Parquet is read as it is
+    related(spark.read.json(json, schema="id long, y double", mode="dropMalformed"), "DROPMALFORMED")
+    for option in (
+        {"mode": "DROPMALFORMED"},
+        {"nullValue": "5"},
+        {"nanValue": "-5.25"},
+        {"positiveInf": "7.5"},
+        {"negativeInf": "7.5"},
+        {"comment": "-"},
+        {"sep": "."},
+        {"quote": "5"},
+        {"maxCharsPerColumn": "4"},
+    ):
+        related(read_text(spark, text_file, **option), "the label's file is read with")
+        text = read_text(spark, text_file, "id long, t string, z int", **option)
+        related(text.select("id", F.col("t").cast("double").alias("y")), "the label's file is read with")
+        public = read_text(spark, text_file, "id long, t string, z int", **option)
+        refuse_related(public.join(df.select("id", "y"), "id"), "y", id="id")
+    harmless = {"nullValue": "NA", "comment": "#", "nanValue": "nan", "sep": ",", "mode": "PERMISSIVE"}
+    refuse_related(read_text(spark, text_file, **harmless).dropna(subset=["y"]), "y")
 
 
 def rows_of(df, **change):

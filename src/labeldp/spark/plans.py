@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from labeldp.spark.file_sources import FileSource, file_source
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -32,6 +34,8 @@ PLACE = "where rows lie"
 _NAMES = frozenset({"CTERelationDef", "ResolvedHint", "SubqueryAlias", "View", "WithCTE"})
 _MOVES = frozenset({"RebalancePartitions", "Repartition", "RepartitionByExpression", "Sort"})
 _RECORD = "_corrupt_record"
+_HIDDEN = "__metadata_col"
+_KNOWN = frozenset({"CTERelationRef", "LocalRelation", "LogicalRDD", "OneRowRelation", "Range"})
 SAME_ROWS = _NAMES | _MOVES | {"Project", "Union", "Window"}
 """Steps that neither choose nor merge rows."""
 
@@ -82,16 +86,6 @@ def _ids(plan: Any) -> list[int]:
     return [attribute_id(one) for one in listed(plan.output())]
 
 
-def _is_file(plan: Any) -> bool:
-    return node_name(plan) == "LogicalRelation" and node_name(plan.relation()) == "HadoopFsRelation"
-
-
-def _options(relation: Any) -> dict[str, str]:
-    """Return the options by which a file is read."""
-    pairs = listed(relation.options().toSeq())
-    return {str(pair._1()).lower(): str(pair._2()) for pair in pairs}
-
-
 def _keeps_missing(cast: Any) -> bool:
     """Return whether a cast is missing, or not finite, only where its text is no number, or the number is not."""
     target = str(cast.dataType().sql())
@@ -106,10 +100,8 @@ class _Files:
     readings: set[str]
 
     @classmethod
-    def of(cls, relation: Any) -> _Files:
-        options = {key: value for key, value in _options(relation).items() if key not in ("path", "paths")}
-        reading = (node_name(relation.fileFormat()), str(relation.dataSchema().json()), sorted(options.items()))
-        return cls({f"{path.toString()}/" for path in listed(relation.location().rootPaths())}, {repr(reading)})
+    def of(cls, source: FileSource) -> _Files:
+        return cls(set(source.paths), {source.reading})
 
     def share(self, other: _Files) -> bool:
         return any(one.startswith(two) or two.startswith(one) for one in self.paths for two in other.paths)
@@ -129,6 +121,7 @@ class Lineage:
     _copies: dict[int, set[int]] = field(default_factory=dict)
     _computed: set[int] = field(default_factory=set)
     _files: list[_Files] = field(default_factory=list)
+    _others: set[int] = field(default_factory=set)
     _public: dict[int, Origins] = field(default_factory=dict)
     _queries: dict[int, list[int]] = field(default_factory=dict)
 
@@ -137,8 +130,10 @@ class Lineage:
         """Return the lineage of a plan, where public columns follow from nothing but themselves."""
         lineage = cls(_public={one: frozenset([("public", one)]) for one in public})
         for step in steps(plan):
-            if _is_file(step):
-                lineage._take_files(_Files.of(step.relation()))
+            if source := file_source(step):
+                lineage._take_files(_Files.of(source))
+            elif not step.children().size() and node_name(step) not in _KNOWN:
+                lineage._others.add(int(step.canonicalized().hashCode()))
         lineage._walk(plan)
         return lineage
 
@@ -226,33 +221,35 @@ class Lineage:
     def _source(self, plan: Any, name: str) -> None:
         """Name a source's columns so that a second look at the same source finds the same names.
 
-        Files that are read in several ways may have the label under any name: all their columns are one. Where a
-        record cannot be read, its text, the label's among it, may be in a column of its own.
+        Files that are read in several ways may have the label under any name: all their columns are one. Columns
+        that Spark adds to a source tell where rows lie. Where a record cannot be read, its text, the label's among
+        it, may be in a column of its own.
         """
         if name == "CTERelationRef":
             for one, other in zip(_ids(plan), self._queries[int(plan.cteId())], strict=True):
                 self.origins[one], self._copies[one] = self.origins[other], {other}
             return
-        columns, records = (
-            [(attribute_id(one), str(one.name()).lower()) for one in listed(plan.output())],
-            {_RECORD},
-        )
-        if _is_file(plan):
-            relation = plan.relation()
-            files = _Files.of(relation)
-            number = next(number for number, other in enumerate(self._files) if files.share(other))
-            one_way = len(self._files[number].readings) == 1
+        output = list(listed(plan.output()))
+        columns, records = [(attribute_id(one), str(one.name()).lower()) for one in output], {_RECORD}
+        if files := file_source(plan):
+            group = next(number for number, other in enumerate(self._files) if _Files.of(files).share(other))
+            one_way = len(self._files[group].readings) == 1
             for one, called in columns:
-                origin = PLACE if called == "_metadata" else (number, called if one_way else "")
-                self.origins[one] = frozenset([origin])
-            usual = str(relation.sparkSession().conf().get("spark.sql.columnNameOfCorruptRecord"))
-            records |= {usual.lower(), _options(relation).get("columnnameofcorruptrecord", usual).lower()}
-        else:
+                self.origins[one] = frozenset([(group, called if one_way else "")])
+            records.add(files.record)
+            types = {attribute_id(one): str(one.dataType().sql()) for one in output}
+            self._computed.update(one for one, kind in types.items() if not files.keeps_numbers(kind))
+        elif name in _KNOWN:
             same = int(plan.rdd().id()) if name == "LogicalRDD" else int(plan.canonicalized().hashCode())
             for place, (one, _) in enumerate(columns):
                 self.origins[one] = frozenset([(name, same, place)])
+        else:  # two sources that are no files may have the same data, in whatever columns
+            for place, (one, _) in enumerate(columns):
+                self.origins[one] = frozenset([("elsewhere", place if len(self._others) == 1 else "")])
         everything = self._of(one for one, _ in columns)
         self.origins |= {one: everything for one, called in columns if called in records}
+        hidden = [attribute_id(one) for one in output if one.metadata().contains(_HIDDEN)]
+        self.origins |= dict.fromkeys(hidden, frozenset([PLACE]))
 
     def _take_files(self, files: _Files) -> None:
         """Take in files; sources that share some are one."""

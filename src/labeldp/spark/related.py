@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labeldp.errors import DataError, ParameterError
+from labeldp.spark.file_sources import file_source
 from labeldp.spark.label_rows import refuse_repeated_labels
 from labeldp.spark.plans import PLACE, Lineage, Origins, analyzed, attribute_id, listed, node_name, steps
 from labeldp.spark.secret import is_connect
@@ -61,7 +62,8 @@ def refuse_related(
     plan = analyzed(df)
     lineage = Lineage.of(plan)
     ids = {str(one.name()): attribute_id(one) for one in listed(plan.output())}
-    private, whole = lineage.origins[ids[label]] | {PLACE}, lineage
+    whole, label_origins = lineage, lineage.origins[ids[label]] - {PLACE}
+    private = label_origins | {PLACE}
     if allowed:
         lineage = Lineage.of(plan, {ids[name] for name in allowed} - {ids[label]})
     for name, one in ids.items():
@@ -80,6 +82,9 @@ def refuse_related(
                 "rows by public columns, or by whether the label is missing. If you know that it shows nothing, "
                 "write the frame to a file, read it back, and release that"
             )
+        source = file_source(step)
+        if source and any(whole.origins[attribute_id(one)] & label_origins for one in listed(step.output())):
+            source.refuse_options()
     if rows_per_person == 1:
         refuse_repeated_labels(plan, whole, ids[label], ids.get(id) if id is not None else None)
 
