@@ -199,6 +199,17 @@ def test_sources_that_are_no_files_may_have_the_same_data(spark, tmp_path):
     related(sales.join(again.select("id", F.col("x").alias("z")), "id"), "is computed from the same data")
 
 
+def test_a_session_variable_may_have_been_set_from_labels(spark, df):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    spark.sql("declare or replace variable largest double default 0")
+    spark.sql("set var largest = (select max(y) from plans_t)")
+    related(df.withColumn("z", F.expr("largest")), "'z' is computed from a session variable")
+    related(df.where("x > largest"), "which rows there are follows from a session variable")
+    refuse_related(df.withColumn("z", F.expr("largest")), "y", ["z"])
+    spark.sql("drop temporary variable largest")
+
+
 def test_a_column_that_is_vouched_for_vouches_for_no_other(spark, df):
     from pyspark.sql import functions as F  # noqa: N812
 

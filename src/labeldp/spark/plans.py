@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PLACE",
     "SAME_ROWS",
+    "VARIABLE",
     "Lineage",
     "Origins",
     "analyzed",
@@ -26,10 +27,13 @@ __all__ = [
 ]
 
 Origins = frozenset[object]
-"""What a column was computed from: columns of sources, and `PLACE`."""
+"""What a column was computed from: columns of sources, `PLACE` and `VARIABLE`."""
 
 PLACE = "where rows lie"
 """The origin of what depends on how Spark cuts and orders rows: by bytes, labels' bytes among them."""
+
+VARIABLE = "a session variable"
+"""The origin of what is computed from a session variable, which somebody may have set from labels."""
 
 _NAMES = frozenset({"CTERelationDef", "ResolvedHint", "SubqueryAlias", "View", "WithCTE"})
 _MOVES = frozenset({"RebalancePartitions", "Repartition", "RepartitionByExpression", "Sort"})
@@ -140,6 +144,8 @@ class Lineage:
     def reads(self, expression: Any) -> Origins:
         """Return what an expression is computed from."""
         origins = self._of(attribute_id(one) for one in listed(expression.references().toSeq()))
+        if "VariableReference" in kinds(expression):
+            origins |= {VARIABLE}
         return origins if expression.deterministic() else origins | {PLACE}
 
     def chosen_by(self, step: Any) -> Origins:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from labeldp.errors import DataError, ParameterError
 from labeldp.spark.file_sources import file_source
 from labeldp.spark.label_rows import refuse_repeated_labels
-from labeldp.spark.plans import PLACE, Lineage, Origins, analyzed, attribute_id, listed, node_name, steps
+from labeldp.spark.plans import PLACE, VARIABLE, Lineage, Origins, analyzed, attribute_id, listed, node_name, steps
 from labeldp.spark.secret import is_connect
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def refuse_related(
     plan = analyzed(df)
     lineage = Lineage.of(plan)
     ids = {str(one.name()): attribute_id(one) for one in listed(plan.output())}
-    whole, label_origins = lineage, lineage.origins[ids[label]] - {PLACE}
-    private = label_origins | {PLACE}
+    whole, label_origins = lineage, lineage.origins[ids[label]] - {PLACE, VARIABLE}
+    private = label_origins | {PLACE, VARIABLE}
     if allowed:
         lineage = Lineage.of(plan, {ids[name] for name in allowed} - {ids[label]})
     for name, one in ids.items():
@@ -90,6 +90,8 @@ def refuse_related(
 
 
 def _named(shown: Origins) -> str:
+    if shown == {VARIABLE}:
+        return "a session variable, which may have been set from labels"
     return "where rows lie, as the labels' bytes decide" if shown == {PLACE} else "the same data as the label"
 
 
