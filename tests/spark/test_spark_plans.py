@@ -210,6 +210,12 @@ def test_a_session_variable_may_have_been_set_from_labels(spark, df):
     spark.sql("drop temporary variable largest")
 
 
+def test_what_is_said_of_a_column_stays_behind(spark, df):
+    noted = df.withMetadata("x", {"note": "12.5"}).withMetadata("y", {"note": "12.5"})
+    schema = randomize(noted, "y", MECHANISM, id="id").frame.schema
+    assert [field.metadata for field in schema] == [{}, {}, {}]
+
+
 def test_a_column_that_is_vouched_for_vouches_for_no_other(spark, df):
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -115,10 +115,13 @@ class RowColumns:
         return self.names.index(self.id)
 
     def ready(self, df: DataFrame) -> DataFrame:
-        """Return all columns, the label as a double, under names that need no quotes: c0, c1 and so on."""
+        """Return all columns, the label as a double, under names that need no quotes: c0, c1 and so on.
+
+        What is said of a column (its metadata) stays behind: it may have been made from labels.
+        """
         chosen = [column(name) for name in self.names]
         chosen[self.label_place] = chosen[self.label_place].cast("double")
-        return df.select(*(one.alias(f"c{k}") for k, one in enumerate(chosen)))
+        return df.select(*(one.alias(f"c{k}", metadata={}) for k, one in enumerate(chosen)))
 
     def schema(self, df: DataFrame, extra: str | None) -> Any:
         """Return the schema of the output: the label a double, and nothing left of what was said of it."""
