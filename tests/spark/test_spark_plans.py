@@ -216,6 +216,17 @@ def test_what_is_said_of_a_column_stays_behind(spark, df):
     assert [field.metadata for field in schema] == [{}, {}, {}]
 
 
+def test_no_message_suggests_a_name_that_may_be_a_label(spark, tmp_path):
+    (tmp_path / "t.csv").write_text("id,-5.25,amount\n2,7.5,8\n")  # the first row has become names
+    df = spark.read.csv(str(tmp_path / "t.csv"), header=True)
+    for name in ("-5.2", "5.25", "_5.25"):
+        with pytest.raises(ldp.ParameterError, match="there is no column") as told:
+            randomize(df, name, MECHANISM, id="id")
+        assert "-5.25" not in str(told.value)
+    with pytest.raises(ldp.ParameterError, match="is 'amount' meant"):
+        randomize(df, "amonut", MECHANISM, id="id")
+
+
 def test_a_column_that_is_vouched_for_vouches_for_no_other(spark, df):
     from pyspark.sql import functions as F  # noqa: N812
 
