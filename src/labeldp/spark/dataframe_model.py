@@ -95,11 +95,17 @@ def fit_model(
     id = id_column(df, id, label)
     names = feature_columns(df, features, label)
     refuse_revealing_log(df)
-    refuse_related(df.select(*map(column, dict.fromkeys((label, id, *names)))), label, allow_related)
+    refuse_related(
+        df.select(*map(column, dict.fromkeys((label, id, *names)))),
+        label,
+        allow_related,
+        id=id,
+        rows_per_person=rows_per_person,
+    )
     source = stable_frame(df, materialize)
     try:
         inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in names)]
-        rows = source.frame.select(*(one.alias(f"c{k}") for k, one in enumerate(inputs)))
+        rows = source.frame.select(*(one.alias(f"c{k}", metadata={}) for k, one in enumerate(inputs)))
         label_sums = _sum_labels(rows, pair, check_ids=check_ids)
         if ledger is None:
             warn_if_seen(df)

@@ -64,7 +64,7 @@ def estimate_prior(
     source = resolve_source(random_state)
     ledger = as_ledger(ledger)
     name = label_column(df, label)
-    refuse_related(df.select(column(name)), name)
+    refuse_related(df.select(column(name)), name, rows_per_person=rows_per_person)
     rows = stable_frame(df, materialize)
     try:
         counts = count_labels(rows.frame, name, pair, count_rows(rows.frame, name))

@@ -187,7 +187,7 @@ def privatize(
         refuse_repeated_names([*df.columns, second])
         request.refuse_biased()
     refuse_revealing_log(df)
-    refuse_related(df, label, allow_related)
+    refuse_related(df, label, allow_related, id=id, rows_per_person=rows_per_person)
     source = stable_frame(df, materialize)
     try:
         rows = source.frame

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import reduce
@@ -36,7 +37,8 @@ def _field(df: DataFrame, name: object, parameter: str) -> Any:
             f"{parameter}={name!r} is inside another column, which would carry it along: make it a column of its "
             "own, and take it out of the other"
         )
-    near = [one for one in names if one.lower() == name.lower()] or get_close_matches(name, names, n=1)
+    texts = [one for one in names if not re.match(r"[\W_]*\d", one)]  # without a header, labels may be names
+    near = [one for one in texts if one.lower() == name.lower()] or get_close_matches(name, texts, n=1)
     raise ParameterError(f"there is no column {name!r}" + (f"; is {near[0]!r} meant?" if near else ""))
 
 

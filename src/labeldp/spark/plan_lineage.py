@@ -8,9 +8,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from labeldp.spark.file_sources import FileSource, file_source
+
 __all__ = [
     "PLACE",
     "SAME_ROWS",
+    "VARIABLE",
     "Lineage",
     "Origins",
     "analyzed_plan",
@@ -18,18 +21,24 @@ __all__ = [
     "expression_kinds",
     "items",
     "kind_of",
+    "kinds",
     "steps",
 ]
 
 Origins = frozenset[object]
-"""What a column was computed from: columns of sources, and `PLACE`."""
+"""What a column was computed from: columns of sources, `PLACE` and `VARIABLE`."""
 
 PLACE = "where rows lie"
 """The origin of what depends on how Spark cuts and orders rows: by bytes, labels' bytes among them."""
 
+VARIABLE = "a session variable"
+"""The origin of what is computed from a session variable, which somebody may have set from labels."""
+
 _NAMES = frozenset({"CTERelationDef", "ResolvedHint", "SubqueryAlias", "View", "WithCTE"})
 _MOVES = frozenset({"RebalancePartitions", "Repartition", "RepartitionByExpression", "Sort"})
 _RECORD = "_corrupt_record"
+_HIDDEN = "__metadata_col"
+_KNOWN = frozenset({"CTERelationRef", "LocalRelation", "LogicalRDD", "OneRowRelation", "Range"})
 SAME_ROWS = _NAMES | _MOVES | {"Project", "Union", "Window"}
 """Steps that neither choose nor merge rows."""
 
@@ -60,13 +69,19 @@ def steps(plan: Any) -> Iterator[Any]:
 
 def expression_kinds(step: Any) -> Iterator[str]:
     """Yield the kinds of all expressions in a step."""
-    queue = list(items(step.expressions()))
+    for expression in items(step.expressions()):
+        yield from kinds(expression)
+
+
+def kinds(expression: Any) -> Iterator[str]:
+    """Yield the kinds of an expression and of all in it."""
+    queue = [expression]
     while queue:
-        expression = queue.pop()
-        kind = kind_of(expression)
+        one = queue.pop()
+        kind = kind_of(one)
         yield kind
         if kind != "AttributeReference":
-            queue += items(expression.children())
+            queue += items(one.children())
 
 
 def attribute_id(attribute: Any) -> int:
@@ -76,16 +91,6 @@ def attribute_id(attribute: Any) -> int:
 
 def _ids(plan: Any) -> list[int]:
     return [attribute_id(one) for one in items(plan.output())]
-
-
-def _is_file(plan: Any) -> bool:
-    return kind_of(plan) == "LogicalRelation" and kind_of(plan.relation()) == "HadoopFsRelation"
-
-
-def _options(relation: Any) -> dict[str, str]:
-    """Return the options by which a file is read."""
-    pairs = items(relation.options().toSeq())
-    return {str(pair._1()).lower(): str(pair._2()) for pair in pairs}
 
 
 def _keeps_missing(cast: Any) -> bool:
@@ -102,10 +107,8 @@ class _Files:
     readings: set[str]
 
     @classmethod
-    def of(cls, relation: Any) -> _Files:
-        options = {key: value for key, value in _options(relation).items() if key not in ("path", "paths")}
-        reading = (kind_of(relation.fileFormat()), str(relation.dataSchema().json()), sorted(options.items()))
-        return cls({f"{path.toString()}/" for path in items(relation.location().rootPaths())}, {repr(reading)})
+    def of(cls, source: FileSource) -> _Files:
+        return cls(set(source.paths), {source.reading})
 
     def overlap(self, other: _Files) -> bool:
         return any(one.startswith(two) or two.startswith(one) for one in self.paths for two in other.paths)
@@ -119,6 +122,7 @@ class Lineage:
     _copies: dict[int, set[int]] = field(default_factory=dict)
     _computed: set[int] = field(default_factory=set)
     _files: list[_Files] = field(default_factory=list)
+    _others: set[int] = field(default_factory=set)
     _public: dict[int, Origins] = field(default_factory=dict)
     _queries: dict[int, list[int]] = field(default_factory=dict)
 
@@ -127,14 +131,18 @@ class Lineage:
         """Return the lineage of a plan, where public columns follow from nothing but themselves."""
         lineage = cls(_public={one: frozenset([("public", one)]) for one in public})
         for step in steps(plan):
-            if _is_file(step):
-                lineage._add_files(_Files.of(step.relation()))
+            if source := file_source(step):
+                lineage._add_files(_Files.of(source))
+            elif not step.children().size() and kind_of(step) not in _KNOWN:
+                lineage._others.add(int(step.canonicalized().hashCode()))
         lineage._walk(plan)
         return lineage
 
     def reads(self, expression: Any) -> Origins:
         """Return what an expression is computed from."""
         origins = self._of(attribute_id(one) for one in items(expression.references().toSeq()))
+        if "VariableReference" in kinds(expression):
+            origins |= {VARIABLE}
         return origins if expression.deterministic() else origins | {PLACE}
 
     def row_origins(self, step: Any) -> Origins:
@@ -216,31 +224,35 @@ class Lineage:
     def _source(self, plan: Any, name: str) -> None:
         """Name a source's columns so that a second look at the same source finds the same names.
 
-        Files that are read in several ways may have the label under any name: all their columns are one. Where a
-        record cannot be read, its text, the label's among it, may be in a column of its own.
+        Files that are read in several ways may have the label under any name: all their columns are one. Columns
+        that Spark adds to a source tell where rows lie. Where a record cannot be read, its text, the label's among
+        it, may be in a column of its own.
         """
         if name == "CTERelationRef":
             for one, other in zip(_ids(plan), self._queries[int(plan.cteId())], strict=True):
                 self.origins[one], self._copies[one] = self.origins[other], {other}
             return
-        columns = [(attribute_id(one), str(one.name()).lower()) for one in items(plan.output())]
-        records = {_RECORD}
-        if _is_file(plan):
-            relation = plan.relation()
-            files = _Files.of(relation)
-            number = next(number for number, other in enumerate(self._files) if files.overlap(other))
-            one_way = len(self._files[number].readings) == 1
+        output = list(items(plan.output()))
+        columns, records = [(attribute_id(one), str(one.name()).lower()) for one in output], {_RECORD}
+        if files := file_source(plan):
+            group = next(number for number, other in enumerate(self._files) if _Files.of(files).overlap(other))
+            one_way = len(self._files[group].readings) == 1
             for one, title in columns:
-                origin = PLACE if title == "_metadata" else (number, title if one_way else "")
-                self.origins[one] = frozenset([origin])
-            usual = str(relation.sparkSession().conf().get("spark.sql.columnNameOfCorruptRecord"))
-            records |= {usual.lower(), _options(relation).get("columnnameofcorruptrecord", usual).lower()}
-        else:
+                self.origins[one] = frozenset([(group, title if one_way else "")])
+            records.add(files.record)
+            types = {attribute_id(one): str(one.dataType().sql()) for one in output}
+            self._computed.update(one for one, kind in types.items() if not files.keeps_numbers(kind))
+        elif name in _KNOWN:
             same = int(plan.rdd().id()) if name == "LogicalRDD" else int(plan.canonicalized().hashCode())
             for place, (one, _) in enumerate(columns):
                 self.origins[one] = frozenset([(name, same, place)])
+        else:  # two sources that are no files may have the same data, in whatever columns
+            for place, (one, _) in enumerate(columns):
+                self.origins[one] = frozenset([("elsewhere", place if len(self._others) == 1 else "")])
         everything = self._of(one for one, _ in columns)
         self.origins |= {one: everything for one, title in columns if title in records}
+        hidden = [attribute_id(one) for one in output if one.metadata().contains(_HIDDEN)]
+        self.origins |= dict.fromkeys(hidden, frozenset([PLACE]))
 
     def _add_files(self, files: _Files) -> None:
         """Add files; sources that overlap are one."""

@@ -10,7 +10,19 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from labeldp.errors import DataError, ParameterError
-from labeldp.spark.plan_lineage import PLACE, Lineage, Origins, analyzed_plan, attribute_id, items, kind_of, steps
+from labeldp.spark.file_sources import file_source
+from labeldp.spark.label_rows import refuse_repeated_labels
+from labeldp.spark.plan_lineage import (
+    PLACE,
+    VARIABLE,
+    Lineage,
+    Origins,
+    analyzed_plan,
+    attribute_id,
+    items,
+    kind_of,
+    steps,
+)
 from labeldp.spark.session import is_connect
 
 __all__ = ["refuse_related"]
@@ -22,14 +34,26 @@ _FLOATS = frozenset({"DOUBLE", "FLOAT"})
 _NOT_FINITE = frozenset({"Infinity", "-Infinity", "NaN"})
 
 
-def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> None:
-    """Refuse a frame that carries the label along: in another column, or by which rows there are.
+def refuse_related(
+    df: DataFrame, label: str, allowed: Sequence[str] = (), *, id: str | None = None, rows_per_person: int = 1
+) -> None:
+    """Refuse a frame that carries the label along: in another column, by which rows there are, or in more rows.
 
     A column computed from what the label was computed from (``sales`` beside ``log(sales)``) may show it, and so
     may a filter on it. What follows from where rows lie (``monotonically_increasing_id``, ``limit``) may do so
-    too, because Spark cuts its input by bytes, the label's among them. Only what the plan shows can be checked.
-    Columns in ``allowed`` may be public, and so may what is computed from them alone; what they come from stays
-    private.
+    too, because Spark cuts its input by bytes, the label's among them. Only what the plan tells can be seen.
+
+    Parameters
+    ----------
+    df : DataFrame
+        Classic; plans behind Spark Connect cannot be asked.
+    label : str
+    allowed : list of str
+        Columns that may be public, and so may what is computed from them alone; what they come from stays private.
+    id : str, optional
+        By which rows with the same id are refused, if that is done.
+    rows_per_person : int
+        If more than 1, one label may be in several rows: so many are paid for.
     """
     if isinstance(allowed, str):
         raise ParameterError("allow_related must be a list of columns")
@@ -39,7 +63,7 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> No
     if is_connect(df):
         warnings.warn(
             "plans behind Spark Connect cannot be read: whether another column, or which rows there are, gives "
-            "the label away is for you to judge",
+            "the label away, or one label is in several rows, is for you to judge",
             UserWarning,
             stacklevel=3,
         )
@@ -47,7 +71,8 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> No
     plan = analyzed_plan(df)
     lineage = Lineage.of(plan)
     ids = {str(one.name()): attribute_id(one) for one in items(plan.output())}
-    private = lineage.origins[ids[label]] | {PLACE}
+    whole, label_origins = lineage, lineage.origins[ids[label]] - {PLACE, VARIABLE}
+    private = label_origins | {PLACE, VARIABLE}
     if allowed:
         lineage = Lineage.of(plan, {ids[name] for name in allowed} - {ids[label]})
     for name, one in ids.items():
@@ -66,9 +91,16 @@ def refuse_related(df: DataFrame, label: str, allowed: Sequence[str] = ()) -> No
                 "rows by public columns, or by whether the label is missing. If you know that it shows nothing, "
                 "write the frame to a file, read it back, and release that"
             )
+        source = file_source(step)
+        if source and any(whole.origins[attribute_id(one)] & label_origins for one in items(step.output())):
+            source.refuse_options()
+    if rows_per_person == 1:
+        refuse_repeated_labels(plan, whole, ids[label], ids.get(id) if id is not None else None)
 
 
 def _describe(shown: Origins) -> str:
+    if shown == {VARIABLE}:
+        return "a session variable, which may have been set from labels"
     return "where rows lie, as the labels' bytes decide" if shown == {PLACE} else "the same data as the label"
 
 

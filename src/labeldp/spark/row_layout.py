@@ -45,7 +45,7 @@ def release_frame(
     values = {name: column(name) for name in rows.columns}
     if debiased is not None:
         values |= {label: column(label)["private"], debiased: column(label)["debiased"]}
-    private_rows = private_rows.select(*(value.alias(name) for name, value in values.items()))
+    private_rows = private_rows.select(*(value.alias(name, metadata={}) for name, value in values.items()))
     return _wall(spread_by_id(private_rows, id, count))
 
 
