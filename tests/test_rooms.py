@@ -33,7 +33,6 @@ KNOWN_NAMES = {
     "budget",
     "columns",
     "compare",
-    "labels",
     "ledger",
     "privatize",
     "reading",
