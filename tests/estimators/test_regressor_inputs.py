@@ -41,6 +41,7 @@ def test_a_handful_of_rows_gives_a_finite_prediction_within_the_bounds(regressor
         assert model.ledger_.total == ldp.Budget(epsilon)
 
 
+@pytest.mark.slow
 @both
 def test_constant_and_repeated_columns_do_no_harm(regressor):
     x = RNG.normal(size=1500)
