@@ -1,15 +1,8 @@
 """How wrong is a model? Its mean squared error on true labels, from what is private already.
 
-<<<<<<< HEAD
-With predictions f and labels y, (f − y)² = f² − 2fy + y². An unbiased private label gives the first two terms.
-The last needs a channel that distinguishes y² as well: the variance of its unbiased label is a quadratic
-function of y, but not a + by − y², as it is for two points, where labels at the middle look like labels at both
-ends.
-=======
 With predictions f and labels y, (f − y)² = f² − 2fy + y². An unbiased private label gives the first two terms. The
 last needs a channel that distinguishes y², too: the variance of its unbiased label is a quadratic function of y,
 but not a + by − y², as it is for two points, where labels at the middle look like labels at both ends.
->>>>>>> est
 """
 
 from __future__ import annotations
