@@ -120,6 +120,42 @@ def test_a_type_is_written_or_refused_before_the_charge(kind):
                 assert sorted(map(str, column(out))) == sorted(map(str, expected))
 
 
+def wrapped(array):
+    return pa.ExtensionArray.from_storage(pa.opaque(array.type, "some type", "some vendor"), array)
+
+
+NOTED = pa.struct([pa.field("a", pa.int64(), metadata={"note": "3.14159"})])
+WRAPPED = {
+    "notes": wrapped(pa.array([{"a": 1}] * ROWS, NOTED)),
+    "notes in a list": wrapped(
+        pa.array([[1]] * ROWS, pa.list_(pa.field("a", pa.int64(), metadata={"note": "3.14"}), 1))
+    ),
+    "unused words": wrapped(pa.DictionaryArray.from_arrays(pa.array([0] * ROWS, pa.int8()), ["a", "3.14159"])),
+    "union": wrapped(KINDS["union"]),
+    "union in a struct": pa.StructArray.from_arrays([wrapped(KINDS["union"])], ["d"]),
+    "runs": wrapped(KINDS["runs"]),
+}
+
+
+@pytest.mark.parametrize("out", ["out.arrow", "out.parquet"])
+@pytest.mark.parametrize("kind", WRAPPED)
+def test_an_extension_type_of_nested_values_is_refused(kind, out):
+    """What lies under a union, words that no row uses, and notes on inner fields would leave with it."""
+    table = pa.table({"c": WRAPPED[kind], "price": LABELS})
+    with pa.ipc.new_file("in.arrow", table.schema) as file:
+        file.write_table(table)
+    assert "extension types of nested values" in refused("in.arrow", out)
+
+
+def test_an_extension_type_of_flat_values_is_kept():
+    tensors = pa.FixedShapeTensorArray.from_numpy_ndarray(np.ones((ROWS, 2, 2)))
+    for array in (KINDS["uuid"], tensors, wrapped(pa.array(range(ROWS)))):
+        feather.write_feather(pa.table({"c": array, "price": LABELS}), "in.arrow", compression="uncompressed")
+        release("in.arrow", "out.arrow", force=True)
+        assert open_table("out.arrow").schema.field("c").type == array.type
+        assert next(open_table("out.arrow").batches(["c"])).column(0).equals(array)
+
+
 @pytest.mark.parametrize("kind", ["binary_view", "binary", "fixed", "uuid", "dictionary of binary"])
 def test_bytes_are_no_text(kind):
     feather.write_feather(pa.table({"c": KINDS[kind], "price": LABELS}), "in.arrow", compression="uncompressed")
