@@ -77,7 +77,7 @@ def _shown(field: Any) -> str:
 
 
 def _can_write(field: Any, format: str) -> bool:
-    schema = pa.schema([field])
+    schema = pa.schema([field.with_nullable(True)])  # what is tried has nulls
     try:
         batch = take_rows(pa.RecordBatch.from_arrays([pa.nulls(2, field.type)], schema=schema), np.array([1, 0]))
         trial = encoder(pa.BufferOutputStream(), schema, format)
