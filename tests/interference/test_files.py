@@ -138,7 +138,7 @@ def test_hints_are_not_returned(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet", "arrow"])
-@pytest.mark.parametrize("source", ["parts", "parts/table-*"])
+@pytest.mark.parametrize("source", ["parts", "parts/table-*", "parts/**"])
 def test_a_folder_and_a_glob_into_a_folder(form, source, tmp_path):
     """The files of the source were cut elsewhere for other labels."""
 
@@ -148,6 +148,7 @@ def test_a_folder_and_a_glob_into_a_folder(form, source, tmp_path):
     out = Way(lambda _: privatized(source, "out/", format=None), prepare)
     first, found = compared(out, *inputs(), tmp_path)
     assert first.error is None
+    assert sum(count for _, count in first.calls[0]) == ROWS, "each label is released once"
     assert found == {}
 
 
