@@ -120,6 +120,42 @@ def test_a_type_is_written_or_refused_before_the_charge(kind):
                 assert sorted(map(str, column(out))) == sorted(map(str, expected))
 
 
+def wrapped(array):
+    return pa.ExtensionArray.from_storage(pa.opaque(array.type, "some type", "some vendor"), array)
+
+
+NOTED = pa.struct([pa.field("a", pa.int64(), metadata={"note": "3.14159"})])
+WRAPPED = {
+    "notes": wrapped(pa.array([{"a": 1}] * ROWS, NOTED)),
+    "notes in a list": wrapped(
+        pa.array([[1]] * ROWS, pa.list_(pa.field("a", pa.int64(), metadata={"note": "3.14"}), 1))
+    ),
+    "unused words": wrapped(pa.DictionaryArray.from_arrays(pa.array([0] * ROWS, pa.int8()), ["a", "3.14159"])),
+    "union": wrapped(KINDS["union"]),
+    "union in a struct": pa.StructArray.from_arrays([wrapped(KINDS["union"])], ["d"]),
+    "runs": wrapped(KINDS["runs"]),
+}
+
+
+@pytest.mark.parametrize("out", ["out.arrow", "out.parquet"])
+@pytest.mark.parametrize("kind", WRAPPED)
+def test_an_extension_type_of_nested_values_is_refused(kind, out):
+    """What lies under a union, words that no row uses, and notes on inner fields would leave with it."""
+    table = pa.table({"c": WRAPPED[kind], "price": LABELS})
+    with pa.ipc.new_file("in.arrow", table.schema) as file:
+        file.write_table(table)
+    assert "extension types of nested values" in refused("in.arrow", out)
+
+
+def test_an_extension_type_of_flat_values_is_kept():
+    tensors = pa.FixedShapeTensorArray.from_numpy_ndarray(np.ones((ROWS, 2, 2)))
+    for array in (KINDS["uuid"], tensors, wrapped(pa.array(range(ROWS)))):
+        feather.write_feather(pa.table({"c": array, "price": LABELS}), "in.arrow", compression="uncompressed")
+        release("in.arrow", "out.arrow", force=True)
+        assert open_table("out.arrow").schema.field("c").type == array.type
+        assert next(open_table("out.arrow").batches(["c"])).column(0).equals(array)
+
+
 @pytest.mark.parametrize("kind", ["binary_view", "binary", "fixed", "uuid", "dictionary of binary"])
 def test_bytes_are_no_text(kind):
     feather.write_feather(pa.table({"c": KINDS[kind], "price": LABELS}), "in.arrow", compression="uncompressed")
@@ -130,6 +166,61 @@ def test_views_of_text_are_text():
     feather.write_feather(pa.table({"c": KINDS["string_view"], "price": LABELS}), "in.arrow")
     release("in.arrow", "out.csv")
     assert column("out.csv") == ["a", "", ""] * 100
+
+
+# ---- columns without nulls ----------------------------------------------------------------------------------
+
+
+def required(path, names, **columns):
+    fields = [pa.field(name, data.type, nullable=name not in names) for name, data in columns.items()]
+    table = pa.table(list(columns.values()), schema=pa.schema(fields))
+    if path.endswith("parquet"):
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+
+
+@pytest.mark.parametrize("out", ["out.parquet", "out.arrow", "out.csv"])
+@pytest.mark.parametrize("names", [{"c"}, {"price"}, {"c", "price"}])
+def test_columns_that_are_never_null_stay_so(names, out):
+    required("in.parquet", names, c=pa.array([1, 2]), price=pa.array([1.0, 2.0]))
+    release("in.parquet", out)
+    assert column(out) == [1, 2]
+    if out != "out.csv":
+        assert {field.name for field in open_table(out).schema if not field.nullable} == names
+
+
+@pytest.mark.parametrize("out", ["out.parquet", "out.arrow"])
+@pytest.mark.parametrize("source", ["in.parquet", "in.arrow"])
+def test_inner_fields_that_are_never_null_are_written(source, out):
+    """One row has no label and is left out: rows are taken, which puts nulls under those that are null."""
+    field = pa.field("a", pa.int64(), nullable=False)
+    shapes = {
+        "c": pa.array([{"a": 1}, None, {"a": 2}], pa.struct([field])),
+        "list": pa.array([[1], None, []], pa.list_(field)),
+        "map": pa.array([[("k", 1)], None, []], pa.map_(pa.string(), field)),
+    }
+    required(source, set(), price=pa.array([1.0, 2.0, None]), **shapes)
+    release(source, out, missing="drop")
+    for name, array in shapes.items():
+        assert column(out, name) == array.to_pylist()[:2]
+
+
+@pytest.mark.parametrize("out", ["out.parquet", "out.arrow"])
+def test_a_column_is_never_null_only_if_no_file_has_nulls(place, out):
+    (place / "in").mkdir()
+    required("in/1.parquet", {"c"}, c=pa.array([1, 2]), price=pa.array([1.0, 2.0]))
+    required("in/2.parquet", set(), c=pa.array([None, 4]), price=pa.array([1.0, 2.0]))
+    release("in", out)
+    assert open_table(out).schema.field("c").nullable
+    assert column(out) == [1, 2, None, 4]
+
+
+@pytest.mark.parametrize("out", ["out.parquet", "out.arrow"])
+def test_a_column_with_nulls_that_is_said_to_have_none_is_refused_before_the_charge(out):
+    required("in.arrow", {"c"}, c=pa.array([1, None]), price=pa.array([1.0, 2.0]))
+    assert "damaged" in refused("in.arrow", out)
 
 
 # ---- dictionaries -------------------------------------------------------------------------------------------

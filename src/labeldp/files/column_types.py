@@ -13,7 +13,7 @@ from pyarrow import types
 from labeldp.errors import DataError
 from labeldp.files.label_column import is_number
 
-__all__ = ["Words", "common_type", "replace_inner_fields", "without_inner_dictionaries"]
+__all__ = ["Words", "common_type", "replace_inner_fields", "with_plain_inner_fields"]
 
 
 def common_type(name: str, kinds: Sequence[Any], *, rounded: bool = False) -> Any:
@@ -62,20 +62,21 @@ def _with_index(kind: Any, index: Any) -> Any:
     return pa.dictionary(index, kind.value_type, kind.ordered)
 
 
-def without_inner_dictionaries(kind: Any) -> Any:
-    """Return a type whose lists and structs hold words themselves.
+def with_plain_inner_fields(kind: Any) -> Any:
+    """Return a type whose lists and structs hold words themselves, and may hold nulls.
 
     A file of Arrow's has one dictionary for each column, and each file or row group that is read may have its own.
+    Arrow puts nulls under a struct that is null, whatever its inner fields say, and cannot write it to Parquet.
 
     Examples
     --------
-    >>> without_inner_dictionaries(pa.list_(pa.dictionary(pa.int8(), pa.string())))
+    >>> with_plain_inner_fields(pa.list_(pa.field("item", pa.dictionary(pa.int8(), pa.string()), nullable=False)))
     ListType(list<item: string>)
     """
 
     def plain(field: Any) -> Any:
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
-        return field.with_type(without_inner_dictionaries(kind))
+        return field.with_type(with_plain_inner_fields(kind)).with_nullable(True)
 
     return replace_inner_fields(kind, plain)
 
@@ -85,7 +86,7 @@ def replace_inner_fields(kind: Any, change: Callable[[Any], Any]) -> Any:
     if types.is_struct(kind):
         return pa.struct([change(kind.field(i)) for i in range(kind.num_fields)])
     if types.is_map(kind):
-        return pa.map_(change(kind.key_field), change(kind.item_field), kind.keys_sorted)
+        return pa.map_(change(kind.key_field).with_nullable(False), change(kind.item_field), kind.keys_sorted)
     if types.is_fixed_size_list(kind):
         return pa.list_(change(kind.value_field), kind.list_size)
     if types.is_large_list(kind):

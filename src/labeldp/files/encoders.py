@@ -51,8 +51,11 @@ def encoder(
 def refuse_types(schema: Any, format: str) -> None:
     """Refuse columns that a format cannot hold, or whose rows cannot be taken, by a trial before any work."""
     for field in [schema.field(schema.types.index(kind)) for kind in dict.fromkeys(schema.types)]:
-        if _has_union(field.type):  # the memory of what is not selected would be written, too
-            raise ParameterError(f"columns of unions, such as {field.name!r}, are not supported: convert it")
+        if _hides_values(field.type):
+            raise ParameterError(
+                "columns of unions, list views, and extension types of nested values, such as "
+                f"{field.name!r}, are not supported: convert it"
+            )
         if format in DELIMITERS and not _is_plain(field.type):
             raise ParameterError(f"{format.upper()} cannot hold {_describe(field)}: write Parquet or Arrow")
         if not _can_write(field, format):
@@ -64,7 +67,7 @@ def _describe(field: Any) -> str:
 
 
 def _can_write(field: Any, format: str) -> bool:
-    schema = pa.schema([field])
+    schema = pa.schema([field.with_nullable(True)])  # what is tried has nulls
     try:
         batch = take_rows(pa.RecordBatch.from_arrays([pa.nulls(2, field.type)], schema=schema), np.array([1, 0]))
         trial = encoder(pa.BufferOutputStream(), schema, format)
@@ -75,9 +78,23 @@ def _can_write(field: Any, format: str) -> bool:
     return True
 
 
-def _has_union(kind: Any) -> bool:
+def _hides_values(kind: Any) -> bool:
+    """Whether more would be written than values: what a union does not select, or what an extension type wraps."""
+    if isinstance(kind, pa.FixedShapeTensorType):
+        return not _is_flat(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return not _is_flat(kind.storage_type)
+    if types.is_run_end_encoded(kind):
+        return not _is_flat(kind.value_type)
     inner = [kind.field(k).type for k in range(kind.num_fields)] if types.is_nested(kind) else []
-    return bool(types.is_union(kind) or types.is_list_view(kind) or any(map(_has_union, inner)))
+    is_view = types.is_list_view(kind) or types.is_large_list_view(kind)
+    return bool(is_view or types.is_union(kind) or any(map(_hides_values, inner)))
+
+
+def _is_flat(kind: Any) -> bool:
+    """Whether a type has no inner fields and no dictionary."""
+    outer = isinstance(kind, pa.BaseExtensionType) or types.is_dictionary(kind) or types.is_run_end_encoded(kind)
+    return not (outer or types.is_nested(kind))
 
 
 def _is_plain(kind: Any) -> bool:

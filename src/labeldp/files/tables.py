@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from labeldp.errors import LabelDPError, LabelError
+from labeldp.errors import DataError, LabelDPError, LabelError
 from labeldp.files.base_table import Table
 from labeldp.files.batches import CELLS, cut, rows_per_batch
-from labeldp.files.column_types import Words, common_type, without_inner_dictionaries
+from labeldp.files.column_types import Words, common_type, with_plain_inner_fields
 from labeldp.files.formats import DELIMITERS, as_format
 from labeldp.files.label_column import (
     TOO_LONG,
@@ -57,7 +57,9 @@ class TypedTable(Table):
                 refuse_other_than_numbers(kinds[name], name)
                 kinds[name] = pa.float64()
         kinds |= self._dictionary_types({name: kind for name, kind in kinds.items() if types.is_dictionary(kind)})
-        return [field.with_type(without_inner_dictionaries(kinds[field.name])) for field in first]
+        nullable = {name: any(schema.field(name).nullable for schema in self._schemas) for name in first.names}
+        fields = (field.with_type(with_plain_inner_fields(kinds[field.name])) for field in first)
+        return [field.with_nullable(nullable[field.name]) for field in fields]
 
     def _dictionary_types(self, kinds: dict[str, Any]) -> dict[str, Any]:
         """Return the types of dictionary columns, whose words are those of all files."""
@@ -77,6 +79,8 @@ class TypedTable(Table):
         return file_batches(part, self.format, names, CELLS // max(8, len(names)))
 
     def _fit(self, part: Part, array: Any, field: Any) -> Any:
+        if array.null_count and not field.nullable and field.name != self.label:
+            raise DataError(f"{part.name} is damaged: {field.name!r} has missing values, and its type has none")
         return readable(part, lambda: self._cast(array, field))
 
     def _cast(self, array: Any, field: Any) -> Any:
