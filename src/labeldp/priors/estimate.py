@@ -94,7 +94,7 @@ def estimate_prior(
     if sigma is not None:
         as_positive(sigma, "sigma")
     if bins is not None and not (isinstance(bins, int) and 1 <= bins <= 1 << 20):
-        raise ParameterError(f"bins must be a whole number from 1 to 2^20, got {bins!r}")
+        raise ParameterError(f"bins must be an integer from 1 to 2^20, got {bins!r}")
     source = resolve_source(random_state)
     if ledger is None:
         warn_if_seen(labels)
