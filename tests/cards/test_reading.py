@@ -41,7 +41,7 @@ def release(*charges, mechanisms=(STRONG,), priors=None, bounds=BOUNDS, trust="c
     return Terms(70, mechanisms, priors, charges, (bounds,) * count, trust, secure)
 
 
-ALL_PARTS = "; ".join(f"round {k}: {fingerprint(part.channel)}" for k, part in enumerate(PARTS, 1))
+ALL_PARTS = "; ".join(f"part {k}: {fingerprint(part.channel)}" for k, part in enumerate(PARTS, 1))
 IN_ROUNDS = Charge("labels", Budget(1), WHEN, ALL_PARTS, 1, "labels")
 KNOWN = {"low": 0.0, "high": 5.0, "mean": 2.5, "mean_variance": 0.1, "variance": 2.0, "counted": False}
 TERMS = {
@@ -215,7 +215,7 @@ def in_rounds(**changes):
         (in_rounds(budget=Budget(0.95)),),
         (in_rounds(rows_per_person=2),),
         (in_rounds(mechanism=fingerprint(PARTS[0].channel)),),
-        (in_rounds(mechanism=ALL_PARTS.replace("round 2", "round 3")),),
+        (in_rounds(mechanism=ALL_PARTS.replace("part 2", "part 3")),),
         (in_rounds(mechanism=None),),
         (in_rounds(purpose="sums"),),
     ],

@@ -232,7 +232,7 @@ def test_a_score_is_measured_on_rows_that_were_held_out_and_paid_for(folder, tmp
     assert "costs ε = 1.5 on top of the model: ε = 3.5 in all" in said
     assert "from 40 rows" in said
     assert load_model(tmp_path / "model").card.content["rows"] == 360
-    assert load_model(tmp_path / "model").card.cost.epsilon == 2.0
+    assert load_model(tmp_path / "model").card.terms.cost.epsilon == 2.0
     assert [charge.what for charge in Ledger.open(book).charges][-1] == "score"
     assert Ledger.open(book).total.epsilon == 3.5
 
@@ -248,7 +248,7 @@ def test_a_report_says_all_that_the_ledger_does_and_what_a_score_on_other_rows_m
     paid = ("--ledger", book, "--limit", 4, "--score", 1.5, "--report", page)
     ask("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", *paid)
     html = page.read_text()
-    assert "This cost ε = 3.5." in html
+    assert "This cost ε = 3.5 in all." in html
     assert "left is ε = 0.5" in html
     assert "<td>score</td><td>1.5</td>" in html
     assert "spent on other releases" not in html

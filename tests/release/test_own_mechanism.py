@@ -8,7 +8,6 @@ import pytest
 from typer.testing import CliRunner
 
 import labeldp as ldp
-from labeldp import card_format
 from labeldp.cards import read_any_card
 from labeldp.cli import app
 from labeldp.comparison import label_noise
@@ -29,9 +28,7 @@ LABELS = np.clip(2.5 + X[:, 0], 0, 5)
 
 
 @pytest.fixture(autouse=True)
-def own(monkeypatch):
-    monkeypatch.setattr(card_format, "_registry", dict(card_format._registry))
-
+def own():
     @register("coin")
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Coin(Mechanism):

@@ -1,6 +1,12 @@
-"""The mechanisms, one small file each: parameters → channel; and all that a new one needs."""
+"""The mechanisms, one small file each: parameters → channel; and all that a new one needs.
 
-from labeldp._validation import as_bounds
+Every module of this folder is imported, so that a new file is registered without further ado.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from labeldp._validation import as_bounds, as_epsilon
 from labeldp.card_format import register
 from labeldp.channels import Promise, ShiftChannel, TableChannel, WindowChannel
 from labeldp.channels.proof import WORDS, exp_lower
@@ -30,6 +36,7 @@ __all__ = [
     "Unbiased",
     "WindowChannel",
     "as_bounds",
+    "as_epsilon",
     "channel_field",
     "exp_lower",
     "load_mechanism",
@@ -37,3 +44,6 @@ __all__ = [
     "mechanism_names",
     "register",
 ]
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")

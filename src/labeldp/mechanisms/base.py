@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import math
 from abc import ABC, abstractmethod
+from importlib.metadata import entry_points
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -285,17 +286,22 @@ def mechanism_names() -> list[str]:
 
 
 def mechanism_class(name: object) -> type[Mechanism]:
-    """Return the mechanism registered under a name.
+    """Return the mechanism registered under a name, by this library or by an installed package.
+
+    A package names the modules that register mechanisms in its entry points, group ``labeldp.mechanisms``; they
+    are imported when a name is not known otherwise.
 
     Raises
     ------
     ParameterError
         If there is none, or it does not protect labels.
     """
+    if isinstance(name, str) and name not in mechanism_names():
+        for entry in entry_points(group="labeldp.mechanisms"):
+            entry.load()
     if not isinstance(name, str) or name not in mechanism_names():
         raise ParameterError(
-            f"mechanism must be one of auto, {', '.join(mechanism_names())}, or a mechanism made already, "
-            f"got {name!r}"
+            f"mechanism must be one of auto, {', '.join(mechanism_names())}, or a mechanism instance, got {name!r}"
         )
     cls: type[Mechanism] = card_format.registered(name)
     return cls

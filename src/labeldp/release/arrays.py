@@ -113,8 +113,8 @@ def privatize(
     trust : {"curator", "local"}
         Who sees labels before noise: a curator, or nobody, so that each is randomised on its own.
     method : str, optional
-        How the prior is made; see `estimate_prior`. ``trust="local", method="laplace"`` with
-        ``epsilon_prior`` and ``zeta`` is the paper's Algorithm 4.
+        How the prior is made, by default "adaptive" with a curator; see `estimate_prior`. ``trust="local",
+        method="laplace"`` with ``epsilon_prior`` and ``zeta`` is the paper's Algorithm 4.
     epsilon_prior : float, optional
         The part of ε for the prior; by default it follows from the number of labels and ε. 0 for none:
         then nothing but the bounds clips labels.

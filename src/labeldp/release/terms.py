@@ -155,4 +155,4 @@ class HoldsTerms:
 
 def join_fingerprints(prints: Sequence[str]) -> str:
     """Return what one charge for labels says of the mechanisms it paid for: all fingerprints, in order."""
-    return prints[0] if len(prints) == 1 else "; ".join(f"round {k}: {one}" for k, one in enumerate(prints, 1))
+    return prints[0] if len(prints) == 1 else "; ".join(f"part {k}: {one}" for k, one in enumerate(prints, 1))
