@@ -9,6 +9,7 @@ import numpy as np
 from scipy import stats
 
 import labeldp as ldp
+from labeldp.mechanisms import mechanism_class, mechanism_names
 from labeldp.randomness import SeededWords
 
 FALSE_ALARM = 1e-6
@@ -98,3 +99,9 @@ def python(code, *arguments, check, **options):
     """Run a script in a process of its own."""
     command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
     return subprocess.run(command, check=check, **options)  # noqa: S603
+
+
+def built_in_choices():
+    """Return "auto" and the names of the library's own mechanisms: other tests register some of theirs."""
+    own = [name for name in mechanism_names() if mechanism_class(name).__module__.startswith("labeldp.")]
+    return ["auto", *own]

@@ -15,7 +15,6 @@ import pytest
 import labeldp as ldp
 from helpers import seeded
 from labeldp.audit.lenses import Size
-from labeldp.mechanisms import clipping
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
@@ -29,7 +28,9 @@ SURE = 1 - 1e-7
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(clipping, "minimize", lambda risk, start, **_: SimpleNamespace(x=start, fun=risk(start)))
+    monkeypatch.setattr(
+        "scipy.optimize.minimize", lambda risk, start, **_: SimpleNamespace(x=start, fun=risk(start))
+    )
 
 
 # ---- pipelines -----------------------------------------------------------------------------------------------

@@ -104,7 +104,8 @@ def test_fit_says_what_it_cost_how_good_it_should_be_and_what_was_left_out(tmp_p
     pa.parquet.write_table(homes(), tmp_path / "homes.parquet")
     said = ask("fit", tmp_path / "homes.parquet", *FIT, "-o", tmp_path / "model")
     for words in (
-        "label differential privacy with ε = 2",
+        "A model learned from",
+        "ε = 2 in all",
         "id was left out: nearly every row has a value of its own",
         "How good it is was not measured: --score",  # sums do not tell, and a guess would be taken for a measure
         "labeldp predict",
@@ -216,7 +217,7 @@ def test_the_ledger_is_charged_once_for_exactly_epsilon_and_refuses_what_passes_
     assert "ε = 1 left" in said
     assert Ledger.open(book).total.epsilon == 2.0
     card = load_model(tmp_path / "model").card
-    assert [c.what for c in card.charges] == [c.what for c in Ledger.open(book).charges]
+    assert [c.what for c in card.terms.charges] == [c.what for c in Ledger.open(book).charges]
     before = book.read_bytes()
     said = ask("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "again", *paid, code=3)
     assert "nothing was spent or released" in said

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 
 import labeldp as ldp
+from helpers import built_in_choices
 from labeldp import Budget, BudgetError, Ledger, LedgerError, ParameterError
 from labeldp.channels.proof import exp_lower
 from labeldp.ledger import new_charge, refuse_overspend
 from labeldp.mechanisms.base import fingerprint
-from labeldp.release.plan import mechanism_choices
 
 repeatable = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 written = st.floats(1e-12, 1e6) | st.integers(1, 10**6).map(lambda k: k / 1000)
@@ -171,7 +171,7 @@ def test_k_rows_a_person_cost_k_epsilon_and_delta_rounded_up(k, epsilon, delta):
     assert min(1, exact * (1 - error)) <= cost.budget.exact_delta <= min(1, exact * (1 + slack))
 
 
-@pytest.mark.parametrize("mechanism", mechanism_choices())
+@pytest.mark.parametrize("mechanism", built_in_choices())
 @pytest.mark.parametrize("trust", ["curator", "local"])
 def test_a_release_over_budget_draws_no_randomness_and_leaves_the_ledger_as_it_was(mechanism, trust):
     ledger = Ledger(limit=Budget(1.0, 0.1))
@@ -224,7 +224,7 @@ def test_the_parts_of_a_release_sum_to_epsilon_and_delta_exactly(epsilon, shape,
     assert all(charge.budget.exact_epsilon > 0 for charge in charges)
 
 
-@pytest.mark.parametrize("mechanism", mechanism_choices())
+@pytest.mark.parametrize("mechanism", built_in_choices())
 def test_what_is_proven_never_exceeds_what_was_charged_and_the_charge_names_the_mechanism(mechanism):
     delta = 2e-5 if mechanism == "gaussian" else 0.0
     ledger = Ledger(limit=Budget(1, 1))

@@ -9,16 +9,15 @@ import pandas as pd
 import pytest
 
 import labeldp as ldp
-from helpers import seeded
+from helpers import built_in_choices, seeded
 from labeldp import card_format
 from labeldp.mechanisms.base import fingerprint
-from labeldp.release.plan import mechanism_choices
 from mechanism_cases import ALPHA, kolmogorov, rp_cdf
 
 RNG = np.random.default_rng(0)
 LABELS = np.minimum(RNG.gamma(3.0, 0.65, 3000), 5.0) + math.pi * 1e-9
 PRIOR = ldp.Histogram.from_sample(LABELS, (0, 5), bins=24)
-NAMES = [name for name in mechanism_choices() if name != "auto"]
+NAMES = [name for name in built_in_choices() if name != "auto"]
 UNBIASED = [name for name in NAMES if name != "rr-on-bins"]
 DELTA = {"gaussian": 1e-5}
 each_name = pytest.mark.parametrize("name", NAMES)

@@ -19,7 +19,6 @@ from labeldp.cli.inputs import Inputs, read_inputs
 from labeldp.cli.shell import explained, need_matplotlib, news, tell
 from labeldp.errors import DataError, NotUnbiasedError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, private_risk, private_score
-from labeldp.files.models import model_folder, save_model
 from labeldp.files.places import refuse_same, refuse_target
 from labeldp.ledger import Budget, Charge, new_charge, refuse_overspend, total_of
 from labeldp.report import Section, write_report
@@ -81,10 +80,15 @@ def fit(
         "Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.",
         book,
     ):
+        from labeldp.files.models import model_folder, save_model  # noqa: PLC0415 (an extra)
+
         later = _score_charges(score, rows_per_person)
         # What δ costs a person with many rows depends on how ε is split: that is for the charge itself to refuse.
-        model_charge = new_charge("model", Budget(epsilon), purpose="other", rows_per_person=rows_per_person)
-        refuse_overspend(book.limit, book.charges, [model_charge, *later])
+        refuse_overspend(
+            book.limit,
+            book.charges,
+            [new_charge("model", Budget(epsilon), purpose="other", rows_per_person=rows_per_person), *later],
+        )
         if report is not None:
             need_matplotlib()
             refuse_target(str(report), force=force)

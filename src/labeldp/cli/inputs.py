@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from labeldp.cli.options import Policy, listed
 from labeldp.errors import ParameterError
-from labeldp.files import open_table
-from labeldp.files.label_column import label_values
 from labeldp.tabular import TableEncoder, Tally, read_columns
 from labeldp.tabular.memory import refuse_too_wide
 
@@ -63,6 +61,9 @@ def read_inputs(
         Rows at most, chosen by chance.
     format : str, optional
     """
+    from labeldp.files import open_table  # noqa: PLC0415 (an extra)
+    from labeldp.files.label_column import label_values  # noqa: PLC0415
+
     wanted, unwanted, named = listed(features), listed(drop), listed(categories)
     table = open_table(source, format, label=label, text=named)
     for name in [*wanted, *unwanted, *named]:

@@ -12,8 +12,6 @@ from labeldp.cli import options
 from labeldp.cli.inputs import notes
 from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import ParameterError
-from labeldp.files import TableWriter, open_table
-from labeldp.files.models import load_model
 from labeldp.files.places import refuse_same
 from labeldp.tabular import Tally
 from labeldp.tabular.arrow import arrow
@@ -41,6 +39,9 @@ def predict(
     console = news()
     with explained():
         refuse_same({"the predictions": out}, {"the table": source, "the model": model})
+        from labeldp.files import TableWriter, open_table  # noqa: PLC0415 (an extra)
+        from labeldp.files.models import load_model  # noqa: PLC0415
+
         pa = arrow().core
         saved = load_model(model)
         table = open_table(source, format, text=saved.encoder.texts)

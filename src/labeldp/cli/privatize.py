@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -21,10 +21,12 @@ from labeldp.cli.shell import (
     someone_looks,
     tell,
 )
-from labeldp.files import FileRelease, privatize_file
 from labeldp.files.places import refuse_target
 from labeldp.release.plan import mechanism_choices
 from labeldp.report import write_report
+
+if TYPE_CHECKING:
+    from labeldp.files import FileRelease
 
 __all__ = ["privatize"]
 
@@ -116,6 +118,8 @@ def privatize(
         "spent: labels may have been read.",
         book,
     ):
+        from labeldp.files import privatize_file  # noqa: PLC0415 (an extra)
+
         if report is not None:
             need_matplotlib()
             refuse_target(str(report), force=force)

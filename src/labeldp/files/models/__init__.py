@@ -11,7 +11,11 @@ Nothing is unpickled and nothing imported by name. A card that was changed, or f
 refused; so are numbers that do not make a model, even if whoever wrote them made the hashes fit.
 """
 
-from labeldp.files.models.load import SavedModel, load_model
-from labeldp.files.models.save import model_folder, save_model
+from labeldp.tabular.arrow import need_arrow
+
+need_arrow()
+
+from labeldp.files.models.load import SavedModel, load_model  # noqa: E402
+from labeldp.files.models.save import model_folder, save_model  # noqa: E402
 
 __all__ = ["SavedModel", "load_model", "model_folder", "save_model"]
