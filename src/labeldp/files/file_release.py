@@ -7,9 +7,12 @@ its table is harmless, and a table without its card is not.
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -164,6 +167,8 @@ def privatize_file(
     )
     if debiased != "no":
         _refuse_biased(request)
+    if "scipy.optimize" not in sys.modules:  # a design needs it: imported while labels are counted
+        threading.Thread(target=import_module, args=("scipy.optimize",)).start()
     stream = LabelStream(door.labels, request, ledger=ledger, random_state=source_of_words)
     watch = None if hints is None else Watch(stream.terms.rows, table.schema, label, source_of_words)
     batches = _release_rows(door, stream, output, watch)
