@@ -36,8 +36,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         for name in {item.path.parent.name, item.path.stem} & MARKS.keys():
             item.add_marker(MARKS[name])
-    # Tests with Spark run one after the other on one worker: first, so that the others run beside them to the end.
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
 
 
 @pytest.fixture
