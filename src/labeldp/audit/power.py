@@ -114,7 +114,7 @@ class Rehearsal:
     def _masses(self, channel: Channel, size: int) -> Array:
         """Return the exact probability of each bin that the lens on sizes would make, label by label."""
         words = simulation_words(0)  # the same audit says the same
-        outputs = [np.empty(size) for _ in self.labels]
+        outputs = [np.full(size, np.nan) for _ in self.labels]
         with np.errstate(all="ignore"):
             for label, out in zip(self.labels, outputs, strict=True):
                 channel.sample(np.full(size, label), words, out)

@@ -16,10 +16,13 @@ from labeldp.channels.domain import CHUNK, Domain, pieces
 from labeldp.noise import DiscreteLaplace
 from labeldp.randomness import WordSource
 
-__all__ = ["GRID", "count", "count_noise", "grid_sum", "mean_noise", "noisy_counts", "noisy_mean"]
+__all__ = ["FEW_BINS", "GRID", "count", "count_noise", "grid_sum", "mean_noise", "noisy_counts", "noisy_mean"]
 
 GRID = 1 << 20
 """A range has this many steps where values in it are summed as integers."""
+
+FEW_BINS = 64
+"""Up to this many bins are counted by comparisons, the same for all values; a table is looked up by the value."""
 
 Counts = NDArray[np.int64]
 
@@ -32,8 +35,17 @@ def count(values: NDArray[Any], bounds: tuple[float, float], bins: int) -> Count
     with np.errstate(all="ignore"):  # a warning that depends on labels would tell
         for piece in pieces(values.size):
             some = values[piece]
-            counts += np.bincount(domain.piece(some, scratch[: some.size]), minlength=bins)
+            cells = domain.piece(some, scratch[: some.size])
+            counts += np.bincount(cells, minlength=bins) if bins > FEW_BINS else _compared(cells, bins)
     return counts
+
+
+def _compared(cells: Counts, bins: int) -> Counts:
+    """Return how many cells are each bin, in arrays: the time of Python integers depends on their size."""
+    above = np.zeros(bins + 1, dtype=np.int64)
+    for bin in range(bins):
+        np.sum(cells >= bin, dtype=np.int64, out=above[bin : bin + 1], keepdims=True)
+    return above[:-1] - above[1:]
 
 
 def count_noise(epsilon: Fraction) -> DiscreteLaplace:

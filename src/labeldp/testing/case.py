@@ -84,7 +84,7 @@ class Case:
     def sample(self, labels: Any, seed: int) -> Array:
         """Return what the channel itself gives for labels, under the words of a seed."""
         flat = np.array(labels, dtype=np.float64).reshape(-1)
-        out = np.empty(flat.size)
+        out = np.full(flat.size, np.nan)
         with np.errstate(all="ignore"):
             self.mechanism.channel.sample(flat, simulation_words(seed), out)
         return out
