@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import labeldp as ldp
@@ -10,6 +9,7 @@ from labeldp.errors import DataError
 from labeldp.spark import estimate_prior, fit_model, privatize, randomize
 from labeldp.spark.related_columns import refuse_related
 from labeldp.spark.stable_frame import stable_frame
+from plan_cases import read_text
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
@@ -21,31 +21,6 @@ PRIOR = {"label": "y", "epsilon": 1.0, "bounds": (0, 5)}
 INFINITE = float("inf")
 CHOSEN = "which rows there are follows from the same data as the label"
 PLACE = "where rows lie, as the labels' bytes decide"
-
-
-@pytest.fixture(scope="module")
-def df(spark, tmp_path_factory):
-    """A table in a file: id, x, y."""
-    import pyarrow as pa
-
-    path = str(tmp_path_factory.mktemp("plans") / "t")
-    table = pa.table({"id": range(500), "x": range(500), "y": np.random.default_rng(2).uniform(0, 5, 500)})
-    spark.createDataFrame(table).write.parquet(path)
-    read = spark.read.parquet(path)
-    read.createOrReplaceTempView("plans_t")
-    return read
-
-
-@pytest.fixture(scope="module")
-def text_file(tmp_path_factory):
-    """A text file: id, y, z, with a z that is not a number."""
-    path = tmp_path_factory.mktemp("text") / "t.csv"
-    path.write_text("id,y,z\n1,-5.25,3\n2,7.5,x\n3,2.125,4\n")
-    return str(path)
-
-
-def read_text(spark, path, schema="id long, y double, z int", **options):
-    return spark.read.csv(path, schema=schema, **{"header": True, **options})
 
 
 def refuse(df, match, allowed=()):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import labeldp as ldp
 from labeldp.errors import DataError
 from labeldp.spark import estimate_prior, fit_model, randomize
 from labeldp.spark.related_columns import refuse_related
+from plan_cases import read_text
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
@@ -19,40 +19,10 @@ MECHANISM = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
 LEDGER = ldp.Ledger()
 
 
-@pytest.fixture(scope="module")
-def df(spark, tmp_path_factory):
-    """A table in a file: id, x, y."""
-    import pyarrow as pa
-
-    path = str(tmp_path_factory.mktemp("plans") / "t")
-    table = pa.table({"id": range(500), "x": range(500), "y": np.random.default_rng(2).uniform(0, 5, 500)})
-    spark.createDataFrame(table).write.parquet(path)
-    read = spark.read.parquet(path)
-    read.createOrReplaceTempView("plans_t")
-    return read
-
-
-def persistent(spark):
-    """Return the ids of what Spark keeps, which may become fewer at any time."""
-    return set(spark.sparkContext._jsc.getPersistentRDDs())
-
-
 def refused(df, match, **change):
     with pytest.raises(DataError, match=match):
         randomize(df, "y", MECHANISM, id="id", ledger=LEDGER, **change)
     assert LEDGER.total == ldp.Budget(epsilon=0.0)
-
-
-@pytest.fixture(scope="module")
-def text_file(tmp_path_factory):
-    """A text file: id, y, z, with a z that is no number."""
-    path = tmp_path_factory.mktemp("text") / "t.csv"
-    path.write_text("id,y,z\n1,-5.25,3\n2,7.5,x\n3,2.125,4\n")
-    return str(path)
-
-
-def read_text(spark, path, schema="id long, y double, z int", **options):
-    return spark.read.csv(path, schema=schema, **{"header": True, **options})
 
 
 def related(df, match, allowed=(), label="y"):
