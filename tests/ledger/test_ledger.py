@@ -23,7 +23,7 @@ from labeldp.channels.proof import exp_lower
 from labeldp.ledger import new_charge, refuse_overspend
 from labeldp.mechanisms.base import fingerprint
 
-repeatable = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+repeatable = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 written = st.floats(1e-12, 1e6) | st.integers(1, 10**6).map(lambda k: k / 1000)
 LABELS = np.linspace(0.0, 5.0, 300)
 BOUNDS, NAN, INFINITE = (0.0, 5.0), float("nan"), float("inf")
@@ -63,11 +63,11 @@ BAD_BUDGETS += [{"epsilon": 1.0, "delta": value} for value in (*NOT_AMOUNTS, 1.5
 
 
 @pytest.mark.parametrize("amount", BAD_BUDGETS, ids=repr)
-def test_what_is_not_an_amount_is_refused_and_spends_nothing(amount):
-    ledger = Ledger()
-    with pytest.raises(ParameterError):
+def test_what_is_not_an_amount_is_refused_by_name_and_spends_nothing(amount):
+    ledger, name = Ledger(), list(amount)[-1]
+    with pytest.raises(ParameterError, match=name):
         Budget(**amount)
-    with pytest.raises(ParameterError):
+    with pytest.raises(ParameterError, match=name):
         ledger.charge("labels", **amount)
     assert ledger.charges == ()
 
@@ -185,27 +185,6 @@ def test_a_release_over_budget_draws_no_randomness_and_leaves_the_ledger_as_it_w
     assert ledger.charges == (before,)
 
 
-BAD_CALLS = {
-    "labels": ([1.0, NAN], [], ["one"], np.zeros((2, 2, 2))),
-    "epsilon": (-1.0, NAN, INFINITE, "1"),
-    "mechanism": ("magic", "gaussian"),
-    "epsilon_prior": (1.0, -0.1, NAN, "0.1"),
-    "zeta": (-1.0, NAN),
-    **dict.fromkeys(["bounds", "prior", "trust", "method", "random_state"], ("square-wave",)),
-    **dict.fromkeys(["delta", "rows_per_person"], (1e-5,)),
-}
-
-
-@pytest.mark.parametrize("name", BAD_CALLS)
-def test_a_release_that_cannot_be_made_is_refused_by_name_and_charges_nothing(name):
-    ledger = Ledger()
-    for value in BAD_CALLS[name]:
-        settings = {"labels": LABELS, "epsilon": 1.0, "bounds": BOUNDS, name: value}
-        with pytest.raises(ldp.LabelDPError):
-            ldp.privatize(ledger=ledger, **settings)
-        assert ledger.charges == ()
-
-
 @repeatable
 @given(
     epsilon=st.floats(0.05, 20),
@@ -256,10 +235,3 @@ def test_a_forked_process_cannot_spend_from_memory():
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     assert ledger.charges == ()
-
-
-def test_a_release_charges_for_all_rows_of_a_person_and_says_so():
-    ledger = Ledger(limit=Budget(1.5))
-    release = ldp.privatize([1.0, 2.0], epsilon=0.5, bounds=(0, 5), rows_per_person=3, ledger=ledger)
-    assert release.cost == ledger.total == Budget(1.5)
-    assert "up to 3 rows" in release.summary()

@@ -9,11 +9,6 @@ from labeldp import Budget, BudgetError, Ledger, LedgerError, ParameterError
 from labeldp.ledger import new_charge
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "ledger"
-
-
 def late(path, limit=None):
     return Ledger.open(path, limit=limit, create="late")
 

@@ -60,11 +60,6 @@ def spender():
         yield running
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "ledger"
-
-
 def test_of_two_processes_that_race_for_the_last_budget_exactly_one_wins(spender, tmp_path):
     for path in (tmp_path / str(attempt) for attempt in range(12)):
         spender.start(2, path, limit=1, epsilon=0.6, times=1)
@@ -72,10 +67,10 @@ def test_of_two_processes_that_race_for_the_last_budget_exactly_one_wins(spender
         assert Ledger.open(path).total == Budget(0.6)
 
 
-def test_sixteen_processes_with_25_charges_each_sum_exactly(spender, path):
-    spender.start(16, path, limit=4, times=25)
-    assert spender.acknowledged() == 400
-    assert (Ledger.open(path).total, Ledger.open(path).remaining) == (Budget(4), Budget(0))
+def test_sixteen_processes_with_ten_charges_each_sum_exactly(spender, path):
+    spender.start(16, path, limit=1.6, times=10)
+    assert spender.acknowledged() == 160
+    assert (Ledger.open(path).total, Ledger.open(path).remaining) == (Budget(1.6), Budget(0))
 
 
 CALLS = ("open", "link", "write", "fsync", "ftruncate", "close", "unlink")

@@ -20,8 +20,12 @@ LABELS = np.random.default_rng(1).gamma(2.0, 0.8, 1000)
 MADE = ldp.Gaussian(bounds=(0, 5), epsilon=1.0, delta=1e-3)
 
 
+def request(**how):
+    return Request(**{"bounds": BOUNDS, "epsilon": 1.0, "mechanism": "rp", **how})
+
+
 def plan(rows=1000, **how):
-    return Request(**{"bounds": BOUNDS, "epsilon": 1.0, "mechanism": "rp", **how}).plan(rows)
+    return request(**how).plan(rows)
 
 
 # ---- the budget -------------------------------------------------------------------------------------
@@ -106,13 +110,17 @@ REFUSED = {
     "a mechanism for more": {"mechanism": MADE, "epsilon": 1.5},
     "a mechanism for less": {"mechanism": MADE, "epsilon": 0.5},
     "no privacy": {"mechanism": ldp.NoPrivacy()},
+    "a trust that is none": {"trust": "all"},
+    "a method for another trust": {"method": "laplace"},
+    "no rows of a person": {"rows_per_person": 0},
+    "a prior by name": {"prior": "gamma"},
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_does_not_go_together_is_refused(case):
+def test_what_does_not_go_together_is_refused_before_any_label_is_read(case):
     with pytest.raises(ldp.ParameterError):
-        plan(**REFUSED[case])
+        request(**REFUSED[case])
 
 
 def test_the_smallest_parts_there_are_are_taken():

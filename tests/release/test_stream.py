@@ -1,8 +1,7 @@
-"""Labels in batches: the same release as in one piece, paid for before anything leaves."""
-
-from __future__ import annotations
+"""Labels in batches: the same release as in one piece, charged before anything leaves, each label once."""
 
 import copy
+import dataclasses
 import os
 import pickle
 import threading
@@ -11,72 +10,151 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
+from helpers import seeded
 from labeldp.channels.domain import CHUNK
 from labeldp.errors import DataError
+from labeldp.priors.curator import FINE
 from labeldp.release.plan import Request
-from labeldp.release.stream import LabelCounts, LabelStream
+from labeldp.release.stream import LabelCounts, LabelStream, prepare_counts
 
-pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
-
+BOUNDS = (0.0, 5.0)
 LABELS = np.random.default_rng(5).gamma(2.0, 0.8, 3 * CHUNK + 17)
-CUTS = [CHUNK, 2 * CHUNK]
-PRIOR = ldp.Histogram([0, 1, 5], [1, 2])
+NINE = LABELS[:9]
+PRIOR = ldp.Histogram([0, 1, 2, 5], [3, 2, 1])
+ORDERS = {
+    "as it comes": {},
+    **{name: {"mechanism": name} for name in ("rp", "laplace", "two-point", "unbiased", "rr-on-bins")},
+    "part for the prior": {"epsilon_prior": 0.25},
+    "no prior": {"epsilon_prior": 0},
+    "known prior": {"prior": PRIOR},
+    "window": {"zeta": 0.7},
+    "delta": {"mechanism": "gaussian", "delta": 1e-5},
+    "people": {"rows_per_person": 3},
+    "made already": {"mechanism": ldp.TwoPoint(bounds=(1, 4), epsilon=1.0)},
+    "nobody trusted": {"trust": "local"},
+    "nobody trusted, and a prior": {"trust": "local", "epsilon_prior": 0.5, "mechanism": "rp"},
+    "nobody trusted, and none": {"trust": "local", "epsilon_prior": 0},
+}
 
 
-@pytest.mark.parametrize("mechanism", ["auto", "rp", "laplace", "two-point", "unbiased", "rr-on-bins"])
-def test_batches_give_what_one_piece_gives(mechanism):
-    whole = ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism=mechanism, random_state=3)
-    batches = np.split(LABELS, CUTS)
-    stream = LabelStream(lambda: batches, Request(epsilon=1.0, bounds=(0, 5), mechanism=mechanism), random_state=3)
-    parts = np.concatenate([stream.release(batch) for batch in batches])
-    np.testing.assert_array_equal(parts, whole.labels)
+def order(**how):
+    return Request(**{"epsilon": 1.0, "bounds": BOUNDS, **how})
+
+
+def small_stream(batches=lambda: [NINE], **options):
+    return LabelStream(batches, order(prior=PRIOR), **options)
+
+
+def timeless(charges):
+    return [dataclasses.replace(charge, when="") for charge in charges]
+
+
+@pytest.mark.parametrize("how", ORDERS.values(), ids=ORDERS)
+def test_batches_give_what_one_piece_gives(how):
+    whole = ldp.privatize(LABELS, epsilon=1.0, bounds=BOUNDS, random_state=seeded(3), **how)
+    batches = [LABELS[:0], *np.split(LABELS, [CHUNK, 2 * CHUNK]), []]
+    ledger = ldp.Ledger()
+    ledger.charge("earlier", epsilon=0.1)
+    stream = LabelStream(lambda: batches, order(**how), ledger=ledger, random_state=seeded(3))
+    parts = [stream.release(batch) for batch in batches]
+    assert [part.shape for part in parts] == [np.shape(batch) for batch in batches]
+    np.testing.assert_array_equal(np.concatenate(parts), whole.labels)
     terms = stream.finish()
-    assert terms.cost == whole.cost
-    assert terms.mechanisms == whole.mechanisms
-    assert not terms.secure
+    assert terms is stream.terms
+    for name in ("rows", "mechanisms", "priors", "bounds", "trust", "secure", "cost"):
+        assert getattr(terms, name) == getattr(whole.terms, name), name
+    assert timeless(terms.charges) == timeless(whole.charges)
+    assert ledger.charges[1:] == terms.charges
+    assert stream.mechanism is terms.mechanisms[0]
 
 
-def test_nobody_is_trusted_gives_what_one_piece_gives():
-    whole = ldp.privatize(LABELS, epsilon=2.0, bounds=(0, 5), trust="local", random_state=3)
-    batches = np.split(LABELS, CUTS)
-    stream = LabelStream(lambda: batches, Request(epsilon=2.0, bounds=(0, 5), trust="local"), random_state=3)
-    np.testing.assert_array_equal(np.concatenate([stream.release(b) for b in batches]), whole.labels)
+def test_words_that_are_secure_are_told_and_others_are_told_too():
+    for state, secure in ((None, True), (seeded(1), False)):
+        assert small_stream(random_state=state).terms.secure is secure
 
 
-def test_batches_of_any_length_and_empty_ones_add_up():
-    parts = [LABELS[:0], LABELS[:1], LABELS[1:777], LABELS[777:]]
-    total = LabelCounts.none()
-    for part in parts:
-        total += LabelCounts.of(part, (0, 5))
-    whole = LabelCounts.of(LABELS, (0, 5))
-    assert total.rows == whole.rows
-    np.testing.assert_array_equal(total.fine, whole.fine)
+def test_a_ledger_that_is_asked_for_is_asked_once_after_all_labels_are_counted():
+    seen, ledger = [], ldp.Ledger()
+
+    def batches():
+        seen.append("labels")
+        yield LABELS
+        seen.append("end")
+
+    LabelStream(batches, order(), ledger=lambda: (seen.append("ledger"), ledger)[1])
+    assert seen == ["labels", "end", "ledger"]
+    assert ledger.total == ldp.Budget(1.0)
 
 
-def test_a_count_shows_no_label():
-    assert repr(LabelCounts.of([1.0, 2.0], (0, 5))) == "<2 labels, counted>"
+# ---- counts -------------------------------------------------------------------------------------------
+
+
+def test_counts_are_those_of_a_plain_loop_and_show_no_label():
+    assert (LabelCounts.none().rows, LabelCounts.none().fine.tolist()) == (0, [0] * FINE)
+    assert LabelCounts.none().fine.dtype == np.int64
+    few = np.array([[-1.0, 0.0], [2.5, 9.0]])
+    counted = LabelCounts.of(few, BOUNDS) + LabelCounts.of([5.0], BOUNDS) + LabelCounts.of([], BOUNDS)
+    assert counted.rows == 5
+    assert {k: n for k, n in enumerate(counted.fine.tolist()) if n} == {0: 2, FINE // 2: 1, FINE - 1: 2}
+    assert repr(LabelCounts(12345, counted.fine)) == "<12,345 labels, counted>"
+
+
+def test_labels_that_nobody_may_see_are_not_counted_and_none_at_all_are_refused():
+    ledger, counts = ldp.Ledger(), LabelCounts.of(LABELS, BOUNDS)
+
+    def prepared(counts=counts, **how):
+        return prepare_counts(order(**how), counts, ledger=ledger, source=seeded(1), reports=lambda _: 1 // 0)
+
+    with pytest.raises(ldp.LabelError, match="no labels"):
+        prepared(LabelCounts.none(), trust="local")
+    assert ledger.charges == ()
+    assert prepared(trust="local", mechanism="two-point").priors == (None,)
+    whole = ldp.privatize(LABELS, epsilon=1.0, bounds=BOUNDS, mechanism="rp", random_state=seeded(1))
+    assert prepared(mechanism="rp").priors == whole.priors
+
+
+@pytest.mark.parametrize(
+    "unneeded", [{"trust": "local"}, {"prior": PRIOR}, {"mechanism": "two-point"}, {"epsilon_prior": 0}], ids=str
+)
+def test_labels_are_not_counted_in_cells_that_no_curators_prior_needs(unneeded, monkeypatch):
+    monkeypatch.setattr("labeldp.release.stream.count", lambda *given: pytest.fail("counted"))
+    stream = LabelStream(lambda: [LABELS, LABELS[:0]], order(**unneeded))
+    assert stream.terms.rows == LABELS.size
+
+
+# ---- each label is released once ----------------------------------------------------------------------
+
+
+def test_every_label_is_released_once_and_no_more():
+    stream = small_stream()
+    stream.release(NINE[:-1])
+    with pytest.raises(DataError, match="fewer"):
+        stream.finish()
+    stream.release(NINE[-1:])
+    assert stream.finish() is stream.terms
+    with pytest.raises(DataError, match="more"):
+        stream.release(NINE[:1])
 
 
 def test_a_stream_cannot_be_copied_for_a_copy_would_release_again_at_no_cost():
-    stream = LabelStream(lambda: [LABELS[:9]], Request(epsilon=1.0, bounds=(0, 5), prior=PRIOR))
+    stream = small_stream()
     for copied in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="cannot be copied"):
             copied(stream)
-    assert stream.release(LABELS[:9]).size == 9
-    assert stream.finish().cost == ldp.Budget(epsilon=1.0)
+    assert stream.release(NINE).size == 9
 
 
 def test_a_forked_process_cannot_release_again_either():
-    stream = LabelStream(lambda: [LABELS[:9]], Request(epsilon=1.0, bounds=(0, 5), prior=PRIOR))
+    stream = small_stream()
     child = os.fork()
     if not child:
         try:
-            stream.release(LABELS[:9])
+            stream.release(NINE)
         except ldp.ParameterError:
             os._exit(0)
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
-    assert stream.release(LABELS[:9]).size == 9
+    assert stream.release(NINE).size == 9
 
 
 class Lazy:
@@ -91,12 +169,12 @@ class Lazy:
 
 
 def test_of_several_threads_one_releases_the_labels():
-    stream = LabelStream(lambda: [LABELS[:9]], Request(epsilon=1.0, bounds=(0, 5), prior=PRIOR))
+    stream = small_stream()
     meet, released, refused = threading.Barrier(4), [], []
 
     def release():
         try:
-            released.append(stream.release(Lazy(LABELS[:9], wait=lambda: meet.wait(10))))
+            released.append(stream.release(Lazy(NINE, wait=lambda: meet.wait(10))))
         except DataError:
             refused.append(True)
 
@@ -109,66 +187,22 @@ def test_of_several_threads_one_releases_the_labels():
 
 
 def test_labels_that_grow_between_two_looks_are_looked_at_once():
-    stream = LabelStream(lambda: [LABELS[:9]], Request(epsilon=1.0, bounds=(0, 5), prior=PRIOR))
-    assert stream.release(Lazy(LABELS[:9], LABELS)).size == 9
+    stream = small_stream()
+    assert stream.release(Lazy(NINE, LABELS)).size == 9
     assert stream.finish().rows == 9
-    stream = LabelStream(lambda: [Lazy(LABELS[:9], LABELS)], Request(epsilon=1.0, bounds=(0, 5), prior=PRIOR))
-    assert stream.terms.rows == 9
+    assert small_stream(lambda: [Lazy(NINE, LABELS)]).terms.rows == 9
 
 
-@pytest.mark.parametrize(
-    "unneeded", [{"trust": "local"}, {"prior": PRIOR}, {"mechanism": "two-point"}, {"epsilon_prior": 0}], ids=str
-)
-def test_labels_are_not_counted_in_cells_that_no_curators_prior_needs(unneeded, monkeypatch):
-    monkeypatch.setattr("labeldp.release.stream.count", lambda *given: pytest.fail("counted"))
-    stream = LabelStream(lambda: [LABELS, LABELS[:0]], Request(epsilon=1.0, bounds=(0, 5), **unneeded))
-    assert stream.terms.rows == LABELS.size
+# ---- what is refused costs nothing --------------------------------------------------------------------
 
 
-def test_what_the_ledger_refuses_is_not_released():
+def test_bad_labels_a_design_that_fails_and_a_spent_ledger_cost_nothing():
     ledger = ldp.Ledger(limit=ldp.Budget(epsilon=0.5))
-    with pytest.raises(ldp.BudgetError):
-        LabelStream(lambda: [LABELS], Request(epsilon=1.0, bounds=(0, 5)), ledger=ledger)
-    assert ledger.total == ldp.Budget(epsilon=0.0)
-
-
-def test_bad_labels_cost_nothing():
-    ledger = ldp.Ledger()
     for bad in ([np.nan], ["a"], [], [None]):
         with pytest.raises(ldp.LabelError):
-            LabelStream(lambda bad=bad: [bad], Request(epsilon=1.0, bounds=(0, 5)), ledger=ledger)
-    assert ledger.total == ldp.Budget(epsilon=0.0)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"epsilon": 0.0},
-        {"bounds": (5, 0)},
-        {"mechanism": "none"},
-        {"delta": 0.1},
-        {"rows_per_person": 0},
-        {"trust": "all"},
-        {"zeta": -1.0},
-    ],
-)
-def test_an_order_is_refused_before_any_label_is_read(wrong):
-    with pytest.raises(ldp.ParameterError):
-        Request(**{"epsilon": 1.0, "bounds": (0, 5), **wrong})
-
-
-def test_a_table_that_changes_between_the_passes_is_refused():
-    stream = LabelStream(lambda: [LABELS], Request(epsilon=1.0, bounds=(0, 5)))
-    stream.release(LABELS[1:])
-    with pytest.raises(DataError, match="fewer"):
-        stream.finish()
-    with pytest.raises(DataError, match="more"):
-        stream.release(LABELS[:2])
-
-
-def test_the_card_may_say_more_and_is_read_as_any_other():
-    stream = LabelStream(lambda: [LABELS], Request(epsilon=1.0, bounds=(0, 5)))
-    card = stream.terms.to_card(file={"name": "out.parquet"})
-    content = ldp.read_release_card(card)
-    assert content["file"] == {"name": "out.parquet"}
-    assert content["rows"] == LABELS.size
+            LabelStream(lambda bad=bad: [bad], order(epsilon=0.5), ledger=ledger)
+    with pytest.raises(ldp.ParameterError, match="zeta"):
+        LabelStream(lambda: [LABELS], order(epsilon=0.5, zeta=1e-300, prior=PRIOR), ledger=ledger)
+    with pytest.raises(ldp.BudgetError):
+        LabelStream(lambda: [LABELS], order(), ledger=ledger)
+    assert ledger.charges == ()
