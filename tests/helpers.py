@@ -1,4 +1,4 @@
-"""What several test files need: repeatable words, chosen words, and one of each mechanism."""
+"""What several test files need: repeatable words, chosen words, and the one list of mechanisms."""
 
 import subprocess
 import sys
@@ -71,23 +71,48 @@ def measure(channel, label):
     return counts
 
 
+# ---- the one list of mechanisms ---------------------------------------------------------------------------
+
+
+def points(bounds, *shares):
+    """Return the points at these shares of the way through bounds."""
+    return tuple(bounds[0] + share * (bounds[1] - bounds[0]) for share in shares)
+
+
+MAKERS = {
+    "rp": lambda e, b: ldp.RPWithPrior(interval=b, zeta=(b[1] - b[0]) / 2, epsilon=e),
+    "rp, uniform outside": lambda e, b: ldp.RPWithPrior(
+        interval=b, zeta=(b[1] - b[0]) / 2, epsilon=e, outside="uniform"
+    ),
+    "laplace": lambda e, b: ldp.Laplace(bounds=b, epsilon=e),
+    "staircase": lambda e, b: ldp.Staircase(bounds=b, epsilon=e),
+    "staircase, squared": lambda e, b: ldp.Staircase(bounds=b, epsilon=e, minimise="squared"),
+    "gaussian": lambda e, b: ldp.Gaussian(bounds=b, epsilon=e, delta=1e-5),
+    "two-point": lambda e, b: ldp.TwoPoint(bounds=b, epsilon=e),
+    "rr-on-bins": lambda e, b: ldp.RROnBins(
+        edges=points(b, 0.0, 0.205, 0.5, 1.0), outputs=points(b, 0.1, 0.3, 0.7), epsilon=e
+    ),
+    "unbiased": lambda e, b: ldp.Unbiased.design(
+        ldp.Histogram(points(b, 0.0, 0.25, 0.5, 0.75, 1.0), [4, 3, 2, 1]), e, size=16
+    ),
+}
+"""How each mechanism is made for ε and bounds: tests of promises, cards, attacks and audits walk through this."""
+
+EVERY = tuple(MAKERS)
+NAMES = tuple(name for name in MAKERS if "," not in name)
+"""One of each: those with a comma are variants."""
+
+
+@cache
+def make(name, epsilon, bounds=(0.0, 1.0)):
+    """Return the mechanism, built once."""
+    return MAKERS[name](epsilon, bounds)
+
+
 @cache
 def mechanisms(epsilon):
-    """Return every private mechanism on the bounds (0, 1), by name."""
-    prior = ldp.Histogram([0.0, 0.25, 0.5, 0.75, 1.0], [4, 3, 2, 1])
-    every = [
-        ldp.RPWithPrior(interval=(0, 1), zeta=0.5, epsilon=epsilon),
-        ldp.Laplace(bounds=(0, 1), epsilon=epsilon),
-        ldp.Staircase(bounds=(0, 1), epsilon=epsilon),
-        ldp.Gaussian(bounds=(0, 1), epsilon=epsilon, delta=1e-5),
-        ldp.TwoPoint(bounds=(0, 1), epsilon=epsilon),
-        ldp.RROnBins(edges=(0.0, 0.205, 0.5, 1.0), outputs=(0.1, 0.3, 0.7), epsilon=epsilon),
-        ldp.Unbiased.design(prior, epsilon, size=16),
-    ]
-    return {mechanism.name: mechanism for mechanism in every}
-
-
-NAMES = ("rp", "laplace", "staircase", "gaussian", "two-point", "rr-on-bins", "unbiased")
+    """Return one of each private mechanism on the bounds (0, 1), by name."""
+    return {name: make(name, epsilon) for name in NAMES}
 
 
 def most_successes(trials, chance):

@@ -1,4 +1,4 @@
-"""The mechanisms that tests walk through, formulas they are held to, and two tests of fit.
+"""Formulas that mechanisms are held to, and two tests of fit.
 
 Each test of fit has a false-alarm rate of `ALPHA`; there are fewer than a thousand of them in all files,
 so honest mechanisms fail anywhere with probability 1e-6 at most. Seeds are fixed all the same.
@@ -7,42 +7,29 @@ so honest mechanisms fail anywhere with probability 1e-6 at most. Seeds are fixe
 import math
 import signal
 from contextlib import contextmanager
-from functools import cache
 
 import numpy as np
 from scipy import stats
 
+import helpers
 import labeldp as ldp
 from helpers import seeded
 
 ALPHA = 1e-9
 LOW, HIGH = BOUNDS = (1.0, 4.0)
 WIDTH = HIGH - LOW
-ZETA = 0.8
-PRIOR = ldp.Histogram([1.0, 1.5, 2.0, 3.0, 4.0], [4, 3, 2, 1])
-LABELS = {"low end": 1.0, "high end": 4.0, "middle": 2.5, "off the grid": 1.23456789, "outside": 37.0}
-
-MAKERS = {
-    "rp": lambda e: ldp.RPWithPrior(interval=BOUNDS, zeta=ZETA, epsilon=e),
-    "rp-uniform": lambda e: ldp.RPWithPrior(interval=BOUNDS, zeta=ZETA, epsilon=e, outside="uniform"),
-    "laplace": lambda e: ldp.Laplace(bounds=BOUNDS, epsilon=e),
-    "staircase-absolute": lambda e: ldp.Staircase(bounds=BOUNDS, epsilon=e, minimise="absolute"),
-    "staircase-squared": lambda e: ldp.Staircase(bounds=BOUNDS, epsilon=e, minimise="squared"),
-    "gaussian": lambda e: ldp.Gaussian(bounds=BOUNDS, epsilon=e, delta=1e-5),
-    "rr-on-bins": lambda e: ldp.RROnBins(edges=(1, 1.5, 2.25, 4), outputs=(1.25, 1.9, 2.5), epsilon=e),
-    "unbiased": lambda e: ldp.Unbiased.design(PRIOR, e, size=12),
-    "two-point": lambda e: ldp.TwoPoint(bounds=BOUNDS, epsilon=e),
-}
-NAMES = tuple(MAKERS)
-PURE = tuple(name for name in NAMES if name != "gaussian")
-CONTINUOUS = NAMES[:6]
-LISTED = NAMES[6:]
+ZETA = WIDTH / 2
+LABELS = {"high end": 4.0, "off the grid": 1.23456789, "outside": 37.0}
 
 
-@cache
 def make(name, epsilon):
-    """Return the mechanism, built once."""
-    return MAKERS[name](epsilon)
+    """Return the mechanism on bounds that do not start at zero, built once."""
+    return helpers.make(name, epsilon, BOUNDS)
+
+
+def listed(mechanism):
+    """Return the outputs of a mechanism that has a few, or None."""
+    return getattr(mechanism.channel, "values", None)
 
 
 def draw(mechanism, label, size, seed):
@@ -54,12 +41,8 @@ def output_range(mechanism):
     """Return the least and the largest value that the mechanism can release, up to rounding."""
     if isinstance(mechanism, ldp.RPWithPrior):
         return mechanism.interval[0] - mechanism.zeta, mechanism.interval[1] + mechanism.zeta
-    if isinstance(mechanism, ldp.TwoPoint):
-        half = (mechanism.bounds[1] - mechanism.bounds[0]) / 2
-        far = half / math.tanh(mechanism.epsilon / 2)
-        return mechanism.bounds[0] + half - far, mechanism.bounds[0] + half + far
-    if hasattr(mechanism, "outputs"):
-        return min(mechanism.outputs), max(mechanism.outputs)
+    if listed(mechanism) is not None:
+        return min(listed(mechanism)), max(listed(mechanism))
     low, high = mechanism.bounds
     beyond = mechanism.channel.margin * (high - low) / mechanism.channel.steps
     return low - beyond, high + beyond
@@ -74,12 +57,12 @@ def chi_square(mechanism, label, z, bins=48):
     Power at 400,000 draws: a bin of one half is found off by 1.5 %, and one of 48 bins by 15 %, with
     probability above 0.999.
     """
-    listed = np.unique(z)
-    if listed.size > 500:
+    values = np.unique(z)
+    if values.size > 500:
         pilot = np.quantile(draw(mechanism, label, 20_000, seed=99), [0.002, 0.998])
         inner = np.linspace(*pilot, bins + 1) + 1e-4 * math.pi / bins  # off the grid of outputs
     else:
-        inner = (listed[1:] + listed[:-1]) / 2
+        inner = (values[1:] + values[:-1]) / 2
     edges = np.concatenate([[-1e9], inner, [1e9]])
     share = mechanism.density(label, edges) * np.diff(edges)
     seen = np.bincount(np.searchsorted(edges, z, side="left") - 1, minlength=share.size)

@@ -13,17 +13,17 @@ import pytest
 
 import labeldp as ldp
 from forged_cards import forged, get, leaves, put
-from helpers import python
-from mechanism_cases import MAKERS, NAMES, at_most
+from helpers import EVERY, MAKERS, python
+from mechanism_cases import at_most
 
 SMALL = {
     **MAKERS,
-    "gaussian": lambda e: ldp.Gaussian(bounds=(1, 4), epsilon=e, delta=0.01),
-    "unbiased": lambda e: ldp.Unbiased.design(ldp.Histogram([1, 4], [1]), e, size=4),
+    "gaussian": lambda e, b: ldp.Gaussian(bounds=b, epsilon=e, delta=0.01),
+    "unbiased": lambda e, b: ldp.Unbiased.design(ldp.Histogram(b, [1]), e, size=4),
 }
 EPSILON = 16.0
-CARDS = {name: SMALL[name](EPSILON).to_json() for name in NAMES}
-each_name = pytest.mark.parametrize("name", NAMES)
+CARDS = {name: SMALL[name](EPSILON, (1, 4)).to_json() for name in EVERY}
+each_name = pytest.mark.parametrize("name", EVERY)
 SECONDS = 5
 
 
@@ -112,7 +112,7 @@ def test_a_card_with_an_entry_missing_or_added_is_refused(name):
 
 
 def test_a_card_of_one_mechanism_is_no_card_of_another():
-    for mine in NAMES:
+    for mine in EVERY:
         for other in {json.loads(text)["mechanism"] for text in CARDS.values()}:
             content = json.loads(CARDS[mine])
             if other != content["mechanism"]:

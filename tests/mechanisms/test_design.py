@@ -25,11 +25,12 @@ PRIORS = {
     "loose": ldp.Histogram.from_distribution(stats.norm(50, 2), (0, 100), bins=200),
     "two hills": ldp.Histogram([-5, -4, -3, 3, 4, 5], [1, 4, 0, 3, 2]),
 }
-ROWS = [None, 2000, 10**6]
+PAIRS = [("uniform", None), ("gamma", 2000), ("spike", 10**6), ("loose", 2000), ("two hills", None)]
+"""A prior and how many rows: each prior, and each number of rows, once at least."""
 PURE = ("rp", "laplace", "staircase", "two-point", "unbiased")
 
 each_prior = pytest.mark.parametrize("name", PRIORS)
-each_rows = pytest.mark.parametrize("rows", ROWS)
+each_pair = pytest.mark.parametrize(("name", "rows"), PAIRS)
 
 
 def weight(rows):
@@ -82,8 +83,7 @@ def test_with_zeta_the_interval_is_that_of_algorithm_1(name, zeta):
     assert (mechanism.zeta, mechanism.outside) == (zeta, "uniform")
 
 
-@each_rows
-@each_prior
+@each_pair
 def test_interval_and_window_are_near_the_best_of_a_grid(name, rows):
     prior, epsilon = PRIORS[name], 0.3 if rows == 2000 else 2.0
     mechanism = ldp.RPWithPrior.design(prior, epsilon, rows=rows)
@@ -106,8 +106,7 @@ def test_designs_for_one_label_and_for_many_differ_and_each_is_best_at_its_own(n
     assert np.diff(many.interval) > 1.3 * np.diff(one.interval)
 
 
-@each_rows
-@each_prior
+@each_pair
 def test_two_point_is_near_the_best_of_a_grid(name, rows):
     prior = PRIORS[name]
     mechanism = ldp.TwoPoint.design(prior, 0.5, rows=rows)
@@ -182,7 +181,7 @@ def test_expected_risk_is_what_a_simulation_finds(kind, rows):
     assert abs(errors.mean() - expected_risk(mechanism, prior, rows)) < 5.5 * errors.std() / math.sqrt(errors.size)
 
 
-@pytest.mark.parametrize(("rows", "epsilon"), [(None, 0.2), (None, 4.0), (2000, 1.0), (10**6, 2.0), (10**6, 16.0)])
+@pytest.mark.parametrize(("rows", "epsilon"), [(None, 0.2), (2000, 1.0), (10**6, 16.0)])
 @pytest.mark.parametrize("name", ["uniform", "gamma", "spike"])
 def test_auto_takes_the_mechanism_of_least_expected_risk(name, rows, epsilon):
     prior, budget = PRIORS[name], Fraction(str(epsilon))

@@ -8,10 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import labeldp as ldp
-from mechanism_cases import BOUNDS, LISTED, MAKERS, NAMES, PURE, at_most, make, rp_share, staircase_variance
+from helpers import EVERY, MAKERS
+from mechanism_cases import BOUNDS, at_most, listed, make, rp_share, staircase_variance
 
-EPSILONS = (0.001, 0.01, 0.1, 0.5, 1, 2, 4, 8, 12, 16, 20)
-DELTAS = (1e-10, 1e-6, 1e-4, 0.1)
+EPSILONS = (0.001, 0.1, 1, 4, 20)
+PURE = [name for name in EVERY if not make(name, 1).delta]
 each_epsilon = pytest.mark.parametrize("epsilon", EPSILONS)
 
 epsilons = st.floats(0.001, 20) | st.floats(math.log(0.001), math.log(20)).map(
@@ -132,8 +133,8 @@ def test_unbiased_is_proven_for_any_epsilon_and_prior(epsilon, masses, size):
 
 
 @pytest.mark.parametrize("masses", [[1], [1, 0], [0, 1, 0]])
-@pytest.mark.parametrize("size", [2, 3, 5, 13])
-@pytest.mark.parametrize("epsilon", [0.001, 0.01, 1, 17])
+@pytest.mark.parametrize("size", [2, 3, 13])
+@pytest.mark.parametrize("epsilon", [0.001, 1, 17])
 def test_unbiased_is_proven_where_the_programme_is_degenerate(epsilon, size, masses):
     assert_proven(ldp.Unbiased.design(spread(masses), epsilon, size=size), epsilon)
 
@@ -158,11 +159,11 @@ def test_one_output_proves_that_nothing_is_revealed(epsilon):
 
 
 def test_mechanisms_with_listed_outputs_release_nothing_else():
-    for name in LISTED:
-        mechanism = MAKERS[name](1.0)
+    few = [make(name, 1.0) for name in EVERY if listed(make(name, 1.0)) is not None]
+    assert len(few) >= 3
+    for mechanism in few:
         z = mechanism.randomize(np.linspace(-1, 9, 20_000))
-        listed = getattr(mechanism, "outputs", None) or mechanism.channel.values
-        assert set(z.tolist()) == set(np.asarray(listed).tolist())
+        assert set(z.tolist()) == set(listed(mechanism).tolist())
 
 
 # ---- (ε, δ) --------------------------------------------------------------------------------------------
@@ -175,7 +176,7 @@ def assert_gaussian(epsilon, delta, ends=BOUNDS):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("delta", [1e-10, 1e-6, 0.1])
 @each_epsilon
 def test_gaussian_proves_the_requested_delta(epsilon, delta):
     try:
@@ -210,11 +211,11 @@ def test_gaussian_refuses_an_absurd_sigma_at_once(sigma):
 # ---- no privacy ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize("epsilon", [math.inf, 1e300, 20.000001, 0.000999])
-def test_an_epsilon_that_protects_nothing_or_cannot_be_proven_is_refused(name, epsilon):
-    with pytest.raises(ldp.ParameterError, match="NoPrivacy" if epsilon == math.inf else "epsilon"):
-        MAKERS[name](epsilon)
+@pytest.mark.parametrize("name", EVERY)
+def test_an_epsilon_that_protects_nothing_or_cannot_be_proven_is_refused(name):
+    for epsilon in (math.inf, 1e300, 20.000001, 0.000999):
+        with pytest.raises(ldp.ParameterError, match="NoPrivacy" if epsilon == math.inf else "epsilon"):
+            MAKERS[name](epsilon, BOUNDS)
 
 
 def test_no_privacy_releases_labels_and_says_so():
@@ -235,8 +236,8 @@ def test_no_privacy_releases_labels_and_says_so():
 # ---- noise no larger than it must be, at every ε ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("zeta", [1e-9, 1e-4, 0.27, 3.0, 1e3, 1e5, 1e9, 1e300])
-@pytest.mark.parametrize("epsilon", [0.001, 0.1, 1, 4, 20])
+@pytest.mark.parametrize("zeta", [1e-9, 1e-4, 0.27, 1e3, 1e5, 1e300])
+@pytest.mark.parametrize("epsilon", [0.001, 1, 20])
 def test_rp_meets_zeta_at_every_epsilon_or_refuses_it_at_once(epsilon, zeta):
     """E[z²] of a label in the middle of [−½, ½] is ρζ²/3 + (1 − ρ)L²/12."""
     try:
@@ -254,16 +255,19 @@ def test_rp_meets_zeta_at_every_epsilon_or_refuses_it_at_once(epsilon, zeta):
 
 
 @each_epsilon
-@pytest.mark.parametrize("name", ["laplace", "staircase-absolute", "staircase-squared"])
+@pytest.mark.parametrize("name", ["laplace", "staircase", "staircase, squared"])
 def test_additive_noise_is_no_larger_than_the_textbooks_at_any_epsilon(name, epsilon):
-    minimise = name.removeprefix("staircase-")
-    textbook = 2 / epsilon**2 if name == "laplace" else staircase_variance(epsilon, minimise)
-    variance = make(name, epsilon).variance(np.linspace(*BOUNDS, 1000)).mean() / (BOUNDS[1] - BOUNDS[0]) ** 2
+    mechanism = make(name, epsilon)
+    textbook = 2 / epsilon**2 if name == "laplace" else staircase_variance(epsilon, mechanism.minimise)
+    variance = mechanism.variance(np.linspace(*BOUNDS, 1000)).mean() / (BOUNDS[1] - BOUNDS[0]) ** 2
     assert variance <= 1.1 * textbook
 
 
+UNBIASED = [name for name in EVERY if type(make(name, 1)).unbiased and name != "rp, uniform outside"]
+
+
 @pytest.mark.parametrize("epsilon", EPSILONS[:-1])
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("rp-uniform", "rr-on-bins")])
+@pytest.mark.parametrize("name", UNBIASED)
 def test_labels_can_be_debiased_at_every_epsilon(name, epsilon):
     mechanism = make(name, epsilon)
     y = np.array([1.0, 1.7, 4.0])
@@ -271,17 +275,11 @@ def test_labels_can_be_debiased_at_every_epsilon(name, epsilon):
     assert (np.abs(mechanism.debias(mechanism.mean(y)) - y) <= 1e-4 * noise + 1e-9).all()
 
 
-@pytest.mark.parametrize("low", [0.0, -1e8, 1e12])
-@pytest.mark.parametrize("name", ["rp", "laplace", "gaussian", "two-point", "unbiased"])
+@pytest.mark.parametrize("low", [-1e8, 1e12])
+@pytest.mark.parametrize("name", UNBIASED)
 def test_debiasing_works_far_from_zero(name, low):
     """Rounding a value to float64 is no bias: a few ulps of 1e12 are allowed, no more."""
     high = low + 8.0
-    mechanism = {
-        "rp": lambda: ldp.RPWithPrior(interval=(low, high), zeta=2, epsilon=1),
-        "laplace": lambda: ldp.Laplace(bounds=(low, high), epsilon=1),
-        "gaussian": lambda: ldp.Gaussian(bounds=(low, high), epsilon=1, delta=1e-5),
-        "two-point": lambda: ldp.TwoPoint(bounds=(low, high), epsilon=1),
-        "unbiased": lambda: ldp.Unbiased.design(ldp.Histogram([low, high], [1]), 1.0, size=8),
-    }[name]()
+    mechanism = MAKERS[name](1.0, (low, high))
     y = np.array([low, low + 3, high])
     assert mechanism.debias(mechanism.mean(y)) == pytest.approx(y, rel=0, abs=1e-6 + 8 * math.ulp(high))

@@ -1,6 +1,8 @@
-"""Any array of numbers is accepted, and nothing else; no error, warning or message tells a label."""
+"""Any array of numbers is accepted, and nothing else; no error, warning or message tells a label.
 
-import contextlib
+That shape, type and distance do not change what is released is a part of `check_mechanism`.
+"""
+
 import datetime
 import decimal
 import fractions
@@ -17,12 +19,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import labeldp as ldp
-from helpers import seeded
-from mechanism_cases import BOUNDS, NAMES, make, output_range
+from helpers import EVERY, seeded
+from mechanism_cases import make, output_range
 
 EPSILON = 1.0
 SECRET = 987654.321
-each_name = pytest.mark.parametrize("name", NAMES)
+each_name = pytest.mark.parametrize("name", EVERY)
 repeatable = settings(
     max_examples=20, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )
@@ -74,15 +76,6 @@ def test_extreme_labels_neither_warn_nor_raise(name):
         assert_released(make(name, EPSILON), np.array(EXTREME), (len(EXTREME),))
         for label in EXTREME:
             assert_released(make(name, EPSILON), label, ())
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "rp-uniform"])
-def test_labels_far_outside_are_answered_as_the_nearest_bound(name):
-    mechanism = make(name, EPSILON)
-    far, ends = np.repeat([-1e308, 1e308], 500), np.repeat(BOUNDS, 500)
-    z, clipped = (mechanism.randomize(y, random_state=seeded(4)) for y in (far, ends))
-    assert (z == clipped).all()
-    assert (mechanism.mean(far) == mechanism.mean(ends)).all()
 
 
 @pytest.mark.parametrize("kind", [int, fractions.Fraction, decimal.Decimal])
@@ -137,18 +130,9 @@ CONTAINERS["read-only, of several pieces"].flags.writeable = False
 
 
 @pytest.mark.parametrize("labels", CONTAINERS.values(), ids=CONTAINERS.keys())
-@each_name
-def test_columns_of_any_library_are_randomised(name, labels):
-    assert_released(make(name, EPSILON), labels, np.shape(labels))
-
-
-@each_name
-def test_shape_and_type_do_not_change_what_is_released(name):
-    mechanism = make(name, EPSILON)
-    flat = np.arange(40_000) % 7
-    z = mechanism.randomize(flat, random_state=seeded(3))
-    for labels in (flat.astype("f4").reshape(200, -1), flat.astype("u1"), flat.astype("f8"), flat.tolist()):
-        assert (mechanism.randomize(labels, random_state=seeded(3)).ravel() == z).all()
+def test_columns_of_any_library_are_randomised(labels):
+    for name in ("rp", "laplace", "two-point"):  # one for each kind of channel
+        assert_released(make(name, EPSILON), labels, np.shape(labels))
 
 
 # ---- bad labels -----------------------------------------------------------------------------------------
@@ -205,18 +189,18 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("method", ["randomize", "mean", "variance", "bias"])
 @pytest.mark.parametrize("labels", BAD.values(), ids=BAD.keys())
-def test_bad_labels_are_refused_without_quoting_one(labels, method):
-    ask = getattr(make("laplace", EPSILON), method)
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")  # users do not run with warnings as errors
-        with pytest.raises(ldp.LabelError) as caught:
-            ask(labels)
-    shown = "".join(traceback.format_exception(caught.value))
-    assert not [secret for secret in ("987654", "secret-string", "1987") if secret in shown]
-    assert isinstance(caught.value, ValueError)
-    assert not warned
+def test_bad_labels_are_refused_without_quoting_one(labels):
+    mechanism = make("laplace", EPSILON)
+    for ask in (mechanism.randomize, mechanism.mean, mechanism.variance, mechanism.bias):
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")  # users do not run with warnings as errors
+            with pytest.raises(ldp.LabelError) as caught:
+                ask(labels)
+        shown = "".join(traceback.format_exception(caught.value))
+        assert not [secret for secret in ("987654", "secret-string", "1987") if secret in shown]
+        assert isinstance(caught.value, ValueError)
+        assert not warned
 
 
 def test_a_message_about_text_does_not_tell_how_long_it_is():
@@ -226,15 +210,3 @@ def test_a_message_about_text_does_not_tell_how_long_it_is():
             make("laplace", EPSILON).randomize(labels)
         messages.add(str(caught.value))
     assert not any(digit in message for digit in "0123456789" for message in messages)
-
-
-@given(st.floats(), st.integers(0, 3))
-@repeatable
-def test_only_missing_labels_raise_and_the_message_depends_on_nothing_else(label, place):
-    labels = [1.0, 2.0, 3.0, math.nan]
-    labels[place] = label
-    with contextlib.suppress(ldp.LabelError):
-        make("two-point", EPSILON).randomize(labels)
-        assert np.isfinite(labels).all()
-        return
-    assert not np.isfinite(labels).all()

@@ -95,7 +95,7 @@ def case(rng, k):
     return ldp.Histogram(nodes, masses), float(10 ** rng.uniform(-2, 1)), float(zeta)
 
 
-@pytest.mark.parametrize(("k", "cases"), [(1, 20), (2, 200), (3, 300), (5, 500), (8, 400), (12, 200), (60, 5)])
+@pytest.mark.parametrize(("k", "cases"), [(1, 5), (2, 100), (3, 200), (5, 200), (8, 150), (12, 80), (60, 3)])
 def test_finds_the_value_that_the_papers_search_finds(k, cases):
     rng = np.random.default_rng(k)
     for _ in range(cases):
@@ -107,7 +107,7 @@ def test_finds_the_value_that_the_papers_search_finds(k, cases):
         assert {a1, a2} <= set(prior.nodes.tolist())  # the paper's interior points never win
 
 
-@pytest.mark.parametrize(("k", "cases"), [(20, 100), (150, 50), (800, 3)])
+@pytest.mark.parametrize(("k", "cases"), [(20, 100), (150, 20), (800, 1)])
 def test_no_pair_of_nodes_is_better(k, cases):
     rng = np.random.default_rng(100 + k)
     for _ in range(cases):

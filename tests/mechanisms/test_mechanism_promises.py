@@ -1,6 +1,5 @@
 """A mechanism promises all that its channel spends, and several cards are loaded as they were written."""
 
-import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -85,14 +84,6 @@ def test_several_cards_give_their_mechanisms_in_order_and_each_distinct_one_once
 def test_what_is_no_list_of_cards_is_refused(texts):
     with pytest.raises(ldp.CardError, match="list of cards"):
         load_all(texts)
-
-
-def test_no_privacy_is_a_card_of_infinite_epsilon_and_delta_zero():
-    text = ldp.NoPrivacy().to_json()
-    assert json.loads(text)["proof"] == {"epsilon": "infinite", "delta": 0.0}
-    with pytest.raises(ldp.CardError, match="no privacy at all"):
-        ldp.load_mechanism(text)
-    assert ldp.load_mechanism(text, allow_no_privacy=True) == ldp.NoPrivacy()
 
 
 # ---- labels as they come ------------------------------------------------------------------------------

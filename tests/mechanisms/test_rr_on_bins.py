@@ -53,7 +53,7 @@ def random_instance(rng):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_partition_is_as_good_as_brute_force_over_all_partitions(seed, loss):
     rng = np.random.default_rng(seed)
     for _ in range(200):
@@ -77,7 +77,7 @@ def test_partition_does_not_fall_into_the_trap_of_monotone_cuts(order):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_far_from_zero_the_partition_is_as_good_as_brute_force(loss):
     rng = np.random.default_rng(11)
-    for _ in range(150):
+    for _ in range(60):
         values, masses = random_instance(rng)
         epsilon = float(rng.choice([1, 4, 8, 12]))
         moved = optimal_partition(values + 1e9, masses, epsilon, loss)

@@ -50,7 +50,7 @@ def row_masses(prior, size):
 # ---- unbiased -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0, 4.0, 20.0])
+@pytest.mark.parametrize("epsilon", [0.001, 1.0, 20.0])
 @each_prior
 def test_every_row_averages_to_its_label_and_keeps_epsilon(prior, epsilon):
     mechanism = design(epsilon, 12, prior)
@@ -108,7 +108,7 @@ def plain_programme(rows, masses, outputs, epsilon):
     return result.fun
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
 @each_prior
 def test_variance_is_the_optimum_of_the_plain_programme(prior, epsilon):
     rows = np.linspace(0, 1, 12)
@@ -132,7 +132,7 @@ def best_rp_variance(epsilon, prior):
     return minimize_scalar(variance, bounds=(-8, 4), method="bounded").fun
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.3, 4.0])
 @pytest.mark.parametrize("name", ["uniform", "slope", "two spikes"])
 def test_no_other_unbiased_mechanism_has_less_variance(name, epsilon):
     prior = PRIORS[name]
@@ -148,7 +148,7 @@ def test_no_other_unbiased_mechanism_has_less_variance(name, epsilon):
         assert ours <= min(others.values()), others
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.3, 4.0])
 def test_a_finer_grid_is_never_worse(epsilon):
     variances = [expected_variance(design(epsilon, size)) for size in (6, 12, 24, 48)]
     assert all(fine <= 1.001 * coarse for coarse, fine in pairwise(variances))

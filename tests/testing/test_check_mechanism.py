@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-import mechanism_cases
 from coin_cases import Coin, coin
-from helpers import NAMES, mechanisms, seeded
+from helpers import EVERY, NAMES, built_in_choices, make, seeded
 from labeldp.card_format import register
 from labeldp.channels import Proof, TableChannel
 from labeldp.errors import ConformanceError
@@ -20,17 +19,14 @@ SAMPLES = 20_000
 
 @pytest.mark.statistical
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_every_mechanism_conforms(name):
-    assert check_mechanism(mechanisms(1.0)[name], samples=SAMPLES) == tuple(CHECKS)
+@pytest.mark.parametrize(("epsilon", "bounds", "samples"), [(1.0, (0.0, 1.0), SAMPLES), (0.1, (1.0, 4.0), 4000)])
+@pytest.mark.parametrize("name", EVERY)
+def test_every_mechanism_conforms(name, epsilon, bounds, samples):
+    assert check_mechanism(make(name, epsilon, bounds), samples=samples) == tuple(CHECKS)
 
 
-@pytest.mark.statistical
-@pytest.mark.slow
-@pytest.mark.parametrize(("place", "name"), [*enumerate(mechanism_cases.NAMES)])
-def test_mechanisms_conform_on_other_bounds_and_budgets(place, name):
-    """A small budget for every second of them, a large one for the others."""
-    check_mechanism(mechanism_cases.make(name, (0.1, 4.0)[place % 2]), samples=4000)
+def test_the_list_of_mechanisms_has_one_of_each():
+    assert {make(name, 1.0).name for name in NAMES} == {*NAMES} == {*built_in_choices()} - {"auto"}
 
 
 # ---- the README's coin, and coins with one mistake each ---------------------------------------------------------
