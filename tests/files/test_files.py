@@ -13,7 +13,7 @@ import pytest
 
 from labeldp.errors import DataError, DataNotFoundError, LabelDPError, LabelError, ParameterError
 from labeldp.files import TableWriter, open_table, text_files, writer
-from labeldp.files.label_column import label_values
+from labeldp.files.columns import label_values
 
 SECRET = "31415.92653"  # noqa: S105 (a label)
 
@@ -282,7 +282,7 @@ def test_decimal_labels_are_rounded_once():
     ids=lambda array: str(array.type),
 )
 def test_numbers_of_all_kinds_are_labels(array):
-    values, gone = label_values(array, "keep")
+    values, gone = label_values(array, allow_missing=True)
     np.testing.assert_array_equal(values, [1, np.nan, 3])
     assert gone.tolist() == [False, True, False]
     with pytest.raises(LabelError, match="missing"):
@@ -292,4 +292,4 @@ def test_numbers_of_all_kinds_are_labels(array):
 @pytest.mark.parametrize("array", [pa.array(["1"]), pa.array([True]), pa.nulls(2), pa.array([[1]])])
 def test_other_things_are_no_labels(array):
     with pytest.raises(LabelError, match="convert"):
-        label_values(array, "keep")
+        label_values(array, allow_missing=True)

@@ -11,7 +11,7 @@ import pytest
 import labeldp as ldp
 from labeldp.errors import LabelDPError
 from labeldp.files import open_table, privatize_file
-from labeldp.files.residue import without_residue
+from labeldp.files.encoders import without_residue
 
 ROWS = 400
 SHORT, LONG = "1", "3.14159265358979"
@@ -23,7 +23,7 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setattr("labeldp.files.text_files.BLOCK", 8192)
     monkeypatch.setattr("labeldp.files.text_files.LONGEST_ROW", 1024)
     monkeypatch.setattr("labeldp.files.text_files.LONGEST", 4096)
-    monkeypatch.setattr("labeldp.files.label_column.LONGEST", 4096)
+    monkeypatch.setattr("labeldp.files.columns.LONGEST", 4096)
     monkeypatch.setattr("labeldp.files.batches.CELLS_OF_ANY_LENGTH", 100)  # of 1024 rows at least
     return tmp_path
 

@@ -6,9 +6,10 @@ import pytest
 from scipy import stats
 
 from helpers import FALSE_ALARM, seeded
-from labeldp.files import TableWriter, open_table, privatize_file, shuffle
+from labeldp.files import TableWriter, open_table, privatize_file
+from labeldp.files import batches as module
+from labeldp.files.batches import shuffle_rows
 from labeldp.files.hints import Watch, jumpiness
-from labeldp.files.shuffle import shuffle_rows
 
 ROWS = 3000
 
@@ -118,7 +119,7 @@ def test_without_anybody_to_tell_no_hint_is_computed(tmp_path, monkeypatch):
 
 def orders(way, runs, rows, monkeypatch):
     """Return the order that rows end up in, over and over, with several buckets."""
-    monkeypatch.setattr(shuffle, "BUCKET_BYTES", 8 * rows // 3)
+    monkeypatch.setattr(module, "BUCKET_BYTES", 8 * rows // 3)
     batches = pa.table({"x": np.arange(rows)}).to_batches(max_chunksize=3)
     source = seeded(11)
     return np.array(
@@ -153,7 +154,7 @@ def test_shuffling_is_uniform(monkeypatch):
 
 def test_shuffling_without_the_second_step_is_caught(monkeypatch):
     """The twin: rows go to random buckets, and stay in order there."""
-    monkeypatch.setattr(shuffle.np, "argsort", lambda words, kind=None: _sorted(words, kind))
+    monkeypatch.setattr(module.np, "argsort", lambda words, kind=None: _sorted(words, kind))
     assert evenness(orders(shuffle_rows, 2000, 8, monkeypatch)) < FALSE_ALARM / 3
 
 
@@ -162,7 +163,7 @@ def _sorted(words, kind):
 
 
 def test_shuffled_files_hold_the_same_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(shuffle, "BUCKET_BYTES", 20_000)
+    monkeypatch.setattr(module, "BUCKET_BYTES", 20_000)
     city = pa.array(np.random.default_rng(4).choice(["a", "b"], ROWS)).dictionary_encode()
     table = pa.table({"id": np.arange(ROWS), "city": city, "price": np.sort(PRICE)})
     with TableWriter(tmp_path / "in.arrow", table.schema) as out:

@@ -12,7 +12,7 @@ import pytest
 import labeldp as ldp
 from labeldp.files import TableWriter, privatize_file
 from labeldp.files.card_check import verify_files
-from labeldp.files.drafts import TableAndCard
+from labeldp.files.writer import TableAndCard
 
 ROWS = 300
 

@@ -16,9 +16,9 @@ from labeldp import LabelReleaseRegressor, ModelReleaseRegressor, RowRelease, ca
 from labeldp.cards.reading import read_any_card
 from labeldp.errors import CardError, DataNotFoundError, LabelDPError, ParameterError
 from labeldp.estimators.learner import Blend, Knowledge
+from labeldp.files.forest import Forest
 from labeldp.files.models import load_model, model_folder, save_model
-from labeldp.files.models.forest import Forest
-from labeldp.files.models.save import sha256
+from labeldp.files.places import sha256
 from labeldp.tabular import TableEncoder
 from object_graph import secrets_inside, secrets_of
 
@@ -156,7 +156,7 @@ def test_a_missing_file_is_said_to_be_missing(fitted, encoder, tmp_path):
         load_model(tmp_path / "nowhere")
     path = saved(fitted, encoder, tmp_path / "model")
     (path / "model.npz").unlink()
-    with pytest.raises(DataNotFoundError, match="not whole"):
+    with pytest.raises(DataNotFoundError, match="not complete"):
         load_model(path)
 
 

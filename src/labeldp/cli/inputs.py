@@ -62,7 +62,7 @@ def read_inputs(
     format : str, optional
     """
     from labeldp.files import open_table  # noqa: PLC0415 (an extra)
-    from labeldp.files.label_column import label_values  # noqa: PLC0415
+    from labeldp.files.columns import label_values  # noqa: PLC0415
 
     wanted, unwanted, named = listed(features), listed(drop), listed(categories)
     table = open_table(source, format, label=label, text=named)
@@ -73,7 +73,7 @@ def read_inputs(
     names = wanted or [name for name in table.schema.names if name != label]
     names = [name for name in dict.fromkeys(names) if name not in unwanted]
     read = read_columns(table, [label, *names])
-    labels, gone = label_values(read.column(label), "error" if missing is Policy.error else "keep")
+    labels, gone = label_values(read.column(label), allow_missing=missing is not Policy.error)
     said = []
     if gone.any():
         read, labels = read.filter(~gone), labels[~gone]

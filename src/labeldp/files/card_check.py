@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +11,10 @@ from labeldp import card_format
 from labeldp.cards.reading import ReadCard
 from labeldp.cards.verification import Check, Verification, verify_card
 from labeldp.errors import LabelDPError, MissingExtraError
+from labeldp.files.places import MODEL_FILES, sha256
 from labeldp.files.tables import open_table
 
-__all__ = ["MODEL_FILES", "verify_files"]
-
-MODEL_FILES = {"columns.json", "model.npz", "release.npz"}
-"""What the folder of a model may have beside its card."""
+__all__ = ["verify_files"]
 
 
 def verify_files(
@@ -98,17 +95,11 @@ def _same_bytes(path: Path, hashes: dict[str, str], *, is_model: bool) -> Check:
     if is_model and any((path / part).exists() for part in MODEL_FILES - set(hashes)):
         return Check("file", False, f"{name} holds files of a model of which the card has no checksum")
     for part, expected in hashes.items():
-        if _sha256(path / part) != expected.removeprefix("sha256:"):
+        file = path / part
+        if not file.is_file() or sha256(file) != expected:
             return Check("file", False, f"{part or name} is another file, was changed, or is not there")
     words = "the file" if single else f"the {len(hashes)} files"
     return Check("file", True, f"{name} is, to the byte, {words} of this card")
-
-
-def _sha256(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _cluster_files(card: ReadCard, path: Path | None) -> Iterator[Check]:

@@ -1,7 +1,9 @@
 """`privatize_file`: a table with a private label column in, the same table with private labels out.
 
-Order: refuse what cannot be done, count labels, charge, release. The card appears before the table: a card without
-its table is harmless, and a table without its card is not.
+Order: refuse what cannot be done, count labels, charge, release. Rows come in as two things, their public part and
+their labels, and leave as one. Labels meet nothing here but a channel, or the counts of a curator. What is written
+follows from the public part and from what the channel gave out, in pieces that follow from the public part alone.
+The card appears before the table: a card without its table is harmless, and a table without its card is not.
 """
 
 from __future__ import annotations
@@ -10,23 +12,23 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from labeldp.errors import DataError, ParameterError
-from labeldp.files.base_table import Table
-from labeldp.files.door import Door, Output, Progress
-from labeldp.files.drafts import TableAndCard
-from labeldp.files.formats import DELIMITERS, as_format, format_of
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from labeldp.errors import DataError, LabelError, ParameterError
+from labeldp.files.batches import read_ahead, shuffle_rows, take_rows
+from labeldp.files.columns import label_values
 from labeldp.files.hints import Watch
-from labeldp.files.places import PIPE, is_folder, refuse_same
-from labeldp.files.shuffle import shuffle_rows
+from labeldp.files.places import DELIMITERS, PIPE, as_format, format_in, format_of, is_folder, refuse_same
 from labeldp.files.sources import find_parts
-from labeldp.files.tables import TextTable, TypedTable
-from labeldp.files.writer import TableWriter
+from labeldp.files.tables import Table, table_of
+from labeldp.files.writer import TableAndCard, TableWriter
 from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
 from labeldp.mechanisms.base import Mechanism
@@ -36,6 +38,9 @@ from labeldp.release.stream import LabelStream
 from labeldp.release.terms import Terms
 
 __all__ = ["FileRelease", "privatize_file"]
+
+Progress = Callable[[str, int, int | None], None]
+NOT_COPIED = "metadata of the files and columns, row groups, batches, file names, sort orders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,27 +205,128 @@ def _refuse_biased(request: Request) -> None:
 
 def _release_rows(door: Door, stream: LabelStream, output: Output, watch: Watch | None) -> Iterator[Any]:
     """Yield the rows with private labels."""
-    for rows in door.rows(stream.terms.rows):
-        private = stream.release(rows.labels)
+    for public, labels in door.rows(stream.terms.rows):
+        private = stream.release(labels)
         if watch is not None:
-            watch.see(rows.public, rows.labels)
-        yield output.batch(rows.public, private, stream.mechanism)
+            watch.see(public, labels)
+        yield output.batch(public, private, stream.mechanism)
 
 
 def _open(source: str, to: str, format: str | None, label: str) -> tuple[Table, str]:
     """Return the table, and the format to write it in, if its label can be released."""
     named = None if format is None else as_format(format)
-    parts, kind = find_parts(source, None if source != PIPE and _tells(source) else named)
-    out_format = named or kind
-    if to != PIPE and not is_folder(to) and (_tells(to) or named is None):
-        out_format = format_of(to)
-    if kind not in DELIMITERS:
-        return TypedTable(parts, kind, label=label, exact=True), out_format
-    return TextTable(parts, kind, label=label, as_written=out_format in DELIMITERS, exact=True), out_format
+    parts, kind = find_parts(source, named if format_in(source) is None else None)
+    is_free = to == PIPE or is_folder(to)
+    out_format = (named or kind) if is_free else (format_in(to) or named or format_of(to))
+    as_written = out_format in DELIMITERS
+    return table_of(parts, kind, label, lambda name: as_written, exact=True), out_format
 
 
-def _tells(name: str) -> bool:
-    """Whether a file's name tells its format."""
-    with suppress(DataError):
-        return bool(format_of(name))
-    return False
+class Door:
+    """Where rows are split into their public part and their labels; `Table` has cut them by their number.
+
+    Rows without a label are left out with ``drop``, and refused else.
+    """
+
+    def __init__(self, table: Table, *, drop: bool, progress: Progress) -> None:
+        self.table, self._drop, self._progress = table, drop, progress
+        self._place = table.schema.get_field_index(table.label)
+        self.left_out = 0
+
+    def labels(self) -> Iterator[NDArray[np.float64]]:
+        """Yield the labels from the start.
+
+        Where that is cheap all columns are read, so that one that is damaged is found before the charge.
+        """
+        done = kept = 0
+        problem: LabelError | None = None  # is raised at the end: first what is wrong with the files themselves
+        columns = [str(self.table.label)] if self.table.format == "parquet" else None
+        for batch in read_ahead(self.table.batches(columns)):
+            try:
+                values, missing = self._labels(batch)
+            except LabelError as error:
+                problem = error
+                continue
+            done += batch.num_rows
+            kept += batch.num_rows - int(missing.sum())
+            if self.table.format not in DELIMITERS:  # how far it got before a fault tells where blocks end
+                self._progress("Counting", done, self.table.rows)
+            yield values[~missing]
+        if problem is not None:
+            raise problem
+        if kept == 0:
+            raise DataError("no row of the table has a label" if done else "the table has no rows")
+
+    def rows(self, total: int) -> Iterator[tuple[list[Any], NDArray[np.float64]]]:
+        """Yield the public columns and the labels of all rows that have one."""
+        done = 0
+        for batch in read_ahead(self.table.batches()):
+            values, missing = self._labels(batch)
+            public = batch.remove_column(self._place)
+            if missing.any():
+                public, values = take_rows(public, np.flatnonzero(~missing)), values[~missing]
+            self.left_out += int(missing.sum())
+            done += values.size
+            self._progress("Releasing", done, total)
+            yield public.columns, values
+
+    def _labels(self, batch: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        return label_values(batch.column(str(self.table.label)), allow_missing=self._drop)
+
+
+class Output:
+    """The table that is written: public columns, and what the channel gave out, in the label's place."""
+
+    def __init__(self, table: Table, debiased: str) -> None:
+        self._table, self._debiased, self.label = table, debiased, str(table.label)
+        self.second = f"{self.label}_debiased" if debiased == "add" else None
+        self._place = table.schema.get_field_index(self.label)
+        fields = list(table.schema)
+        if self.second is not None:
+            if self.second in table.schema.names:
+                raise ParameterError(f"the table has a column {self.second!r} already: rename it")
+            fields.insert(self._place + 1, pa.field(self.second, pa.float64()))
+        self.schema = pa.schema(fields)
+        self.rows = 0
+
+    def batch(self, public: list[Any], private: NDArray[np.float64], mechanism: Mechanism) -> Any:
+        """Return rows as they are written, from their public columns and their private labels."""
+        self.rows += private.size
+        unbiased = private
+        if private.size and self._debiased != "no":
+            unbiased = mechanism.debias(private)
+        ours = {"replace": [unbiased], "add": [private, unbiased], "no": [private]}[self._debiased]
+        columns = [*public[: self._place], *map(pa.array, ours), *public[self._place :]]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def types_changed(self, writer: TableWriter) -> dict[str, tuple[str, str]]:
+        """Return what columns were and are, of those whose type changed; text has no types to keep."""
+        if writer.format in DELIMITERS:
+            return {}
+        old, new = self._table.stored, writer.changed
+        pairs = {
+            field.name: (old.get(field.name, field.type), new.get(field.name, field.type))
+            for field in self.schema
+            if field.name not in (self.label, self.second)
+        }
+        return {name: (str(was), str(now)) for name, (was, now) in pairs.items() if was != now}
+
+    def facts(
+        self, to: str, writer: TableWriter, digests: dict[str, str], *, left_out: int, shuffle: bool
+    ) -> dict[str, Any]:
+        """Return what the card says of the file."""
+        unbiased = self._debiased == "replace"
+        return {
+            "name": PIPE if to == PIPE else Path(to).name,
+            "format": writer.format,
+            "rows": self.rows,
+            "rows_left_out": left_out,
+            "column": self.label,
+            "column_holds": "unbiased private labels" if unbiased else "private labels as released, biased",
+            "unbiased_column": self.label if unbiased else self.second,
+            "columns": list(self.schema.names),
+            "types_changed": {name: list(pair) for name, pair in self.types_changed(writer).items()},
+            "sha256": digests if is_folder(to) else next(iter(digests.values())),
+            "row_order": "shuffled" if shuffle else "public, and kept",
+            "not_copied": NOT_COPIED,
+        }

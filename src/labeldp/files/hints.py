@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from labeldp.files.batches import take_rows
+from labeldp.files.batches import draw_words, take_rows
 from labeldp.randomness import WordSource
 
 __all__ = ["Watch", "jumpiness"]
@@ -117,6 +117,4 @@ def _codes(column: Any) -> NDArray[np.int64]:
 
 
 def _uniform(count: int, source: WordSource) -> NDArray[np.float64]:
-    words = np.empty(count, dtype=np.uint64)
-    source.fill(words)
-    return np.asarray((words >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
+    return np.asarray((draw_words(count, source) >> np.uint64(11)) * 2.0**-53, dtype=np.float64)

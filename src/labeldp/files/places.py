@@ -1,23 +1,120 @@
-"""Where a table may be written: refusals before anything is spent. Needs no PyArrow."""
+"""Names of files: which format they tell, and where a table may be written. Needs no PyArrow."""
 
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import re
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
-from labeldp.errors import ParameterError
+from labeldp._validation import nearest
+from labeldp.errors import DataError, ParameterError
 
-__all__ = ["PIPE", "is_folder", "is_part", "refuse_same", "refuse_target"]
+__all__ = [
+    "DELIMITERS",
+    "EXTENSIONS",
+    "MODEL_FILES",
+    "PIPE",
+    "as_format",
+    "compression_of",
+    "format_in",
+    "format_of",
+    "is_folder",
+    "is_part",
+    "refuse_same",
+    "refuse_target",
+    "sha256",
+    "sniff_format",
+]
 
 PIPE = "-"
+
+EXTENSIONS = {"csv": "csv", "tsv": "tsv", "parquet": "parquet", "arrow": "arrow", "arrow-stream": "arrows"}
+"""The formats, and how the names of their files end; Feather is ``arrow``, Arrow's file format."""
+
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+"""The formats that are text."""
+
 is_part = re.compile(r"part-\d{5}\.\w+").fullmatch
 """Whether a name is one that `TableWriter` gives the files of a folder."""
+
+MODEL_FILES = {"columns.json", "model.npz", "release.npz"}
+"""What the folder of a model may have beside its card."""
+
+_NAMES = {f".{extension}": format for format, extension in EXTENSIONS.items()} | {
+    ".tab": "tsv",
+    ".pq": "parquet",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+"""How CSV and TSV may be compressed, by the end of the name."""
+
+
+def as_format(name: str) -> str:
+    """Return a format that a user named."""
+    format = {"feather": "arrow", "ipc": "arrow"}.get(name.lower(), name.lower())
+    if format not in EXTENSIONS:
+        raise ParameterError(f"unknown format {name!r}; known are {', '.join(EXTENSIONS)} and feather")
+    return format
+
+
+def compression_of(name: str) -> str | None:
+    """Return how a text file of this name is compressed, or None."""
+    return _COMPRESSIONS.get(PurePath(name).suffix.lower())
+
+
+def format_in(name: str) -> str | None:
+    """Return the format that a file's name tells, or None.
+
+    Examples
+    --------
+    >>> format_in("sales.csv.gz"), format_in("sales.feather"), format_in("sales")
+    ('csv', 'arrow', None)
+    """
+    path = PurePath(name)
+    inner = _NAMES.get(PurePath(path.stem).suffix.lower())
+    return inner if inner in DELIMITERS and compression_of(name) else _NAMES.get(path.suffix.lower())
+
+
+def format_of(name: str) -> str:
+    """Return the format that a file's name tells, or refuse it."""
+    format = format_in(name)
+    if format is None:
+        near = nearest(PurePath(name).suffix.lower(), _NAMES)
+        hint = f" (did you mean {near}?)" if near else ""
+        raise DataError(
+            f"the name {PurePath(name).name!r} does not tell the format{hint}: known are {', '.join(_NAMES)}, and "
+            '.gz after .csv or .tsv; or say which, as in format="csv". A folder to write ends in /'
+        )
+    return format
+
+
+def sniff_format(start: bytes) -> str:
+    r"""Return the format that a file's first bytes tell; text is CSV, or TSV if its first line has tabs only.
+
+    Examples
+    --------
+    >>> sniff_format(b"PAR1...."), sniff_format(b"name,price"), sniff_format(b"name\tprice")
+    ('parquet', 'csv', 'tsv')
+    """
+    marks = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow-stream"}
+    for mark, name in marks.items():
+        if start.startswith(mark):
+            return name
+    header = re.split(rb"[\r\n]", start, maxsplit=1)[0]
+    return "tsv" if b"\t" in header and b"," not in header else "csv"
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, as cards have it."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def is_folder(to: str) -> bool:
@@ -25,12 +122,12 @@ def is_folder(to: str) -> bool:
     return to != PIPE and (to.endswith(("/", os.sep)) or os.path.isdir(to))
 
 
-def refuse_target(to: str, *, force: bool, folder: Callable[[str], Any] | None = None) -> None:
+def refuse_target(to: str, *, force: bool, may_go: Callable[[str], Any] | None = None) -> None:
     """Refuse to write where that cannot work, or would destroy something; ``force`` allows to replace it.
 
     Parameters
     ----------
-    folder : callable, optional
+    may_go : callable, optional
         Which files may be in a folder that is replaced; without it, the target must not be a folder.
     """
     if to == PIPE:
@@ -39,22 +136,22 @@ def refuse_target(to: str, *, force: bool, folder: Callable[[str], Any] | None =
     if not path.parent.is_dir():
         raise ParameterError(f"there is no folder {path.parent}: make it first")
     if os.path.lexists(path):
-        _refuse_replacing(to, force, folder)
+        _refuse_replacing(to, force, may_go)
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise PermissionError(13, "Permission denied", str(path.parent))
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", suffix=".part"):
         pass  # fails on a read-only disk, or if the name is too long
 
 
-def _refuse_replacing(to: str, force: bool, folder: Callable[[str], Any] | None) -> None:
+def _refuse_replacing(to: str, force: bool, may_go: Callable[[str], Any] | None) -> None:
     path = Path(to)
     if path.is_dir():
         if path.is_symlink():
             raise ParameterError(f"{path} is a link to a folder: name the folder itself")
-        if folder is None:
+        if may_go is None:
             raise ParameterError(f"{path} is a folder: name a file")
         names = os.listdir(path)
-        if not all(map(folder, names)):
+        if not all(map(may_go, names)):
             raise ParameterError(f"{path} is a folder with other files in it: choose another")
         force = force or not names
     elif is_folder(to):
@@ -100,9 +197,8 @@ def _refuse_meeting(name: str, path: Path, other: str, place: Path) -> None:
     one, two = path.resolve(), place.resolve()
     if one == two or (one.exists() and two.exists() and one.samefile(two)):
         raise ParameterError(f"{name} and {other} are the same file, {path}: name another")
-    for inner, outer, lies, where in ((name, other, one, two), (other, name, two, one)):
+    for inner, outer, lies, where, shown in ((name, other, one, two, path), (other, name, two, one, place)):
         if where in lies.parents:
-            shown = path if inner == name else place
             raise ParameterError(f"{inner} lies in the folder that is {outer}, {shown}: name another")
 
 

@@ -1,4 +1,4 @@
-"""Where a table lies: a file, a folder of files, a glob, or a pipe."""
+"""The files of a table: where they lie, a folder, a glob or a pipe, and the rows of Parquet and Arrow files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote
@@ -19,13 +20,35 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from labeldp.errors import DataError, DataNotFoundError, ParameterError
-from labeldp.files.formats import compression_of, format_of, sniff_format
-from labeldp.files.places import PIPE
+from labeldp.files.places import PIPE, compression_of, format_of, sniff_format
 
-__all__ = ["Part", "ask_arrow", "find_parts", "refuse_label_folders"]
+__all__ = [
+    "Part",
+    "find_parts",
+    "folder_types",
+    "guard_arrow",
+    "public_codec",
+    "refuse_label_folders",
+    "schema_of",
+]
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _GZIP = b"\x1f\x8b"
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+"""Integers that int64 holds, written in the one way that comes back the same."""
+
+
+def guard_arrow(call: Callable[[], Any], complaint: str) -> Any:
+    """Return what a call of Arrow returns, or complain, without the original error, which may quote a label."""
+    try:
+        return call()
+    except (pa.ArrowException, EOFError, UnicodeDecodeError) as error:
+        if isinstance(error, KeyboardInterrupt | pa.ArrowCancelled | MemoryError):
+            raise
+    except OSError as error:
+        if error.errno is not None:
+            raise
+    raise DataError(complaint)
 
 
 @dataclass(frozen=True)
@@ -65,6 +88,22 @@ class Part:
                 packed = "gzip" if stream.read(2) == _GZIP else None
         return self.open() if packed is None else pa.CompressedInputStream(self.open(), packed)
 
+    def guard(self, call: Callable[[], Any]) -> Any:
+        """Return what a call of Arrow returns, or say that the file is damaged."""
+        return guard_arrow(call, f"{self.name} is damaged, or of another format than its name tells")
+
+    def query(self, format: str, question: Callable[[Any], Any]) -> Any:
+        """Return what the open Parquet or Arrow file answers."""
+        with self.open() as stream:
+            return self.guard(lambda: question(_reader(stream, format)))
+
+    def batches(self, format: str, names: list[str], rows: int) -> Iterator[Any]:
+        """Yield batches of a Parquet or Arrow file, of at most so many rows; they end where its own do."""
+        batches = (_parquet_batches if format == "parquet" else _arrow_batches)(self, names, rows)
+        while (batch := self.guard(lambda: next(batches, None))) is not None:
+            if batch.num_rows:
+                yield batch.select(names)
+
 
 class _View(io.RawIOBase):
     """An open file read from a place of its own, so that several can read it at once."""
@@ -92,17 +131,55 @@ class _View(io.RawIOBase):
         return self._place
 
 
-def ask_arrow(question: Callable[[], Any], complaint: str) -> Any:
-    """Return what Arrow answers, or complain, without the original error, which may quote a label."""
-    try:
-        return question()
-    except (pa.ArrowException, EOFError, UnicodeDecodeError) as error:
-        if isinstance(error, KeyboardInterrupt | pa.ArrowCancelled | MemoryError):
-            raise
-    except OSError as error:
-        if error.errno is not None:
-            raise
-    raise DataError(complaint)
+# ---- rows of Parquet and Arrow files --------------------------------------------------------------------------
+
+
+def _reader(stream: Any, format: str) -> Any:
+    """Return a reader; Arrow's file and stream formats go by the same names."""
+    if format == "parquet":
+        import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import)
+
+        return pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
+    start = stream.read(6)
+    stream.seek(0)
+    return pa.ipc.open_file(stream) if start == b"ARROW1" else pa.ipc.open_stream(stream)
+
+
+def schema_of(file: Any) -> Any:
+    """Return the columns that an open file has."""
+    schema = getattr(file, "schema_arrow", None) or file.schema
+    list(schema.names)  # raises here, where it is caught, if a name is no text
+    return schema
+
+
+def public_codec(file: Any, label: str | None) -> str | None:
+    """Return how the first public column of an open Parquet file is compressed."""
+    meta = file.metadata
+    columns = [meta.row_group(0).column(k) for k in range(meta.num_columns)] if meta.num_row_groups else []
+    return next((str(each.compression).lower() for each in columns if each.path_in_schema != label), None)
+
+
+def _parquet_batches(part: Part, names: list[str], rows: int) -> Iterator[Any]:
+    """Yield batches page by page, so that a file of one huge row group needs no more memory than others."""
+    with part.open() as stream:
+        yield from _reader(stream, "parquet").iter_batches(batch_size=rows, columns=names)
+
+
+def _arrow_batches(part: Part, names: list[str], rows: int) -> Iterator[Any]:
+    """Yield batches of one of Arrow's files or streams, checked to the last offset."""
+    with part.open() as stream:
+        batches = reader = _reader(stream, "arrow")
+        if hasattr(reader, "get_batch"):  # a file, of which some columns can be read alone
+            places = [reader.schema.get_field_index(name) for name in names]
+            some = pa.ipc.open_file(stream, options=pa.ipc.IpcReadOptions(included_fields=places))
+            batches = map(some.get_batch, range(some.num_record_batches))
+        for batch in batches:
+            batch.validate(full=True)  # offsets are taken on trust otherwise, and could point anywhere
+            for first in range(0, batch.num_rows, rows):
+                yield batch.slice(first, rows)
+
+
+# ---- where files lie ------------------------------------------------------------------------------------------
 
 
 def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
@@ -121,14 +198,14 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
             return _spool(pipe, format)
     if path.is_dir():
         files, root = _files_below(path), path
-    elif path.exists() or not glob.has_magic(source):
-        if not path.exists():
-            raise DataNotFoundError(f"there is no file {source}")
+    elif path.exists():
         files, root = [path], path.parent
+    elif not glob.has_magic(source):
+        raise DataNotFoundError(f"there is no file {source}")
     else:
         paths = (Path(name) for name in sorted(glob.glob(source, recursive=True), key=_sort_key))
         files = [file for each in paths if not _is_hidden(each) for file in _files_below(each)]
-        root = Path(*_fixed_folders(path))
+        root = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts[:-1]))
     if not files:
         raise DataNotFoundError(f"there are no files in {source}")
     files = list(dict.fromkeys(files))  # a glob may match a folder and what is in it
@@ -138,8 +215,7 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
         raise DataError(
             f"{source} holds several formats ({', '.join(sorted(map(str, formats)))}): choose one by a glob"
         )
-    whole = path.is_file()
-    parts = [Part(file, {} if whole else _partition_keys(file.relative_to(root))) for file in files]
+    parts = [Part(file, _partition_keys(file.relative_to(root))) for file in files]
     return parts, str(formats.pop())
 
 
@@ -165,7 +241,7 @@ def _spool(pipe: BinaryIO, format: str | None) -> tuple[list[Part], str]:
     weakref.finalize(part, os.close, handle)
     if format is None:
         with part.open_text() as stream:
-            start = ask_arrow(lambda: stream.read(4096), f"{part.name} is damaged: it cannot be unpacked")
+            start = guard_arrow(lambda: stream.read(4096), f"{part.name} is damaged: it cannot be unpacked")
         format = sniff_format(bytes(start))
     return [part], format
 
@@ -186,14 +262,6 @@ def _files_below(path: Path) -> list[Path]:
         folders[:] = [name for name in folders if not _is_hidden(Path(name))]
         files += (Path(here, name) for name in names if not _is_hidden(Path(name)))
     return sorted(files, key=_sort_key)
-
-
-def _fixed_folders(pattern: Path) -> Iterator[str]:
-    """Yield the folders before the first wildcard."""
-    for part in pattern.parts[:-1]:
-        if glob.has_magic(part):
-            return
-        yield part
 
 
 def _partition_keys(path: Path) -> dict[str, str | None]:
@@ -217,3 +285,16 @@ def refuse_label_folders(parts: list[Part], label: str) -> None:
                     f"the files lie in folders named by the label, {key}=…/, and where a row lies gives its label "
                     "away: put them all into one folder first, in an order that does not tell"
                 )
+
+
+def folder_types(parts: list[Part]) -> dict[str, Any]:
+    """Return the type of each column that folders tell: integers where all are, else text."""
+    names = list(parts[0].keys)
+    if any(list(part.keys) != names for part in parts):
+        raise DataError("some files lie in folders named key=value and others do not, or in other ones")
+    kinds = {}
+    for name in names:
+        values = [value for part in parts if (value := part.keys[name]) is not None]
+        integers = bool(values) and all(_INTEGER.fullmatch(value) for value in values)
+        kinds[name] = pa.int64() if integers else pa.string()
+    return kinds

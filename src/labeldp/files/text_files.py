@@ -10,23 +10,26 @@ import csv as python_csv
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
+from pyarrow import types
 
 from labeldp.errors import DataError, LabelDPError, LabelError
-from labeldp.files.label_column import LONGEST, TOO_LONG
-from labeldp.files.sources import Part, ask_arrow
+from labeldp.files.columns import LONGEST, TOO_LONG, mark_missing
+from labeldp.files.sources import Part, guard_arrow
 
 __all__ = [
-    "column_names",
+    "TextType",
     "first_fault",
     "multiline_values",
+    "parse_text",
+    "read_header",
     "refuse_hidden_rows",
     "refuse_long_rows",
     "text_batches",
@@ -38,6 +41,7 @@ BLOCK = 1 << 22
 LONGEST_ROW = 1 << 20
 """Bytes that the public values of a row may have: with a label a row is then shorter than a block."""
 
+_LONG_ROW = f"has a row of more than {LONGEST_ROW >> 20} MB, or a quote that never ends"
 _NO_TABLE = "the table cannot be read as text with columns"
 _NOT_UTF8 = "is not UTF-8 text"
 _DAMAGED = "is damaged: it cannot be unpacked"
@@ -49,7 +53,7 @@ _HIDDEN = (
 
 def text_batches(part: Part, delimiter: str, columns: Sequence[str]) -> Iterator[Any]:
     """Yield some columns of a text file as record batches of text, of any length."""
-    names, before, is_all = _header(part, delimiter)
+    names, before, is_all = read_header(part, delimiter)
     if is_all:
         return
     blank = len(names) == 1  # there a blank line is a missing value, but not before the header
@@ -58,18 +62,13 @@ def text_batches(part: Part, delimiter: str, columns: Sequence[str]) -> Iterator
     read = arrow_csv.ReadOptions(block_size=BLOCK, skip_rows=before if blank else 0)
     options = {"read_options": read, "parse_options": parse, "convert_options": convert}
     with part.open_text() as stream:
-        reader = ask_arrow(lambda: arrow_csv.open_csv(stream, **options), _NO_TABLE)
-        while (batch := ask_arrow(lambda: next(reader, None), _NO_TABLE)) is not None:
+        reader = guard_arrow(lambda: arrow_csv.open_csv(stream, **options), _NO_TABLE)
+        while (batch := guard_arrow(lambda: next(reader, None), _NO_TABLE)) is not None:
             if batch.num_rows:
                 yield batch
 
 
-def column_names(part: Part, delimiter: str) -> list[str]:
-    """Return the names in a text file's header, whatever comes after it."""
-    return _header(part, delimiter)[0]
-
-
-def _header(part: Part, delimiter: str) -> tuple[list[str], int, bool]:
+def read_header(part: Part, delimiter: str) -> tuple[list[str], int, bool]:
     """Return the names in a text file's header, how many blank lines are before it, and whether it is all."""
     with part.open_text() as stream:
         raw, is_all = _Raw(stream), False
@@ -107,11 +106,7 @@ def refuse_long_rows(public: Any) -> None:
     """Refuse public text of more than `LONGEST_ROW` bytes in one row; by its length alone, wherever blocks end."""
     lengths = [pc.cast(pc.binary_length(column), "int64") for column in public.columns]
     if lengths and (pc.max(reduce(pc.add, lengths)).as_py() or 0) > LONGEST_ROW:
-        raise DataError(_too_long("the table"))
-
-
-def _too_long(name: str) -> str:
-    return f"{name} has a row of more than {LONGEST_ROW >> 20} MB, or a quote that never ends"
+        raise DataError(f"the table {_LONG_ROW}")
 
 
 def multiline_values(batch: Any, names: Sequence[str]) -> dict[str, list[str]]:
@@ -210,7 +205,7 @@ def _fault_of_quotes(row: int, strict: bool, has_line_breaks: bool) -> str:
             f"has text after a closing quote in {where}, or a quote that is not closed: since some values have "
             "line breaks, it may take further rows in, with their labels. Mend it, or write the table as Parquet"
         )
-    return _HIDDEN.format(row=f"{row:,}") if has_line_breaks else _too_long("").strip()
+    return _HIDDEN.format(row=f"{row:,}") if has_line_breaks else _LONG_ROW
 
 
 def _fault_of_row(row: list[str], width: int, delimiter: str, place: int | None) -> str | None:
@@ -229,7 +224,7 @@ def _fault_of_row(row: list[str], width: int, delimiter: str, place: int | None)
     if place is not None and len(row[place]) > LONGEST:
         return TOO_LONG
     if sum(len(value.encode()) for value in public) > LONGEST_ROW:
-        return _too_long("").strip()
+        return _LONG_ROW
     return None
 
 
@@ -251,3 +246,98 @@ class _Raw(io.RawIOBase):
             self.damaged, data = True, b""
         buffer[: len(data)] = data
         return len(data)
+
+
+# ---- types of columns -----------------------------------------------------------------------------------------
+
+
+def parse_text(text: Any, kind: Any) -> Any:
+    """Return text as values of a type; words for missing values are null, but in a column of text.
+
+    Arrow's errors may quote text that is no such value.
+
+    Examples
+    --------
+    >>> parse_text(pa.array(["1", "NA", " 3"]), pa.int64()).to_pylist()
+    [1, None, 3]
+    """
+    return text if kind == pa.string() else _parse(mark_missing(text), kind)
+
+
+def _parse(values: Any, kind: Any) -> Any:
+    if types.is_time(kind):  # a cast from text knows times of a day only with their day
+        day = pc.binary_join_element_wise("1970-01-01", values, " ")
+        return day.cast(pa.timestamp(kind.unit)).cast(kind)
+    return values.cast(kind)
+
+
+class TextType:
+    """The type of one column of text, once all of it was seen.
+
+    Parameters
+    ----------
+    exact : bool
+        Whether all text must come back the same from its type, but for words for missing values: ``01000`` is no
+        number then. Of floats only the value counts.
+
+    Examples
+    --------
+    >>> column = TextType(exact=False)
+    >>> column.see(pa.array(["1", "2"]))
+    >>> column.see(pa.array(["2.5", ""]))
+    >>> column.kind
+    DataType(double)
+    """
+
+    def __init__(self, *, exact: bool) -> None:
+        self._exact, self._empty = exact, True
+        kinds = [pa.int64(), pa.bool_(), pa.date32(), pa.time32("s")]
+        kinds += [pa.timestamp(unit, zone) for unit in ("s", "ns") for zone in (None, "UTC")]
+        self._left = {kind: _spellings(kind) for kind in [*kinds, pa.float64()]}
+
+    def see(self, text: Any) -> None:
+        """Look at more of the column."""
+        values = mark_missing(text)
+        self._empty = self._empty and values.null_count == len(values)
+        for kind, spellings in list(self._left.items()):
+            try:
+                parsed = _parse(values, kind)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                del self._left[kind]
+                continue
+            if self._exact:
+                self._left[kind] = [spelling for spelling in spellings if _are_all(spelling(parsed, text))]
+
+    @property
+    def kind(self) -> Any:
+        """The first type that all text can be read as; text, if it does not come back from it or is missing."""
+        kind, spellings = next(iter(self._left.items()), (None, []))
+        return kind if spellings and not self._empty else pa.string()
+
+
+Spelling = Callable[[Any, Any], Any]
+"""Says which text is what values look like, written in one way."""
+
+_NAMES = r"^[ \t]*(\+|-?0[0-9]|-?[0-9]{16,}[ \t]*$)|[0-9.]{20,}"
+"""Text that can be read as floats, but is a name: telephone numbers, codes, more digits than a float holds."""
+
+
+def _spellings(kind: Any) -> list[Spelling]:
+    """Return the ways in which values of a type may be written: a column keeps to one of them."""
+    if types.is_floating(kind):
+        return [lambda _, text: pc.invert(pc.match_substring_regex(text, _NAMES))]
+    ways: list[Callable[[Any], Any]] = [lambda plain: plain]
+    if types.is_boolean(kind):
+        ways += [pc.utf8_title, pc.utf8_upper]
+    if types.is_timestamp(kind):
+        ways += [lambda plain: pc.replace_substring(plain, " ", "T")]
+    return [partial(_are_equal, way) for way in ways]
+
+
+def _are_equal(way: Callable[[Any], Any], parsed: Any, text: Any) -> Any:
+    return pc.equal(way(parsed.cast(pa.string())), text)
+
+
+def _are_all(flags: Any) -> bool:
+    """Whether no flag is false; where a value is missing there is none."""
+    return bool(pc.all(flags, min_count=0).as_py())

@@ -1,23 +1,39 @@
-"""Tables written completely or not at all, without metadata, in row groups of their own size."""
+"""Tables written completely or not at all, with their cards, without metadata, in row groups of their own size."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Sequence
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import pyarrow as pa
 
-from labeldp.files.drafts import open_draft
+from labeldp._atomic import atomic_file, atomic_folder
+from labeldp.files.batches import size_of
 from labeldp.files.encoders import Encoder, bare_schema, encoder, parquet_file, refuse_types
-from labeldp.files.formats import EXTENSIONS, as_format, compression_of, format_of
-from labeldp.files.places import PIPE, is_folder, is_part, refuse_target
-from labeldp.tabular.memory import size_of
+from labeldp.files.places import (
+    EXTENSIONS,
+    PIPE,
+    as_format,
+    compression_of,
+    format_of,
+    is_folder,
+    is_part,
+    refuse_target,
+    sha256,
+)
 
-__all__ = ["TableWriter"]
+__all__ = ["TableAndCard", "TableWriter"]
 
 GROUP_ROWS = 1 << 20
 GROUP_BYTES = 1 << 27
@@ -94,11 +110,11 @@ class TableWriter:
             self.changed = {old.name: new.type for old, new in pairs if old.type != new.type}
             paths = (file.schema.column(i).path for i in range(len(file.schema)))
             self._repeating = [path for path in paths if path not in plain]
-        refuse_target(self._to, force=force, folder=is_part)
+        refuse_target(self._to, force=force, may_go=is_part)
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
-        self._draft = self._stack.enter_context(open_draft(self._to, self._most))
+        self._draft = self._stack.enter_context(_open_draft(self._to, self._most))
         self._stack.callback(self._drop)
         self._thread = self._stack.enter_context(ThreadPoolExecutor(1))
         self._stream: Any = None
@@ -188,3 +204,102 @@ def _format(to: str, named: str | None) -> str:
     if is_folder(to):
         return "parquet"
     return "csv" if to == PIPE else format_of(to)
+
+
+# ---- where a table is written until it is complete ------------------------------------------------------------
+
+
+class _Draft:
+    """A place for one file, or for several if it is a folder; what goes to a pipe is spooled until the end."""
+
+    def __init__(self, name: str, *, path: Path | None = None, spool: BinaryIO | None = None) -> None:
+        self._name, self._path, self._spool, self._count = name, path, spool, 0
+        self.is_folder = path is not None and path.is_dir()
+
+    def add(self, extension: str) -> Any:
+        """Return an Arrow stream for the next file."""
+        if self._spool is not None:  # a handle of its own, since Arrow closes it
+            return pa.PythonFile(os.fdopen(os.dup(self._spool.fileno()), "wb"), mode="w")
+        self._count += 1
+        part = f"{self._path}/part-{self._count - 1:05d}.{extension}"
+        return pa.OSFile(part if self.is_folder else str(self._path), "wb")
+
+    def digests(self) -> dict[str, str]:
+        """Return the SHA-256 of each file, by its name."""
+        if self._spool is not None:
+            self._spool.seek(0)
+            return {self._name: hashlib.file_digest(self._spool, "sha256").hexdigest()}  # type: ignore[arg-type]
+        path = Path(str(self._path))
+        files = {file.name: file for file in sorted(path.iterdir())} if self.is_folder else {self._name: path}
+        return {name: sha256(file) for name, file in files.items()}
+
+
+@contextmanager
+def _open_draft(to: str, most: int) -> Iterator[_Draft]:
+    """Give a draft of a file, folder or pipe, which becomes the thing itself if nothing goes wrong."""
+    if to == PIPE:
+        with tempfile.TemporaryFile() as spool:
+            yield _Draft(PIPE, spool=spool)
+            spool.seek(0)
+            shutil.copyfileobj(spool, sys.stdout.buffer, 1 << 20)
+            sys.stdout.buffer.flush()
+    elif is_folder(to):
+        with atomic_folder(to, check=partial(refuse_target, to, force=True, may_go=is_part), most=most) as folder:
+            yield _Draft(Path(to).name, path=folder)
+    else:
+        with atomic_file(to, public=True, most=most) as draft:
+            yield _Draft(Path(to).name, path=draft)
+
+
+class TableAndCard:
+    """The places of a table and its card while both are replaced: they appear together.
+
+    No kill leaves a table beside another table's card, or beside none. First the old table steps aside, then its
+    card; then the new card takes its place, and the new table last. Old things come back if the new table does
+    not get there, and go for good if it does. A kill in between leaves them beside their names, with ``.old`` at
+    the end.
+    """
+
+    def __init__(self, to: str, card: Path | None, *, force: bool) -> None:
+        self._to, self._card, self._force = to, card, force
+        self._aside: dict[Path, Path] = {}
+        self._ready = self._had_card = False
+
+    def refuse_targets(self) -> None:
+        """Refuse places where something is that may not be replaced."""
+        refuse_target(self._to, force=self._force, may_go=is_part)
+        if self._card is not None:
+            refuse_target(str(self._card), force=self._force)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def put_card(self, text: str, most: int) -> None:
+        """Clear both places and put the card, with these rights at most; the complete table comes next."""
+        self.refuse_targets()  # again: much can have been put there while the table was written
+        self._had_card = self._card is not None and os.path.lexists(self._card)
+        places = [path for path in (None if self._to == PIPE else Path(self._to), self._card) if path is not None]
+        self._aside = {path: path.with_name(f"{path.name}.{secrets.token_hex(4)}.old") for path in places}
+        for path, aside in self._aside.items():
+            if os.path.lexists(path):
+                os.rename(path, aside)
+        if self._card is not None:
+            with atomic_file(self._card, public=True, most=most) as draft:
+                draft.write_text(text, encoding="utf-8")
+        self._ready = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None or (self._ready and self._to != PIPE and os.path.lexists(self._to)):
+            for aside in self._aside.values():
+                if aside.is_dir() and not aside.is_symlink():
+                    shutil.rmtree(aside, ignore_errors=True)
+                else:
+                    aside.unlink(missing_ok=True)
+            return
+        if self._card in self._aside and not self._had_card:
+            self._card.unlink(missing_ok=True)
+        for path, aside in reversed(self._aside.items()):
+            if os.path.lexists(aside):
+                os.replace(aside, path)

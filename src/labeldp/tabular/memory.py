@@ -9,7 +9,7 @@ from typing import Any
 from labeldp.errors import DataError
 from labeldp.tabular.arrow import arrow
 
-__all__ = ["free_memory", "read_columns", "refuse_too_wide", "size_of"]
+__all__ = ["free_memory", "read_columns", "refuse_too_wide"]
 
 _COPIES = 4
 """A fit holds a table about this many times: as it was read, as numbers, and as what the model learns from."""
@@ -67,35 +67,3 @@ def refuse_too_wide(rows: int, width: int, *, memory: int | None = None) -> None
             f"{rows:,} rows of {width:,} numbers each are too many to learn from in {most / 2**30:.3g} GiB of "
             f"memory: {_WAYS_OUT}"
         )
-
-
-def size_of(batch: Any) -> int:
-    """Return how many bytes the values of a batch have, about: the same however they came into memory.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> size_of(pa.record_batch({"a": [1, 2, 3], "b": ["x", None, "yz"]}).slice(1))
-    18
-    """
-    return sum(_size(column) for column in batch.columns)
-
-
-def _size(array: Any) -> int:
-    import pyarrow as pa  # noqa: PLC0415 (an extra, and here already)
-    import pyarrow.compute as pc  # noqa: PLC0415
-
-    kind = array.type
-    if isinstance(kind, pa.BaseExtensionType):
-        return _size(array.storage)
-    if pa.types.is_dictionary(kind):
-        return _size(array.indices)
-    if pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        inner = array.flatten()
-        return sum(map(_size, inner)) if isinstance(inner, list) else _size(inner)
-    if pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_fixed_size_binary(kind):
-        return int(len(array) * kind.bit_width // 8)
-    try:
-        return int(pc.sum(pc.binary_length(array)).as_py() or 0)
-    except pa.ArrowNotImplementedError:  # of other types, by the number of values
-        return 8 * len(array)

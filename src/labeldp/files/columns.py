@@ -1,4 +1,7 @@
-"""Types of columns that come from several files, or batches with dictionaries of their own."""
+"""Columns: labels as numbers, and types and dictionaries that hold for all files.
+
+Messages on labels name a row at most: that a label is missing or not a number is public.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,163 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyarrow import types
 
-from labeldp.errors import DataError
-from labeldp.files.label_column import is_number
+from labeldp.errors import DataError, LabelError
 
-__all__ = ["Words", "common_type", "replace_inner_fields", "with_plain_inner_fields"]
+__all__ = [
+    "ColumnDictionary",
+    "as_floats",
+    "common_type",
+    "is_number",
+    "label_values",
+    "mark_missing",
+    "parse_labels",
+    "refuse_other_than_numbers",
+    "replace_inner_fields",
+    "with_plain_inner_fields",
+]
+
+_NULL_WORDS = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
+)
+"""What stands for a missing value in text: the words that PyArrow and pandas know."""
+
+LONGEST = 1 << 20
+TOO_LONG = f"a label has more than {LONGEST:,} characters: no number needs that many"
+
+_MISSING = (
+    'some labels are missing or not finite: fill them, or leave their rows out with missing="drop"; '
+    "which rows are left out is public then"
+)
+
+# ---- labels ---------------------------------------------------------------------------------------------------
+
+
+def parse_labels(text: Any, name: str, before: int = 0) -> Any:
+    """Return an Arrow array of label text as float64, null where a label is missing: all labels in text come here.
+
+    A number beyond the range of floats is the last of them, as in an array: to refuse it, or to leave its row out,
+    would tell. Only words such as ``inf`` are infinite.
+
+    Parameters
+    ----------
+    text : array
+    name : str
+        The column's.
+    before : int
+        How many rows are before these.
+
+    Raises
+    ------
+    LabelError
+        If one is not a number. The message says which row, and no other error is attached.
+
+    Examples
+    --------
+    >>> parse_labels(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf"]), "price").to_pylist()
+    [1.0, 25.0, None, -1.7976931348623157e+308, inf]
+    """
+    if (pc.max(pc.binary_length(text)).as_py() or 0) > LONGEST:
+        raise LabelError(TOO_LONG)
+    values = _floats(text)
+    if values is None:
+        raise LabelError(
+            f"the label {name!r} is not a number in row {before + _first_bad(text) + 1:,}: convert the column "
+            "first. Numbers have a decimal point, not a comma"
+        )
+    too_large = pc.and_(pc.is_inf(values), pc.match_substring_regex(text, "[0-9]"))
+    return pc.if_else(too_large, pc.multiply(pc.sign(values), np.finfo(np.float64).max), values)
+
+
+def _floats(text: Any) -> Any:
+    """Return text as floats, or None if some of it is no number."""
+    try:
+        return mark_missing(text).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+
+
+def _first_bad(text: Any) -> int:
+    """Return where the first text is that is not a number, among some that are not all numbers."""
+    first, last = 0, len(text)
+    while last - first > 1:
+        middle = (first + last) // 2
+        if _floats(text[first:middle]) is None:
+            last = middle
+        else:
+            first = middle
+    return first
+
+
+def mark_missing(text: Any) -> Any:
+    """Return text without blanks around it, null where a word stands for a missing value."""
+    trimmed = pc.ascii_trim(text, characters=" \t")
+    missing = pc.is_in(trimmed, value_set=pa.array(_NULL_WORDS, trimmed.type))
+    return pc.if_else(missing, pa.scalar(None, trimmed.type), trimmed)
+
+
+def label_values(array: Any, *, allow_missing: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return labels as float64, and which of them are missing: null, NaN or infinite, and that is public.
+
+    With ``allow_missing`` those are NaN, else they are refused, as are columns of other things than numbers.
+
+    Examples
+    --------
+    >>> label_values(pa.array([1, None, 3]), allow_missing=True)
+    (array([ 1., nan,  3.]), array([False,  True, False]))
+    """
+    refuse_other_than_numbers(array.type)
+    values = np.asarray(as_floats(array), dtype=np.float64)
+    missing = ~np.isfinite(values)
+    if missing.any():
+        if not allow_missing:
+            raise LabelError(_MISSING)
+        values = np.where(missing, np.nan, values)
+    return values, missing
+
+
+def as_floats(array: Any) -> Any:
+    """Return an Arrow array of numbers as the nearest float64; nulls stay."""
+    if types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if types.is_decimal(array.type):  # by way of their digits: a cast may be off by a rounding
+        array = array.cast(pa.string())
+    return array if array.type == pa.float64() else array.cast(pa.float64(), safe=False)
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is one of real numbers, or a dictionary of them."""
+    inner = _value_type(kind)
+    return bool(types.is_integer(inner) or types.is_floating(inner) or types.is_decimal(inner))
+
+
+def refuse_other_than_numbers(kind: Any, name: str | None = None) -> None:
+    """Refuse a label column of this Arrow type if it holds no real numbers."""
+    if is_number(kind):
+        return
+    inner = _value_type(kind)
+    column = "the label" if name is None else f"the label {name!r}"
+    contents = {
+        "text": types.is_string(inner) or types.is_large_string(inner) or types.is_string_view(inner),
+        "booleans": types.is_boolean(inner),
+        "nothing but nulls": types.is_null(inner),
+        "dates or times": types.is_temporal(inner),
+    }
+    holds = next((words for words, so in contents.items() if so), f"values of type {inner}")
+    raise LabelError(f"{column} must be a column of numbers, and holds {holds}: convert it to numbers first")
+
+
+def _value_type(kind: Any) -> Any:
+    return kind.value_type if types.is_dictionary(kind) else kind
+
+
+# ---- types and dictionaries for all files ---------------------------------------------------------------------
 
 
 def common_type(name: str, kinds: Sequence[Any], *, rounded: bool = False) -> Any:
@@ -94,7 +246,7 @@ def replace_inner_fields(kind: Any, change: Callable[[Any], Any]) -> Any:
     return pa.list_(change(kind.value_field)) if types.is_list(kind) else kind
 
 
-class Words:
+class ColumnDictionary:
     """One dictionary for a whole column, whatever files, row groups and batches have.
 
     Its words are those that rows use, sorted, and it is not ordered: the order of an input's dictionary, words
@@ -103,7 +255,7 @@ class Words:
     Examples
     --------
     >>> pieces = [pa.DictionaryArray.from_arrays([1, 0], ["a", "b"]), pa.array(["c", "b"]).dictionary_encode()]
-    >>> column = Words(pieces[0].type)
+    >>> column = ColumnDictionary(pieces[0].type)
     >>> for piece in pieces:
     ...     column.see(piece)
     >>> column.fit(pieces[0]).dictionary.to_pylist()

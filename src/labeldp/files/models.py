@@ -1,0 +1,294 @@
+"""A fitted model in a folder: plain numbers and JSON, safe to open whoever sent it.
+
+==================  =====================================================================================
+``card.json``       the card: what the model cost and promises, and the hashes of the other files
+``columns.json``    how a table's public columns become numbers
+``model.npz``       the model's numbers, arrays without any Python object in them
+``release.npz``     the private labels, if they were released too; `RowRelease.load` reads it
+==================  =====================================================================================
+
+Nothing is unpickled and nothing imported by name. A card that was changed, or files that do not belong to it, are
+refused; so are numbers that do not make a model, even if whoever wrote them made the hashes fit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp import card_format
+from labeldp._atomic import atomic_folder
+from labeldp.cards.reading import ReadCard, read_any_card
+from labeldp.errors import CardError, DataError, DataNotFoundError, LabelDPError
+from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
+from labeldp.estimators.bayes import Posterior
+from labeldp.estimators.feature_table import PIECE, FeatureTable
+from labeldp.estimators.features import Narrowing, PublicFeatures
+from labeldp.estimators.learner import Blend, Knowledge
+from labeldp.files.forest import Forest
+from labeldp.files.places import MODEL_FILES, refuse_target, sha256
+from labeldp.tabular import TableEncoder, Tally
+
+__all__ = ["SavedModel", "load_model", "model_folder", "save_model"]
+
+Array = NDArray[np.float64]
+Arrays = Mapping[str, NDArray[Any]]
+
+CARD, COLUMNS, MODEL, RELEASE = "card.json", "columns.json", "model.npz", "release.npz"
+FORMAT = 2
+
+MOST = 1 << 31
+"""Larger files are refused unread; a model of 300 columns takes 10 MB."""
+
+
+@contextmanager
+def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
+    """Give a draft folder to save a model in; it takes the name ``path`` only if nothing goes wrong.
+
+    Raises
+    ------
+    ParameterError
+        If there is no folder around it, or something is there: a model may be replaced with ``force``, anything
+        else is never removed.
+    """
+    names = {*MODEL_FILES, CARD, "card.report.html"}  # where labeldp report puts a model's page
+    refuse = partial(refuse_target, f"{os.fspath(path)}/", force=force, may_go=names.__contains__)
+    refuse()
+    with atomic_folder(path, check=refuse) as draft:
+        yield draft
+
+
+def save_model(
+    model: LabelReleaseRegressor | ModelReleaseRegressor,
+    encoder: TableEncoder,
+    folder: Path,
+    *,
+    label: str,
+    note: str | None = None,
+) -> str:
+    """Write a fitted regressor of either kind into a folder, and return its card.
+
+    No true label is in any of the files.
+
+    Parameters
+    ----------
+    model, encoder : fitted
+    folder : path
+    label : str
+        The column that is predicted.
+    note : str, optional
+        What else to say on the card; it must be public.
+    """
+    (folder / COLUMNS).write_text(json.dumps(encoder.as_data(), allow_nan=False), encoding="utf-8")
+    np.savez(folder / MODEL, allow_pickle=False, **_as_arrays(*model.public_model()))
+    names = [COLUMNS, MODEL]
+    if isinstance(model, LabelReleaseRegressor):
+        model.release_.save(folder / RELEASE)
+        names.append(RELEASE)
+    card = model.to_card(
+        label=label,
+        features=encoder.names,
+        format=FORMAT,
+        **({} if note is None else {"note": note}),
+        files={name: sha256(folder / name) for name in names},
+        versions={
+            "python": ".".join(map(str, sys.version_info[:3])),
+            **{name: version(name) for name in ("labeldp", "numpy", "scikit-learn")},
+        },
+    )
+    (folder / CARD).write_text(card, encoding="utf-8")
+    return card
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedModel:
+    """A model that was read, and may predict.
+
+    Attributes
+    ----------
+    card : ReadCard
+        What it cost and promises.
+    label : str
+        The column it predicts.
+    encoder : TableEncoder
+    """
+
+    card: ReadCard
+    label: str
+    encoder: TableEncoder
+    _public: PublicFeatures
+    _blend: Blend
+
+    def predict(self, table: Any, tally: Tally | None = None) -> Array:
+        """Return predictions inside the bounds for the rows of an Arrow table or batch."""
+        return self.predict_numbers(self.encoder.transform(table, tally))
+
+    def predict_numbers(self, X: Array) -> Array:
+        """Return predictions for rows that are numbers already."""
+        result = np.full(len(X), np.nan)
+        with np.errstate(all="ignore"):  # numbers from other hands may overflow; loading checked what comes out
+            for start in range(0, len(X), PIECE):  # a row becomes hundreds of features: not all rows at once
+                piece = X[start : start + PIECE]
+                result[start : start + PIECE] = self._blend.predict(
+                    FeatureTable(self._public, piece), np.arange(len(piece))
+                )
+        return result
+
+
+def load_model(folder: str | os.PathLike[str]) -> SavedModel:
+    """Read a model that `save_model` wrote.
+
+    Raises
+    ------
+    DataNotFoundError
+        If there is no model.
+    CardError
+        If a file was changed, or does not hold a model.
+    """
+    folder = Path(folder)
+    card = read_any_card(_text(folder / CARD, card_format.MAX_TEXT))
+    if card.kind != "model" or "files" not in card.content:
+        raise CardError(f"{folder / CARD} is not the card of a saved model")
+    if card.content.get("format") != FORMAT:
+        raise CardError(f"the model was saved in another format than {FORMAT}, by another version of labeldp")
+    hashes = card.content["files"]
+    if not isinstance(hashes, dict) or not {COLUMNS, MODEL} <= set(hashes) <= MODEL_FILES:
+        raise CardError(f"{folder / CARD} names other files than a model has")
+    for name, expected in hashes.items():
+        if not (folder / name).is_file():
+            raise DataNotFoundError(f"the model is not complete: {folder / name} is missing")
+        if sha256(folder / name) != expected:
+            raise CardError(f"{folder / name} is not what the card says: it was changed or mixed up")
+    try:
+        encoder = TableEncoder.from_data(json.loads(_text(folder / COLUMNS, MOST)))
+        with np.errstate(all="ignore"):
+            model = _from_arrays(_read_arrays(folder / MODEL))
+        saved = SavedModel(card, str(card.content["label"]), encoder, *model)
+        _refuse_misfit(saved)
+    except LabelDPError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError, zipfile.BadZipFile):
+        raise CardError(
+            f"{folder} does not hold a complete model: it is damaged, or was not written by labeldp"
+        ) from None
+    return saved
+
+
+def _text(path: Path, most: int) -> str:
+    try:
+        if path.stat().st_size > most:
+            raise DataError(f"{path} is far too large for what it should be")
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        raise DataNotFoundError(f"there is no model here: {path} is missing") from None
+    except UnicodeDecodeError:
+        raise CardError(f"{path} is not text") from None
+
+
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Return arrays of finite numbers; they take no more memory than the file has bytes."""
+    if path.stat().st_size > MOST:
+        raise DataError(f"{path} is far too large for a model")
+    with zipfile.ZipFile(path) as packed:
+        for member in packed.infolist():
+            if member.compress_type != zipfile.ZIP_STORED or member.file_size > member.compress_size:
+                raise CardError(f"{path} is packed otherwise than a model is")
+            with packed.open(member) as stream:
+                _refuse_false_size(stream, member.file_size)
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {name: np.asarray(stored[name]) for name in stored.files}
+    for name, array in arrays.items():
+        loose = name == "trees_threshold"  # a split off missing values has an infinite one
+        if array.dtype.kind not in "fiub" or not (loose or np.isfinite(array).all()):
+            raise CardError(f"{path} holds something else than finite numbers")
+    return arrays
+
+
+def _refuse_false_size(stream: Any, size: int) -> None:
+    """Refuse an array whose header asks for more memory than the file has bytes."""
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    shape, _, dtype = read[np.lib.format.read_magic(stream)](stream)
+    if dtype.hasobject or any(each < 0 for each in shape) or math.prod(shape) * dtype.itemsize > size:
+        raise CardError("an array in the model is not what its header says")
+
+
+def _refuse_misfit(saved: SavedModel) -> None:
+    """Refuse numbers that do not go together, by predicting two rows of zeros."""
+    (low, high), known = saved.card.terms.bounds[0], saved._blend.knowledge
+    predicted = saved.predict_numbers(np.zeros((2, saved.encoder.width)))
+    if (known.low, known.high) != (low, high) or not np.isfinite(predicted).all():
+        raise CardError("the model's numbers do not fit its card")
+
+
+# ---- a model's numbers as arrays ------------------------------------------------------------------------------
+
+_LINEAR = ("mean", "explained", "rest")
+_BLEND = ("weight", "rest", "error")
+_KNOWN = ("low", "high", "mean", "mean_variance", "variance")
+
+
+def _as_arrays(public: PublicFeatures, blend: Blend) -> dict[str, NDArray[Any]]:
+    """Return all numbers of a model."""
+    maps = {field.name: getattr(public, field.name) for field in fields(public) if field.name != "narrowing"}
+    numbers = {f"public_{name}": value for name, value in maps.items() if value is not None}
+    if public.narrowing is not None:
+        numbers |= {"narrow_matrix": public.narrowing.matrix, "narrow_shift": public.narrowing.shift}
+    numbers |= {"linear_weights": blend.linear.weights}
+    numbers |= {f"linear_{name}": getattr(blend.linear, name) for name in _LINEAR}
+    numbers |= {f"blend_{name}": getattr(blend, name) for name in _BLEND}
+    numbers |= {f"known_{name}": getattr(blend.knowledge, name) for name in (*_KNOWN, "counted")}
+    if blend.trees is not None:
+        forest = blend.trees if isinstance(blend.trees, Forest) else Forest.of(blend.trees)
+        numbers |= {f"trees_{name}": array for name, array in forest.as_arrays().items()}
+    return {name: np.asarray(value) for name, value in numbers.items()}
+
+
+def _from_arrays(arrays: Arrays) -> tuple[PublicFeatures, Blend]:
+    """Return the model that numbers make; numbers that make none raise whatever comes first."""
+    return _public(arrays), _blend(arrays)
+
+
+def _public(arrays: Arrays) -> PublicFeatures:
+    maps: dict[str, Any] = {
+        field.name: np.asarray(arrays[f"public_{field.name}"], dtype=np.float64)
+        for field in fields(PublicFeatures)
+        if field.name not in ("narrowing", "waves", "block", "directions", "direction_ranks")
+    }
+    for name in ("directions", "direction_ranks"):
+        array = arrays.get(f"public_{name}")
+        maps[name] = None if array is None else np.asarray(array, dtype=np.float64)
+    waves, block = int(arrays["public_waves"]), arrays["public_block"].astype(np.int64)
+    if not 1 <= waves <= 64 or (block < 0).any() or (block > 3).any() or (maps["scale"] <= 0).any():
+        raise ValueError("the maps of features are damaged")
+    narrowing = None
+    if "narrow_matrix" in arrays:
+        narrowing = Narrowing(*(np.asarray(arrays[f"narrow_{name}"], np.float64) for name in ("matrix", "shift")))
+    return PublicFeatures(**maps, waves=waves, block=block, narrowing=narrowing)
+
+
+def _blend(arrays: Arrays) -> Blend:
+    weights = np.asarray(arrays["linear_weights"], dtype=np.float32)
+    mean, explained, rest = (float(arrays[f"linear_{name}"]) for name in _LINEAR)
+    linear = Posterior(weights, mean, explained, rest, likely=())
+    numbers = {name: float(arrays[f"known_{name}"]) for name in _KNOWN}
+    known = Knowledge(**numbers, counted=bool(arrays["known_counted"]))
+    trees: Any = None
+    if "trees_sizes" in arrays:
+        trees = Forest.from_arrays({name.removeprefix("trees_"): array for name, array in arrays.items()})
+    weight, rest, error = (float(arrays[f"blend_{name}"]) for name in _BLEND)
+    if not known.low < known.high or not 0 <= weight <= 1:
+        raise ValueError("the bounds or the share of the trees are damaged")
+    return Blend(linear, trees, weight, rest, error, known)

@@ -1,0 +1,105 @@
+"""Ledgers of any content: used, or refused by an error of this package, and never repaired."""
+
+import contextlib
+import json
+from datetime import datetime
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import labeldp as ldp
+from forged_cards import put
+from fuzzing import places, tries, values
+from labeldp.ledger.file import SCHEMA, _hash, _line
+
+HEADER = {"schema": SCHEMA, "limit": ["3", "0"], "id": "0" * 32}
+ENTRY = {
+    "what": "labels",
+    "budget": ["1/10", "0"],
+    "when": "now",
+    "mechanism": None,
+    "rows_per_person": 1,
+    "purpose": "labels",
+    "column": None,
+}
+RECORDS = [HEADER, {"charges": [ENTRY, ENTRY]}, {"describes": 0, "mechanism": "sha256:0"}]
+AMOUNTS = ["1e999999999", "9" * 100_000, "1/0", "-1", "", "½", "0x10", "1_0", " 1", "nan", "٣", "1/-3"]
+
+
+def chained(records):
+    """Return a ledger's bytes with the right hashes for whatever its records say."""
+    lines, last = [], ""
+    for record in records:
+        lines.append(_line(record, last))
+        last = _hash(record, last)
+    return b"".join(lines)
+
+
+def spend(path):
+    """Use a ledger in every way there is; return what it says is spent, or None if it was refused."""
+    before = path.read_bytes()
+    try:
+        ledger = ldp.Ledger.open(path)
+        spent = ledger.total
+        assert ledger.remaining is None or ledger.remaining <= ledger.limit
+        ledger.charge("more", epsilon=0.01)
+    except ldp.LabelDPError:
+        assert path.read_bytes() in (before, before[: before.rfind(b"\n") + 1])
+        return None
+    assert ldp.Ledger.open(path).total == spent + ldp.Budget(0.01)
+    return spent
+
+
+@tries(100)
+@given(data=st.data())
+def test_a_ledger_with_any_value_replaced_and_its_hashes_forged_is_read_or_refused(tmp_path_factory, data):
+    path = tmp_path_factory.getbasetemp() / "forged-ledger"
+    path.write_bytes(chained(RECORDS))
+    assert spend(path) == ldp.Budget(0.2)
+    content = json.loads(json.dumps(RECORDS))
+    for _ in range(data.draw(st.integers(1, 2))):
+        place, value = data.draw(st.sampled_from(places(content))), data.draw(values | st.sampled_from(AMOUNTS))
+        content = put(content, place, value)
+    if all(isinstance(record, dict) for record in content):
+        path.write_bytes(chained(content))
+        spend(path)
+
+
+def test_the_fuzzer_would_notice_a_ledger_that_crashes(tmp_path, monkeypatch):
+    monkeypatch.setattr("labeldp.ledger.file._well_formed", contextlib.nullcontext)
+    (tmp_path / "ledger").write_bytes(chained([HEADER, {}]))
+    with pytest.raises(KeyError):
+        spend(tmp_path / "ledger")
+
+
+@tries(100)
+@given(text=st.binary(max_size=300))
+def test_bytes_that_are_no_ledger_are_refused_and_left_alone(tmp_path_factory, text):
+    path = tmp_path_factory.getbasetemp() / "no-ledger"
+    path.write_bytes(text)
+    assert spend(path) is None
+    assert path.read_bytes() == text
+
+
+@pytest.mark.parametrize("amount", AMOUNTS, ids=lambda text: text[:12])
+def test_an_amount_that_is_none_or_would_take_all_memory_is_refused_at_once(tmp_path, amount):
+    path = tmp_path / "ledger"
+    path.write_bytes(chained([HEADER, {"charges": [{**ENTRY, "budget": [amount, "0"]}]}]))
+    with pytest.raises(ldp.LedgerError, match="not valid"):
+        ldp.Ledger.open(path).total  # noqa: B018
+    path.write_bytes(chained([{**HEADER, "limit": [amount, "0"]}]))
+    with pytest.raises(ldp.LedgerError, match="not valid"):
+        ldp.Ledger.open(path)
+
+
+def test_a_clock_set_back_is_written_down_and_changes_nothing_else(tmp_path, monkeypatch):
+    ledger = ldp.Ledger.open(tmp_path / "ledger", limit=ldp.Budget(2))
+    ledger.charge("labels", epsilon=1.0)
+    clock = SimpleNamespace(now=lambda zone: datetime(1970, 1, 1, tzinfo=zone))
+    monkeypatch.setattr("labeldp.ledger.budget.datetime", clock)
+    ledger.charge("labels", epsilon=1.0)
+    assert ldp.Ledger.open(tmp_path / "ledger").charges[-1].when.startswith("1970")
+    with pytest.raises(ldp.BudgetError):
+        ledger.charge("labels", epsilon=1.0)
