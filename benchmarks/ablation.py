@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.accuracy import DATA
+from benchmarks.accuracy.tables import TABLES as REAL
+from benchmarks.accuracy.tables import load
 from labeldp.datasets import make_survey
 from labeldp.estimators import (
     LabelReleaseRegressor,
@@ -42,7 +43,11 @@ def survey() -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
     return made.features, made.income, made.bounds
 
 
-TABLES = {"crime": DATA["crime"], "housing": DATA["housing"], "survey": survey}
+def real(name: str) -> Callable[[], tuple[np.ndarray, np.ndarray, tuple[float, float]]]:
+    return lambda: (*load(name), REAL[name].bounds)
+
+
+TABLES = {"crime": real("crime"), "housing": real("housing"), "survey": survey}
 
 
 def _nothing() -> None:

@@ -1,11 +1,11 @@
-"""A small version of benchmarks/accuracy.py: would catch a regressor that got worse."""
+"""A small version of benchmarks/accuracy: would catch a regressor that got worse."""
 
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.accuracy import measure
+from benchmarks.accuracy.methods import Cell, measure
 
 import labeldp as ldp
 from helpers import seeded
@@ -31,9 +31,9 @@ MEASURED = {
 @pytest.mark.parametrize(("regressor", "epsilon"), MEASURED)
 def test_errors_on_crime_stay_near_what_was_measured(regressor, epsilon):
     """Three splits are within five standard deviations of their mean: a false alarm in a million runs."""
-    results = [measure(("crime", regressor, epsilon, split)) for split in range(3)]
+    errors = [measure(Cell(split, 0, "crime", regressor, epsilon))["error"] for split in range(3)]
     mean, deviation = MEASURED[regressor, epsilon]
-    assert np.mean([r.error for r in results]) < mean + 5 * deviation / np.sqrt(3) < 0.0534
+    assert np.mean(errors) < mean + 5 * deviation / np.sqrt(3) < 0.0534
 
 
 SURVEY = make_survey(3500)

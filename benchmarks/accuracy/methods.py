@@ -1,0 +1,147 @@
+"""What is compared: both regressors, a private constant, boosted trees without privacy, and other libraries.
+
+Fits are seeded by the cell, so that a figure can be computed again and two versions of the library meet the same
+words wherever they draw alike. The label of the version is no part of the seed, the repeat is.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from benchmarks.accuracy.tables import TABLES, Array, load
+
+Bounds = tuple[float, float]
+Fit = Callable[[Array, Array, float, Bounds, int], Callable[[Array], Array]]
+
+DRAWS = 4000
+"""The private constant's error is averaged over this many draws of its noise: a fit costs nothing."""
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One fit. ``loose`` is how much too wide the bounds are: ``10`` on both sides, ``10left``, ``10right``.
+
+    ``rows`` is the number of training rows, 0 for all of the 80 % of the split.
+    """
+
+    split: int
+    repeat: int
+    table: str
+    method: str
+    epsilon: float
+    loose: str = "1"
+    rows: int = 0
+    label: str = ""
+
+
+def widen(bounds: Bounds, loose: str) -> Bounds:
+    """Return bounds that are too wide by a factor: around the middle, or on the named side only."""
+    (low, high), side = bounds, loose.lstrip("0123456789.")
+    extra = (float(loose.removesuffix(side)) - 1) * (high - low)
+    left, right = {"": (0.5, 0.5), "left": (1.0, 0.0), "right": (0.0, 1.0)}[side]
+    return low - left * extra, high + right * extra
+
+
+def _library(name: str) -> Fit:
+    def fit(X: Array, y: Array, epsilon: float, bounds: Bounds, seed: int) -> Callable[[Array], Array]:
+        regressor = getattr(import_module("labeldp"), name)
+        model: Any = regressor(epsilon=epsilon, bounds=bounds, random_state=seed).fit(X, y)
+        return lambda new: np.asarray(model.predict(new))
+
+    return fit
+
+
+def _fit_trees(X: Array, y: Array, epsilon: float, bounds: Bounds, seed: int) -> Callable[[Array], Array]:
+    model = import_module("sklearn.ensemble").HistGradientBoostingRegressor(random_state=seed).fit(X, y)
+    return lambda new: np.asarray(model.predict(new))
+
+
+def _fit_laplace(X: Array, y: Array, epsilon: float, bounds: Bounds, seed: int) -> Callable[[Array], Array]:
+    """Ridge regression on labels with Laplace noise, its strength by cross-validation on them."""
+    noise = np.random.default_rng(seed).laplace(0, (bounds[1] - bounds[0]) / epsilon, len(y))
+    scaler = import_module("sklearn.preprocessing").StandardScaler().fit(X)
+    ridge = import_module("sklearn.linear_model").RidgeCV(np.logspace(-2, 7, 19))
+    ridge.fit(scaler.transform(X), np.clip(y, *bounds) + noise)
+    return lambda new: np.clip(ridge.predict(scaler.transform(new)), *bounds)
+
+
+def _fit_linear(X: Array, y: Array, epsilon: float, bounds: Bounds, seed: int) -> Callable[[Array], Array]:
+    """diffprivlib's linear regression; the columns are public, and so are their ranges."""
+    models = import_module("diffprivlib.models")
+    ranges = (X.min(axis=0), X.max(axis=0))
+    model = models.LinearRegression(epsilon=epsilon, bounds_X=ranges, bounds_y=bounds, random_state=seed).fit(X, y)
+    return lambda new: np.clip(model.predict(new), *bounds)
+
+
+def _fit_ebm(X: Array, y: Array, epsilon: float, bounds: Bounds, seed: int) -> Callable[[Array], Array]:
+    """interpret's private additive model, δ = 1e-6, with 1 % of the budget for bins."""
+    model = import_module("interpret.privacy").DPExplainableBoostingRegressor(
+        epsilon=epsilon,
+        delta=1e-6,
+        bin_budget_frac=0.01,
+        privacy_bounds=np.stack([X.min(axis=0), X.max(axis=0)], axis=1),
+        privacy_target_min=bounds[0],
+        privacy_target_max=bounds[1],
+        feature_types=["continuous"] * X.shape[1],
+        n_jobs=1,
+        random_state=seed,
+    )
+    model.fit(X, np.clip(y, *bounds))
+    return lambda new: np.clip(model.predict(new), *bounds)
+
+
+METHODS: dict[str, Fit] = {
+    "labels": _library("LabelReleaseRegressor"),
+    "model": _library("ModelReleaseRegressor"),
+    "trees": _fit_trees,
+    "laplace": _fit_laplace,
+    "ebm": _fit_ebm,
+    "diffprivlib": _fit_linear,
+}
+OURS = ("labels", "model")
+NEEDS = {"ebm": "interpret", "diffprivlib": "diffprivlib", "labels": "labeldp", "model": "labeldp"}
+
+
+def installed(method: str) -> bool:
+    """Say whether the method's library can be imported here."""
+    return method not in NEEDS or find_spec(NEEDS[method]) is not None
+
+
+def measure(cell: Cell) -> dict[str, Any]:
+    """Fit a cell and return it with its test error and processor time."""
+    X, y = load(cell.table)
+    order = np.random.default_rng(cell.split).permutation(len(y))
+    train, test = order[: int(0.8 * len(y))], order[int(0.8 * len(y)) :]
+    train = train[: cell.rows or None]
+    bounds = widen(TABLES[cell.table].bounds, cell.loose)
+    seed = zlib.crc32(repr(replace(cell, label="")).encode())
+    started = time.process_time()
+    if cell.method == "constant":
+        result = _constant(y[train], y[test], cell.epsilon, bounds, seed)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            predict = METHODS[cell.method](X[train], y[train], cell.epsilon, bounds, seed)
+        fitted = time.process_time()
+        result = {
+            "error": float(np.mean((predict(X[test]) - y[test]) ** 2)),
+            "fit_seconds": round(fitted - started, 3),
+        }
+    return asdict(cell) | result | {"seconds": round(time.process_time() - started, 3)}
+
+
+def _constant(train: Array, test: Array, epsilon: float, bounds: Bounds, seed: int) -> dict[str, Any]:
+    """Return the mean error of the noisy mean of clipped labels, and its quantiles at 1/40, 3/40, …, 39/40."""
+    noise = np.random.default_rng(seed).laplace(0, (bounds[1] - bounds[0]) / len(train) / epsilon, DRAWS)
+    guesses = np.clip(np.clip(train, *bounds).mean() + noise, *bounds)
+    errors = np.var(test) + (guesses - test.mean()) ** 2
+    return {"error": float(errors.mean()), "quantiles": np.quantile(errors, np.arange(0.025, 1, 0.05)).tolist()}

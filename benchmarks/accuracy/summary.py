@@ -1,0 +1,169 @@
+"""Cells as Markdown: errors over the constant's and the trees', two versions side by side, and the rules.
+
+Ratios are geometric means over splits, on the same rows; the standard error is that of their mean logarithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.accuracy.methods import OURS
+from benchmarks.accuracy.tables import TABLES, load
+
+KEY = ["method", "label", "epsilon", "loose", "rows", "table"]
+BUDGETS = (0.05, 0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0)
+TARGETS = {
+    ("crime", "labels"): (0.047, 0.037, 0.026, 0.0235, 0.0210, 0.0194, 0.0180, 0.0178),
+    ("crime", "model"): (0.038, 0.031, 0.0230, 0.0218, 0.0203, 0.0190, 0.0180, 0.0177),
+    ("housing", "labels"): (0.60, 0.49, 0.415, 0.37, 0.295, 0.252, 0.220, 0.208),
+    ("housing", "model"): (0.48, 0.44, 0.40, 0.36, 0.29, 0.25, 0.220, 0.208),
+}
+GOALS = {("labels", 0.1): 0.80, ("labels", 0.3): 0.80, ("labels", 1.0): 0.92, ("labels", 2.0): 0.95}
+GOALS |= {("model", epsilon): 0.95 for epsilon in (0.1, 0.3, 1.0, 2.0)}
+"""Of the geometric mean over tables with signal, new version over old."""
+SIGNAL, WORSE, BEHIND, TAIL = 0.9, 1.02, 1.03, 1.1
+LOOSE, ENOUGH = {"10": 1.1, "100": 1.2}, 2000
+"""What bounds that wide may cost from so many rows · ε on."""
+
+
+def markdown(cells: list[dict[str, Any]], new: str = "", old: str = "") -> str:
+    """Return all that the cells show; ``new`` and ``old`` are labels of versions to compare."""
+    every = pd.DataFrame(cells)
+    ours = every[~every.method.isin(["constant", "trees"])].copy()
+    base = every[every.method == "constant"]
+    trees = every[every.method == "trees"]
+    over = _paired(ours, base, "method", "label", "repeat")
+    above = _paired(ours, trees, "method", "label", "repeat", "epsilon", "loose")
+    limit = _paired(trees, base[base.loose == "1"], "method", "epsilon", "repeat").groupby("table").ratio.mean()
+    signal = {name for name in TABLES if limit.get(name, 0.0) < SIGNAL}
+    parts = [*_overview(over, above), *_targets(ours)]
+    if new and old:
+        parts += _versions(_paired(ours[ours.label == new], ours[ours.label == old], "label"), signal, new, old)
+    judged, behind = (frame[frame.method.isin(OURS)] for frame in (ours, over))
+    return "\n".join([*parts, *_rules(judged, behind, base, new, old)])
+
+
+def _paired(left: Any, right: Any, *free: str) -> Any:
+    """Return ratios of errors per key of ``left``; pairs agree in the split and the key except in ``free``."""
+    on = [name for name in (*KEY, "split", "repeat") if name not in free]
+    both = left.merge(right[[*on, "error"]], on=on, suffixes=("", "_base"))
+    both["log"] = np.log(both.error / both.error_base)
+    if both.split.nunique() > 1:  # repeats share the rows of their split, so splits are the sample
+        both = both.groupby([*KEY, "split"], as_index=False)[["log", "error", "error_base"]].mean()
+    keys = both.groupby(KEY)
+    means = keys[["error", "error_base"]].mean()
+    rest = both.error - both.error_base * (means.error / means.error_base).reindex(_index(both)).to_numpy()
+    table = pd.DataFrame({"ratio": np.exp(keys.log.mean()), "se": keys.log.sem(), "spread": keys.log.std()})
+    table["mean_ratio"] = means.error / means.error_base
+    table["mean_se"] = rest.groupby([both[name] for name in KEY]).sem() / means.error_base
+    return table.fillna(0.0).reset_index()
+
+
+def _index(frame: Any) -> Any:
+    return pd.MultiIndex.from_frame(frame[KEY])
+
+
+def _grid(header: list[str], rows: list[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)) + "\n"
+
+
+def _name(row: Any, *without: str) -> str:
+    """Name what a row of a table of ratios is about."""
+    texts = {"table": row.table, "method": f"{row.method} {row.label}".strip(), "epsilon": f"ε = {row.epsilon:g}"}
+    texts |= {"loose": f"bounds × {row.loose}"} if row.loose != "1" else {}
+    texts |= {"rows": f"{row.rows} rows"} if row.rows else {}
+    return ", ".join(text for part, text in texts.items() if part not in without)
+
+
+def _overview(over: Any, above: Any) -> Iterator[str]:
+    both = over.merge(above[[*KEY, "ratio"]], on=KEY, how="left", suffixes=("", "_trees"))
+    budgets = sorted(both.epsilon.unique())
+    rows = []
+    for _, kind in both.groupby(["method", "label", "loose", "rows"]):
+        name = _name(kind.iloc[0], "table", "epsilon")
+        lines = {table: kind[kind.table == table] for table in TABLES if table in set(kind.table)}
+        for table, some in lines.items():
+            texts = {r.epsilon: f"{r.ratio:.3f} / {r.ratio_trees:.2f} ± {r.spread:.0%}" for r in some.itertuples()}
+            rows.append([name, table, *(texts.get(epsilon, "") for epsilon in budgets)])
+        mean = np.exp(np.log(kind.set_index("epsilon")[["ratio", "ratio_trees"]]).groupby("epsilon").mean())
+        texts = {r.Index: f"**{r.ratio:.3f} / {r.ratio_trees:.2f}**" for r in mean.itertuples()}
+        rows.append([name, "**geometric mean**", *(texts.get(epsilon, "") for epsilon in budgets)])
+    yield "Error over the private constant's / over boosted trees' without privacy ± deviation over splits.\n"
+    yield _grid(["", "", *(f"ε = {epsilon:g}" for epsilon in budgets)], rows)
+
+
+def _targets(ours: Any) -> Iterator[str]:
+    rows = []
+    for row in ours.groupby(KEY).error.agg(["mean", "sem"]).fillna(0.0).reset_index().itertuples():
+        targets = dict(zip(BUDGETS, TARGETS.get((row.table, row.method), ()), strict=False))
+        if row.epsilon in targets and row.loose == "1" and not row.rows:
+            target = targets[row.epsilon]
+            verdict = "met" if row.mean - row.sem <= target else "**missed**"
+            rows.append([_name(row), f"{row.mean:.4g} ± {row.sem:.2g}", f"{target:g}: {verdict}"])
+    if rows:
+        yield "Mean test MSE ± standard error; met if the mean less one standard error is at most the target.\n"
+        yield _grid(["", "MSE", "target"], rows)
+
+
+def _versions(ratios: Any, signal: set[str], new: str, old: str) -> Iterator[str]:
+    rows = []
+    for (method, epsilon), group in ratios.groupby(["method", "epsilon"]):
+        for row in group.itertuples():
+            worse = row.ratio * np.exp(-2 * row.se) > WORSE
+            note = "no signal" if row.table not in signal else "**worse**" if worse else ""
+            rows.append([_name(row), f"{row.ratio:.3f} ± {row.se * row.ratio:.3f}", note])
+        some = group[group.table.isin(signal)]
+        if len(some):
+            mean, goal = np.exp(np.log(some.ratio).mean()), GOALS.get((method, epsilon), np.nan)
+            error = mean * np.sqrt((some.se**2).sum()) / len(some)
+            verdict = f"goal {goal:g}: {'met' if mean <= goal else '**missed**'}"
+            rows.append([f"**{method}, ε = {epsilon:g}**", f"**{mean:.3f} ± {error:.3f}**", verdict])
+    yield f"Error of {new} over that of {old} on the same splits ± standard error.\n"
+    yield _grid(["", f"{new} / {old}", ""], rows)
+
+
+def _rules(ours: Any, over: Any, base: Any, new: str, old: str) -> Iterator[str]:
+    """Yield each rule with the cells that break it by more than two standard errors."""
+    yield _verdict("Never behind a constant", over.assign(ratio=over.mean_ratio, se=over.mean_se), BEHIND)
+    tail = ours.groupby(KEY).error.agg(lambda errors: errors.quantile(0.95) if len(errors) >= 20 else np.nan)
+    draws = base.explode("quantiles").groupby(["epsilon", "loose", "rows", "table"]).quantiles
+    limits = draws.agg(lambda some: np.quantile(some.to_numpy(dtype=float), 0.95))
+    tail = tail.dropna().rename("ratio").reset_index()
+    places = pd.MultiIndex.from_frame(tail[["epsilon", "loose", "rows", "table"]])
+    yield _verdict(
+        "95th percentile", tail.assign(ratio=tail.ratio / limits.reindex(places).to_numpy(), se=0.0), TAIL
+    )
+    budgets = sorted(ours.epsilon.unique())
+    higher = dict(pairwise(budgets))
+    less = ours[ours.epsilon.isin(higher)]
+    more = _paired(ours, less.assign(epsilon=less.epsilon.map(higher)))
+    yield _verdict("More budget is never worse", more, WORSE)
+    wide = _paired(ours[ours.loose != "1"], ours[ours.loose == "1"], "loose")
+    if len(wide):
+        rows = wide.rows.where(wide.rows > 0, wide.table.map(lambda name: 0.8 * len(load(name)[1])))
+        wide = wide[rows * wide.epsilon >= ENOUGH]
+        for factor, most in LOOSE.items():
+            yield _verdict(f"Bounds × {factor}", wide[wide.loose.str.rstrip("leftrigh") == factor], most)
+    fits = ours.groupby([*KEY, "split"]).error.agg(["mean", "std"]).dropna()
+    luck = np.sqrt(((fits["std"] / fits["mean"]) ** 2).groupby(KEY).mean()).rename("ratio").reset_index()
+    lines = [[_name(row), f"{row.ratio:.1%}"] for row in luck.itertuples()]
+    if lines:
+        yield "Standard deviation of the error over fits of the same rows.\n"
+        yield _grid(["", "deviation"], lines)
+    if new and old:
+        before = luck[(luck.label == old) & (luck.ratio > 0.1)].assign(label=new)
+        half = luck.merge(before, on=KEY, suffixes=("", "_old"))
+        yield _verdict("No lottery", half.assign(ratio=half.ratio / half.ratio_old, se=0.0), 0.5)
+
+
+def _verdict(rule: str, ratios: Any, most: float) -> str:
+    broken = ratios[ratios.ratio - 2 * ratios.se * ratios.ratio > most]
+    lines = [f"- {_name(row)}: {row.ratio:.3f} ± {row.ratio * row.se:.3f}" for row in broken.itertuples()]
+    return "\n".join(
+        [f"**{rule}** (at most {most:g}): {len(ratios) - len(broken)} of {len(ratios)} hold.", *lines, ""]
+    )
