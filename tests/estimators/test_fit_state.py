@@ -10,8 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 import labeldp as ldp
-from labeldp.estimators import base, label_regressor, learner, model_regressor
-from model_cases import Few
+from labeldp.estimators import base, label_regressor, model_regressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::labeldp.errors.InsecureRandomnessWarning")
 
@@ -25,14 +24,6 @@ CASES = {
     "sums": (ldp.ModelReleaseRegressor, {}),
     "model from labels": (ldp.ModelReleaseRegressor, {"epsilon": 20.0}),
 }
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Trees take long, and so do many features."""
-    monkeypatch.setattr(learner, "_WORTH", 1e9)
-    for module in (label_regressor, model_regressor):
-        monkeypatch.setattr(module, "PublicFeatures", Few)
 
 
 def state(model):
@@ -92,12 +83,17 @@ def is_interrupted_after(count, fit, event, names=None):
     return False
 
 
+INTERRUPTED = [
+    ("labels", False, "line", None),
+    ("labels", True, "opcode", ("_replace_state",)),
+    ("labels, own learner", True, "line", None),
+    ("sums", True, "line", None),
+    ("model from labels", False, "line", None),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("refit", [False, True], ids=["first fit", "refit"])
-@pytest.mark.parametrize(
-    ("case", "event", "names"),
-    [*((case, "line", None) for case in CASES), ("labels", "opcode", ("_replace_state",))],
-)
+@pytest.mark.parametrize(("case", "refit", "event", "names"), INTERRUPTED)
 def test_an_interrupt_anywhere_leaves_the_old_model_the_new_one_or_none(case, refit, event, names):
     start = new(case).fit(**OLD) if refit else new(case)
     first, last = state(start), state(fit_again(new(case)))

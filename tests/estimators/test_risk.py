@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import Ridge
+from sklearn.tree import DecisionTreeRegressor
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.estimators import label_regressor, learner
 from labeldp.estimators import score as score_module
 from labeldp.noise import DiscreteLaplace
 from labeldp.priors.statistics import GRID
-from model_cases import Few
 
 RNG = np.random.default_rng(8)
 ROWS = 6_000
@@ -27,27 +26,17 @@ MODELS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Trees take long, and so do many features."""
-    monkeypatch.setattr(learner, "_WORTH", 1e9)
-    monkeypatch.setattr(label_regressor, "PublicFeatures", Few)
-
-
 def truth(model, rows=slice(None)):
     return float(np.mean((model.predict(X[rows]) - Y[rows]) ** 2))
 
 
-UNBIASED = [("rp", 2.0), ("laplace", 2.0), ("staircase", 2.0), ("gaussian", 2.0), ("gaussian", 8.0)]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "epsilon"), UNBIASED)
-def test_without_clipping_the_estimate_is_unbiased_and_its_error_is_what_it_says(name, epsilon):
+@pytest.mark.parametrize("name", ["rp", "laplace", "gaussian"])
+def test_without_clipping_the_estimate_is_unbiased_and_its_error_is_what_it_says(name):
     """Over 25 releases the mean is within 5 of its deviations, and the deviation within half of what is said."""
     how = {"delta": 1e-6} if name == "gaussian" else {}
-    first = ldp.privatize(Y, epsilon=epsilon, bounds=BOUNDS, mechanism=name, epsilon_prior=0, **how)
-    fixed = {"epsilon": epsilon, "bounds": BOUNDS, "mechanism": first.mechanism}  # proven once
+    first = ldp.privatize(Y, epsilon=2.0, bounds=BOUNDS, mechanism=name, epsilon_prior=0, **how)
+    fixed = {"epsilon": 2.0, "bounds": BOUNDS, "mechanism": first.mechanism}  # proven once
     releases = [ldp.privatize(Y, random_state=seeded(k), **fixed) for k in range(25)]
     for model in MODELS.values():
         risks = [ldp.private_risk(model, X, release) for release in releases]
@@ -107,10 +96,10 @@ def test_rows_that_trained_a_model_are_left_out_by_naming_the_others():
 @pytest.mark.parametrize(("own", "epsilon"), [(None, 2.0), (Ridge(), 4.0)])
 def test_a_regressor_is_judged_on_its_own_release_by_rows_held_out_of_the_last_round(own, epsilon):
     model = ldp.LabelReleaseRegressor(own, epsilon=epsilon, bounds=BOUNDS, random_state=seeded(1))
-    model.fit(X[:2000], Y[:2000])
-    risk = ldp.private_risk(model, X[:2000], model.release_)
-    assert risk.rows == 1000, "half of the rows are in the last round"
-    error = truth(model, slice(2000, None))
+    model.fit(X[:300], Y[:300])
+    risk = ldp.private_risk(model, X[:300], model.release_)
+    assert risk.rows == 150, "half of the rows are in the last round"
+    error = truth(model, slice(300, None))
     assert abs(risk.mse - error) < 5 * risk.standard_error + risk.hidden + 0.1 * error
     assert model.ledger_.total == ldp.Budget(epsilon), "judging cost nothing"
 
@@ -118,33 +107,31 @@ def test_a_regressor_is_judged_on_its_own_release_by_rows_held_out_of_the_last_r
 def test_labels_at_the_middle_and_at_both_ends_are_not_told_apart_so_nothing_is_claimed():
     """Two-point rows without a counted prior: any figure would be invented."""
     constant = DummyRegressor(strategy="constant", constant=2.5).fit(X, Y)
-    for rows, trust in ((300, "local"), (300, "curator")):
-        for labels in (np.full(rows, 2.5), np.where(np.arange(rows) % 2, 0.0, 5.0)):
+    for trust in ("local", "curator"):
+        for labels in (np.full(300, 2.5), np.where(np.arange(300) % 2, 0.0, 5.0)):
             model = ldp.LabelReleaseRegressor(
                 Ridge(), epsilon=0.5, bounds=BOUNDS, mechanism="two-point", rounds=1, trust=trust
-            ).fit(X[:rows], labels)
+            ).fit(X[:300], labels)
             with pytest.raises(ldp.NotUnbiasedError, match="middle"):
-                ldp.private_risk(constant, X[:rows], model.release_)
+                ldp.private_risk(constant, X[:300], model.release_)
 
 
 @pytest.mark.parametrize("mechanism", ["two-point", "auto"])
 def test_another_model_is_judged_on_a_regressors_release_whichever_rows_are_chosen(mechanism):
     first = ldp.LabelReleaseRegressor(
-        Ridge(), epsilon=3.0, bounds=BOUNDS, mechanism=mechanism, random_state=seeded(3)
+        Ridge(), epsilon=9.0, bounds=BOUNDS, mechanism=mechanism, random_state=seeded(3)
     )
-    release = first.fit(X, Y).release_
+    release = first.fit(X[:2000], Y[:2000]).release_
     width = release.high - release.low
-    for rows in (np.arange(ROWS), np.flatnonzero(width <= np.quantile(width, 0.5))):
+    for rows in (np.arange(2000), np.flatnonzero(width <= np.quantile(width, 0.5))):
         for model in MODELS.values():
             risk = ldp.private_risk(model, X[rows], release, rows=rows)
             assert risk.how == "prior" or mechanism == "auto"
-            slack = (0.05 if rows.size == ROWS else 0.3) * Y.var()  # a part need not have all labels' spread
+            slack = (0.05 if rows.size == 2000 else 0.3) * Y.var()  # a part need not have all labels' spread
             assert abs(risk.mse - truth(model, rows)) < 6 * risk.standard_error + risk.hidden + slack
 
 
 def test_a_model_is_never_judged_by_the_labels_it_was_trained_on(tmp_path):
-    from sklearn.tree import DecisionTreeRegressor
-
     model = ldp.LabelReleaseRegressor(
         DecisionTreeRegressor(random_state=0), epsilon=2.0, bounds=BOUNDS, rounds=1, mechanism="rp"
     ).fit(X[:2000], Y[:2000])

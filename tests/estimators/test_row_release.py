@@ -7,9 +7,9 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import labeldp as ldp
+from forged_cards import forged
 from helpers import seeded
-from labeldp import card_format
-from labeldp.estimators import LabelReleaseRegressor, RowRelease
+from labeldp import RowRelease
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(400, 4))
@@ -18,7 +18,7 @@ BOUNDS = (0.0, 5.0)
 
 
 def release(**more):
-    return LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=2, **more).fit(X, Y).release_
+    return ldp.LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=2, **more).fit(X, Y).release_
 
 
 def test_a_seeded_release_says_that_it_is_not_private(tmp_path):
@@ -65,14 +65,11 @@ def test_a_release_whose_labels_were_changed_is_refused(tmp_path):
             RowRelease.load(path)
 
 
-def forged(card, change):
+def lying(card, lie):
     """Return a card whose content was changed and whose checksum fits again."""
     content = json.loads(card)
-    schema = content.pop("schema")
-    for name in ("version", "checksum"):
-        content.pop(name)
-    change(content)
-    return card_format.dump(content, schema)
+    lie(content)
+    return forged(content)
 
 
 LIES = {
@@ -90,9 +87,9 @@ def test_a_card_that_contradicts_itself_is_refused(lie, tmp_path):
     release(random_state=seeded(1)).save(path)
     with np.load(path) as stored:
         arrays = dict(stored)
-    np.savez(path, **{**arrays, "card": np.array(forged(str(arrays["card"]), lie))})
+    np.savez(path, **{**arrays, "card": np.array(lying(str(arrays["card"]), lie))})
     with pytest.raises(ldp.CardError, match="contradicts"):
         RowRelease.load(path)
     other = ldp.privatize(Y, epsilon=1.0, bounds=BOUNDS, random_state=seeded(1), epsilon_prior=0.1)
     with pytest.raises(ldp.CardError, match="contradicts"):
-        ldp.read_release_card(forged(other.to_card(), lie))
+        ldp.read_release_card(lying(other.to_card(), lie))

@@ -1,6 +1,4 @@
-"""Sums over labels: one label moves each by no more than its noise is calibrated for, and ε is split exactly."""
-
-from __future__ import annotations
+"""Sums over labels, beside a plain account: one label moves each by what its noise is calibrated for, at most."""
 
 from fractions import Fraction
 
@@ -9,15 +7,39 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.estimators.designs import STEPS, PublicGeometry, _directions, _groups, balanced_groups
-from labeldp.estimators.label_statistics import LabelBudget, LabelSums, knowledge_of
+from labeldp.estimators.designs import STEPS, PublicGeometry, _directions, _groups
+from labeldp.estimators.feature_table import FeatureTable
+from labeldp.estimators.label_statistics import LabelBudget, LabelSums
 from labeldp.estimators.sums import Stage, SumBudget, SumPlan, fit_sums
 from labeldp.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm
 from labeldp.priors.statistics import GRID
-from model_cases import small_table
 
 BOUNDS = (1.0, 6.0)
 ROWS = 90
+
+
+class Few:
+    """Stands in for `PublicFeatures`: six features of two columns, so that plain loops do not take long."""
+
+    block = np.array([0, 0, 1, 2, 3])
+
+    def transform(self, X):
+        a, b = X[:, 0], X[:, -1]
+        features = np.column_stack([a, b, a**2 - 1, a * b, np.sin(a + b), np.ones(len(X))])
+        return features.astype(np.float32)
+
+    def standardised(self, X):
+        return X
+
+    def spectrum(self, features):
+        return np.geomspace(0.3, 0.01, 5)
+
+
+def small_table(rows):
+    scale = np.array([[1.0, 0.3], [0.0, 0.6]])
+    return FeatureTable(Few(), np.random.default_rng(1).normal(size=(rows, 2)) @ scale)
+
+
 TABLE = small_table(ROWS)
 GEOMETRY = PublicGeometry.of(TABLE, np.full(6, 0.1))
 DESIGNS = {"groups": _groups(TABLE, GEOMETRY, 8), "directions": _directions(TABLE, GEOMETRY, 2)}
@@ -28,9 +50,6 @@ WORST = (-1e308, 1.0, 5e-324, 3.3, 6.0, 1e308)
 each_design = pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
 
 
-# ---- budgets ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("rows", [20, 300, 16_000, 10**6])
 @pytest.mark.parametrize("epsilon", ["0.002", "0.01", "1/3", "1", "7.3", "20"])
 def test_the_parts_of_a_budget_sum_to_epsilon_and_delta_exactly(epsilon, rows):
@@ -38,34 +57,17 @@ def test_the_parts_of_a_budget_sum_to_epsilon_and_delta_exactly(epsilon, rows):
     labels = LabelBudget.plan(exact, rows, SPECTRUM, "curator")
     assert labels.mean + labels.prior + labels.labels == exact
     assert labels.labels >= Fraction(1, 1000), "enough for a mechanism"
-    assert LabelBudget.plan(exact, rows, SPECTRUM, "local") == LabelBudget(Fraction(0), Fraction(0), exact)
     sums = SumBudget.plan(exact, rows, delta)
     assert (sums.rough + sums.fine, sums.rough_delta + sums.fine_delta) == (exact, delta)
-    assert sums.fine > 0
     for budget in (labels, sums):
-        charges = budget.charges(rows_per_person=3)
-        assert sum(charge.budget.exact_epsilon for charge in charges) == 3 * exact
-        assert {charge.rows_per_person for charge in charges} == {3}
+        assert sum(charge.budget.exact_epsilon for charge in budget.charges(rows_per_person=3)) == 3 * exact
 
 
-def test_an_epsilon_that_cannot_be_split_is_refused():
-    with pytest.raises(ldp.ParameterError, match="too small to be split"):
-        LabelBudget.plan(Fraction(1, 1000), 100, SPECTRUM, "curator")
-
-
-def test_charges_name_what_was_spent_and_descriptions_the_noise_or_the_mechanism_of_each_round():
+def test_noise_of_the_mean_and_of_the_prior_is_for_their_own_parts():
     budget = LabelBudget(Fraction(1, 3), Fraction(1, 7), Fraction(2))
-    assert [charge.purpose for charge in budget.charges(1)] == ["labels", "mean", "prior"]
-    rounds = [ldp.TwoPoint(bounds=(0, 1), epsilon=2.0), ldp.Laplace(bounds=(0, 1), epsilon=2.0)]
-    labels, mean, prior = budget.descriptions(rounds)
-    assert labels.count("sha256") == 2
+    _, mean, prior = budget.descriptions([])
     assert mean == str(DiscreteLaplace(Fraction(3 * GRID)))
     assert prior == str(DiscreteLaplace(Fraction(2 * 7)))
-    local = LabelBudget(Fraction(0), Fraction(0), Fraction(2))
-    assert len(local.charges(1)) == len(local.descriptions(rounds)) == 1
-
-
-# ---- the mean and the prior -----------------------------------------------------------------------------
 
 
 def test_the_worst_change_of_one_label_moves_the_mean_and_the_counts_by_what_their_noise_is_calibrated_for():
@@ -81,10 +83,8 @@ def test_the_worst_change_of_one_label_moves_the_mean_and_the_counts_by_what_the
 def test_sums_are_exact_add_up_from_parts_and_show_nothing():
     """They are arrays: the time and memory of Python integers depend on their size."""
     labels = np.array(WORST)
-    whole, parts = (
-        LabelSums.of(labels, BOUNDS),
-        LabelSums.of(labels[:2], BOUNDS) + LabelSums.of(labels[2:], BOUNDS),
-    )
+    whole = LabelSums.of(labels, BOUNDS)
+    parts = LabelSums.of(labels[:2], BOUNDS) + LabelSums.of(labels[2:], BOUNDS)
     places = [(min(max(y, 1.0), 6.0) - 1.0) / 5.0 for y in WORST]
     assert whole.total.tolist() == parts.total.tolist() == [sum(round(place * GRID) for place in places)]
     assert whole.counts.tolist() == parts.counts.tolist()
@@ -93,28 +93,10 @@ def test_sums_are_exact_add_up_from_parts_and_show_nothing():
     assert repr(whole) == "<6 labels, summed>"
 
 
-def test_with_local_trust_no_sum_is_computed():
-    knowledge, _, masses = knowledge_of(
-        pytest.fail, BOUNDS, LabelBudget.plan(Fraction(1), 9, SPECTRUM, "local"), None
-    )
-    assert not knowledge.counted
-    assert len(set(masses.tolist())) == 1
-
-
-@pytest.mark.parametrize("rows", [1000, 20_000])
-def test_what_is_charged_for_is_estimated_and_near_the_truth(rows):
-    labels = np.clip(np.random.default_rng(1).gamma(4.0, 0.7, rows), *BOUNDS)
-    budget = LabelBudget.plan(Fraction(1), rows, SPECTRUM, "curator")
-    knowledge, values, masses = knowledge_of(lambda: LabelSums.of(labels, BOUNDS), BOUNDS, budget, seeded(1))
-    assert knowledge.counted == bool(budget.prior) == (rows == 20_000)
-    assert abs(knowledge.mean - labels.mean()) < 8 * np.sqrt(knowledge.mean_variance)
-    assert masses.sum() == pytest.approx(1)
-    if budget.prior:
-        assert knowledge.variance == pytest.approx(labels.var(), rel=0.2)
-        assert masses @ values == pytest.approx(labels.mean(), abs=0.2)
-
-
-# ---- sums against groups and directions -----------------------------------------------------------------
+def test_with_local_trust_no_sum_is_computed(monkeypatch):
+    monkeypatch.setattr(LabelSums, "of", pytest.fail)
+    model = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, trust="local")
+    assert not model.fit(TABLE.X, np.full(ROWS, 2.0)).release_.knowledge.counted
 
 
 def weights(design):
@@ -161,29 +143,6 @@ def test_the_worst_change_of_one_label_moves_sums_by_what_their_noise_is_calibra
         assert noise == LatticeNorm.calibrated(squared_sensitivity=worst, epsilon=epsilon)
 
 
-@each_design
-def test_averages_of_features_and_labels_have_the_same_weights(design):
-    features = TABLE.public.transform(TABLE.X).astype(float)
-    for column, averages in enumerate(design.features.T):
-        np.testing.assert_allclose(design.average(features[:, column]), averages, rtol=1e-4, atol=1e-5)
-    labels = np.random.default_rng(4).uniform(0, 3, ROWS)
-    silent = DiscreteLaplace(Fraction(1, 10**6))
-    noisy = design.noisy(design.sums(labels, 3.0), 3.0, silent, seeded(1))
-    np.testing.assert_allclose(noisy, design.average(labels), atol=1e-3)
-
-
-def test_groups_are_balanced_and_hold_similar_rows():
-    places = np.random.default_rng(5).normal(size=(1000, 3))
-    group = balanced_groups(places, 10)
-    sizes = np.bincount(group)
-    assert (sizes.size, sizes.min() >= 8, sizes.max() <= 12) == (100, True, True)
-    within = np.mean([places[group == g].var(axis=0).sum() for g in range(100)])
-    assert within < 0.3 * places.var(axis=0).sum()
-
-
-# ---- a model from sums ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("epsilon", "delta"), [("1/50", "0"), ("1/10", "0"), ("1", "0"), ("4", "0"), ("1/2", "1/10")]
 )
@@ -191,7 +150,7 @@ def test_each_stage_reads_labels_once_and_gets_noise_for_its_own_part_of_the_bud
     table = small_table(300)
     labels = np.clip(3.5 + table.X[:, 0], *BOUNDS)
     plan, stages = SumPlan.make(table, BOUNDS, Fraction(epsilon), Fraction(delta)), []
-    model, noises = fit_sums(plan, lambda stage: stages.append(stage) or stage.sums(labels), seeded(5))
+    _, noises = fit_sums(plan, lambda stage: stages.append(stage) or stage.sums(labels), seeded(5))
     budget = plan.budget
     parts = [(budget.rough, budget.rough_delta), (budget.fine, budget.fine_delta)]
     parts = [part for part in parts if part[0]]
@@ -199,11 +158,3 @@ def test_each_stage_reads_labels_once_and_gets_noise_for_its_own_part_of_the_bud
     assert sum(part for _, part in parts) in (0, Fraction(delta)), "all of δ, or none if it buys nothing"
     assert [stage.design.noise(*part) for stage, part in zip(stages, parts, strict=True)] == list(noises)
     assert len(budget.charges(1)) == len(stages)
-    assert np.isfinite(model.weights).all()
-
-
-def test_delta_is_charged_for_gaussian_noise_only():
-    for epsilon, delta in (("1/10", "1/10"), ("8", "1/1000000000")):
-        plan = SumPlan.make(TABLE, BOUNDS, Fraction(epsilon), Fraction(delta))
-        spent = plan.budget.rough_delta + plan.budget.fine_delta
-        assert (spent == Fraction(delta)) == isinstance(plan.noise, DiscreteGaussian)
