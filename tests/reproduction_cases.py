@@ -1,4 +1,4 @@
-"""A small synthetic data set, tables on it that take seconds, and logs of a few lines."""
+"""A small synthetic data set, and tables on it that take seconds."""
 
 import math
 from dataclasses import replace
@@ -8,7 +8,6 @@ import numpy as np
 from labeldp.datasets import Dataset
 from reproduction.categories import CategoricalDataset
 from reproduction.columns import choose_columns
-from reproduction.criteo import CATEGORIES
 from reproduction.protocol import protocol_for
 from reproduction.run import Table
 
@@ -36,25 +35,3 @@ def tiny(columns=("laplace", "rp", "constant"), *, budgets=(1.0, 8.0, math.inf),
     options = {"data": small(), "protocol": quick(), "networks_at_once": 2, **changes}
     chosen = choose_columns(columns, include_non_private=True)
     return Table(columns=chosen, budgets=budgets, trials=trials, **options)
-
-
-def line(sale=1, amount=10.0, delay=60, clicks=3, price=9.5, **categories):
-    """Return one line of a log."""
-    fields = [sale, amount, delay, 1_600_000_000, clicks, price]
-    return "\t".join(map(str, fields + [categories.get(name, "A" * 32) for name in CATEGORIES]))
-
-
-def log(tmp_path, *lines, name="log.tsv"):
-    """Write a log and return its path."""
-    path = tmp_path / name
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-def same(a, b):
-    """Assert that two encoded logs are equal."""
-    for name in ("X", "y", "ids"):
-        assert np.array_equal(getattr(a, name), getattr(b, name))
-        assert getattr(a, name).dtype == getattr(b, name).dtype
-    for name in ("columns", "categories", "sizes", "bounds", "notes"):
-        assert getattr(a, name) == getattr(b, name)

@@ -152,13 +152,13 @@ def test_exact_values_tell_labels_apart_if_the_label_is_not_on_the_grid():
     assert learned_successes("exact_value", samples) > 0.8 * SAMPLES
 
 
-@pytest.mark.parametrize("feature", FEATURES)
 @pytest.mark.parametrize("labels", [LABELS, (0.0, 1.0), (0.0, 5e-324)], ids=str)
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_learned_from_examples_beats_the_guarantee(name, labels, feature):
-    """False alarm 1e-6; finds a distinguisher that is right 52 % of the time or more."""
+def test_nothing_learned_from_examples_beats_the_guarantee(name, labels):
+    """False alarm 1e-6 for each feature; finds a distinguisher that is right 52 % of the time or more."""
     samples = [draw(name, label, 10 + seed) for seed, label in enumerate(labels)]
-    assert learned_successes(feature, samples) <= most_successes(SAMPLES, GUARANTEE)
+    for feature in FEATURES:
+        assert learned_successes(feature, samples) <= most_successes(SAMPLES, GUARANTEE), feature
 
 
 # ---- the exact reason: the float is a function of the cell; the proof says that every cell is possible ---

@@ -76,7 +76,7 @@ def expect_the_same(what, call, one, other, pairs=PAIRS):
     assert pvalue(took) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("labels", [(0.0, 1.0), (0.3, 1e300), (0.2, 0.21)], ids=str)
+@pytest.mark.parametrize("labels", [(0.0, 1.0), (0.3, 1e300)], ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_time_of_a_release_does_not_tell_the_label(name, labels):
     expect_the_same(f"{name}, {labels}", mechanisms(1.0)[name].randomize, *labels)

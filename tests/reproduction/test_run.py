@@ -2,11 +2,11 @@
 
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,46 +55,31 @@ def test_a_killed_run_continues_to_the_same_bytes(tmp_path):
             assert (broken / path.relative_to(whole)).read_bytes() == path.read_bytes()
 
 
-def test_results_do_not_depend_on_how_many_train_at_once(tmp_path):
-    results = [run(tiny(networks_at_once=n, trials=2), tmp_path / str(n)) for n in (2, 20)]
-    one, other = ({(r.trial, r.column, r.epsilon): r.mse for r in some} for some in results)
-    assert one.keys() == other.keys()
-    assert all(one[key] == pytest.approx(other[key], rel=1e-4) for key in one)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a finished run, and its results."""
+    folder = tmp_path_factory.mktemp("finished") / "results"
+    return folder, run(tiny(trials=1), folder)
 
 
-def test_progress_adds_up_to_the_total_even_after_a_pause(tmp_path):
-    for _ in range(2):  # the second time all is there
-        calls = []
-        run(tiny(), tmp_path / "results", lambda *call, calls=calls: calls.append(call))
-        done = Counter()
-        for what, some, _total in calls:
-            done[what] += some
-        assert done == {what: total for what, _, total in calls}
-        assert set(done) == {"labels", "networks", "regressors"}
-
-
-def test_a_folder_with_other_settings_is_refused(tmp_path):
-    folder = tmp_path / "results"
-    run(tiny(trials=1), folder)
+def test_a_folder_with_other_settings_or_other_files_is_refused(finished, tmp_path):
     for changes, message in (
         ({"trials": 2}, "trials was 1, is 2"),
         ({"protocol": quick(activation="elu")}, r"\(protocol.activation was relu, is elu\)"),
         ({"data": small(91)}, "data was"),
     ):
         with pytest.raises(ldp.ParameterError, match=message):
-            run(tiny(**{"trials": 1, **changes}), folder)
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "cat.png").touch()
+            run(tiny(**{"trials": 1, **changes}), finished[0])
+    (tmp_path / "cat.png").touch()
     with pytest.raises(ldp.ParameterError, match="other files"):
-        run(tiny(), tmp_path / "photos")
+        run(tiny(), tmp_path)
 
 
-def test_a_folder_that_another_machine_finished_is_shown_and_not_resumed(tmp_path):
-    folder = tmp_path / "results"
-    before = run(tiny(trials=1), folder)
+def test_a_folder_that_another_machine_finished_is_shown_and_not_resumed(finished, tmp_path):
+    folder = shutil.copytree(finished[0], tmp_path / "results")
     manifest = folder / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"platform": "cpu"', '"platform": "gpu"'))
-    assert run(tiny(trials=1), folder) == before
+    assert run(tiny(trials=1), folder) == finished[1]
     next((folder / "chunks").glob("networks-*")).unlink()
     with pytest.raises(ldp.ParameterError, match="platform was gpu, is cpu"):
         run(tiny(trials=1), folder)
@@ -109,12 +94,6 @@ def test_every_private_result_cost_its_epsilon(tmp_path):
         assert r.private == (r.column not in ("as-published", "no-privacy"))
         assert r.cost_epsilon == (1.0 if r.private else math.inf)
         assert math.isfinite(r.mse)
-
-
-def test_regressors_in_processes_are_those_in_this_one(tmp_path):
-    table = tiny(("model-regressor",), budgets=(1.0,), trials=2, data=small(260, categories=True))
-    alone = run(table, tmp_path / "alone")
-    assert run(replace(table, workers=2), tmp_path / "pool") == alone
 
 
 def test_chunks_are_whole_or_absent(tmp_path, monkeypatch):
@@ -134,12 +113,6 @@ def test_chunks_are_whole_or_absent(tmp_path, monkeypatch):
     assert store.read(["one"]) == [result]
 
 
-@pytest.mark.parametrize("changes", [{"trials": 0}, {"networks_at_once": 0}, {"protocol": quick(epochs=0)}])
-def test_tables_that_make_no_sense_are_refused(changes):
-    with pytest.raises(ldp.ParameterError):
-        tiny(**changes)
-
-
 # ---- the command line -----------------------------------------------------------------------------------
 
 
@@ -156,7 +129,7 @@ def housing(monkeypatch):
     monkeypatch.setattr(datasets, "load_housing", lambda **_: small(120))
 
 
-OPTIONS = "--trials 2 --budgets 1,8,inf --columns laplace,rp,constant --include-non-private --epochs 2 --workers 1"
+OPTIONS = "--trials 2 --budgets 1,8,inf --columns laplace,constant --include-non-private --epochs 2 --workers 2"
 
 
 @pytest.mark.usefixtures("housing")

@@ -1,19 +1,32 @@
-"""The paper's experiments: figures as printed, columns that cost what they say, formulas that hold."""
+"""The paper's experiments: figures as printed, columns that cost what they say, networks, and what people see."""
 
+import io
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.paper import OneAtATime
+from rich.console import Console
 
 import labeldp as ldp
 from helpers import seeded
 from reproduction import error_formula, published, runtime
 from reproduction.as_published import leaking_interval
-from reproduction.columns import COLUMNS, Cell, choose_columns
-from reproduction.data import load, subsample
-from reproduction.labels import labels_for, private_mean
-from reproduction.protocol import network_features, parse_budgets, protocol_for, seed_of, split
-from reproduction_cases import small
+from reproduction.columns import COLUMNS, NO_PRIVACY, Cell, choose_columns
+from reproduction.data import subsample
+from reproduction.labels import labels_for
+from reproduction.networks import Network
+from reproduction.plot import draw, image
+from reproduction.protocol import network_features, protocol_for, seed_of, split
+from reproduction.report import as_markdown, departures
+from reproduction.run import batch_of, plan
+from reproduction.screen import for_screen
+from reproduction.store import Result
+from reproduction.summary import Summary
+from reproduction.train import Trainer
+from reproduction.workers import make_labels, pool
+from reproduction_cases import quick, small, tiny
 
 BOUNDS = (0.0, 5.0001)
 
@@ -72,12 +85,6 @@ def test_schedules_are_those_of_the_text_and_of_the_code():
         assert protocol_for(dataset, source).learning_rates() == pytest.approx(rates)
 
 
-def test_networks_are_those_of_the_text_and_of_the_code():
-    assert [protocol_for("crime", source).activation for source in ("text", "code")] == ["relu", "elu"]
-    criteo = protocol_for("criteo")
-    assert (criteo.batch, criteo.optimiser, criteo.activation) == (8192, "rmsprop", "relu")
-
-
 def test_features_are_scaled_by_training_rows_alone():
     data = small()
     train, test = split(len(data.y), "housing", 0)
@@ -99,54 +106,19 @@ def test_splits_and_seeds_depend_on_names_alone():
     assert seed_of("a", "bc") != seed_of("ab", "c")
 
 
-@pytest.mark.parametrize("budgets", ["", "one", "0", "-1", "30", "nan"])
-def test_budgets_that_cannot_be_run_are_refused(budgets):
-    with pytest.raises(ldp.ParameterError, match="budgets must be numbers"):
-        parse_budgets(budgets)
-
-
-def test_data_and_protocols_that_do_not_exist_are_refused():
-    for call, message in (
-        (lambda: load("diabetes"), "data sets are crime, housing, criteo"),
-        (lambda: load("crime", twin=1000), "only criteo has a twin"),
-        (lambda: protocol_for("crime", "both"), "text or code"),
-        (lambda: protocol_for("crime", scale="log"), "auto, none or standard"),
-    ):
-        with pytest.raises(ldp.ParameterError, match=message):
-            call()
-
-
-@pytest.mark.parametrize("categories", [False, True])
-def test_a_subsample_is_the_same_each_time_and_has_no_published_figures(categories):
-    one, two = (subsample(small(categories=categories), 40) for _ in range(2))
-    assert one.X.shape == (40, 5)
-    assert np.array_equal(one.X, two.X)
-    assert not categories or one.ids.shape == (40, 2)
-    assert published.figure(one.name, "Ours", 1.0) is None
-
-
 # ---- columns ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", [k for k, c in COLUMNS.items() if c.private and c.kind == "network"])
-@pytest.mark.parametrize("epsilon", [0.05, 1.0, 8.0])
-def test_every_private_column_costs_its_epsilon_in_all(key, epsilon):
-    labels = released(key, epsilon)
-    assert labels.epsilon == epsilon
+def test_every_private_column_costs_its_epsilon_in_all(key):
+    labels = released(key)
+    assert labels.epsilon == 1.0
     assert labels.delta == (1e-4 if key == "gaussian" else 0.0)
-    assert np.array_equal(labels.values, released(key, epsilon).values)
-    assert not np.array_equal(labels.values, released(key, epsilon, trial=1).values)
-
-
-def test_the_letter_is_algorithm_4_with_the_papers_parameters():
-    assert "zeta 1.5, epsilon 0.992" in released("rp-letter").detail
-
-
-def test_biased_and_debiased_columns_use_one_release():
-    biased, debiased = released("rp"), released("rp-debiased")
-    assert biased.detail == debiased.detail
-    slope, offset = np.polyfit(biased.values, debiased.values, 1)
-    assert np.allclose(slope * biased.values + offset, debiased.values)
+    assert np.array_equal(labels.values, released(key).values)
+    assert not np.array_equal(labels.values, released(key, trial=1).values)
+    assert key != "rp-letter" or "zeta 1.5, epsilon 0.992" in labels.detail, (
+        "Algorithm 4 with the paper's parameters"
+    )
 
 
 def test_what_is_published_leaks_and_says_so():
@@ -172,19 +144,6 @@ def test_leaking_columns_must_be_asked_for():
         choose_columns(["laplace", "lapalce"])
 
 
-def test_criteo_runs_regressors_only_if_named():
-    assert "regressor" not in {c.kind for c in choose_columns(dataset="criteo")}
-    assert choose_columns(["model-regressor"], dataset="criteo") == (COLUMNS["model-regressor"],)
-
-
-def test_the_private_constant_is_near_the_mean_and_costs_epsilon():
-    y = np.random.default_rng(0).uniform(0.2, 4.8, 5000)
-    mean, cost = private_mean(Cell(0, "constant", 1.0), y, BOUNDS, "housing")
-    assert cost == ldp.Budget(1.0)
-    assert mean == pytest.approx(y.mean(), abs=14 * 5 / 5000)  # e^-14: a millionth
-    assert mean != y.mean()
-
-
 # ---- formulas, runtimes and growth ----------------------------------------------------------------------
 
 
@@ -198,17 +157,150 @@ def test_the_corrected_formula_agrees_with_counts_and_simulation():
     assert "| housing | 0.05 |" in error_formula.as_markdown(rows)
 
 
-def test_runtimes_and_growth_are_measured_beside_the_papers():
-    times = list(runtime.timings(small(200), rounds=1))
-    assert {t.column for t in times} >= {"laplace", "rp-letter", "unbiased"}
-    assert all(t.seconds > 0 and t.distinct <= t.rows == 160 for t in times)
-    growths = {g.name: runtime.design_times(g, (8, 16, 32), rounds=1) for g in runtime.GROWTH}
-    text = runtime.as_markdown(times, growths)
-    assert "6.19" in text
-    assert "O(n₂²)" in text
-
-
 def test_the_papers_search_and_ours_find_the_same_interval():
     search, ours = runtime.GROWTH[1].design, runtime.GROWTH[2].design
     prior = ldp.Histogram.from_counts(np.random.default_rng(1).random(60), (0.0, 1.0))
     assert search(prior, 60) == pytest.approx(ours(prior, 60))
+
+
+# ---- networks ---------------------------------------------------------------------------------------------
+
+
+def example(data, protocol, trials=2, columns=("laplace", "rp")):
+    """Return a trainer, and a batch with the labels of some columns at two budgets."""
+    table = tiny(columns, budgets=(1.0, 8.0), trials=trials, data=data, protocol=protocol)
+    train, test = split(len(data.y), "housing", 0)
+    trainer = Trainer(Network.of(data, protocol), protocol, len(train), len(test))
+    (chunk,) = plan(table, 99, trainer.devices)
+    with pool(data, protocol, 1):
+        labels = [[make_labels(Cell(t, c.key, e)) for c, e in chunk.networks] for t in chunk.trials]
+    return trainer, batch_of(table, chunk, labels)
+
+
+def test_networks_with_categories_together_equal_networks_one_at_a_time():
+    protocol = quick(optimiser="rmsprop", scale="standard")
+    trainer, batch = example(small(70, categories=True), protocol)
+    errors = trainer.fit(batch)
+    assert errors.shape[0] == 2
+    alone = OneAtATime(trainer.network, protocol, trainer.rows, scan=True)
+    for trial in range(2):
+        for k in (0, 1, 3):
+            assert alone.fit(batch, trial, k) == pytest.approx(errors[trial, k], rel=1e-4)
+
+
+def test_a_network_learns_from_true_labels():
+    data = small(400)
+    protocol = quick(epochs=50)
+    trainer, batch = example(data, protocol, trials=1, columns=("rp",))
+    batch.labels[0] = data.y[split(400, "housing", 0)[0]][:, None]
+    assert trainer.fit(batch).max() < 0.5 * data.y.var()
+
+
+def test_plans_have_one_shape_and_cover_every_cell_once():
+    table = tiny(("laplace", "gaussian", "rp"), budgets=(1.0, 2.0, 8.0, math.inf), trials=6)
+    cells = table.network_cells()
+    assert len(cells) == 10
+    for at_once, devices in ((1, 1), (3, 2), (4, 2), (10, 1), (25, 2), (1000, 4)):
+        chunks = plan(table, at_once, devices)
+        shapes = {(len(c.trials), len(c.networks) + c.padding) for c in chunks}
+        assert len(shapes) == 1
+        assert next(iter(shapes))[1] % devices == 0
+        seen = [(t, column.key, e) for c in chunks for t in c.trials for column, e in c.networks]
+        assert sorted(seen) == sorted((t, column.key, e) for t in range(6) for column, e in cells)
+        assert len({c.name for c in chunks}) == len(chunks)
+
+
+# ---- what people see --------------------------------------------------------------------------------------
+
+
+def summary_of(table, budgets=(1.0, 8.0), trials=2):
+    """Return a summary of random results."""
+    rng = np.random.default_rng(0)
+    cells = [(c.key, b, c.private, rng.uniform(0.5, 2)) for c in table.columns for b in budgets]
+    cells.append((NO_PRIVACY.key, math.inf, False, 0.6))
+    results = [
+        Result("housing", t, key, b, error * (1 + t / 50), private, b, 0.0, "")
+        for t in range(trials)
+        for key, b, private, error in cells
+    ]
+    return Summary(results, table.columns)
+
+
+def screen(text, width=80):
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(for_screen(text, width))
+    return console.export_text()
+
+
+def full(**changes):
+    """Return a table with the paper's settings, but for those given."""
+    return tiny(**{"trials": 10, "protocol": protocol_for("housing"), **changes})
+
+
+def test_not_private_is_marked_in_table_and_plot():
+    table = tiny(tuple(COLUMNS), budgets=(1.0, 8.0, math.inf))
+    summary = summary_of(table)
+    text = as_markdown(table, summary)
+    for line in text.splitlines():
+        if line.startswith("| +∞"):
+            figures = [c for c in line.split("|")[2:-1] if "±" in c.split("<br>")[0]]
+            assert figures
+            assert all("NOT PRIVATE" in c or "Unbiased" in c for c in figures)
+        if "as published" in line:
+            assert "NOT PRIVATE" in line
+    assert "(0.5990 ± 0.0258)" in text
+    assert not summary.among_the_best(COLUMNS["as-published"], 1.0)
+    drawing = draw(table, summary)
+    names = [t.get_text() for axis in drawing.axes if axis.get_legend() for t in axis.get_legend().get_texts()]
+    for name in names:
+        assert ("as published" in name or "true labels" in name) == ("NOT PRIVATE" in name)
+    assert sum("NOT PRIVATE" in name for name in names) == 3
+    leaking = next(line for line in drawing.axes[0].lines if "as published" in line.get_label())
+    assert leaking.get_linestyle() == "--"
+    assert image(drawing, "png").startswith(b"\x89PNG")
+    assert b"<svg" in image(drawing, "svg")
+
+
+@pytest.mark.parametrize(
+    ("changes", "departure"),
+    [
+        ({"trials": 1}, "trials 1 instead of 10"),
+        ({"protocol": protocol_for("housing", epochs=1)}, "epochs 1 instead of 50"),
+        ({"data": subsample(small(), 40)}, "data housing, 40 rows instead of housing"),
+        ({"protocol": protocol_for("mine")}, "data of your own"),
+        ({}, ""),
+        ({"protocol": protocol_for("housing", "code")}, ""),
+    ],
+)
+def test_a_table_says_wherever_it_is_seen_whether_it_is_not_the_papers(changes, departure):
+    table = full(**changes)
+    summary = summary_of(table, (1.0,))
+    text = as_markdown(table, summary)
+    for place in (departures(table), text, " ".join(screen(text).split()), draw(table, summary).get_supxlabel()):
+        assert departure in place
+        assert ("Not the paper's" in place) == bool(departure)
+
+
+def test_data_without_printed_figures_are_not_compared_with_any():
+    for data, has in ((small(), True), (small(name="criteo twin"), False)):
+        table = tiny(data=data)
+        text = as_markdown(table, summary_of(table))
+        assert ("The paper has no figures" in text) != has
+        for word in ("(paper)", "paper's best column", "in brackets", "beside the paper's", "stand for"):
+            assert (word in text) == has
+
+
+def test_no_figure_is_cut_on_a_narrow_terminal():
+    rows = [
+        replace(row, simulated=0.123456, spread=0.00088) for row in error_formula.error_rows(small(60), draws=2)
+    ]
+    table = tiny(tuple(COLUMNS), budgets=(1.0, 8.0, math.inf))
+    for text in (error_formula.as_markdown(rows), as_markdown(table, summary_of(table))):
+        seen = screen(text)
+        assert "…" not in seen
+        assert max(map(len, seen.splitlines())) <= 80
+        words = seen.split()
+        for line in text.splitlines():
+            if line.startswith("|") and "---" not in line:
+                plain = line.replace("|", " ").replace("<br>", " ").replace("**", "")
+                assert all(word in words for word in plain.split() if any(map(str.isdigit, word)))
