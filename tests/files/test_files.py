@@ -109,6 +109,17 @@ def test_folders_named_key_value_are_columns(tmp_path):
     assert next(open_table(tmp_path).batches(["region", "a"])).schema.names == ["region", "a"]
 
 
+ODD = ["99999999999999999999", "--5", "-0", "007", "٣", "1_0", "+1"]
+
+
+@pytest.mark.parametrize("value", [*ODD, 0, -5, 10**18 - 1, 1 - 10**18])
+def test_folders_named_by_integers_are_columns_of_integers_and_others_of_text(tmp_path, value):
+    folder = tmp_path / f"x={value}"
+    folder.mkdir()
+    write(folder / "a.parquet", pa.table({"price": [1.0]}))
+    assert read(tmp_path)["x"].to_pylist() == [value]
+
+
 def test_text_as_written_can_be_typed_afterwards(tmp_path):
     for year in (2023, 2024):
         (tmp_path / f"year={year}").mkdir()

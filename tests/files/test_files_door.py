@@ -44,29 +44,40 @@ FAULTS = {
 }
 
 
+def release(source, out="out.csv", **options):
+    fixed = {"label": "price", "bounds": (0, 5), "epsilon": 1, "mechanism": "two-point"}
+    return privatize_file(source, out, **fixed, **options)
+
+
+def refused(source, out="out.csv"):
+    """Return the error; nothing is spent."""
+    ledger = ldp.Ledger()
+    with pytest.raises(LabelDPError) as caught:
+        release(source, out, ledger=ledger)
+    assert ledger.charges == ()
+    return caught.value
+
+
 def complaint(name, content):
     data = "\n".join(["c,price", *content]).encode(errors="surrogateescape") + b"\n"
     with (gzip.open if name.endswith("gz") else open)(name, "wb") as file:
         file.write(data)
-    ledger = ldp.Ledger()
-    with pytest.raises(LabelDPError) as caught:
-        privatize_file(name, "out.csv", label="price", bounds=(0, 5), epsilon=1, ledger=ledger)
-    assert ledger.charges == ()
-    assert caught.value.__context__ is None
-    return type(caught.value), str(caught.value)
+    error = refused(name)
+    assert error.__context__ is None
+    return type(error), str(error)
 
 
 @pytest.mark.parametrize("second", FAULTS)
 @pytest.mark.parametrize("first", FAULTS)
 def test_of_two_faults_the_same_is_told_wherever_blocks_end(first, second):
     told = set()
-    for label in (SHORT, LONG, f"0{SHORT}"):
-        for at in ((1500, 1502), (1023, 1025), (1500, 2500), (2000, 5000)):
+    for label in (SHORT, LONG):
+        for at in ((1500, 1502), (1023, 1025), (2000, 5000)):
             content = lines(label)
             for place, fault in zip(at, (first, second), strict=True):
                 content[place] = FAULTS[fault](content[place])
             told.add((at, complaint("in.csv", content)))
-    assert len(told) == 4
+    assert len(told) == 3
 
 
 @pytest.mark.parametrize("fault", ["missing", "no number"])
@@ -74,12 +85,12 @@ def test_faults_of_the_file_come_before_those_of_labels(fault):
     """Rows 1,024 to 2,047 are a piece; whether the block where it ends has the other fault depends on labels."""
     told = set()
     for label in (SHORT, LONG):
-        for other in range(2050, 3300, 60):
+        for other in range(2050, 3300, 125):
             content = lines(label)
             content[1500] = FAULTS[fault](content[1500])
             content[other] = FAULTS["ragged"](content[other])
             told.add((other, complaint("in.csv", content)))
-    assert len(told) == len(range(2050, 3300, 60))
+    assert len(told) == len(range(2050, 3300, 125))
     assert all("ragged" in text for _, (_, text) in told)
 
 
@@ -96,8 +107,7 @@ def test_a_file_that_is_cut_off_is_damaged_unless_a_row_before_that_is_at_fault(
         complete = gzip.compress("\n".join(["c,price", *content]).encode())
         for missing in range(len(complete) // 3, len(complete) // 3 + 10):  # cut in a row, wherever that is
             (place / "in.csv.gz").write_bytes(complete[:-missing])
-            with pytest.raises(LabelDPError, match=word):
-                privatize_file("in.csv.gz", "out.csv", label="price", bounds=(0, 5), epsilon=1)
+            assert word in str(refused("in.csv.gz"))
 
 
 HIDDEN = {
@@ -114,10 +124,8 @@ def test_a_quote_that_takes_rows_in_is_refused(place, kind, out):
     """The rows behind it, with their labels, would leave as a value of a public column."""
     content = [f"{i},{i % 5}.5,n" for i in range(5)] + HIDDEN[kind]
     (place / "in.csv").write_text("\n".join(["c,price,note", *content]) + "\n")
-    ledger = ldp.Ledger()
-    with pytest.raises(LabelDPError, match=r"looks like further rows|ragged"):
-        privatize_file("in.csv", out, label="price", bounds=(0, 5), epsilon=1, ledger=ledger)
-    assert ledger.charges == ()
+    complaint = str(refused("in.csv", out))
+    assert "looks like further rows" in complaint or "ragged" in complaint
 
 
 STRAY = {
@@ -135,16 +143,14 @@ STRAY = {
 def test_where_values_have_line_breaks_quotes_are_read_strictly(place, kind, out):
     """One stray quote takes the rest of its row in, with the label."""
     (place / "in.csv").write_text("\n".join(STRAY[kind]) + "\n")
-    ledger = ldp.Ledger()
-    with pytest.raises(LabelDPError, match="quote") as caught:
-        privatize_file("in.csv", out, label="price", bounds=(0, 5), epsilon=1, ledger=ledger)
-    assert "3.14" not in str(caught.value)
-    assert ledger.charges == ()
+    complaint = str(refused("in.csv", out))
+    assert "quote" in complaint
+    assert "3.14" not in complaint
 
 
 def test_without_line_breaks_quotes_may_be_anywhere(place):
     (place / "in.csv").write_text('c,price\n"a"b,2\nc"d,3\n')
-    privatize_file("in.csv", "out.csv", label="price", bounds=(0, 5), epsilon=1)
+    assert release("in.csv").terms.rows == 2
 
 
 @pytest.mark.parametrize("quote", ['1,"abc,2', '1,abc,"2', '"1,abc,2'], ids=["public", "label", "first"])
@@ -155,16 +161,15 @@ def test_how_much_text_an_open_quote_takes_in_does_not_show(quote, end):
         rows = [f"{i},x,{'0' * zeros}3.25" for i in range(400)]
         with open("in.csv", "w") as file:
             file.write("\n".join(["id,name,price", quote, *rows, end]) + "\n")
-        with pytest.raises(LabelDPError) as caught:
-            privatize_file("in.csv", "out.csv", label="price", bounds=(0, 5), epsilon=1)
-        complaints.add((type(caught.value), str(caught.value)))
+        error = refused("in.csv")
+        complaints.add((type(error), str(error)))
     assert len(complaints) == 1
     assert "row 1 that looks like further rows" in complaints.pop()[1]
 
 
 def test_values_with_line_breaks_are_kept(place):
     (place / "in.csv").write_text('c,price,note\n1,2.5,"two\nlines, with a comma"\n2,3.5,"5, 6\n7"\n')
-    privatize_file("in.csv", "out.csv", label="price", bounds=(0, 5), epsilon=1)
+    release("in.csv")
     assert "two\nlines, with a comma" in (place / "out.csv").read_text()
 
 
@@ -191,23 +196,13 @@ def test_a_number_in_the_first_line_is_not_suggested_as_a_column(place, name):
         assert "did you mean" not in str(caught.value)
 
 
-def batch_rows(path):
-    return [batch.num_rows for batch in open_table(path).batches()]
-
-
-def test_pieces_have_as_many_rows_however_long_labels_are(place):
-    seen = set()
-    for label in (SHORT, LONG, "x"):
-        (place / "in.csv").write_text("\n".join(["c,price", *lines(label)]) + "\n")
-        seen.add(tuple(batch_rows("in.csv")))
-    assert seen == {(1024,) * 5 + (880,)}
-
-
-@pytest.mark.parametrize("size", [70, 1000, 6000])
-def test_pieces_do_not_show_row_groups(size):
+@pytest.mark.parametrize(("label", "size"), [(SHORT, 70), (LONG, 1000), ("x", 6000)])
+def test_pieces_have_as_many_rows_however_long_labels_are_or_where_row_groups_end(place, label, size):
+    (place / "in.csv").write_text("\n".join(["c,price", *lines(label)]) + "\n")
     table = pa.table({"c": [f"{i}" for i in range(6000)], "price": np.arange(6000.0)})
     pq.write_table(table, "in.parquet", row_group_size=size)
-    assert batch_rows("in.parquet") == [1024] * 5 + [880]
+    for path in ("in.csv", "in.parquet"):
+        assert [batch.num_rows for batch in open_table(path).batches()] == [1024] * 5 + [880]
 
 
 # ---- memory under nulls ------------------------------------------------------------------------------------
@@ -277,7 +272,7 @@ def test_arrow_files_are_written_without_it(place):
     with pa.ipc.new_file("in.arrow", table.schema) as out:
         out.write_table(table)
     assert np.float64(SECRET).tobytes() in (place / "in.arrow").read_bytes()
-    privatize_file("in.arrow", "out.arrow", label="price", bounds=(0, 5), epsilon=1)
+    release("in.arrow", "out.arrow")
     assert np.float64(SECRET).tobytes() not in (place / "out.arrow").read_bytes()
     got = open_table("out.arrow")
     assert next(got.batches(list(residues()))).to_pydict() == table.drop_columns("price").to_pydict()

@@ -89,47 +89,36 @@ def test_random_orders_are_far_from_the_threshold():
     assert min(jumpiness(rng.permutation(50).astype(float)) for _ in range(20_000)) > 0.2
 
 
-def test_hints_go_nowhere_but_to_the_owner(tmp_path):
-    table = pa.table({"log_price": np.log(PRICE), "price": PRICE})
-    with TableWriter(tmp_path / "in.parquet", table.schema) as out:
+def release(folder, table, hints=None, **options):
+    with TableWriter(folder / "in.arrow", table.schema) as out:
         out.write(table.to_batches()[0])
-    said = []
-    done = privatize_file(
-        tmp_path / "in.parquet",
-        tmp_path / "out.parquet",
-        label="price",
-        bounds=(0, 20),
-        epsilon=1,
-        hints=said.append,
-    )
-    assert len(said) == 1
+    how = {"label": "price", "bounds": (0, 20), "epsilon": 1, "mechanism": "two-point"}
+    return privatize_file(folder / "in.arrow", folder / "out.arrow", hints=hints, **how, **options)
+
+
+def test_hints_go_nowhere_but_to_the_owner(tmp_path):
+    hints = []
+    done = release(tmp_path, pa.table({"log_price": np.log(PRICE), "price": PRICE}), hints.append)
+    assert len(hints) == 1
     assert "determines" not in done.card + repr(done)
-    assert b"determines" not in (tmp_path / "out.parquet").read_bytes()
+    assert b"determines" not in (tmp_path / "out.arrow").read_bytes()
 
 
 def test_without_anybody_to_tell_no_hint_is_computed(tmp_path, monkeypatch):
     monkeypatch.setattr("labeldp.files.file_release.Watch", lambda *_: pytest.fail("a hint was computed"))
-    with TableWriter(tmp_path / "in.csv", pa.schema([("price", pa.float64())])) as out:
-        out.write(pa.record_batch({"price": PRICE}))
-    privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", label="price", bounds=(0, 20), epsilon=1)
+    release(tmp_path, pa.table({"price": PRICE}))
 
 
 # ---- shuffling ----------------------------------------------------------------------------------------
 
 
-def orders(way, runs, rows, monkeypatch):
+def orders(monkeypatch, runs=1000, rows=8):
     """Return the order that rows end up in, over and over, with several buckets."""
     monkeypatch.setattr(module, "BUCKET_BYTES", 8 * rows // 3)
     batches = pa.table({"x": np.arange(rows)}).to_batches(max_chunksize=3)
-    source = seeded(11)
-    return np.array(
-        [
-            np.concatenate(
-                [b.column(0) for b in way(batches, batches[0].schema, rows=rows, folder=None, source=source)]
-            )
-            for _ in range(runs)
-        ]
-    )
+    how = {"rows": rows, "folder": None, "source": seeded(11)}
+    shuffled = (shuffle_rows(batches, batches[0].schema, **how) for _ in range(runs))
+    return np.array([np.concatenate([batch.column(0) for batch in each]) for each in shuffled])
 
 
 def evenness(seen):
@@ -146,41 +135,28 @@ def evenness(seen):
 
 
 def test_shuffling_is_uniform(monkeypatch):
-    """2,000 orders of 8 rows: finds a probability that is off by half; false alarms 1e-6."""
-    seen = orders(shuffle_rows, 2000, 8, monkeypatch)
+    """1,000 orders of 8 rows: finds a probability that is off by half; false alarms 1e-6."""
+    seen = orders(monkeypatch)
     assert (np.sort(seen, axis=1) == np.arange(8)).all()
     assert evenness(seen) > FALSE_ALARM / 3
 
 
 def test_shuffling_without_the_second_step_is_caught(monkeypatch):
     """The twin: rows go to random buckets, and stay in order there."""
-    monkeypatch.setattr(module.np, "argsort", lambda words, kind=None: _sorted(words, kind))
-    assert evenness(orders(shuffle_rows, 2000, 8, monkeypatch)) < FALSE_ALARM / 3
-
-
-def _sorted(words, kind):
-    return np.lexsort((words,)) if kind == "stable" else np.arange(len(words))
+    by_bucket = lambda words, kind=None: np.lexsort((words,)) if kind else np.arange(len(words))  # noqa: E731
+    monkeypatch.setattr(module.np, "argsort", by_bucket)
+    assert evenness(orders(monkeypatch)) < FALSE_ALARM / 3
 
 
 def test_shuffled_files_hold_the_same_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BUCKET_BYTES", 20_000)
     city = pa.array(np.random.default_rng(4).choice(["a", "b"], ROWS)).dictionary_encode()
     table = pa.table({"id": np.arange(ROWS), "city": city, "price": np.sort(PRICE)})
-    with TableWriter(tmp_path / "in.arrow", table.schema) as out:
-        out.write(table.to_batches()[0])
-    said = []
-    done = privatize_file(
-        tmp_path / "in.arrow",
-        tmp_path / "out.arrow",
-        label="price",
-        bounds=(0, 20),
-        epsilon=1,
-        shuffle=True,
-        hints=said.append,
-    )
+    hints = []
+    done = release(tmp_path, table, hints.append, shuffle=True)
     after = pa.Table.from_batches(list(open_table(tmp_path / "out.arrow").batches()))
     assert after["id"].to_pylist() != table["id"].to_pylist()
     assert after.schema == table.schema
     assert after.sort_by("id").drop(["price"]).to_pydict() == table.drop(["price"]).to_pydict()
     assert '"row_order":"shuffled"' in done.card
-    assert [hint for hint in said if "order in which" in hint] == []
+    assert not any("order in which" in hint for hint in hints)

@@ -73,6 +73,12 @@ def saved(model, encoder, path):
     return path
 
 
+@pytest.fixture
+def path(fitted, encoder, tmp_path):
+    """The folder of a saved model."""
+    return saved(fitted, encoder, tmp_path / "model")
+
+
 @pytest.mark.parametrize("name", ["fitted", "with_trees", "released"])
 def test_a_loaded_model_predicts_the_same_to_the_last_bit(name, request, table, encoder, tmp_path):
     model = request.getfixturevalue(name)
@@ -94,8 +100,7 @@ def test_wide_tables_come_back_too(tmp_path):
     assert np.array_equal(again.predict(table), model.predict(X))
 
 
-def test_the_card_of_the_folder_is_a_card_like_any_other_and_names_the_versions(fitted, encoder, tmp_path):
-    path = saved(fitted, encoder, tmp_path / "model")
+def test_the_card_of_the_folder_is_a_card_like_any_other_and_names_the_versions(path):
     card = read_any_card((path / "card.json").read_text())
     assert card.terms.cost.epsilon == 1.0
     assert set(card.content["versions"]) == {"python", "labeldp", "numpy", "scikit-learn"}
@@ -151,10 +156,9 @@ def test_one_changed_byte_is_noticed(name, released, encoder, tmp_path):
         load_model(path)
 
 
-def test_a_missing_file_is_said_to_be_missing(fitted, encoder, tmp_path):
+def test_a_missing_file_is_said_to_be_missing(path):
     with pytest.raises(DataNotFoundError, match="no model here"):
-        load_model(tmp_path / "nowhere")
-    path = saved(fitted, encoder, tmp_path / "model")
+        load_model(path / "nowhere")
     (path / "model.npz").unlink()
     with pytest.raises(DataNotFoundError, match="not complete"):
         load_model(path)
@@ -185,8 +189,8 @@ class Bomb:
         return Path.touch, (self.target,)
 
 
-def test_a_pickle_in_the_arrays_is_refused_and_not_run(fitted, encoder, tmp_path):
-    path, target = saved(fitted, encoder, tmp_path / "model"), tmp_path / "was-run"
+def test_a_pickle_in_the_arrays_is_refused_and_not_run(path):
+    target = path.with_name("was-run")
     payload = pickle.dumps(np.array([Bomb(target)], dtype=object))
     bare = io.BytesIO()
     np.savez(bare, linear_weights=np.array([Bomb(target)], dtype=object))
@@ -251,8 +255,7 @@ def npz(header, kind=zipfile.ZIP_STORED):
     return packed.getvalue()
 
 
-def test_an_array_that_asks_for_more_memory_than_the_file_has_bytes_is_refused(fitted, encoder, tmp_path):
-    path = saved(fitted, encoder, tmp_path / "model")
+def test_an_array_that_asks_for_more_memory_than_the_file_has_bytes_is_refused(path):
     for shape in [(10**12,), (2**40, 2**40), (-1,)]:
         with pytest.raises(CardError):
             load_model(forged(path, raw=npz({"descr": "<f8", "fortran_order": False, "shape": shape})))
@@ -263,8 +266,7 @@ def test_an_array_that_asks_for_more_memory_than_the_file_has_bytes_is_refused(f
         load_model(forged(path, raw=b"PK no zip at all"))
 
 
-def test_a_card_of_another_kind_or_format_or_with_other_files_is_refused(fitted, encoder, tmp_path):
-    path = saved(fitted, encoder, tmp_path / "model")
+def test_a_card_of_another_kind_or_format_or_with_other_files_is_refused(path, fitted):
     content = card_format.parse((path / "card.json").read_text(), "labeldp.model")
     content = {name: value for name, value in content.items() if name not in ("schema", "version")}
     outside = {**content["files"], "../../etc/passwd": "sha256:0"}
@@ -280,8 +282,7 @@ def test_a_card_of_another_kind_or_format_or_with_other_files_is_refused(fitted,
 # ---- whole or not at all ----------------------------------------------------------------------------------
 
 
-def test_a_model_that_could_not_be_finished_leaves_nothing_and_the_old_one_stays(fitted, encoder, tmp_path):
-    path = saved(fitted, encoder, tmp_path / "model")
+def test_a_model_that_could_not_be_finished_leaves_nothing_and_the_old_one_stays(path, tmp_path):
     before = {each.name: each.read_bytes() for each in path.iterdir()}
 
     def stopped(error):
@@ -296,8 +297,7 @@ def test_a_model_that_could_not_be_finished_leaves_nothing_and_the_old_one_stays
     assert [each.name for each in tmp_path.iterdir()] == ["model"]
 
 
-def test_a_model_is_replaced_only_by_force_and_anything_else_never(fitted, encoder, tmp_path):
-    path = saved(fitted, encoder, tmp_path / "model")
+def test_a_model_is_replaced_only_by_force_and_anything_else_never(path, fitted, encoder, tmp_path):
     with pytest.raises(ParameterError, match="force=True"):
         saved(fitted, encoder, path)
     (path / "card.report.html").write_text("a page about the old model")

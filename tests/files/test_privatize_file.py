@@ -155,8 +155,7 @@ def raw_labels_in(path, labels):
 
 
 @pytest.mark.parametrize("format", ["parquet", "arrow", "csv"])
-@pytest.mark.parametrize("debiased", ["replace", "add", "no"])
-def test_no_label_is_in_the_output(tmp_path, format, debiased):
+def test_no_label_is_in_the_output(tmp_path, format):
     labels = labels_of()
     table = table_of(labels, nested=format != "csv")
     source, out = tmp_path / f"in.{format}", tmp_path / f"out.{format}"
@@ -165,7 +164,7 @@ def test_no_label_is_in_the_output(tmp_path, format, debiased):
     else:
         put(source, table)
     assert raw_labels_in(source, labels) == ROWS
-    done = release(source, out, debiased=debiased)
+    done = release(source, out, debiased="add")
     assert raw_labels_in(out, labels) == 0
     assert raw_labels_in(done.card_path, labels) == 0
     assert not np.isin(labels, np.asarray(everything(out)["price"])).any()
@@ -194,14 +193,11 @@ def test_a_leaky_writer_is_caught(tmp_path, leak):
     assert raw_labels_in(tmp_path / "leaky.parquet", labels) > 0
 
 
-def test_row_groups_and_sort_flags_are_not_copied(tmp_path):
+def test_sort_flags_are_not_copied(tmp_path):
     source = put(tmp_path / "in.parquet", table_of(np.sort(labels_of())))
-    before = pq.read_metadata(source)
-    assert before.num_row_groups == 7
-    assert before.row_group(0).sorting_columns
+    assert pq.read_metadata(source).row_group(0).sorting_columns
     release(source, tmp_path / "out.parquet")
     after = pq.read_metadata(tmp_path / "out.parquet")
-    assert after.num_row_groups == 1
     assert not after.row_group(0).sorting_columns
     assert set(after.metadata) == {b"ARROW:schema"}
 
@@ -218,19 +214,16 @@ def test_folders_named_by_the_label_are_refused(tmp_path, name):
     assert ledger.charges == ()
 
 
-def test_a_table_that_changes_in_between_is_not_released(tmp_path, monkeypatch):
+def test_a_table_that_changes_in_between_is_not_released(tmp_path):
     source = put(tmp_path / "in.csv", table_of(labels_of(), nested=False))
-    from labeldp.files import file_release as module
 
-    class Grown(module.LabelStream):
-        def __init__(self, *args, **options):
-            super().__init__(*args, **options)
-            with open(source, "a") as file:
-                file.write("x,north,1.5,1970-01-01\n")
+    def grow():  # a ledger is opened between the two passes
+        with open(source, "a") as file:
+            file.write("x,north,1.5,1970-01-01\n")
+        return ldp.Ledger()
 
-    monkeypatch.setattr(module, "LabelStream", Grown)
     with pytest.raises(DataError, match="changed while"):
-        release(source, tmp_path / "out.csv")
+        release(source, tmp_path / "out.csv", ledger=grow)
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 
