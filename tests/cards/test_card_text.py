@@ -39,7 +39,10 @@ def test_content_may_not_be_what_json_has_no_word_for():
 WRONG = {
     "another schema": (written(BODY, "labeldp.other"), "another kind"),
     "another version": (written(BODY, version="1"), "has version 1; this labeldp reads version 2"),
-    "no version": (written(BODY, version="null"), "has version None"),
+    **{
+        f"version {other}": (written(BODY, version=other), "has version")
+        for other in ("0", "3", '"2"', "null", "[2]")
+    },
     "no checksum": (json.dumps({"schema": SCHEMA, "version": 2}), "checksum"),
     "another checksum": (written(BODY).replace("0.5", "0.6"), "checksum"),
     "a list": ("[]", "another kind"),
@@ -51,6 +54,14 @@ WRONG = {
     "endless": (written('"a":-Infinity'), "not finite"),
     "beyond floats": (written('"a":1e999'), "not finite"),
     "below floats": (written('"a":-1e999'), "not finite"),
+    "too many digits": (written('"a":' + "9" * 5001), "not valid JSON"),
+    "deep objects": ('{"a":' * 100_000 + "1" + "}" * 100_000, "not valid JSON"),
+    "null": ("null", "another kind"),
+    "null bytes": ("\0" * 10, "not valid JSON"),
+    "byte order mark": ("\ufeff" + written(BODY), "not valid JSON"),
+    "cards in a row": (written(BODY) * 2, "not valid JSON"),
+    "a lone surrogate": (json.dumps({"schema": SCHEMA, "version": 2, "checksum": "\ud800"}), "checksum"),
+    "a raw surrogate": (f'{{"schema":"{SCHEMA}","version":2,"a":"\ud800"}}', "checksum"),
 }
 
 
@@ -67,8 +78,9 @@ def test_a_card_may_be_as_long_as_is_said_and_no_longer(monkeypatch):
     assert card_format.parse(text, SCHEMA)
     with pytest.raises(ldp.CardError, match="longer"):
         card_format.parse(text + " ", SCHEMA)
-    with pytest.raises(ldp.CardError, match="a card is text"):
-        card_format.parse(text.encode(), SCHEMA)
+    for no_text in (text.encode(), None, 5):
+        with pytest.raises(ldp.CardError, match="a card is text"):
+            card_format.parse(no_text, SCHEMA)
 
 
 def test_a_name_belongs_to_the_class_that_has_it_even_if_its_module_is_loaded_again(monkeypatch):

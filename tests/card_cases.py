@@ -1,0 +1,72 @@
+"""Cards of each kind by hand: their terms, the card that states them, and what a reader says of it."""
+
+import json
+
+import pytest
+
+import labeldp as ldp
+from forged_cards import forged
+from labeldp.cards import read_any_card, verify_card
+from labeldp.ledger import Budget, Charge
+from labeldp.mechanisms.base import fingerprint
+from labeldp.release.terms import Terms
+
+WHEN = "2026-01-01T00:00:00+00:00"
+STRONG, WEAK = (ldp.TwoPoint(bounds=(0, 5), epsilon=epsilon) for epsilon in (1.0, 2.0))
+PARTS = tuple(ldp.TwoPoint(bounds=(0, 1), epsilon=epsilon) for epsilon in (1.0, 0.9))
+NORMAL = ldp.Gaussian(bounds=(0, 5), epsilon=16.0, delta=0.01)
+OTHERS = [
+    ldp.Laplace(bounds=(0, 5), epsilon=1.0),
+    ldp.RPWithPrior(interval=(0, 5), zeta=0.5, epsilon=1.0),
+    ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0),
+]
+PRIOR = ldp.Histogram([0, 1, 5], [1, 3])
+BOUNDS = (0.0, 5.0)
+
+
+def labels(mechanism=STRONG, epsilon=1, delta=0, *, column=0, people=1):
+    return Charge("labels", Budget(epsilon, delta), WHEN, fingerprint(mechanism.channel), people, "labels", column)
+
+
+def prior(what="prior (curator)", epsilon=0.5, *, column=0, people=1):
+    return Charge(what, Budget(epsilon), WHEN, None, people, "prior", column)
+
+
+def other(purpose, epsilon=0.1):
+    return Charge(purpose, Budget(epsilon), WHEN, "some noise", 1, purpose)
+
+
+def release(*charges, mechanisms=(STRONG,), priors=None, bounds=BOUNDS, trust="curator", secure=True):
+    """Return the terms of a release; its last column has a prior unless others are given."""
+    count = len(mechanisms)
+    priors = (None,) * (count - 1) + (PRIOR,) * bool(count) if priors is None else priors
+    return Terms(70, mechanisms, priors, charges, (bounds,) * count, trust, secure)
+
+
+ALL_PARTS = "; ".join(f"part {k}: {fingerprint(part.channel)}" for k, part in enumerate(PARTS, 1))
+IN_ROUNDS = Charge("labels", Budget(1), WHEN, ALL_PARTS, 1, "labels")
+KNOWN = {"low": 0.0, "high": 5.0, "mean": 2.5, "mean_variance": 0.1, "variance": 2.0, "counted": False}
+TERMS = {
+    "release": release(labels(), prior()),
+    "row-release": Terms(70, PARTS, (), (IN_ROUNDS, other("mean"), other("prior")), (BOUNDS,), "local", True),
+    "model": Terms(70, PARTS, (), (IN_ROUNDS, other("mean")), (BOUNDS,), "curator", True),
+    "model of sums": Terms(70, (), (), (other("sums"),), (BOUNDS,), "curator", True),
+}
+MORE = {"release": {"file": {"name": "out.csv"}}, "row-release": {"knowledge": KNOWN, "rounds": 2}}
+
+
+def card(kind, **changes):
+    """Return a card with other entries, or without those that are ``...``, and the checksum for it."""
+    schema = f"labeldp.{kind.partition(' ')[0]}"
+    content = {**json.loads(TERMS[kind].to_card(schema, **MORE.get(kind, {}))), **changes}
+    return forged({key: value for key, value in content.items() if value is not ...})
+
+
+def of_terms(kind, terms, **more):
+    return terms.to_card(f"labeldp.{kind}", **{**MORE.get(kind, {}), **more})
+
+
+def refuse(text, match="contradicts itself"):
+    with pytest.raises(ldp.CardError, match=match):
+        read_any_card(text)
+    assert not verify_card(text).holds
