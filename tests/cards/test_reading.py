@@ -35,7 +35,6 @@ from labeldp.release.terms import Terms
 
 each_kind = pytest.mark.parametrize("kind", TERMS)
 
-
 # ---- what is read -----------------------------------------------------------------------------------
 
 
@@ -170,10 +169,6 @@ def test_the_one_charge_for_rows_pays_for_each_of_their_mechanisms(kind):
         refuse(of_terms(kind, dataclasses.replace(TERMS[kind], charges=(*charges, other("mean")))))
 
 
-def test_a_model_that_charges_for_labels_shows_how_they_were_randomised():
-    refuse(of_terms("model", dataclasses.replace(TERMS["model"], mechanisms=())), "needs mechanisms")
-
-
 @pytest.mark.parametrize("mechanism", [STRONG, NORMAL])
 def test_a_charge_pays_for_epsilon_and_delta_to_the_last_digit(mechanism):
     proof = mechanism.verify()
@@ -299,6 +294,7 @@ def test_the_cost_that_is_stated_follows_from_the_charges_to_the_last_digit(kind
 def test_labels_are_not_released_without_a_mechanism():
     for kind in ("release", "row-release"):
         refuse(card(kind, mechanisms=[]), "shows no mechanism")
+    refuse(of_terms("model", dataclasses.replace(TERMS["model"], mechanisms=())), "needs mechanisms")
 
 
 def test_what_is_known_of_rows_is_of_its_kind():
