@@ -29,7 +29,7 @@ CHANNELS = [
     "channels/test_channel_limits.py",
     "channels/test_domain.py",
     "channels/test_proof.py",
-    "cards/test_tampering.py",
+    "channels/test_tampering.py",
 ]
 NOISE = ["noise/test_coins.py", "noise/test_noise.py"]
 ROW_WORDS = ["randomness/test_row_words.py", "randomness/test_row_ids.py"]

@@ -70,30 +70,18 @@ def leftovers(folder):
 
 
 @needs_crime
-def test_crime_has_1994_rows_99_features_and_no_gaps():
+def test_crime_has_1994_rows_99_features_and_its_one_gap_filled_with_the_mean():
     data = load_crime(download=False)
-    assert data.X.shape == (1994, 99)
-    assert data.y.shape == (1994,)
-    assert len(data.columns) == 99
+    assert (data.X.shape, data.y.shape, len(data.columns)) == ((1994, 99), (1994,), 99)
     assert np.isfinite(data.X).all()
     assert data.bounds == (0.0, 1.0)
-    assert data.y.min() >= 0
-    assert data.y.max() <= 1
+    assert 0 <= data.y.min() <= data.y.max() <= 1
     assert not {"state", "fold", "racepctblack", "ViolentCrimesPerPop"} & set(data.columns)
-
-
-@needs_crime
-def test_the_one_gap_in_crimes_otherpercap_gets_its_mean():
-    data = load_crime(download=False)
+    assert any("racepctblack" in note for note in data.notes), "why it is left out is said"
     other = data.X[:, data.columns.index("OtherPerCap")]
     gap = np.flatnonzero(other != np.round(other, 2))  # the file has two digits
     assert gap.size == 1
     assert other[gap[0]] == pytest.approx(np.delete(other, gap).mean())
-
-
-@needs_crime
-def test_crime_says_why_racepctblack_is_left_out():
-    assert any("racepctblack" in note for note in load_crime(download=False).notes)
 
 
 @needs_crime
@@ -108,21 +96,13 @@ def test_crime_by_the_papers_text_keeps_columns_and_drops_rows():
 def test_housing_has_20640_rows_and_8_raw_features():
     data = load_housing(download=False)
     assert data.X.shape == (20640, 8)
-    assert data.columns[0] == "MedInc"
-    assert data.X[0, 0] == 8.3252
+    assert (data.columns[0], data.X[0, 0]) == ("MedInc", 8.3252)
     assert data.bounds == (0.0, 5.0001)
-    assert data.y.min() >= 0
-    assert data.y.max() <= 5.0001
-
-
-@needs_housing
-def test_the_text_form_of_a_data_set_shows_no_label():
-    data = load_housing(download=False)
-    assert "array" not in repr(data)
+    assert 0 <= data.y.min() <= data.y.max() <= 5.0001
     assert str(data.y[0]) not in repr(data)
 
 
-def test_the_text_form_of_the_survey_shows_no_label_either():
+def test_the_text_form_of_a_data_set_shows_no_label():
     assert "array" not in repr(make_survey(10))
 
 

@@ -9,6 +9,7 @@ import random
 import resource
 import tempfile
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
@@ -111,6 +112,17 @@ DAMAGE = {
     "the last line end changed": lambda lines: [*lines[:-1], lines[-1][:-1] + b"*"],
     "junk": lambda lines: [random.Random(0).randbytes(1000) + b"\n"],
     "junk without a line": lambda lines: [b"\x93NUMPY somebody's only copy"],
+    "no hash": lambda lines: [b"{}\n"],
+    "no record": lambda lines: [b"[]\n"],
+    "deep": lambda lines: [*lines, b"[" * 100_000 + b"\n"],
+    "a hash that is none": lambda lines: [*lines, b'{"hash":null}\n'],
+    "an empty line": lambda lines: [*lines, b"\n"],
+    "the last line changed and without its end": lambda lines: [
+        *lines[:-1],
+        lines[-1][:-1].replace(b"2/5", b"2/9"),
+    ],
+    "an end that is no part of a record": lambda lines: [*lines, b"{}"],
+    "an end with a letter more": lambda lines: [*lines[:-1], lines[-1][:-1] + b" "],
 }
 
 
@@ -118,7 +130,8 @@ DAMAGE = {
 def test_damage_is_refused_and_the_file_left_as_it_is(ledger, path, damage):
     damaged = b"".join(DAMAGE[damage](path.read_bytes().splitlines(keepends=True)))
     path.write_bytes(damaged)
-    uses = [lambda: Ledger.open(path), lambda: Ledger.open(path, limit=LIMIT), lambda: ledger.total]
+    uses = [partial(Ledger.open, path, create=create) for create in ("now", "late", "never")]
+    uses += [lambda: Ledger.open(path, limit=LIMIT), lambda: ledger.total]
     for use in [*uses, lambda: ledger.charge("more", epsilon=0.1)]:
         with pytest.raises(LedgerError, match="ledger"):
             use()

@@ -1,4 +1,7 @@
-"""A ledger's file, byte by byte: what is written, what is read, and what is refused though its hashes fit."""
+"""A ledger's file, byte by byte: what is written, what is read, and what is refused though its hashes fit.
+
+What is refused because they do not is in `test_ledger_file`.
+"""
 
 import hashlib
 import json
@@ -118,29 +121,6 @@ def test_an_amount_that_no_float_holds_is_kept_exactly_and_shown_as_infinite(pat
     assert again.total.epsilon == float("inf")
     with pytest.raises(BudgetError, match="ε = inf"):
         again.charge("more", epsilon=2 * huge + 1)
-
-
-WHOLE = written(HEADER, {"charges": [ENTRY]})
-TEXTS = {
-    "no hash": b"{}\n",
-    "no record": b"[]\n",
-    "text": b'"hash"\n',
-    "deep": WHOLE + b"[" * 100_000 + b"\n",
-    "a hash that is none": WHOLE + b'{"hash":null}\n',
-    "an empty line": WHOLE + b"\n",
-    "a last line that was changed and lost its end": WHOLE[:-1].replace(b"1/3", b"1/9"),
-    "an end that is no part of a record": WHOLE + b"{}",
-    "an end with a letter more": WHOLE[:-1] + b" ",
-}
-
-
-@pytest.mark.parametrize("case", TEXTS)
-def test_what_nobody_wrote_is_refused_and_left_as_it_is(path, case):
-    path.write_bytes(TEXTS[case])
-    for create in ("now", "late", "never"):
-        with pytest.raises(LedgerError, match="not repaired"):
-            Ledger.open(path, create=create)
-    assert path.read_bytes() == TEXTS[case]
 
 
 def test_a_ledger_may_be_as_long_as_is_said_and_no_longer(path, monkeypatch):

@@ -18,7 +18,6 @@ from labeldp.randomness.word_sources import CHUNK_BYTES, SecureWords, SeededWord
 from word_cases import PATIENCE, assert_no_common_word, draw
 
 CHUNK = CHUNK_BYTES // 8
-SIZES = [0, 1, 2, 3, 7, 1001, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5]
 # A source that misbehaves repeats some of its words; one that behaves repeats one among n words with
 # probability n²/2^65, below 1e-8 for every n here. So "no common word" has a false-alarm rate below 1e-6.
 
@@ -26,22 +25,19 @@ SIZES = [0, 1, 2, 3, 7, 1001, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5]
 # ---- filling --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
-def test_fill_writes_the_whole_buffer_and_nothing_beside_it(make, size):
-    whole = np.zeros(size + 2, dtype=np.uint64)
-    make().fill(whole[1:-1])
-    assert whole[0] == whole[-1] == 0
-    assert np.count_nonzero(whole) == size  # a word is zero once in 2^64
+each_source = pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
 
 
-@pytest.mark.parametrize("size", [1, 3, CHUNK, CHUNK + 1])
-@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
-def test_every_byte_of_a_buffer_is_written(make, size):
-    """A byte that is written 16 times stays zero with a chance of 2^-128."""
-    source, written = make(), np.zeros(size, dtype=np.uint64)
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 7, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5])
+@each_source
+def test_fill_writes_every_byte_of_the_buffer_and_nothing_beside_it(make, size):
+    """A byte that is written 16 times stays zero with a chance of 2^-128, a word once in 2^64."""
+    source, whole, written = make(), np.zeros(size + 2, dtype=np.uint64), np.zeros(size, dtype=np.uint64)
     for _ in range(16):
-        written |= draw(source, size)
+        source.fill(whole[1:-1])
+        assert np.count_nonzero(whole) == size
+        written |= whole[1:-1]
+    assert whole[0] == whole[-1] == 0
     assert written.view(np.uint8).all()
 
 
@@ -50,7 +46,7 @@ def test_no_word_is_given_twice_by_one_source_or_two():
     assert_no_common_word(*(draw(source, n) for n in (1, 5, 100, 40_000)), draw(SecureWords(), 1000))
 
 
-@pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
+@each_source
 def test_a_buffer_of_any_shape_is_filled_or_refused_but_never_left_as_it_was(make):
     rows = np.zeros((3, CHUNK + 5), dtype=np.uint64)
     for buffer in (rows, rows[:, :4], np.zeros(8, dtype=np.uint64)[::2]):

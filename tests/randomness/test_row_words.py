@@ -318,9 +318,6 @@ def test_words_of_rows_serve_no_other_purpose():
     for use in (ldp.privatize, ldp.estimate_prior):
         with pytest.raises(ldp.ParameterError, match="random_state"):
             use([0.1, 0.2, 0.3], epsilon=1.0, bounds=(0, 1), random_state=RowWords(SECRET, [1, 2, 3]))
-    source = RowWords(SECRET, [1, 2, 3]).for_labels(3)
-    with pytest.raises(ldp.ParameterError, match="other words"):
-        source.fill(np.empty(4, dtype=np.uint64))
 
 
 def test_a_source_serves_one_release():
