@@ -131,3 +131,14 @@ def test_loose_bounds_and_the_lottery_are_judged(tmp_path):
     assert "**Bounds × 10** (at most 1.1): 0 of 1 hold." in text
     assert "| counts, labels new, ε = 1 | 6.7% |" in text
     assert "**No lottery** (at most 0.5): 1 of 1 hold." in text
+
+
+def test_repeats_of_one_split_are_a_sample_even_beside_runs_of_many_splits(tmp_path):
+    rows = [*base("counts"), *cells(table="counts"), *base()]
+    for repeat in range(4):
+        rows += cells(error=1.0 + 0.2 * repeat, splits=1, repeat=repeat)
+    text = printed(tmp_path, rows)
+    assert (
+        "**Never behind a constant** (at most 1.03): 1 of 2 hold.\n- scores, labels new, ε = 1: 1.300 ± 0.129"
+        in text
+    )
