@@ -71,7 +71,7 @@ def _laplace(X: Array, y: Array, new: Array, epsilon: float, bounds: Bounds, see
     scaler = import_module("sklearn.preprocessing").StandardScaler().fit(X)
     ridge = import_module("sklearn.linear_model").RidgeCV(np.logspace(-2, 7, 19))
     ridge.fit(scaler.transform(X), np.clip(y, *bounds) + noise)
-    return np.clip(ridge.predict(scaler.transform(new)), *bounds)
+    return np.asarray(np.clip(ridge.predict(scaler.transform(new)), *bounds))
 
 
 def _diffprivlib(X: Array, y: Array, new: Array, epsilon: float, bounds: Bounds, seed: int) -> Array:
@@ -79,7 +79,7 @@ def _diffprivlib(X: Array, y: Array, new: Array, epsilon: float, bounds: Bounds,
     regression = import_module("diffprivlib.models").LinearRegression
     ranges = (X.min(axis=0), X.max(axis=0))
     model = regression(epsilon=epsilon, bounds_X=ranges, bounds_y=bounds, random_state=seed)
-    return np.clip(model.fit(X, y).predict(new), *bounds)
+    return np.asarray(np.clip(model.fit(X, y).predict(new), *bounds))
 
 
 def _ebm(X: Array, y: Array, new: Array, epsilon: float, bounds: Bounds, seed: int) -> Array:
@@ -95,7 +95,7 @@ def _ebm(X: Array, y: Array, new: Array, epsilon: float, bounds: Bounds, seed: i
         n_jobs=1,
         random_state=seed,
     )
-    return np.clip(model.fit(X, np.clip(y, *bounds)).predict(new), *bounds)
+    return np.asarray(np.clip(model.fit(X, np.clip(y, *bounds)).predict(new), *bounds))
 
 
 METHODS: dict[str, Fit] = {
