@@ -67,7 +67,7 @@ bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other lib
 	$(BIN)/python -m benchmarks.split
 	$(BIN)/python -m benchmarks.files
 
-mutants: $(VENV)/.dev  ## Change the privacy-critical rooms one thing at a time; tests must notice (hours; some rooms: ROOMS="noise/coins.py release/plan.py")
+mutants: $(VENV)/.dev  ## Change the privacy-critical rooms one thing at a time; tests must notice (hours; some rooms: ROOMS="noise/integers.py release/plan.py")
 	$(BIN)/python -m benchmarks.mutants $(ROOMS)
 
 clean:  ## Remove environments and caches

@@ -2,10 +2,10 @@
 
 import pytest
 
-from labeldp import card_format
+from labeldp.mechanisms import base
 
 
 @pytest.fixture(autouse=True)
 def own_registry(monkeypatch):
     """Let each test register mechanisms of its own."""
-    monkeypatch.setattr(card_format, "_registry", dict(card_format._registry))
+    monkeypatch.setattr(base, "_registry", dict(base._registry))

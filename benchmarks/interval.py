@@ -70,13 +70,17 @@ def exponent(times: dict[int, float]) -> float:
     return float(np.polyfit(np.log(list(times)), np.log(list(times.values())), 1)[0])
 
 
+def value(prior: ldp.Histogram, interval: Found) -> float:
+    """Return F, the probability that a label is answered from its neighbourhood."""
+    low, high = interval
+    inside = float(np.diff(prior.cumulative([low, high]))[0])
+    return 2 * ZETA * inside / (2 * ZETA + math.exp(-EPSILON) * (high - low))
+
+
 def agree(bins: int = 500) -> None:
     """Stop if the searches do not find equally good intervals."""
     for prior in priors(bins):
-        values = [
-            ldp.interval.interval_value(prior, search(prior), epsilon=EPSILON, zeta=ZETA)
-            for search, _, _ in SEARCHES.values()
-        ]
+        values = [value(prior, search(prior)) for search, _, _ in SEARCHES.values()]
         assert max(values) - min(values) <= 1e-12 * max(values)
 
 

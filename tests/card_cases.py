@@ -7,8 +7,8 @@ import pytest
 import labeldp as ldp
 from forged_cards import forged
 from labeldp.cards import read_any_card, verify_card
+from labeldp.channels.proof import fingerprint
 from labeldp.ledger import Budget, Charge
-from labeldp.mechanisms.base import fingerprint
 from labeldp.release.terms import Terms
 
 WHEN = "2026-01-01T00:00:00+00:00"

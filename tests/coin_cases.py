@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from labeldp.card_format import register
 from labeldp.channels import Promise, TableChannel
+from labeldp.mechanisms import register
 from labeldp.mechanisms.base import Mechanism, channel_field
 
 

@@ -9,7 +9,7 @@
 from typing import TYPE_CHECKING, Any
 
 from labeldp.audit import Audit, audit, audit_pipeline
-from labeldp.cards.reading import read_release_card
+from labeldp.cards.reading import load_mechanism, read_release_card
 from labeldp.channels import Proof
 from labeldp.errors import (
     BudgetError,
@@ -36,7 +36,6 @@ from labeldp.mechanisms import (
     Staircase,
     TwoPoint,
     Unbiased,
-    load_mechanism,
 )
 from labeldp.mechanisms.interval import optimal_interval
 from labeldp.priors.estimate import estimate_prior

@@ -1,7 +1,6 @@
 """Files and folders that appear complete or not at all.
 
-The one loose module beside those that DESIGN lists: `estimators` and rooms below it write files, and no room above
-has another reason to.
+A loose module, because `estimators` and rooms below it write files, and no room above has another reason to.
 """
 
 from __future__ import annotations

@@ -17,10 +17,12 @@ from labeldp.errors import LabelError, ParameterError
 
 __all__ = [
     "as_bounds",
+    "as_choice",
     "as_delta",
     "as_epsilon",
     "as_fraction",
     "as_labels",
+    "as_method",
     "as_number",
     "as_positive",
     "as_roomy_bounds",
@@ -32,6 +34,9 @@ __all__ = [
 
 EPSILON_RANGE = (0.001, 20.0)
 """The budgets that every mechanism supports, with a proof within 0.1 % of what was asked."""
+
+METHODS = {"curator": ("adaptive", "counts"), "local": ("square-wave", "laplace")}
+"""Who is trusted, and the ways to estimate a prior then."""
 
 _CHUNK = 1 << 16
 _LAST = float(np.finfo(np.float64).max)
@@ -111,7 +116,7 @@ def as_epsilon(value: object) -> float:
             "by name: labeldp.NoPrivacy()"
         )
     if epsilon <= 0:
-        raise ParameterError(f"epsilon must be greater than 0, got {epsilon}")
+        raise ParameterError(f"epsilon must be positive, got {epsilon}")
     low, high = EPSILON_RANGE
     if not low <= epsilon <= high:
         raise ParameterError(
@@ -147,6 +152,16 @@ def as_choice(value: object, name: str, choices: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in choices:
         listed = " or ".join(f'"{choice}"' for choice in choices)
         raise ParameterError(f"{name} must be {listed}, got {value!r}")
+
+
+def as_method(trust: object, method: object, default: str = "adaptive") -> str:
+    """Return the way to estimate a prior: the one that is named, else ``default`` for a curator."""
+    as_choice(trust, "trust", tuple(METHODS))
+    choices = METHODS[str(trust)]
+    if method is None:
+        return default if trust == "curator" else choices[0]
+    as_choice(method, f'with trust="{trust}" method', choices)
+    return str(method)
 
 
 def as_numbers(values: object, name: str) -> NDArray[np.float64]:

@@ -1,9 +1,7 @@
-"""Cards: what a mechanism is, as pure data with a version and a checksum.
+"""The text of cards: pure data in canonical JSON, with a schema, a version and a checksum.
 
-A card is canonical JSON: the same mechanism gives the same bytes. It carries the parameters from which
-the integer counts follow, and a fingerprint of those counts. Loading rebuilds the counts, proves them
-again and compares the fingerprint; names are looked up in a registry and nothing is imported. The
-checksum finds damage; against a forger, who can compute checksums too, the proof is what counts.
+The same content gives the same bytes. The checksum finds damage; against a forger, who can compute checksums too,
+the proof is what counts: see `labeldp.cards`.
 """
 
 from __future__ import annotations
@@ -11,49 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from labeldp.errors import CardError
 
-__all__ = ["SCHEMA", "VERSION", "dump", "known", "parse", "register", "registered"]
+__all__ = ["MAX_TEXT", "SCHEMA", "VERSION", "dump", "parse"]
 
 SCHEMA = "labeldp.mechanism"
 VERSION = 2
 MAX_TEXT = 1 << 23
 """Longer cards are refused unread: JSON can take 50 times its text in memory. The largest table takes 3 MB."""
-
-T = TypeVar("T", bound=type)
-_registry: dict[str, Any] = {}
-
-
-def register(name: str) -> Callable[[T], T]:
-    """Class decorator: make a mechanism known to `labeldp.load_mechanism` under ``name``."""
-
-    def enter(cls: T) -> T:
-        old = _registry.get(name, cls)
-        if (old.__module__, old.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise CardError(f"a mechanism named {name!r} is registered already")
-        setattr(cls, "name", name)  # noqa: B010 (T has no such attribute for mypy)
-        _registry[name] = cls
-        return cls
-
-    return enter
-
-
-def registered(name: object) -> Any:
-    """Return the mechanism class called ``name``."""
-    if not isinstance(name, str) or name not in _registry:
-        raise CardError(
-            "the card names an unknown mechanism, which cannot be checked here. If it is your own, import its "
-            f"module first, in Python; known are: {', '.join(known())}"
-        )
-    return _registry[name]
-
-
-def known() -> list[str]:
-    """Return the names of all mechanisms."""
-    return sorted(_registry)
 
 
 def _canonical(content: dict[str, Any]) -> str:

@@ -11,8 +11,8 @@ import pytest
 
 import broken
 from helpers import NAMES, mechanisms, most_successes, respond, seeded
-from labeldp.channels import ShiftChannel, WindowChannel, alias
-from labeldp.channels.domain import Domain
+from labeldp.channels import ShiftChannel, WindowChannel, sampling
+from labeldp.channels.sampling import Domain
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
@@ -190,7 +190,7 @@ def test_a_shifted_cell_is_the_same_float_from_any_label_and_noise(name):
     channel = mechanisms(EPSILON)[name].channel
     assert isinstance(channel, ShiftChannel)
     words = np.random.default_rng(2).integers(0, 1 << 64, 20_000, dtype=np.uint64)
-    noise = alias.draw(channel.table, None, words.copy()) - channel.reach
+    noise = sampling.draw(channel.table, None, words.copy()) - channel.reach
     known = np.full(channel.steps + 2 * channel.margin + 1, np.nan)
     for row in (0, 1, channel.steps // 2, channel.steps):
         z = respond(channel, row * (channel.high - channel.low) / channel.steps, words)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import labeldp as ldp
 from labeldp.cli import app
 from labeldp.noise import IntegerNoise
-from labeldp.priors.statistics import GRID
+from labeldp.priors.curator import GRID
 from object_graph import Secrets, secrets_inside, secrets_of
 
 pytestmark = pytest.mark.slow

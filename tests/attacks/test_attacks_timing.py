@@ -18,8 +18,7 @@ from scipy import stats
 
 import labeldp as ldp
 from helpers import NAMES, mechanisms
-from labeldp.priors.curator import FINE
-from labeldp.priors.statistics import count
+from labeldp.priors.curator import FINE, count
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 

@@ -150,7 +150,7 @@ def test_the_longest_card_there_is_takes_less_than_a_gigabyte():
 
 def test_a_card_of_many_mechanisms_is_refused_before_one_is_built(monkeypatch):
     built = []
-    monkeypatch.setattr("labeldp.mechanisms.base.load_mechanism", built.append)
+    monkeypatch.setattr("labeldp.cards.reading.load_mechanism", built.append)
     content = json.loads(CARDS["release"])
     inner = json.loads(content["mechanisms"][0])
     many = [forged(put(inner, ("parameters", "epsilon"), 1 + k / 100)) for k in range(17)]

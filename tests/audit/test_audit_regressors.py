@@ -25,7 +25,7 @@ from labeldp.estimators.feature_table import FeatureTable
 from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.sums import SumPlan
 from labeldp.noise import IntegerNoise
-from labeldp.priors import statistics
+from labeldp.priors import curator
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
@@ -167,8 +167,8 @@ def raw_prior(monkeypatch):
 
 
 def raw_mean(monkeypatch):
-    mean_noise = statistics.mean_noise
-    monkeypatch.setattr(statistics, "mean_noise", lambda epsilon: Silent(mean_noise(epsilon)))
+    mean_noise = curator.mean_noise
+    monkeypatch.setattr(curator, "mean_noise", lambda epsilon: Silent(mean_noise(epsilon)))
 
 
 def raw_sums(monkeypatch):

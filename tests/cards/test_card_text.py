@@ -7,6 +7,7 @@ import pytest
 
 import labeldp as ldp
 from labeldp import card_format
+from labeldp.mechanisms import base
 
 SCHEMA = "labeldp.thing"
 BODY = '"a":[1,0.5,null,true],"b":{"é":"é"}'.replace("é", "\\u00e9")
@@ -84,23 +85,23 @@ def test_a_card_may_be_as_long_as_is_said_and_no_longer(monkeypatch):
 
 
 def test_a_name_belongs_to_the_class_that_has_it_even_if_its_module_is_loaded_again(monkeypatch):
-    monkeypatch.setattr(card_format, "_registry", {})
+    monkeypatch.setattr(base, "_registry", {})
 
     def make(module, name):
-        return type(name, (), {"__module__": module})
+        return type(name, (), {"__module__": module, "private": True})
 
     first = make("here", "Coin")
-    assert card_format.register("coin")(first) is first
-    assert (first.name, card_format.registered("coin"), card_format.known()) == ("coin", first, ["coin"])
+    assert base.register("coin")(first) is first
+    assert (first.name, base.registered_class("coin"), base.mechanism_names()) == ("coin", first, ["coin"])
     again = make("here", "Coin")
-    card_format.register("coin")(again)
-    assert card_format.registered("coin") is again
+    base.register("coin")(again)
+    assert base.registered_class("coin") is again
     for other in (make("here", "Die"), make("there", "Coin")):
         with pytest.raises(ldp.CardError, match="registered already"):
-            card_format.register("coin")(other)
-    assert card_format.registered("coin") is again
-    card_format.register("art")(make("here", "Art"))
-    assert card_format.known() == ["art", "coin"]
+            base.register("coin")(other)
+    assert base.registered_class("coin") is again
+    base.register("art")(make("here", "Art"))
+    assert base.mechanism_names() == ["art", "coin"]
     for unknown in ("Coin", "", None, 3, ["coin"]):
         with pytest.raises(ldp.CardError, match=r"unknown mechanism.*known are: art, coin$"):
-            card_format.registered(unknown)
+            base.registered_class(unknown)

@@ -10,9 +10,9 @@ import labeldp as ldp
 from card_cases import STRONG, card, labels, release
 from forged_cards import forged
 from labeldp.cards import read_any_card, verify_card
+from labeldp.cards.reading import MOST_MECHANISMS
 from labeldp.channels import shift
-from labeldp.channels.proof import WORDS, Promise, exp_lower
-from labeldp.mechanisms.base import MOST_MECHANISMS, fingerprint
+from labeldp.channels.proof import WORDS, Promise, exp_lower, fingerprint
 
 BOUNDS = (0.0, 5.0)
 EXACT, QUICK = shift._hockey_stick, shift._hockey_stick_below
@@ -127,13 +127,13 @@ def test_without_the_quick_bound_it_would_make_one_for_each_shift(monkeypatch):
 def test_a_large_table_is_counted_in_one_go(monkeypatch):
     """Not row by row: 65,536 rows took a second and a half."""
     calls = []
-    recount = ldp.channels.table.alias.recount
+    recount = ldp.channels.table.recount
 
     def counted(table):
         calls.append(table.shape)
         return recount(table)
 
-    monkeypatch.setattr(ldp.channels.table.alias, "recount", counted)
+    monkeypatch.setattr(ldp.channels.table, "recount", counted)
     half = WORDS // 2
     made = ldp.Unbiased(bounds=(0, 1), outputs=[0.0, 1.0], counts=[[half, half]] * 512, epsilon=1.0)
     assert calls == [(512, 2)]

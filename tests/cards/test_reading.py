@@ -29,8 +29,8 @@ from card_cases import (
 )  # fmt: skip
 from forged_cards import put
 from labeldp.cards import read_any_card, verify_card
+from labeldp.channels.proof import fingerprint
 from labeldp.ledger import Budget
-from labeldp.mechanisms.base import fingerprint
 from labeldp.release.terms import Terms
 
 each_kind = pytest.mark.parametrize("kind", TERMS)

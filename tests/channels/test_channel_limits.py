@@ -9,7 +9,7 @@ import pytest
 import labeldp as ldp
 from channel_cases import CASES, worst
 from helpers import WORDS, measure
-from labeldp.channels import Promise, ShiftChannel, TableChannel, WindowChannel, alias
+from labeldp.channels import Promise, ShiftChannel, TableChannel, WindowChannel, sampling
 
 ANY = Promise(Fraction(45))
 """Above 64·ln 2: every ratio of counts keeps it."""
@@ -151,7 +151,7 @@ def test_the_ends_are_plain_floats(name, kind):
     ],
 )
 def test_a_promise_that_no_counts_could_break_is_refused(epsilon, delta):
-    with pytest.raises(ldp.ParameterError, match="a promise needs"):
+    with pytest.raises(ldp.ParameterError, match="epsilon must not be negative, and delta"):
         Promise(epsilon, delta)
 
 
@@ -185,7 +185,7 @@ def test_a_single_word_under_one_label_and_none_under_another_is_refused():
 
 def test_a_tables_counts_are_read_even_where_a_mask_hides_them():
     """A masked array's largest and smallest count are those that it shows."""
-    fair, open_ = alias.build([HALF, HALF]), alias.build([1, WORDS - 1])
+    fair, open_ = sampling.alias_table([HALF, HALF]), sampling.alias_table([1, WORDS - 1])
     packed = np.ma.array([fair, open_], mask=[[False, False], [True, True]])
     with refused("ratio"):
         TableChannel(0.0, 1.0, np.arange(2.0), packed, Promise(Fraction(1)))
@@ -233,24 +233,24 @@ def test_shifts_that_are_just_possible_are_built_and_others_refused():
         with refused("must be positive"):
             ShiftChannel.from_counts(0.0, 1.0, steps, margin, THREE, promise)
     with refused("must be positive"):
-        ShiftChannel(0.0, 1.0, 1, 0, 0, alias.build([HALF, HALF]), promise)
+        ShiftChannel(0.0, 1.0, 1, 0, 0, sampling.alias_table([HALF, HALF]), promise)
     with refused("does not reach"):
         ShiftChannel.from_counts(0.0, 1.0, 1, 1, THREE, ANY)
     with refused("fewer values"):
-        ShiftChannel(0.0, 1.0, 1, 1, 2, alias.build(THREE), promise)
+        ShiftChannel(0.0, 1.0, 1, 1, 2, sampling.alias_table(THREE), promise)
     with refused("does not exist"):
-        ShiftChannel(0.0, 1.0, 1, 1, 1, alias.build([*THREE[:2], WORDS // 4 - 1, 1]), promise)
+        ShiftChannel(0.0, 1.0, 1, 1, 1, sampling.alias_table([*THREE[:2], WORDS // 4 - 1, 1]), promise)
     with refused("sum to 2"):
         ShiftChannel.from_counts(0.0, 1.0, 1, 1, [0, WORDS, 0], promise)
     with refused("one row"):
-        ShiftChannel(0.0, 1.0, 1, 0, 1, alias.build(THREE)[None, :], ANY)
+        ShiftChannel(0.0, 1.0, 1, 0, 1, sampling.alias_table(THREE)[None, :], ANY)
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(99, 100)])
 @pytest.mark.parametrize("numbers", [(1.0, 0, 1), (1, 0.5, 1), (1, 0, 1.0), (True, 0, 1), (1, False, 1)])
 def test_a_shifts_numbers_are_integers(numbers, delta):
     with refused("must be positive integers"):
-        ShiftChannel(0.0, 1.0, *numbers, alias.build(THREE), Promise(Fraction(45), delta))
+        ShiftChannel(0.0, 1.0, *numbers, sampling.alias_table(THREE), Promise(Fraction(45), delta))
 
 
 def test_a_shifts_numbers_cannot_overflow():

@@ -9,7 +9,7 @@ import pytest
 import labeldp as ldp
 from channel_cases import CASES, MIXED, worst
 from helpers import WORDS, Chosen, measure, respond, seeded
-from labeldp.channels.domain import CHUNK, pieces
+from labeldp.channels.sampling import CHUNK, pieces
 
 EVERY = pytest.mark.parametrize("name", CASES)
 

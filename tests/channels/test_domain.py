@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import labeldp as ldp
 from helpers import WORDS, respond
-from labeldp.channels.domain import Domain
+from labeldp.channels.sampling import Domain
 
 DOMAINS = [
     (0.0, 1.0, 1),

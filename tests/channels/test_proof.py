@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import labeldp as ldp
 from helpers import WORDS
-from labeldp.channels import alias
+from labeldp.channels import sampling
 from labeldp.channels.proof import Promise, Proof, epsilon_of, exp_lower, exp_upper, float_above, prove_pure
 from labeldp.channels.shift import _hockey_stick
 
@@ -126,7 +126,7 @@ def rows(draw):
 
 def recounted(row):
     """Return the counts that `recount` reads, as integers; all of 2^64 shows as 0."""
-    return alias.recount(row).tolist()
+    return sampling.recount(row).tolist()
 
 
 @given(rows())
@@ -135,7 +135,7 @@ def recounted(row):
 @example([WORDS // 4] * 4)
 @example([0, WORDS])
 def test_recount_gives_back_the_counts_that_a_table_was_built_from(counts):
-    table = alias.build(counts)
+    table = sampling.alias_table(counts)
     assert recounted(table) == [n % WORDS for n in counts] + [0] * (table.size - len(counts))
 
 
@@ -147,15 +147,15 @@ def test_draw_maps_as_many_words_to_each_output_as_recount_claims(counts):
     """Every column is probed at its first and last word and around its threshold; between those
     words a comparison with one number cannot change its result.
     """
-    table = alias.build(counts)
-    bits = alias.bits_of(table)
+    table = sampling.alias_table(counts)
+    bits = sampling.bits_of(table)
     capacity = WORDS >> bits
     total = [0] * table.size
     for column, entry in enumerate(table.tolist()):
         kept = min(entry >> bits, capacity)
         places = sorted({p for p in (0, kept - 1, kept, kept + 1, capacity - 1) if 0 <= p < capacity})
         words = np.array([column * capacity + p for p in places], dtype=np.uint64)
-        results = alias.draw(table, None, words).tolist()
+        results = sampling.draw(table, None, words).tolist()
         ends = [*places[1:], capacity]
         for place, end, result, following in zip(places, ends, results, [*results[1:], None], strict=True):
             # A change may only happen right at a probe that follows its predecessor directly.
@@ -167,11 +167,11 @@ def test_draw_maps_as_many_words_to_each_output_as_recount_claims(counts):
 @given(rows(), st.integers(0, WORDS - 1))
 def test_draw_reads_the_row_that_it_is_given(counts, word):
     other = [*counts[1:], counts[0]]
-    table = np.array([alias.build(counts), alias.build(other)])
+    table = np.array([sampling.alias_table(counts), sampling.alias_table(other)])
     for row in (0, 1):
         start = np.array([row * table.shape[1]])
-        together = alias.draw(table, start, np.array([word], dtype=np.uint64))
-        alone = alias.draw(table[row], None, np.array([word], dtype=np.uint64))
+        together = sampling.draw(table, start, np.array([word], dtype=np.uint64))
+        alone = sampling.draw(table[row], None, np.array([word], dtype=np.uint64))
         assert together.tolist() == alone.tolist()
 
 
@@ -192,7 +192,7 @@ def test_draw_reads_the_row_that_it_is_given(counts, word):
 )
 def test_a_table_is_only_built_from_integer_counts_that_sum_to_all_words(counts):
     with pytest.raises(ldp.PrivacyProofError):
-        alias.build(counts)
+        sampling.alias_table(counts)
 
 
 @pytest.mark.parametrize(
@@ -211,12 +211,12 @@ def test_a_table_is_only_built_from_integer_counts_that_sum_to_all_words(counts)
 )
 def test_what_is_no_packed_row_is_not_counted(row):
     with pytest.raises(ldp.PrivacyProofError, match="packed row"):
-        alias.recount(row)
+        sampling.recount(row)
 
 
 def test_a_threshold_moved_by_one_changes_the_recount_by_one_word():
     """The twin of the tests above: they would notice a single word."""
-    table = alias.build([WORDS // 3, WORDS // 3, WORDS - 2 * (WORDS // 3)])
+    table = sampling.alias_table([WORDS // 3, WORDS // 3, WORDS - 2 * (WORDS // 3)])
     before = recounted(table)
     table[3] += np.uint64(4)  # column 3 exists only in the table; its alias gives one word up
     assert recounted(table) != before

@@ -71,7 +71,7 @@ def test_a_channel_that_was_tampered_with_cannot_be_made_and_does_not_verify(nam
 
 
 def counted(row):
-    """Return the counts of a packed row, in plain integers: what `alias.recount` should say."""
+    """Return the counts of a packed row, in plain integers: what `recount` should say."""
     bits = len(row).bit_length() - 1
     counts, capacity = [0] * len(row), WORDS >> bits
     for column, entry in enumerate(row):

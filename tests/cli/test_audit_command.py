@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 import labeldp as ldp
 from helpers import NAMES, mechanisms
-from labeldp.card_format import register
 from labeldp.channels import Promise, TableChannel
 from labeldp.cli import app
+from labeldp.mechanisms import register
 from labeldp.mechanisms.base import Mechanism, channel_field
 
 WIDE = {"COLUMNS": "160"}

@@ -13,7 +13,7 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.estimators import score as score_module
 from labeldp.noise import DiscreteLaplace
-from labeldp.priors.statistics import GRID
+from labeldp.priors.curator import GRID
 
 RNG = np.random.default_rng(8)
 ROWS = 6_000

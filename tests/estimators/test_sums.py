@@ -12,7 +12,7 @@ from labeldp.estimators.feature_table import FeatureTable
 from labeldp.estimators.label_statistics import LabelBudget, LabelSums
 from labeldp.estimators.sums import Stage, SumBudget, SumPlan, fit_sums
 from labeldp.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm
-from labeldp.priors.statistics import GRID
+from labeldp.priors.curator import GRID
 
 BOUNDS = (1.0, 6.0)
 ROWS = 90

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labeldp.ledger import Ledger, repetition
+from labeldp.ledger import Ledger
+from labeldp.ledger import ledger as ledger_module
 
 # ---- objects ------------------------------------------------------------------------------------------------
 
@@ -224,7 +225,7 @@ def observed(act, folder, stdin=b""):
         os.chdir(folder)
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
-        repetition._seen.clear()
+        ledger_module._seen.clear()
         records = stack.enter_context(_logged())
         with _redirected(1, "stdout", out), _redirected(2, "stderr", err), _input(stdin):
             try:

@@ -26,9 +26,9 @@ import numpy as np
 import rich.console
 
 from labeldp.channels import ShiftChannel, TableChannel, WindowChannel
-from labeldp.channels.identity import IdentityChannel
+from labeldp.channels.proof import fingerprint
 from labeldp.ledger import Ledger
-from labeldp.mechanisms.base import fingerprint
+from labeldp.mechanisms.no_privacy import IdentityChannel
 from labeldp.noise import DiscreteGaussian, DiscreteLaplace, IntegerNoise
 from labeldp.noise.concentrated import rho_for
 from labeldp.randomness import SecureWords

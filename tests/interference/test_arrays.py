@@ -12,7 +12,7 @@ from fuzzing import tries
 from helpers import NAMES, mechanisms
 from interference import changes
 from interference.harness import Way, fresh, interference, overspending
-from labeldp.channels.domain import CHUNK
+from labeldp.channels.sampling import CHUNK
 from labeldp.randomness.row_words import ReleaseKey, RowWords, card_checksum
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream

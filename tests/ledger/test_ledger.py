@@ -19,9 +19,8 @@ from sklearn.base import BaseEstimator, clone
 import labeldp as ldp
 from helpers import built_in_choices
 from labeldp import Budget, BudgetError, Ledger, LedgerError, ParameterError
-from labeldp.channels.proof import exp_lower
+from labeldp.channels.proof import exp_lower, fingerprint
 from labeldp.ledger import new_charge, refuse_overspend
-from labeldp.mechanisms.base import fingerprint
 
 repeatable = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 written = st.floats(1e-12, 1e6) | st.integers(1, 10**6).map(lambda k: k / 1000)

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from labeldp.ledger import repetition
-from labeldp.ledger.repetition import warn_if_seen
+from labeldp.ledger import ledger as ledger_module
+from labeldp.ledger import warn_if_seen
 
 HOW = {"epsilon": 1.0, "bounds": (0, 5)}
 
 
 @pytest.fixture(autouse=True)
 def seen(monkeypatch):
-    monkeypatch.setattr(repetition, "_seen", {})
-    return repetition._seen
+    monkeypatch.setattr(ledger_module, "_seen", {})
+    return ledger_module._seen
 
 
 @pytest.fixture

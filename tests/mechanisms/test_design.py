@@ -14,7 +14,8 @@ from scipy import stats
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.release.plan import design, expected_risk
+from labeldp.mechanisms.interval import expected_risk
+from labeldp.release.plan import choose_mechanism
 
 pytestmark = pytest.mark.slow
 
@@ -148,7 +149,7 @@ def test_the_choice_of_mechanism_does_not_depend_on_the_unit(scale):
     prior = PRIORS["spike"]
     for epsilon in (Fraction(1, 5), Fraction(2)):
         one, other = (
-            design("auto", some, bounds=some.bounds, epsilon=epsilon, rows=2000)
+            choose_mechanism("auto", some, bounds=some.bounds, epsilon=epsilon, rows=2000)
             for some in (prior, moved(prior, scale, 0.0))
         )
         assert one.name == other.name
@@ -162,7 +163,7 @@ def test_the_choice_of_mechanism_does_not_depend_on_the_unit(scale):
 def test_expected_risk_is_what_a_simulation_finds(kind, rows):
     """Two releases of each label: their product of errors is bias², half their squared gap the variance."""
     prior = PRIORS["gamma"]
-    mechanism = design(kind, prior, bounds=prior.bounds, epsilon=Fraction(1), rows=rows)
+    mechanism = choose_mechanism(kind, prior, bounds=prior.bounds, epsilon=Fraction(1), rows=rows or 1)
     rng = np.random.default_rng(1)
     labels = np.interp(rng.random(200_000), np.concatenate([[0], np.cumsum(prior.masses)]), prior.nodes)
     one, two = (
@@ -176,8 +177,9 @@ def test_expected_risk_is_what_a_simulation_finds(kind, rows):
 @pytest.mark.parametrize("name", ["uniform", "gamma", "spike"])
 def test_auto_takes_the_mechanism_of_least_expected_risk(name, rows, epsilon):
     prior, budget = PRIORS[name], Fraction(str(epsilon))
-    chosen = design("auto", prior, bounds=prior.bounds, epsilon=budget, rows=rows)
-    others = [design(kind, prior, bounds=prior.bounds, epsilon=budget, rows=rows) for kind in PURE[:4]]
+    how = {"bounds": prior.bounds, "epsilon": budget, "rows": rows or 1}
+    chosen = choose_mechanism("auto", prior, **how)
+    others = [choose_mechanism(kind, prior, **how) for kind in PURE[:4]]
     others.append(ldp.Unbiased.design(prior, epsilon, size=40, rows=rows or 1))
     least = min(expected_risk(other, prior, rows) for other in others)
     assert expected_risk(chosen, prior, rows) <= least * (1 + 1e-9)

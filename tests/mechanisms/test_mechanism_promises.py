@@ -9,9 +9,10 @@ import pytest
 
 import labeldp as ldp
 from helpers import EVERY, seeded
-from labeldp.channels.identity import IdentityChannel
-from labeldp.mechanisms import base
-from labeldp.mechanisms.base import Mechanism, channel_field, load_all
+from labeldp.cards import reading
+from labeldp.cards.reading import load_all
+from labeldp.mechanisms.base import Mechanism, channel_field
+from labeldp.mechanisms.no_privacy import IdentityChannel
 from mechanism_cases import BOUNDS, make
 
 
@@ -71,8 +72,8 @@ def card(epsilon):
 
 def test_several_cards_give_their_mechanisms_in_order_and_each_distinct_one_once(monkeypatch):
     built = []
-    load = base.load_mechanism
-    monkeypatch.setattr(base, "load_mechanism", lambda text: built.append(text) or load(text))
+    load = reading.load_mechanism
+    monkeypatch.setattr(reading, "load_mechanism", lambda text: built.append(text) or load(text))
     texts = [card(2.0), card(1.0), card(2.0)]
     assert [mechanism.epsilon for mechanism in load_all(texts)] == [2.0, 1.0, 2.0]
     assert built == texts[:2]

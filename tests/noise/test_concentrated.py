@@ -69,7 +69,7 @@ def test_the_continuous_gaussian_of_this_rho_keeps_the_budget_too(epsilon, delta
 
 def test_budgets_that_no_noise_keeps_are_refused():
     for epsilon, delta in ((1, 0), (1, 1), (1, -1), (1, 2), (0, Fraction(1, 9)), (-1, Fraction(1, 9))):
-        with pytest.raises(ldp.ParameterError, match="needs epsilon"):
+        with pytest.raises(ldp.ParameterError, match="epsilon must be positive"):
             rho_for(Fraction(epsilon), Fraction(delta))
     for alpha in (Fraction(1), Fraction(1, 2), Fraction(-3)):
         with pytest.raises(ldp.ParameterError, match="above 1"):

@@ -7,7 +7,7 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.priors import estimate, estimate_prior
+from labeldp.priors import estimate_prior, local
 
 METHODS = [("curator", "counts"), ("curator", "adaptive"), ("local", "square-wave"), ("local", "laplace")]
 each_method = pytest.mark.parametrize(("trust", "method"), METHODS)
@@ -87,7 +87,7 @@ def test_a_single_report_is_in_the_middle_of_a_bin_as_wide_as_the_bounds(sigma):
 
 def test_bins_that_would_be_too_many_are_refused(monkeypatch):
     monkeypatch.setattr(ldp.Laplace, "randomize", lambda self, labels, random_state: np.array([1.0, 2.0, 5.0]))
-    monkeypatch.setattr(estimate, "_MOST_BINS", 4)
+    monkeypatch.setattr(local, "_MOST_BINS", 4)
     how = {"epsilon": 1.0, "bounds": (0, 5), "trust": "local", "method": "laplace"}
     assert estimate_prior([1, 2, 3], sigma=1.0, **how).masses.size == 5
     with pytest.raises(ldp.ParameterError, match="larger one"):

@@ -16,7 +16,7 @@ import pytest
 import labeldp as ldp
 from helpers import seeded
 from labeldp.noise import DiscreteLaplace
-from labeldp.priors import curator, estimate_prior, square_wave, statistics
+from labeldp.priors import curator, estimate_prior, square_wave
 from labeldp.priors.curator import bins_for
 from mechanism_cases import ALPHA, kolmogorov
 
@@ -152,7 +152,7 @@ def test_the_number_of_bins_follows_from_rows_and_epsilon_alone():
 
 def test_no_warning_tells_of_labels_far_outside_and_each_label_is_counted_once():
     labels = np.array([-1e308, 0.0, 0.1e-9, 2.5e-9, 4.99e-9, 5e-9, 1e308])
-    assert statistics.count(labels, (0.0, 5e-9), 4).tolist() == [3, 0, 1, 3]
+    assert curator.count(labels, (0.0, 5e-9), 4).tolist() == [3, 0, 1, 3]
 
 
 # ---- local reports -----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from labeldp.estimators.label_statistics import LabelSums
-from labeldp.priors.statistics import FEW_BINS, count
+from labeldp.priors.curator import FEW_BINS, count
 
 LABELS = np.concatenate([np.random.default_rng(3).normal(0.5, 0.4, 70_000), [-1e308, 1e308, 0.0, 1.0, 0.25, 0.5]])
 

@@ -9,7 +9,7 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.ledger import Budget
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
-from labeldp.priors import histogram_from
+from labeldp.priors import curator_histogram, local_histogram
 from labeldp.release.arrays import private_prior
 from labeldp.release.plan import Request, prior_budget
 
@@ -168,12 +168,12 @@ def test_charges_are_for_labels_first_and_then_for_priors():
 
 def test_each_column_is_designed_for_its_own_prior_bounds_and_delta():
     for low, high in THREE:
-        made = plan(bounds=THREE).design(ldp.Histogram([low, low + 1, high], [3, 1]), (low, high))
+        made = plan(bounds=THREE).mechanism_for(ldp.Histogram([low, low + 1, high], [3, 1]), (low, high))
         assert low <= made.interval[0] < made.interval[1] <= high
-        normal = plan(bounds=THREE, mechanism="gaussian", delta=1e-5).design(None, (low, high))
+        normal = plan(bounds=THREE, mechanism="gaussian", delta=1e-5).mechanism_for(None, (low, high))
         assert normal.bounds == (low, high)
         assert 0 < Fraction(repr(normal.delta)) <= Fraction(1, 300_000)
-    assert plan(mechanism=MADE).design(None, BOUNDS[0]) is MADE
+    assert plan(mechanism=MADE).mechanism_for(None, BOUNDS[0]) is MADE
 
 
 @pytest.mark.parametrize(
@@ -182,15 +182,15 @@ def test_each_column_is_designed_for_its_own_prior_bounds_and_delta():
         ({}, "adaptive"),
         ({"method": "counts"}, "counts"),
         ({"method": "adaptive"}, "adaptive"),
-        ({"trust": "local"}, None),
+        ({"trust": "local"}, "square-wave"),
         ({"trust": "local", "method": "laplace"}, "laplace"),
     ],
     ids=str,
 )
 def test_a_prior_that_is_paid_for_is_made_as_it_was_asked(how, method):
     made = plan(bounds=((-9.0, -8.0), BOUNDS[0]), epsilon_prior=0.5, **how)
-    trust = how.get("trust", "curator")
-    by_hand = histogram_from(LABELS, Fraction(1, 4), BOUNDS[0], seeded(2), trust=trust, method=method)
+    histogram = local_histogram if "trust" in how else curator_histogram
+    by_hand = histogram(LABELS, Fraction(1, 4), BOUNDS[0], seeded(2), method=method)
     assert private_prior(made, LABELS, seeded(2), 1) == by_hand
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.channels.domain import CHUNK
+from labeldp.channels.sampling import CHUNK
 from labeldp.errors import DataError
 from labeldp.priors.curator import FINE
 from labeldp.release.plan import Request
@@ -73,17 +73,15 @@ def test_words_that_are_secure_are_told_and_others_are_told_too():
         assert small_stream(random_state=state).terms.secure is secure
 
 
-def test_a_ledger_that_is_asked_for_is_asked_once_after_all_labels_are_counted():
-    seen, ledger = [], ldp.Ledger()
+def test_a_ledger_that_is_created_late_has_no_file_before_all_labels_are_counted(tmp_path):
+    path = tmp_path / "ledger.jsonl"
 
     def batches():
-        seen.append("labels")
         yield LABELS
-        seen.append("end")
+        assert not path.exists()
 
-    LabelStream(batches, order(), ledger=lambda: (seen.append("ledger"), ledger)[1])
-    assert seen == ["labels", "end", "ledger"]
-    assert ledger.total == ldp.Budget(1.0)
+    LabelStream(batches, order(), ledger=ldp.Ledger.open(path, create="late"))
+    assert ldp.Ledger.open(path, create="never").total == ldp.Budget(1.0)
 
 
 # ---- counts -------------------------------------------------------------------------------------------

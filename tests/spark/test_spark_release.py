@@ -148,7 +148,7 @@ def test_fresh_noise_for_each_action_would_be_noticed(spark, monkeypatch):
         def run(arrays):
             import pyarrow as pa
 
-            from labeldp.mechanisms.base import load_mechanism
+            from labeldp.cards import load_mechanism
 
             for labels, _ in arrays:
                 yield pa.array(load_mechanism(card).randomize(labels.to_numpy()))

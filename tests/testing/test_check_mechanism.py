@@ -8,9 +8,9 @@ import pytest
 import labeldp as ldp
 from coin_cases import Coin, coin
 from helpers import EVERY, NAMES, built_in_choices, make, seeded
-from labeldp.card_format import register
 from labeldp.channels import Proof, TableChannel
 from labeldp.errors import ConformanceError
+from labeldp.mechanisms import register
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.testing import CHECKS, check_mechanism
 

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from labeldp import card_format
 from labeldp._validation import as_bounds
+from labeldp.channels.proof import fingerprint
 from labeldp.errors import CardError, LabelDPError, PrivacyProofError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, group_budget, name_of_charge
-from labeldp.mechanisms.base import MOST_MECHANISMS, Mechanism, fingerprint, load_all, load_mechanism
+from labeldp.mechanisms.base import Mechanism, registered_class
 from labeldp.release.explanation import Explanation, explain
 from labeldp.release.terms import Terms, join_fingerprints
 
-__all__ = ["SCHEMAS", "ReadCard", "read_any_card", "read_release_card"]
+__all__ = [
+    "MOST_MECHANISMS",
+    "SCHEMAS",
+    "ReadCard",
+    "load_all",
+    "load_mechanism",
+    "read_any_card",
+    "read_release_card",
+]
 
 SCHEMAS = (card_format.SCHEMA, "labeldp.release", "labeldp.row-release", "labeldp.model")
+MOST_MECHANISMS = 16
+"""A card with more distinct ones is refused: proving one can take a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,50 @@ class ReadCard:
     def explain(self) -> Explanation:
         """Return what the card says, in words."""
         return explain(self.terms, self.kind, self.content)
+
+
+def load_mechanism(text: str, *, allow_no_privacy: bool = False) -> Any:
+    """Return the mechanism that a card describes, built and proven anew.
+
+    Parameters
+    ----------
+    text : str
+        What ``to_json`` returned.
+    allow_no_privacy : bool
+        Whether a card of `NoPrivacy` may be loaded.
+
+    Raises
+    ------
+    CardError
+        If the card is damaged, was tampered with, or its counts cannot be rebuilt.
+    PrivacyProofError
+        If the counts do not keep the card's promise.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> mech = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
+    >>> ldp.load_mechanism(mech.to_json()) == mech
+    True
+    """
+    content = card_format.parse(text)
+    cls = registered_class(content.get("mechanism"))
+    if set(content) != {"schema", "version", "mechanism", "parameters", "channel", "proof"}:
+        raise CardError("the card has other entries than a card of a mechanism")
+    try:
+        mechanism: Mechanism = cls.from_parameters(content["parameters"])
+    except LabelDPError:
+        raise
+    except Exception:
+        raise CardError("the card's parameters are not those of its mechanism") from None
+    if fingerprint(mechanism.channel) != content["channel"]:
+        raise CardError("the card's counts cannot be rebuilt from its parameters")
+    proof = mechanism.verify()
+    if math.isinf(proof.epsilon) and not allow_no_privacy:
+        raise CardError("this card gives no privacy at all; say allow_no_privacy=True if you mean it")
+    if content["proof"] != proof.as_data():
+        raise CardError("the card claims another proof than its counts give")
+    return mechanism
 
 
 def read_any_card(
@@ -116,6 +172,22 @@ def read_release_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> d
 def _terms_of_mechanism(mechanism: Mechanism) -> Terms:
     bounds = (mechanism.domain,) if mechanism.private else ()
     return Terms(0, (mechanism,), (None,), (), bounds, "local", True)
+
+
+def load_all(texts: Any, most: int = MOST_MECHANISMS) -> list[Mechanism]:
+    """Return the mechanisms of several cards, each distinct one built and proven once."""
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise CardError("the card's mechanisms are not a list of cards")
+    if not texts:
+        raise CardError("the card shows no mechanism, so nothing says how labels were released")
+    distinct = dict.fromkeys(texts)
+    if len(distinct) > most:
+        raise CardError(
+            f"the card has {len(distinct)} distinct mechanisms, and proving them may take a second each: if you "
+            f"trust its writer, read it in Python with most_mechanisms={len(distinct)}"
+        )
+    loaded = {text: load_mechanism(text) for text in distinct}
+    return [loaded[text] for text in texts]
 
 
 def _terms(kind: str, content: dict[str, Any], most_mechanisms: int) -> Terms:

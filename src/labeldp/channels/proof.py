@@ -6,10 +6,16 @@ never claims more privacy than was proven.
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from labeldp._validation import as_fraction
 from labeldp.errors import ParameterError, PrivacyProofError
@@ -18,9 +24,11 @@ __all__ = [
     "WORDS",
     "Promise",
     "Proof",
+    "array_bytes",
     "epsilon_of",
     "exp_lower",
     "exp_upper",
+    "fingerprint",
     "float_above",
     "prove_pure",
     "require_promise",
@@ -77,7 +85,7 @@ class Promise:
         exact = isinstance(self.epsilon, Fraction) and isinstance(self.delta, Fraction)
         if not exact or self.epsilon < 0 or not 0 <= self.delta <= 1:
             raise ParameterError(
-                "a promise needs epsilon >= 0 and delta between 0 and 1, as fractions: use Promise.of(epsilon)"
+                "epsilon must not be negative, and delta must lie in [0, 1], as fractions: use Promise.of(epsilon)"
             )
 
     @classmethod
@@ -105,6 +113,10 @@ class Proof:
     delta: float
     worst_ratio: Fraction | None = None
     checked: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """Return ε and δ as pure data, for a card."""
+        return {"epsilon": "infinite" if math.isinf(self.epsilon) else self.epsilon, "delta": self.delta}
 
 
 def epsilon_of(ratio: Fraction) -> float:
@@ -156,3 +168,20 @@ def prove_pure(ratio: Fraction, promise: Promise, checked: str) -> Proof:
             f"epsilon={float(promise.epsilon)}: this channel must not be used"
         )
     return Proof(epsilon_of(ratio), 0.0, ratio, checked)
+
+
+def array_bytes(array: NDArray[Any]) -> bytes:
+    """Return an array's kind, shape and numbers as bytes, the same on every machine, for a hash."""
+    return f"{array.dtype.kind}{array.shape}".encode() + array.astype(array.dtype.newbyteorder("<")).tobytes()
+
+
+def fingerprint(channel: Any) -> str:
+    """Return a hash of everything that a channel's `sample` and its proof depend on."""
+    digest = hashlib.sha256(type(channel).__name__.encode())
+    for field in dataclasses.fields(channel):
+        value = getattr(channel, field.name)
+        if isinstance(value, np.ndarray):
+            digest.update(field.name.encode() + array_bytes(value))
+        else:
+            digest.update(f"{field.name}={value!r};".encode())
+    return "sha256:" + digest.hexdigest()

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.channels import alias
-from labeldp.channels.domain import Domain, frozen_copy
 from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, float_above, prove_pure, require_promise
+from labeldp.channels.sampling import Domain, alias_table, draw, frozen_copy, recount
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
 
@@ -68,7 +67,7 @@ class ShiftChannel:
     ) -> ShiftChannel:
         """Build the channel from plain integer counts of the noise −reach … reach."""
         reach = len(counts) // 2
-        return cls(low, high, steps, margin, reach, alias.build(counts), promise)
+        return cls(low, high, steps, margin, reach, alias_table(counts), promise)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", frozen_copy(self.table))
@@ -80,7 +79,7 @@ class ShiftChannel:
 
     def counts(self) -> NDArray[np.uint64]:
         """Return the words of each noise value, read back from the table that `sample` uses."""
-        counts = alias.recount(self.table)
+        counts = recount(self.table)
         size = 2 * self.reach + 1
         if counts.size < size:
             raise PrivacyProofError("the noise has fewer values than its reach says")
@@ -164,7 +163,7 @@ class ShiftChannel:
         """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
         low = self.reach - self.margin
         for piece, cell, word in self._domain.rounded_pieces(labels, source):
-            np.add(cell, alias.draw(self.table, None, word), out=cell)
+            np.add(cell, draw(self.table, None, word), out=cell)
             np.clip(cell, low, self.reach + self.steps + self.margin, out=cell)
             target = out[piece]
             np.multiply(cell, self._domain.step, out=target)

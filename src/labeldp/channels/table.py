@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.channels import alias
-from labeldp.channels.domain import Domain, frozen_copy
 from labeldp.channels.proof import WORDS, Promise, Proof, prove_pure
+from labeldp.channels.sampling import Domain, alias_table, bits_of, draw, frozen_copy, recount
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
 
@@ -59,7 +58,7 @@ class TableChannel:
         promise: Promise,
     ) -> TableChannel:
         """Build the channel from plain integer counts, one row for each label."""
-        table = np.array([alias.build(row) for row in counts])
+        table = np.array([alias_table(row) for row in counts])
         return cls(low, high, np.array(values, dtype=np.float64), table, promise)
 
     def __post_init__(self) -> None:
@@ -73,7 +72,7 @@ class TableChannel:
 
     def counts(self) -> NDArray[np.uint64]:
         """Return rows × outputs: the word counts, read back from the tables that `sample` uses."""
-        rows = alias.recount(self.table)
+        rows = recount(self.table)
         if rows[:, self.values.size :].any():
             raise PrivacyProofError("words lead to an output that does not exist")
         return rows[:, : self.values.size]
@@ -103,10 +102,10 @@ class TableChannel:
 
     def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
-        row_bits = alias.bits_of(self.table)
+        row_bits = bits_of(self.table)
         for piece, rows, word in self._domain.rounded_pieces(labels, source):
             np.left_shift(rows, row_bits, out=rows)
-            self.values.take(alias.draw(self.table, rows, word), out=out[piece], mode="clip")
+            self.values.take(draw(self.table, rows, word), out=out[piece], mode="clip")
 
     # ---- moments ------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ privacy loss is exactly ln((background + extra) / background). One word, no reje
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -15,12 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.channels.domain import CHUNK, MOST_STEPS, Domain, frozen_copy, pieces, select
-from labeldp.channels.proof import WORDS, Promise, Proof, prove_pure
-from labeldp.errors import NotUnbiasedError, PrivacyProofError
+from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, prove_pure
+from labeldp.channels.sampling import CHUNK, MOST_STEPS, Domain, frozen_copy, pieces, select
+from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
 from labeldp.randomness import WordSource
 
 __all__ = ["WindowChannel"]
+
+FEWEST = 1 << 12
+"""A window, and its way across the range, have at least this many cells, so that ζ and ε are met."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,14 @@ class WindowChannel:
     cuts: NDArray[np.float64] | None = None
     values: NDArray[np.float64] | None = None
     spread_outside: bool = False
+
+    @classmethod
+    def for_zeta(
+        cls, low: float, high: float, zeta: float, promise: Promise, *, spread_outside: bool = False
+    ) -> WindowChannel:
+        """Return the channel with a window of ``zeta`` on either side of the label, and a ratio just below e^ε."""
+        counts = _counts(high - low, zeta, promise)
+        return cls(low, high, *counts, promise, spread_outside=spread_outside)
 
     def __post_init__(self) -> None:
         for name in ("bins", "cuts", "values"):
@@ -189,9 +201,9 @@ class WindowChannel:
 
     def _window_moments(self, each: int) -> tuple[Fraction, Fraction]:
         """Mean and variance of the place inside the window, if its words fill cells with ``each``."""
-        full, rest = divmod(self._spare, each)
-        first = each * full * (full - 1) // 2 + rest * full
-        second = each * full * (full - 1) * (2 * full - 1) // 6 + rest * full * full
+        full, left = divmod(self._spare, each)
+        first = each * full * (full - 1) // 2 + left * full
+        second = each * full * (full - 1) * (2 * full - 1) // 6 + left * full * full
         mean = Fraction(first, self._spare)
         return mean, Fraction(second, self._spare) - mean**2
 
@@ -272,3 +284,43 @@ class WindowChannel:
         inside = np.minimum(np.maximum(index - start, 0) * own, self._spare)
         result: NDArray[np.float64] = (index * float(self.background) + inside) / WORDS
         return result
+
+
+def _counts(width: float, zeta: float, promise: Promise) -> tuple[int, int, int, int]:
+    """Return cells, window, background and extra whose ratio is just below e^ε.
+
+    The background is a power of two, so that a background cell is a shift of the word. With g of its words
+    and c = ⌊(e^ε − 1)g⌋, a window of m cells that moves by m/(2ζ/width) cells uses up all words if
+    m(c + g(1 + width/2ζ)) = 2^64. The number of cells follows, and extra is what is left for each.
+    """
+    gain = exp_lower(promise.epsilon) - 1
+    part = zeta / width
+    if not 2.0**-60 < part < 2.0**60:
+        raise _no_window(width, zeta, promise, small=part < 1)
+    ratio = Fraction(2 * part)
+    share, way = ratio / (1 + ratio), 1 / (1 + ratio)  # the window's part of the range, and its way
+    least_bits = max(1, math.ceil(14 - math.log2(gain)))
+    # 2^32 cells, or more where the window or its way across the range would be only a few cells.
+    fewest = min(share * min(gain, Fraction(1)), way)
+    cell_bits = min(50, max(32, math.ceil(20 - math.log2(fewest))))
+    bits = max(least_bits, math.floor(64 - cell_bits - math.log2(1 + share * gain)))
+    background = 1 << bits
+    most = math.floor(gain * background)
+    ideal = WORDS / (most + background * (1 + 1 / ratio))
+    if share * gain < 1:  # round the window; a cell more or less matters little to ε
+        window = round(ideal)
+        cells = -((window * most - WORDS) >> bits)
+    else:  # a window cell outweighs all background: round the cells
+        window = math.ceil(ideal)
+        cells = window + round(window / ratio)
+        cells += max(0, -((window * most + cells * background - WORDS) >> bits))
+    if min(gain, Fraction(1)) * window < FEWEST or cells - window < FEWEST:
+        raise _no_window(width, zeta, promise, small=part < 1)
+    return cells, window, background, -(-(WORDS - cells * background) // window)
+
+
+def _no_window(width: float, zeta: float, promise: Promise, *, small: bool) -> ParameterError:
+    return ParameterError(
+        f"zeta={zeta} is too {'small' if small else 'large'} for an interval {width} wide at "
+        f"epsilon={float(promise.epsilon)}: give one closer to the width of the interval"
+    )

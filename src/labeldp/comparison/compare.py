@@ -20,7 +20,7 @@ from labeldp.comparison.label_errors import LabelNoise, label_noise
 from labeldp.errors import DataError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.ledger import Ledger
-from labeldp.priors.statistics import GRID, mean_noise
+from labeldp.priors.curator import GRID, mean_noise
 from labeldp.release.numbers import number
 
 __all__ = ["REGRESSORS", "Comparison", "compare_table", "steps_of"]

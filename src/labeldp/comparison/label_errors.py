@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from labeldp.errors import NotUnbiasedError
 from labeldp.mechanisms import Mechanism, mechanism_class
-from labeldp.mechanisms.clipping import noise_weight
+from labeldp.mechanisms.interval import noise_weight
 from labeldp.randomness import resolve_source
 from labeldp.release.arrays import private_prior
 from labeldp.release.plan import Request
@@ -64,7 +64,7 @@ def label_noise(
     plan = request.plan(labels.size)
     source = resolve_source(None)
     draws = [
-        mechanism_noise(plan.design(private_prior(plan, labels, source), bounds), labels)
+        mechanism_noise(plan.mechanism_for(private_prior(plan, labels, source), bounds), labels)
         for _ in range(_DRAWS if plan.for_prior else 1)
     ]
     return LabelNoise(

@@ -14,9 +14,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from labeldp._validation import as_epsilon, as_labels, as_roomy_bounds
 from labeldp.errors import ParameterError
 from labeldp.estimators.wrappers import warn_of_wrappers
-from labeldp.ledger import Charge, Ledger, as_ledger
-from labeldp.ledger.repetition import warn_if_seen
-from labeldp.release.prepare import Payment
+from labeldp.ledger import Charge, Ledger, as_ledger, warn_if_seen
+from labeldp.release.plan import Payment
 from labeldp.release.terms import Terms
 
 __all__ = ["PrivateRegressor"]

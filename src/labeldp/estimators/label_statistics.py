@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._validation import EPSILON_RANGE
+from labeldp.channels.proof import fingerprint
 from labeldp.errors import ParameterError
 from labeldp.estimators.bayes import explained_risk
 from labeldp.estimators.learner import Knowledge
 from labeldp.ledger import Budget, Charge, Purpose, new_charge
 from labeldp.mechanisms import Mechanism
-from labeldp.mechanisms.base import fingerprint
-from labeldp.priors.statistics import count, count_noise, grid_sum, mean_noise, noisy_counts, noisy_mean
+from labeldp.priors.curator import count, count_noise, grid_sum, mean_noise, noisy_counts, noisy_mean
 from labeldp.randomness import WordSource
 from labeldp.release.terms import join_fingerprints
 

@@ -17,8 +17,8 @@ from labeldp.errors import ParameterError
 from labeldp.estimators.bayes import explained_risk
 from labeldp.histogram import Histogram
 from labeldp.mechanisms import Mechanism, RPWithPrior, TwoPoint, mechanism_class
+from labeldp.mechanisms.interval import expected_risk
 from labeldp.mechanisms.rp_with_prior import window_noise
-from labeldp.release.plan import expected_risk
 
 __all__ = [
     "Interval",

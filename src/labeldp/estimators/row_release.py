@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._atomic import atomic_file
-from labeldp.cards.reading import read_any_card
+from labeldp.cards.reading import MOST_MECHANISMS, read_any_card
+from labeldp.channels.proof import array_bytes
 from labeldp.errors import CardError, LabelDPError
 from labeldp.estimators.learner import Knowledge, PrivateRows
 from labeldp.ledger import Ledger
-from labeldp.mechanisms.base import MOST_MECHANISMS
 from labeldp.release.terms import HoldsTerms, Terms
 
 __all__ = ["RowRelease"]
@@ -158,6 +158,4 @@ def _refuse_bomb(archive: Any, size: int) -> None:
 
 
 def _digest(array: NDArray[Any]) -> str:
-    """Return a hash of an array's numbers, kind and shape."""
-    data = array.astype(array.dtype.newbyteorder("<")).tobytes()
-    return hashlib.sha256(f"{array.dtype.kind}{array.shape}".encode() + data).hexdigest()
+    return hashlib.sha256(array_bytes(array)).hexdigest()

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from labeldp._validation import as_bounds, as_epsilon, as_fraction, as_labels, as_roomy_bounds
 from labeldp.errors import LabelError, ParameterError
 from labeldp.estimators.risk import Risk, predictions
-from labeldp.ledger import Budget, Ledger, as_ledger, new_charge
-from labeldp.ledger.repetition import warn_if_seen
-from labeldp.priors.statistics import grid_sum, mean_noise, noisy_mean
+from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
+from labeldp.priors.curator import grid_sum, mean_noise, noisy_mean
 from labeldp.randomness import SecureWords, WordSource, resolve_source
-from labeldp.release.prepare import Payment
+from labeldp.release.plan import Payment
 
 __all__ = ["private_score"]
 

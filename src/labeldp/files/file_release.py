@@ -30,7 +30,7 @@ from labeldp.files.sources import find_parts
 from labeldp.files.tables import Table, table_of
 from labeldp.files.writer import TableAndCard, TableWriter
 from labeldp.histogram import Histogram
-from labeldp.ledger import Ledger
+from labeldp.ledger import Ledger, as_ledger
 from labeldp.mechanisms.base import Mechanism
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.plan import Request
@@ -82,7 +82,7 @@ def privatize_file(
     debiased: Literal["replace", "add", "no"] = "replace",
     missing: Literal["error", "drop"] = "error",
     shuffle: bool = False,
-    ledger: Ledger | Callable[[], Ledger] | None = None,
+    ledger: Ledger | None = None,
     rows_per_person: int = 1,
     format: str | None = None,
     force: bool = False,
@@ -101,7 +101,7 @@ def privatize_file(
     label : str
         The private column. In ``out`` it is a column of float64 in the same place.
     bounds, epsilon, mechanism, prior, delta, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state
-        As in `privatize`; ``ledger`` may also be a callable that opens one when all labels are counted.
+        As in `privatize`.
     debiased : {"replace", "add", "no"}
         Whether the label column holds unbiased labels, what a learner needs; or the released values, with unbiased
         labels in a column beside it; or only the released values.
@@ -154,7 +154,8 @@ def privatize_file(
     card_path = Path(card) if card is not None else None if to == PIPE else Path(f"{Path(to)}.card.json")
     places = TableAndCard(to, card_path, force=force)
     places.refuse_targets()
-    kept = {"the ledger": ledger.path} if isinstance(ledger, Ledger) and ledger.path else {}
+    ledger = as_ledger(ledger)
+    kept = {"the ledger": ledger.path} if ledger is not None and ledger.path else {}
     outputs = {"the output": to, "the card": card_path, **kept, **(others or {})}
     refuse_same(outputs, {"the source": os.fspath(source)})
     table, out_format = _open(os.fspath(source), to, format, label)

@@ -10,7 +10,7 @@ from labeldp.ledger.budget import (
     refuse_overspend,
     total_of,
 )
-from labeldp.ledger.ledger import Ledger, as_ledger
+from labeldp.ledger.ledger import Ledger, as_ledger, warn_if_seen
 
 __all__ = [
     "Budget",
@@ -23,4 +23,5 @@ __all__ = [
     "new_charge",
     "refuse_overspend",
     "total_of",
+    "warn_if_seen",
 ]

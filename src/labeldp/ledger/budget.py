@@ -48,8 +48,10 @@ class Budget:
         unlimited = isinstance(epsilon, float) and epsilon == math.inf
         exact = None if unlimited else _exact(epsilon, "epsilon")
         spent = _exact(delta, "delta")
-        if (exact is not None and exact < 0) or not 0 <= spent <= 1:
-            raise ParameterError(f"a budget needs epsilon >= 0 and delta in [0, 1], got {epsilon} and {delta}")
+        if exact is not None and exact < 0:
+            raise ParameterError(f"epsilon must not be negative, got {epsilon}")
+        if not 0 <= spent <= 1:
+            raise ParameterError(f"delta must lie in [0, 1], got {delta}")
         object.__setattr__(self, "exact_epsilon", exact)
         object.__setattr__(self, "exact_delta", spent)
 
@@ -241,9 +243,9 @@ def total_of(charges: Iterable[Charge]) -> Budget:
     return sum((charge.budget for charge in charges), Budget(0))
 
 
-def refuse_overspend(limit: Budget | None, spent: Sequence[Charge], wanted: Sequence[Charge]) -> None:
+def refuse_overspend(limit: Budget | None, spent: Sequence[Charge], charges: Sequence[Charge]) -> None:
     """Raise `BudgetError` if charges would pass a limit, beside what is spent already."""
-    before, price = total_of(spent), total_of(wanted)
+    before, price = total_of(spent), total_of(charges)
     if limit is None or before + price <= limit:
         return
     left = limit.minus(before)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
+import warnings
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, Literal
 
-from labeldp.errors import LedgerError, ParameterError
+from labeldp.errors import LedgerError, ParameterError, RepeatedReleaseWarning
 from labeldp.ledger.budget import Budget, Charge, Purpose, new_charge, refuse_overspend, total_of
 from labeldp.ledger.file import FileStore
 
-__all__ = ["Ledger"]
+__all__ = ["Ledger", "as_ledger", "warn_if_seen"]
 
 
 class MemoryStore:
@@ -228,3 +230,25 @@ def as_ledger(ledger: object) -> Ledger | None:
     if ledger is not None and not isinstance(ledger, Ledger):
         raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
     return ledger
+
+
+_seen: dict[int, weakref.ref[Any]] = {}
+
+
+def warn_if_seen(labels: Any, stacklevel: int = 3) -> None:
+    """Warn if this very object, whatever is in it, was released before without a ledger."""
+    try:
+        reference = weakref.ref(labels)
+    except TypeError:  # a list, say
+        return
+    old = _seen.get(id(labels))
+    if old is not None and old() is labels:
+        warnings.warn(
+            "these labels were released before: each release costs epsilon again, and the costs add up. "
+            "Keep one release and reuse it, or pass a ledger that counts.",
+            RepeatedReleaseWarning,
+            stacklevel=stacklevel,
+        )
+    for key in [key for key, other in _seen.items() if other() is None]:
+        del _seen[key]
+    _seen[id(labels)] = reference

@@ -7,10 +7,9 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from labeldp._validation import as_bounds, as_epsilon
-from labeldp.card_format import register
 from labeldp.channels import Promise, ShiftChannel, TableChannel, WindowChannel
 from labeldp.channels.proof import WORDS, exp_lower
-from labeldp.mechanisms.base import Mechanism, channel_field, load_mechanism, mechanism_class, mechanism_names
+from labeldp.mechanisms.base import Mechanism, channel_field, mechanism_class, mechanism_names, register
 from labeldp.mechanisms.gaussian import Gaussian
 from labeldp.mechanisms.laplace import Laplace
 from labeldp.mechanisms.no_privacy import NoPrivacy
@@ -39,7 +38,6 @@ __all__ = [
     "as_epsilon",
     "channel_field",
     "exp_lower",
-    "load_mechanism",
     "mechanism_class",
     "mechanism_names",
     "register",

@@ -24,7 +24,7 @@ REACH = 18.0
 """Noise is cut this many scales outside the bounds, where a word in 10^8 arrives."""
 
 Period = Callable[[int, Fraction], list[int]]
-"""(steps, ε) → weights of 0 … steps − 1 in units of `SCALE`, that keep ε over ``steps`` steps."""
+"""(steps, ε) → weights of 0 … steps − 1 in units of `SCALE`, whose ratio over ``steps`` steps is at most e^ε."""
 
 
 def periodic_channel(low: float, high: float, epsilon: float, period: Period) -> ShiftChannel:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from importlib.metadata import entry_points
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,15 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 from labeldp import card_format
 from labeldp._validation import as_epsilon, as_fraction, as_labels, as_numbers
 from labeldp.channels import Channel, Promise, Proof
-from labeldp.errors import CardError, LabelDPError, ParameterError, PrivacyProofError
+from labeldp.channels.proof import fingerprint
+from labeldp.errors import CardError, ParameterError, PrivacyProofError
 from labeldp.histogram import Histogram
-from labeldp.mechanisms.clipping import UnitNoise, best_interval
+from labeldp.mechanisms.interval import UnitNoise, best_interval
 from labeldp.randomness import RowSource, WordSource, resolve_source
 
-__all__ = ["Mechanism", "fingerprint", "load_all", "load_mechanism", "mechanism_class", "mechanism_names"]
+__all__ = ["Mechanism", "channel_field", "mechanism_class", "mechanism_names", "register", "registered_class"]
 
-MOST_MECHANISMS = 16
-"""A card with more distinct ones is refused: proving one can take a second."""
+_registry: dict[str, Any] = {}
 
 
 class Mechanism(ABC):
@@ -118,13 +118,13 @@ class Mechanism(ABC):
         **options
             As for `for_bounds`.
         """
-        return cls._with_best_bounds(prior, epsilon, rows, **options)
+        prior, epsilon = Histogram.checked(prior), as_epsilon(epsilon)
+        return cls.for_bounds(cls._interval(prior, epsilon, rows, **options), epsilon, prior=prior, **options)
 
     @classmethod
-    def _with_best_bounds(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> Self:
-        epsilon = as_epsilon(epsilon)
-        bounds = best_interval(prior, cls.unit_noise(epsilon, **options), rows)
-        return cls.for_bounds(bounds, epsilon, prior=prior, **options)
+    def _interval(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> tuple[float, float]:
+        """Return the bounds for `design`."""
+        return best_interval(prior, cls.unit_noise(epsilon, **options), rows)
 
     def __post_init__(self) -> None:
         channel = self._build()
@@ -213,28 +213,17 @@ class Mechanism(ABC):
         return self.channel.debias(as_labels(outputs).astype(np.float64))
 
     def unbiased_variance(self, labels: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of the unbiased label, given each label: the price of privacy.
-
-        Raises
-        ------
-        NotUnbiasedError
-            Where `debias` does.
-        """
+        """Return the variance of the unbiased label, given each label; raise where `debias` does."""
         return self.variance(labels) / self.channel.slope() ** 2
 
     def density(self, label: float, edges: ArrayLike) -> NDArray[np.float64]:
-        """Return the density of the released value in bins, for ``plt.stairs(density, edges)``.
+        """Return the probability of each bin over its width, for ``plt.stairs(density, edges)``.
 
         Parameters
         ----------
         label : float
         edges : array-like
-            Increasing bin edges. A bin holds the outputs in (left, right].
-
-        Returns
-        -------
-        array
-            Probability of each bin divided by its width.
+            Increasing bin edges. A bin has the outputs in (left, right].
         """
         points = as_numbers(edges, "edges")
         one = as_labels(label).reshape(-1)
@@ -248,23 +237,14 @@ class Mechanism(ABC):
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as pure data."""
-        return {
-            field.name: _plain(getattr(self, field.name))
-            for field in dataclasses.fields(self)  # type: ignore[arg-type]
-            if field.init
-        }
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        return {field.name: _plain(getattr(self, field.name)) for field in fields if field.init}
 
     def to_json(self) -> str:
         """Return the mechanism's card, for `load_mechanism`."""
-        proof = self.verify()
-        return card_format.dump(
-            {
-                "mechanism": self.name,
-                "parameters": self.parameters(),
-                "channel": fingerprint(self.channel),
-                "proof": _proof_data(proof),
-            }
-        )
+        channel, proof = fingerprint(self.channel), self.verify().as_data()
+        content = {"mechanism": self.name, "parameters": self.parameters(), "channel": channel, "proof": proof}
+        return card_format.dump(content)
 
     @classmethod
     def from_parameters(cls, parameters: dict[str, Any]) -> Self:
@@ -272,7 +252,15 @@ class Mechanism(ABC):
         return cls(**{name: _frozen(value) for name, value in parameters.items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return load_mechanism, (self.to_json(),)
+        return _rebuild, (self.name, self.parameters(), fingerprint(self.channel))
+
+
+def _rebuild(name: str, parameters: dict[str, Any], channel: str) -> Mechanism:
+    """Return an unpickled mechanism, built and proven anew, if its counts are those that were pickled."""
+    mechanism: Mechanism = registered_class(name).from_parameters(parameters)
+    if fingerprint(mechanism.channel) != channel:
+        raise CardError("the mechanism's counts cannot be rebuilt from its parameters")
+    return mechanism
 
 
 def channel_field() -> Any:
@@ -280,9 +268,38 @@ def channel_field() -> Any:
     return dataclasses.field(init=False, repr=False, compare=False)
 
 
+# ---- names ----------------------------------------------------------------------------------------
+
+T = TypeVar("T", bound=type)
+
+
+def register(name: str) -> Callable[[T], T]:
+    """Class decorator: make a mechanism known under ``name``, wherever mechanisms are named and on cards."""
+
+    def enter(cls: T) -> T:
+        old = _registry.get(name, cls)
+        if (old.__module__, old.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise CardError(f"a mechanism named {name!r} is registered already")
+        setattr(cls, "name", name)  # noqa: B010 (T has no such attribute for mypy)
+        _registry[name] = cls
+        return cls
+
+    return enter
+
+
+def registered_class(name: object) -> Any:
+    """Return the class that a card names; nothing is imported for it."""
+    if not isinstance(name, str) or name not in _registry:
+        raise CardError(
+            "the card names an unknown mechanism, which cannot be checked here. If it is your own, import its "
+            f"module first, in Python; known are: {', '.join(sorted(_registry))}"
+        )
+    return _registry[name]
+
+
 def mechanism_names() -> list[str]:
     """Return the names under which labels can be released, those of your own mechanisms included."""
-    return [name for name in card_format.known() if card_format.registered(name).private]
+    return [name for name, cls in sorted(_registry.items()) if cls.private]
 
 
 def mechanism_class(name: object) -> type[Mechanism]:
@@ -303,93 +320,8 @@ def mechanism_class(name: object) -> type[Mechanism]:
         raise ParameterError(
             f"mechanism must be one of auto, {', '.join(mechanism_names())}, or a mechanism instance, got {name!r}"
         )
-    cls: type[Mechanism] = card_format.registered(name)
+    cls: type[Mechanism] = _registry[name]
     return cls
-
-
-def load_mechanism(text: str, *, allow_no_privacy: bool = False) -> Any:
-    """Return the mechanism that a card describes, built and proven anew.
-
-    Parameters
-    ----------
-    text : str
-        What ``to_json`` returned.
-    allow_no_privacy : bool
-        Whether a card of `NoPrivacy` may be loaded.
-
-    Raises
-    ------
-    CardError
-        If the card is damaged, was tampered with, or its counts cannot be rebuilt.
-    PrivacyProofError
-        If the counts do not keep the card's promise.
-
-    Examples
-    --------
-    >>> import labeldp as ldp
-    >>> mech = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
-    >>> ldp.load_mechanism(mech.to_json()) == mech
-    True
-    """
-    content = card_format.parse(text)
-    cls = card_format.registered(content.get("mechanism"))
-    if set(content) != {"schema", "version", "mechanism", "parameters", "channel", "proof"}:
-        raise CardError("the card has other entries than a card of a mechanism")
-    try:
-        mechanism: Mechanism = cls.from_parameters(content["parameters"])
-    except LabelDPError:
-        raise
-    except Exception:
-        raise CardError("the card's parameters are not those of its mechanism") from None
-    if fingerprint(mechanism.channel) != content["channel"]:
-        raise CardError("the card's counts cannot be rebuilt from its parameters")
-    proof = mechanism.verify()
-    if math.isinf(proof.epsilon) and not allow_no_privacy:
-        raise CardError("this card gives no privacy at all; say allow_no_privacy=True if you mean it")
-    if content["proof"] != _proof_data(proof):
-        raise CardError("the card claims another proof than its counts give")
-    return mechanism
-
-
-def load_all(texts: Any, most: int = MOST_MECHANISMS) -> list[Mechanism]:
-    """Return the mechanisms of several cards, each distinct one built and proven once.
-
-    Raises
-    ------
-    CardError
-        If there is none, or more than ``most`` distinct ones, before any is built.
-    """
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise CardError("the card's mechanisms are not a list of cards")
-    if not texts:
-        raise CardError("the card shows no mechanism, so nothing says how labels were released")
-    distinct = dict.fromkeys(texts)
-    if len(distinct) > most:
-        raise CardError(
-            f"the card has {len(distinct)} distinct mechanisms, and proving them may take a second each: if you "
-            f"trust its writer, read it in Python with most_mechanisms={len(distinct)}"
-        )
-    loaded = {text: load_mechanism(text) for text in distinct}
-    return [loaded[text] for text in texts]
-
-
-def fingerprint(channel: Channel) -> str:
-    """Return a hash of everything that `Channel.sample` and its proof depend on."""
-    digest = hashlib.sha256(type(channel).__name__.encode())
-    for field in dataclasses.fields(channel):  # type: ignore[arg-type]
-        value = getattr(channel, field.name)
-        if isinstance(value, np.ndarray):
-            data = value.astype(value.dtype.newbyteorder("<")).tobytes()
-            text = f"{value.dtype.kind}{value.shape}".encode()
-            digest.update(field.name.encode() + text + data)
-        else:
-            digest.update(f"{field.name}={value!r};".encode())
-    return "sha256:" + digest.hexdigest()
-
-
-def _proof_data(proof: Proof) -> dict[str, Any]:
-    infinite = math.isinf(proof.epsilon)
-    return {"epsilon": "infinite" if infinite else proof.epsilon, "delta": proof.delta}
 
 
 def _on_labels(function: Any, labels: ArrayLike) -> NDArray[np.float64]:

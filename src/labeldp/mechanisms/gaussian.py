@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._validation import as_bounds, as_delta, as_epsilon, as_positive
-from labeldp.card_format import register
 from labeldp.channels import Promise, ShiftChannel
 from labeldp.channels.proof import exp_lower
 from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.mechanisms.additive import SCALE, counts_from_weights
-from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.clipping import UnitNoise
+from labeldp.mechanisms.base import Mechanism, channel_field, register
+from labeldp.mechanisms.interval import UnitNoise
 
 __all__ = ["Gaussian", "analytic_sigma"]
 
@@ -161,7 +160,7 @@ def _weights(sigma: Fraction) -> list[int]:
 
 
 def _calibrate(epsilon: float, delta: float) -> float:
-    """Return the least σ, in label ranges, for which noise on the grid keeps (ε, δ)."""
+    """Return the least σ, in label ranges, for which noise on the grid satisfies (ε, δ)."""
     rough = analytic_sigma(epsilon, delta)
     steps = _steps(rough)
     reach = math.ceil(TAIL * rough * steps)

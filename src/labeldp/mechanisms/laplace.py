@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from labeldp._validation import as_bounds, as_epsilon
-from labeldp.card_format import register
 from labeldp.channels import ShiftChannel
 from labeldp.channels.proof import exp_lower
 from labeldp.mechanisms.additive import SCALE, periodic_channel
-from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.clipping import UnitNoise
+from labeldp.mechanisms.base import Mechanism, channel_field, register
+from labeldp.mechanisms.interval import UnitNoise
 
 __all__ = ["Laplace"]
 

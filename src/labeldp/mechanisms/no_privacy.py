@@ -4,13 +4,54 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from labeldp.card_format import register
-from labeldp.channels.identity import IdentityChannel
-from labeldp.mechanisms.base import Mechanism, channel_field
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["NoPrivacy"]
+from labeldp.channels import Promise, Proof
+from labeldp.mechanisms.base import Mechanism, channel_field, register
+from labeldp.randomness import WordSource
+
+__all__ = ["IdentityChannel", "NoPrivacy"]
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityChannel:
+    """Every label is released as it is."""
+
+    @property
+    def promise(self) -> Promise | None:
+        """Nothing is promised."""
+        return None
+
+    def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
+        """Copy ``labels`` into ``out``."""
+        out[...] = labels
+
+    def verify(self) -> Proof:
+        """Return an infinite ε."""
+        return Proof(math.inf, 0.0, None, "NOT PRIVATE: every label is released as it is")
+
+    def mean(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the labels."""
+        return labels.astype(np.float64)
+
+    def variance(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return zeros."""
+        return np.zeros(labels.shape)
+
+    def slope(self) -> float:
+        """Return 1."""
+        return 1.0
+
+    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``outputs``."""
+        return outputs.copy()
+
+    def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return 1 from the label on, else 0."""
+        return (points >= label).astype(np.float64)
 
 
 @register("no-privacy")
@@ -27,9 +68,6 @@ class NoPrivacy(Mechanism):
     private: ClassVar[bool] = False
     epsilon: ClassVar[float] = math.inf  # type: ignore[misc]
     channel: IdentityChannel = channel_field()
-
-    def __reduce__(self) -> tuple[type[NoPrivacy], tuple[()]]:
-        return NoPrivacy, ()
 
     @property
     def domain(self) -> tuple[float, float]:

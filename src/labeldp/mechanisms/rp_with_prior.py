@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._validation import as_bounds, as_choice, as_epsilon, as_positive
-from labeldp.card_format import register
 from labeldp.channels import Promise, WindowChannel
-from labeldp.channels.proof import WORDS, exp_lower
-from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
-from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.clipping import UnitNoise, mean_square
-from labeldp.mechanisms.interval import optimal_interval
+from labeldp.mechanisms.base import Mechanism, channel_field, register
+from labeldp.mechanisms.interval import UnitNoise, best_interval, mean_square, optimal_interval
 
 __all__ = ["RPWithPrior", "window_noise"]
-
-FEWEST = 1 << 12
-"""A window, and its way across the range, have at least this many cells, so that ζ and ε are met."""
 
 
 @register("rp")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RPWithPrior(Mechanism):
     """Response privacy with a prior (Algorithm 2 of the paper).
+
+    `RPWithPrior.design` chooses interval and ζ together, for the least error of the unbiased label under a prior;
+    or, for a given ``zeta``, the paper's interval, which answers most labels from their neighbourhood
+    (Algorithm 1).
 
     With I = [A1, A2] and γ = 2ζ + e^(−ε)(A2 − A1), the released value has density 1/γ within ζ of the
     label and e^(−ε)/γ elsewhere in [A1 − ζ, A2 + ζ]. Here that density lives on more than 2^32 cells
@@ -53,6 +49,8 @@ class RPWithPrior(Mechanism):
     >>> z = mech.randomize([0.2, 1.7, 9.0])
     >>> 0.999 <= mech.verify().epsilon <= 1.0
     True
+    >>> RPWithPrior.design(Histogram([0, 1, 2, 10], [1, 8, 1]), epsilon=1.0, zeta=0.5).interval
+    (1.0, 2.0)
 
     References
     ----------
@@ -89,42 +87,11 @@ class RPWithPrior(Mechanism):
         return lambda q: window_noise(epsilon, np.asarray(q))[0]
 
     @classmethod
-    def design(
-        cls,
-        prior: Histogram,
-        epsilon: float,
-        *,
-        rows: int | None = None,
-        zeta: float | None = None,
-        **options: Any,
-    ) -> Self:
-        """Return the mechanism with the best interval, and the best ζ, under a prior.
-
-        Parameters
-        ----------
-        prior : Histogram
-            Public or privately estimated.
-        epsilon : float
-        rows : int, optional
-            How many labels a learner will see: the more, the less noise matters and the less is clipped.
-            By default the error of a single label counts.
-        zeta : float, optional
-            If given, the interval is the paper's: it maximises the probability of answering from the
-            label's neighbourhood (Algorithm 1). Else interval and ζ are chosen together for the least
-            error of the unbiased label.
-        **options
-            ``outside``.
-
-        Examples
-        --------
-        >>> prior = Histogram([0, 1, 2, 10], [1, 8, 1])
-        >>> RPWithPrior.design(prior, epsilon=1.0, zeta=0.5).interval
-        (1.0, 2.0)
-        """
-        if zeta is None:
-            return cls._with_best_bounds(prior, epsilon, rows, **options)
-        interval = optimal_interval(prior, epsilon=as_epsilon(epsilon), zeta=zeta)
-        return cls(interval=interval, zeta=zeta, epsilon=epsilon, **options)
+    def _interval(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> tuple[float, float]:
+        """Return the paper's interval where ζ is given (Algorithm 1), else the best for the unbiased label."""
+        if options.get("zeta") is not None:
+            return optimal_interval(prior, epsilon=epsilon, zeta=options["zeta"])
+        return best_interval(prior, cls.unit_noise(epsilon), rows)
 
     def _build(self) -> WindowChannel:
         low, high = as_bounds(self.interval, "interval")
@@ -132,18 +99,8 @@ class RPWithPrior(Mechanism):
         epsilon = as_epsilon(self.epsilon)
         as_choice(self.outside, "outside", ("project", "uniform"))
         self._set(interval=(low, high), zeta=zeta, epsilon=epsilon)
-        promise = Promise.of(epsilon)
-        cells, window, background, extra = _counts(high - low, zeta, promise)
-        return WindowChannel(
-            low=low,
-            high=high,
-            cells=cells,
-            window=window,
-            background=background,
-            extra=extra,
-            promise=promise,
-            spread_outside=self.outside == "uniform",
-        )
+        spread = self.outside == "uniform"
+        return WindowChannel.for_zeta(low, high, zeta, Promise.of(epsilon), spread_outside=spread)
 
 
 def window_noise(epsilon: float, q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -160,43 +117,3 @@ def window_noise(epsilon: float, q: NDArray[np.float64]) -> tuple[NDArray[np.flo
     at = np.argmin(level[None, :] + slope[None, :] * grid[:, None], axis=1)
     nearest = at[np.rint(q * 512).astype(np.int64)]
     return level[nearest] + slope[nearest] * q, r[nearest]
-
-
-def _counts(width: float, zeta: float, promise: Promise) -> tuple[int, int, int, int]:
-    """Return cells, window, background and extra whose ratio is just below e^ε.
-
-    The background is a power of two, so that a background cell is a shift of the word. With g of its words
-    and c = ⌊(e^ε − 1)g⌋, a window of m cells that moves by m/(2ζ/width) cells uses up all words if
-    m(c + g(1 + width/2ζ)) = 2^64. The number of cells follows, and extra is what is left for each.
-    """
-    gain = exp_lower(promise.epsilon) - 1
-    part = zeta / width
-    if not 2.0**-60 < part < 2.0**60:
-        raise _no_window(width, zeta, promise, small=part < 1)
-    ratio = Fraction(2 * part)
-    share, rest = ratio / (1 + ratio), 1 / (1 + ratio)  # the window's part of the range, and its way
-    least_bits = max(1, math.ceil(14 - math.log2(gain)))
-    # 2^32 cells, or more where the window or its way across the range would be only a few cells.
-    fewest = min(share * min(gain, Fraction(1)), rest)
-    wish = min(50, max(32, math.ceil(20 - math.log2(fewest))))
-    bits = max(least_bits, math.floor(64 - wish - math.log2(1 + share * gain)))
-    background = 1 << bits
-    most = math.floor(gain * background)
-    ideal = WORDS / (most + background * (1 + 1 / ratio))
-    if share * gain < 1:  # round the window; a cell more or less matters little to ε
-        window = round(ideal)
-        cells = -((window * most - WORDS) >> bits)
-    else:  # a window cell outweighs all background: round the cells
-        window = math.ceil(ideal)
-        cells = window + round(window / ratio)
-        cells += max(0, -((window * most + cells * background - WORDS) >> bits))
-    if min(gain, Fraction(1)) * window < FEWEST or cells - window < FEWEST:
-        raise _no_window(width, zeta, promise, small=part < 1)
-    return cells, window, background, -(-(WORDS - cells * background) // window)
-
-
-def _no_window(width: float, zeta: float, promise: Promise, *, small: bool) -> ParameterError:
-    return ParameterError(
-        f"zeta={zeta} is too {'small' if small else 'large'} for an interval {width} wide at "
-        f"epsilon={float(promise.epsilon)}: give one closer to the width of the interval"
-    )

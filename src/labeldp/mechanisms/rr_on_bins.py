@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._validation import as_bounds, as_epsilon, as_numbers
-from labeldp.card_format import register
 from labeldp.channels import Promise, WindowChannel
-from labeldp.channels.domain import Domain
 from labeldp.channels.proof import WORDS, exp_lower
+from labeldp.channels.sampling import Domain
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
-from labeldp.mechanisms.base import Mechanism, channel_field
+from labeldp.mechanisms.base import Mechanism, channel_field, register
 from labeldp.mechanisms.partition import optimal_partition
 
 __all__ = ["RROnBins"]

@@ -1,4 +1,4 @@
-"""Staircase noise: the additive noise of least expected size among all that keep ε."""
+"""Staircase noise: the additive noise of least expected size among all that are ε-differentially private."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from fractions import Fraction
 from typing import Literal, Self
 
 from labeldp._validation import as_bounds, as_choice, as_epsilon
-from labeldp.card_format import register
 from labeldp.channels import ShiftChannel
 from labeldp.channels.proof import exp_lower
 from labeldp.mechanisms.additive import SCALE, periodic_channel
-from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.clipping import UnitNoise
+from labeldp.mechanisms.base import Mechanism, channel_field, register
+from labeldp.mechanisms.interval import UnitNoise
 
 __all__ = ["Staircase", "optimal_tread", "staircase_variance"]
 
@@ -83,10 +82,10 @@ def optimal_tread(epsilon: float, minimise: Literal["absolute", "squared"]) -> f
     if minimise == "absolute":
         return 1 / (1 + math.exp(epsilon / 2))
     b = math.exp(-epsilon)
-    rest = -math.expm1(-epsilon)
+    gap = -math.expm1(-epsilon)
     # (b − 2b² + 2b⁴ − b⁵) = b(1 − b)³(1 + b), which does not cancel for small ε.
-    root = (b * (1 + b) / 2) ** (1 / 3) * rest
-    return float((root - b * rest) / rest**2)
+    root = (b * (1 + b) / 2) ** (1 / 3) * gap
+    return float((root - b * gap) / gap**2)
 
 
 def staircase_variance(epsilon: float, tread: float) -> float:

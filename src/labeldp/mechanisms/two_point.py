@@ -10,11 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from labeldp._validation import as_bounds, as_epsilon
-from labeldp.card_format import register
 from labeldp.channels import Promise, TableChannel
 from labeldp.channels.proof import WORDS, exp_lower
-from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.clipping import UnitNoise
+from labeldp.mechanisms.base import Mechanism, channel_field, register
+from labeldp.mechanisms.interval import UnitNoise
 
 __all__ = ["TwoPoint"]
 

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._validation import as_bounds, as_epsilon, as_numbers
-from labeldp.card_format import register
 from labeldp.channels import Promise, TableChannel
 from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
-from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.clipping import UnitNoise
+from labeldp.mechanisms.base import Mechanism, channel_field, register
+from labeldp.mechanisms.interval import UnitNoise, best_interval
 from labeldp.mechanisms.rp_with_prior import RPWithPrior
 from labeldp.mechanisms.two_point import TwoPoint
 
@@ -44,7 +43,8 @@ SLACKS = (1e-6, 1e-5, 1e-4)
 class Unbiased(Mechanism):
     """Release one of a list of outputs, with odds that make every label unbiased.
 
-    Usually made by `Unbiased.design`, which finds the odds of least variance under a prior.
+    Usually made by `Unbiased.design`, which finds the odds of least variance under a prior. Without ``rows`` it
+    clips nothing, and the table is unbiased on the prior's whole range.
 
     Parameters
     ----------
@@ -108,10 +108,10 @@ class Unbiased(Mechanism):
             budget = epsilon * (1 - slack)
             outputs = _output_grid(budget, size)
             base, own = _solve(labels, masses, outputs, budget)
-            kept = base > 2.0**-30 * base.max()
-            counts = _exact(labels, outputs[kept], base[kept], own[:, kept], exact)
+            used = base > 2.0**-30 * base.max()
+            counts = _exact(labels, outputs[used], base[used], own[:, used], exact)
             if counts is not None:
-                values = (low + outputs[kept] * (high - low)).tolist()
+                values = (low + outputs[used] * (high - low)).tolist()
                 table = cls(bounds=(low, high), outputs=tuple(values), counts=counts, epsilon=epsilon)
                 if table.verify().epsilon > 0.999 * epsilon:  # so few outputs may not use all of ε
                     return table
@@ -125,25 +125,9 @@ class Unbiased(Mechanism):
         return lambda q: np.minimum(window(q), two_points(q))
 
     @classmethod
-    def design(
-        cls, prior: Histogram, epsilon: float, *, rows: int | None = None, size: int = TABLE, **_: Any
-    ) -> Self:
-        """Return the unbiased table of least expected variance under a prior.
-
-        Parameters
-        ----------
-        prior : Histogram
-            Public or privately estimated.
-        epsilon : float
-        rows : int, optional
-            How many labels a learner will see. Then labels are clipped where that pays; by default they
-            are not, and the table is unbiased on the prior's whole range.
-        size : int
-            As for `for_bounds`.
-        """
-        if rows is None:
-            return cls.for_bounds(Histogram.checked(prior).bounds, epsilon, prior=prior, size=size)
-        return cls._with_best_bounds(prior, epsilon, rows, size=size)
+    def _interval(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> tuple[float, float]:
+        """Return where clipping pays for a learner; for a single label, the prior's whole range."""
+        return prior.bounds if rows is None else best_interval(prior, cls.unit_noise(epsilon), rows)
 
     def _build(self) -> TableChannel:
         low, high = as_bounds(self.bounds)
@@ -247,7 +231,7 @@ def _exact(
     own: NDArray[np.float64],
     epsilon: Fraction,
 ) -> tuple[tuple[int, ...], ...] | None:
-    """Return integer counts near a solution that keep ε, sum to 2^64 and are unbiased, or None."""
+    """Return unbiased integer counts near a solution, with ratios up to e^ε and sums of 2^64, or None."""
     gain = exp_lower(epsilon) - 1
     floor = [int(t * WORDS) for t in base]
     room = [math.floor(gain * t) for t in floor]

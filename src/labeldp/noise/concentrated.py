@@ -49,7 +49,7 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     0.0...
     """
     if not 0 < delta < 1 or epsilon <= 0:
-        raise ParameterError("concentrated privacy needs epsilon > 0 and 0 < delta < 1")
+        raise ParameterError("epsilon must be positive, and delta must lie in (0, 1)")
     low, high = 0.0, float(epsilon) + 1.0
     for _ in range(60):
         middle = (low + high) / 2

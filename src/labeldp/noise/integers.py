@@ -1,6 +1,6 @@
 """Exact integer noise for a curator's integer statistics: counts, and sums on a public grid.
 
-Every number is decided by comparing uniform integers (see `coins`), so the distribution is exact for any rational
+Every number is decided by comparing uniform integers (see `Coins`), so the distribution is exact for any rational
 scale and there is no floating point to attack. The words and steps that a draw takes do not tell the draw: see
 docs/proofs/noise.md.
 
@@ -14,24 +14,166 @@ dtype('int64')
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.errors import ParameterError
-from labeldp.noise.coins import Coins, root_bounds
 from labeldp.noise.concentrated import rho_for
+from labeldp.noise.probabilities import (
+    COIN_BITS,
+    COIN_WORDS,
+    Bounds,
+    exp_minus_bounds,
+    place_bounds,
+    root_bounds,
+    thresholds,
+)
 from labeldp.randomness import WordSource
 
-__all__ = ["DiscreteGaussian", "DiscreteLaplace", "IntegerNoise", "LatticeNorm"]
+__all__ = ["Coins", "DiscreteGaussian", "DiscreteLaplace", "IntegerNoise", "LatticeNorm"]
 
 _LARGEST = 1 << 52
 """Scales up to this give noise below 2^63, but once in e^96."""
 
+_BLOCK = 1 << 15
+"""Coins that are tossed at a time."""
+
+Words = NDArray[np.uint64]
+
 MOST_COORDINATES = 17
 """Of a vector with K-norm noise: docs/proofs/noise.md bounds what its rejections tell up to this."""
+
+
+def _less(words: Words, threshold: Words) -> NDArray[np.bool_]:
+    """Return where numbers are less than thresholds; the first axis has their words, the highest first."""
+    less: NDArray[np.bool_] = words[-1] < threshold[-1]
+    for word, other in zip(words[-2::-1], threshold[-2::-1], strict=True):
+        less = (word < other) | ((word == other) & less)
+    return less
+
+
+def _number(words: Words) -> int:
+    return int.from_bytes(words.astype(">u8").tobytes())
+
+
+class Coins:
+    """Coins and integers from 64-bit words.
+
+    A coin compares a uniform number with its probability. It takes 192 bits of both, always, and more only if
+    these are equal, which happens once in 2^191. So a coin is exact, though its probability may be irrational, and
+    takes the same words and the same steps whatever it shows.
+
+    Parameters
+    ----------
+    source : source of words
+
+    Examples
+    --------
+    >>> from labeldp.randomness import SecureWords
+    >>> Coins(SecureWords()).laplace(Fraction(5, 2), 3).shape
+    (3,)
+    """
+
+    def __init__(self, source: WordSource) -> None:
+        self._source = source
+
+    def _words(self, *shape: int) -> Words:
+        words = np.zeros(math.prod(shape), dtype=np.uint64)
+        self._source.fill(words)
+        return words.reshape(shape)
+
+    def toss(self, bounds: Bounds) -> bool:
+        """Return True with the probability that ``bounds`` are of, exactly."""
+        return self._decide(_number(self._words(COIN_WORDS)), bounds)
+
+    def _decide(self, number: int, bounds: Bounds) -> bool:
+        """Return whether a uniform number with these first `COIN_BITS` bits is below the probability."""
+        bits = COIN_BITS
+        low, high = bounds(bits)
+        while low <= number < high:
+            number = (number << 64) | _number(self._words(1))
+            bits += 64
+            low, high = bounds(bits)
+        return number < low
+
+    def _geometric(self, scale: Fraction, size: int) -> NDArray[np.int64]:
+        """Return integers x ≥ 0 with probability in proportion to e^(−x/scale): their bits are independent."""
+        low, high = thresholds(scale)
+        places = low.shape[-1] - 1
+        words = self._words(COIN_WORDS, size, places + 1)
+        ones = _less(words, low)
+        for draw, place in np.argwhere(ones != _less(words, high)).tolist():
+            ones[draw, place] = self._decide(_number(words[:, draw, place]), partial(place_bounds, scale, place))
+        numbers = np.asarray(ones[:, :places] @ (1 << np.arange(places)))
+        for draw in np.flatnonzero(ones[:, places]).tolist():
+            more = 1
+            while self.toss(partial(place_bounds, scale, places)):
+                more += 1
+            numbers[draw] += more << places
+        return numbers
+
+    def laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:
+        """Return integers x with probability in proportion to e^(−|x|/scale): differences of geometric numbers."""
+        noise = np.zeros(size, dtype=np.int64)
+        step = _BLOCK // (2 * thresholds(scale).shape[-1])
+        for start in range(0, size, step):
+            piece = noise[start : start + step]
+            numbers = self._geometric(scale, 2 * piece.size)
+            piece[:] = numbers[: piece.size] - numbers[piece.size :]
+        return noise
+
+    def gaussian(self, variance: Fraction, size: int) -> NDArray[np.int64]:
+        """Return integers x with probability in proportion to e^(−x²/(2·variance)).
+
+        A Laplace draw y of scale t, which is √variance or a little more, is kept with probability
+        e^(−(|y| − variance/t)²/(2·variance)).
+        """
+        top, bottom = variance.numerator, variance.denominator
+        t = math.isqrt(top // bottom) + 1
+        divisor = 2 * t * t * top * bottom
+
+        def keep(distance: int) -> bool:
+            square = (distance * t * bottom - top) ** 2
+            return self.toss(partial(exp_minus_bounds, lambda work: (square << work) // divisor))
+
+        noise: list[int] = []
+        while len(noise) < size:
+            proposals = self.laplace(Fraction(t), size - len(noise))
+            noise += proposals[[keep(distance) for distance in np.abs(proposals).tolist()]].tolist()
+        return np.array(noise, dtype=np.int64)
+
+    def norm(self, scale: Fraction, size: int) -> NDArray[np.int64]:
+        """Return an integer vector x with probability in proportion to e^(−‖x‖₂/scale).
+
+        Independent Laplace draws of scale · q, with q ≥ √size, are kept with probability
+        e^(−(‖x‖₂ − ‖x‖₁/q)/scale), which is at most 1 since ‖x‖₁ ≤ √size · ‖x‖₂.
+        """
+        top, bottom = scale.numerator, scale.denominator
+        q = root_bounds(size, 32)[1]
+        steps, wide = int(q * (1 << 32)), q * scale
+        more = 32 + bottom.bit_length()
+
+        def keep(sizes: list[int]) -> bool:
+            square, total = sum(x * x for x in sizes), sum(sizes) << 32
+
+            def rate(work: int) -> int:
+                root = min(square, 1) * math.isqrt(max(square, 1) << 2 * (work + more))  # no shortcut for 0
+                return (root * steps - (total << (work + more))) * bottom // (top * steps << more)
+
+            return self.toss(partial(exp_minus_bounds, rate))
+
+        while True:
+            proposal = self.laplace(wide, size)
+            if keep(np.abs(proposal).tolist()):
+                return proposal
+
+
+# ---- noise --------------------------------------------------------------------------------------------
 
 
 def _positive(value: Fraction, name: str, largest: int | None = None) -> None:
@@ -71,21 +213,26 @@ class IntegerNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteLaplace(IntegerNoise):
-    """Two-sided geometric noise: P(x) ∝ e^(−|x|/scale) on the integers.
-
-    Added to integers that a change of one label moves by at most Δ in sum, it keeps ε = Δ/scale,
-    exactly.
-
-    Parameters
-    ----------
-    scale : Fraction
-    """
+class _ScaledNoise(IntegerNoise):
+    """Noise of a rational scale."""
 
     scale: Fraction
 
     def __post_init__(self) -> None:
         _positive(self.scale, "scale", _LARGEST)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplace(_ScaledNoise):
+    """Two-sided geometric noise: P(x) ∝ e^(−|x|/scale) on the integers.
+
+    Added to integers that a change of one label moves by at most Δ in sum, it is differentially private with
+    ε = Δ/scale, exactly.
+
+    Parameters
+    ----------
+    scale : Fraction
+    """
 
     @classmethod
     def calibrated(cls, *, sensitivity: int, epsilon: Fraction) -> DiscreteLaplace:
@@ -135,7 +282,7 @@ class DiscreteGaussian(IntegerNoise):
 
 
 @dataclass(frozen=True, slots=True)
-class LatticeNorm(IntegerNoise):
+class LatticeNorm(_ScaledNoise):
     """K-norm noise on integer vectors: P(x) ∝ e^(−‖x‖₂/scale).
 
     Added to an integer vector that a change of one label moves by at most Δ in Euclidean length, it keeps
@@ -145,11 +292,6 @@ class LatticeNorm(IntegerNoise):
     ----------
     scale : Fraction
     """
-
-    scale: Fraction
-
-    def __post_init__(self) -> None:
-        _positive(self.scale, "scale", _LARGEST)
 
     @classmethod
     def calibrated(cls, *, squared_sensitivity: int, epsilon: Fraction) -> LatticeNorm:

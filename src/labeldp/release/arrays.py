@@ -17,13 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from labeldp._validation import as_labels
 from labeldp.errors import LabelError, ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Ledger, as_ledger
-from labeldp.ledger.repetition import warn_if_seen
+from labeldp.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.mechanisms.base import Mechanism
-from labeldp.priors import Method, histogram_from
+from labeldp.priors import Method, curator_histogram, local_histogram
 from labeldp.randomness import WordSource, resolve_source
-from labeldp.release.plan import Plan, Request
-from labeldp.release.prepare import prepare
+from labeldp.release.plan import Plan, Request, prepare
 from labeldp.release.terms import HoldsTerms, Terms
 
 __all__ = ["Release", "privatize"]
@@ -71,8 +69,8 @@ class Release(HoldsTerms):
         return np.column_stack(unbiased).reshape(self.labels.shape)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        kept = self.ledger if self.ledger is not None and self.ledger.path else None  # one in memory stays here
-        return Release, (self.labels, self.terms, kept)
+        on_file = self.ledger is not None and self.ledger.path  # one in memory stays here
+        return Release, (self.labels, self.terms, self.ledger if on_file else None)
 
 
 def privatize(
@@ -184,6 +182,5 @@ def private_prior(plan: Plan, labels: NDArray[Any], source: WordSource, column: 
     if not plan.for_prior:
         known: Histogram | None = request.prior[column]
         return known
-    method = request.method or ("adaptive" if request.trust == "curator" else None)
-    bounds = request.bounds[column]
-    return histogram_from(labels, plan.for_prior, bounds, source, trust=request.trust, method=method)
+    estimate = curator_histogram if request.trust == "curator" else local_histogram
+    return estimate(labels, plan.for_prior, request.bounds[column], source, method=str(request.method))

@@ -1,12 +1,17 @@
-"""What a release will do, decided by what is public, before any label is used."""
+"""Before labels are released, whoever holds them: `Request`, `Plan`, and `prepare`, which gives the `Terms`.
+
+A plan is decided by what is public, before any label is used. To prepare is to charge the ledger, estimate the
+prior, and design the mechanism.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,20 +20,23 @@ from labeldp._validation import (
     EPSILON_RANGE,
     as_epsilon,
     as_fraction,
+    as_method,
     as_number,
     as_positive,
     as_roomy_bounds,
     float_below,
 )
+from labeldp.channels.proof import fingerprint
 from labeldp.errors import NotUnbiasedError, ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, Purpose, group_budget, name_of_charge, new_charge
+from labeldp.ledger import Budget, Charge, Ledger, Purpose, group_budget, name_of_charge, new_charge
 from labeldp.mechanisms import Mechanism, mechanism_class, mechanism_names
-from labeldp.mechanisms.clipping import noise_weight
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
-from labeldp.priors import check_method
+from labeldp.mechanisms.interval import expected_risk
+from labeldp.randomness import SecureWords, WordSource
+from labeldp.release.terms import Terms
 
-__all__ = ["Plan", "Request", "design", "expected_risk", "mechanism_choices", "prior_budget"]
+__all__ = ["Payment", "Plan", "Request", "choose_mechanism", "mechanism_choices", "prepare", "prior_budget"]
 
 Bounds = tuple[float, float]
 
@@ -53,28 +61,31 @@ class Request:
     rows_per_person: int = 1
 
     def __post_init__(self) -> None:
-        check_method(self.trust, self.method)
+        store = partial(object.__setattr__, self)  # the instance is frozen
+        store("method", as_method(self.trust, self.method))
         group_budget(Budget(0), self.rows_per_person)
         as_epsilon(self.epsilon)
-        _set(self, bounds=_bounds(self.bounds))
+        store("bounds", _bounds(self.bounds))
         if self.zeta is not None:
             as_positive(self.zeta, "zeta")
-            _set(self, mechanism="rp" if self.mechanism == "auto" else self.mechanism)
+            store("mechanism", "rp" if self.mechanism == "auto" else self.mechanism)
             if self.mechanism != "rp":
                 raise ParameterError('zeta goes with mechanism="rp"')
-        _set(self, delta=self._delta(), prior=_priors(self.prior, self.bounds))
+        store("delta", self._delta())
+        store("prior", _priors(self.prior, self.bounds))
         self.plan(1)
 
     def _delta(self) -> float:
         """Return the δ to spend in all, if it goes with the mechanism."""
         delta, columns = as_number(self.delta, "delta"), len(self.bounds)
         if isinstance(self.mechanism, Mechanism):
-            made = self.mechanism
-            if columns > 1 or not math.isfinite(made.epsilon) or as_fraction(made.epsilon) != self.share:
+            epsilon = self.mechanism.epsilon
+            if columns > 1 or not math.isfinite(epsilon) or as_fraction(epsilon) != self.share:
                 raise ParameterError(
-                    f"a mechanism that is made already serves one column and its own epsilon={made.epsilon}"
+                    f"a mechanism instance serves one label column and its own epsilon={epsilon}: pass that "
+                    "epsilon, or the mechanism's name"
                 )
-            return made.delta
+            return self.mechanism.delta
         needs_delta = self.mechanism != "auto" and mechanism_class(self.mechanism).needs_delta
         if (delta != 0) != needs_delta:
             raise ParameterError('delta goes with a mechanism that needs one, such as mechanism="gaussian"')
@@ -87,22 +98,17 @@ class Request:
         """The part of ε for each label column."""
         return as_fraction(self.epsilon) / len(self.bounds)
 
-    @property
-    def knows_prior(self) -> bool:
-        """Whether a prior was given."""
-        return self.prior[0] is not None
-
     def plan(self, rows: int) -> Plan:
         """Return the plan for this many rows."""
-        columns = len(self.bounds)
+        columns, has_prior = len(self.bounds), self.prior[0] is not None
         if self.epsilon_prior is not None:
-            wanted = as_number(self.epsilon_prior, "epsilon_prior")
-            if not 0 <= wanted < self.epsilon:
-                raise ParameterError(f"epsilon_prior must lie in [0, epsilon), got {wanted}")
-            if wanted and (self.knows_prior or isinstance(self.mechanism, Mechanism)):
+            amount = as_number(self.epsilon_prior, "epsilon_prior")
+            if not 0 <= amount < self.epsilon:
+                raise ParameterError(f"epsilon_prior must lie in [0, epsilon), got {amount}")
+            if amount and (has_prior or isinstance(self.mechanism, Mechanism)):
                 raise ParameterError("epsilon_prior is for a prior that must be estimated; none is needed here")
-            for_prior = as_fraction(wanted) / columns
-        elif self.knows_prior or not self._needs_prior:
+            for_prior = as_fraction(amount) / columns
+        elif has_prior or not self._needs_prior:
             for_prior = Fraction(0)
         else:
             for_prior = prior_budget(rows, self.share, self.trust)
@@ -117,16 +123,11 @@ class Request:
         return isinstance(name, str) and (name == "auto" or mechanism_class(name).needs_prior)
 
     def refuse_biased(self) -> None:
-        """Refuse a mechanism that has no unbiased labels, by a trial that needs no data.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """Refuse a mechanism that has no unbiased labels, by a trial that needs no data."""
         if self.mechanism == "auto":  # it chooses among those that have some
             return
         for prior, pair in zip(self.prior, self.bounds, strict=True):
-            trial = self.plan(1000).design(prior or Histogram(pair, [1.0]), pair)
+            trial = self.plan(1000).mechanism_for(prior or Histogram(pair, [1.0]), pair)
             try:
                 trial.debias(trial.mean([pair[0]]))
             except NotUnbiasedError:
@@ -159,33 +160,33 @@ class Plan:
 
     def charges(self) -> list[Charge]:
         """Return the labels' charges, one for each column, then the priors'."""
-        asked, columns = self.request, len(self.request.bounds)
+        request, columns = self.request, len(self.request.bounds)
         parts: list[tuple[Purpose, str, Budget]] = [
-            ("labels", "labels", Budget(self.for_labels, as_fraction(asked.delta) / columns))
+            ("labels", "labels", Budget(self.for_labels, as_fraction(request.delta) / columns))
         ]
         if self.for_prior:
-            parts.append(("prior", f"prior ({asked.trust})", Budget(self.for_prior)))
+            parts.append(("prior", f"prior ({request.trust})", Budget(self.for_prior)))
         return [
             new_charge(
                 name_of_charge(what, k, columns),
                 budget,
                 purpose=purpose,
                 column=k,
-                rows_per_person=asked.rows_per_person,
+                rows_per_person=request.rows_per_person,
             )
             for purpose, what, budget in parts
             for k in range(columns)
         ]
 
-    def design(self, prior: Histogram | None, bounds: Bounds) -> Mechanism:
-        """Return the mechanism for a column."""
-        asked = self.request
-        if isinstance(asked.mechanism, Mechanism):
-            return asked.mechanism
-        share = float_below(as_fraction(asked.delta) / len(asked.bounds))
-        options = {"delta": share, "zeta": asked.zeta}
-        return design(
-            asked.mechanism,
+    def mechanism_for(self, prior: Histogram | None, bounds: Bounds) -> Mechanism:
+        """Return the mechanism for a column: the instance that was given, or one designed by its class."""
+        request = self.request
+        if isinstance(request.mechanism, Mechanism):
+            return request.mechanism
+        share = float_below(as_fraction(request.delta) / len(request.bounds))
+        options = {"delta": share, "zeta": request.zeta}
+        return choose_mechanism(
+            request.mechanism,
             prior,
             bounds=bounds,
             epsilon=float_below(self.for_labels),
@@ -199,55 +200,34 @@ def mechanism_choices() -> list[str]:
     return ["auto", *mechanism_names()]
 
 
-def expected_risk(mechanism: Mechanism, prior: Histogram, rows: int | None = None) -> float:
-    """Return bias² + variance · d/n of the unbiased label, on average under the prior.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    prior : Histogram
-    rows : int, optional
-        For a learner on n rows, with d = 20; by default for a single label.
-    """
-    fine = np.linspace(*prior.bounds, 1025)
-    points = np.unique(np.concatenate([fine, prior.nodes])) if prior.nodes.size < 4096 else fine
-    mass = np.diff(prior.cumulative(points))
-    labels = (points[:-1] + points[1:]) / 2
-    mean = mechanism.debias(mechanism.mean(labels))
-    risk = (mean - labels) ** 2 + noise_weight(rows) * mechanism.unbiased_variance(labels)
-    return float(mass @ risk)
-
-
-def design(
+def choose_mechanism(
     name: str,
     prior: Histogram | None,
     *,
-    bounds: tuple[float, float],
+    bounds: Bounds,
     epsilon: float,
-    rows: int | None = None,
+    rows: int = 1,
     **options: Any,
 ) -> Mechanism:
-    """Return the mechanism called ``name``, designed for the prior, or for the whole range without one.
+    """Return the mechanism called ``name``, by `Mechanism.design`; for "auto" the one of least expected risk.
 
     The prior is public by now, so that choosing is free. Without one, nothing is clipped.
     """
-    if name != "auto":
-        cls = mechanism_class(name)
+
+    def design(cls: type[Mechanism]) -> Mechanism:
         if prior is None:
             return cls.for_bounds(bounds, epsilon, **options)
         return cls.design(prior, epsilon, rows=rows, **options)
-    known, rows = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows)
+
+    if name != "auto":
+        return design(mechanism_class(name))
     candidates: list[Mechanism] = []
     for cls in map(mechanism_class, mechanism_names()):
         if cls.in_auto:
             with suppress(ParameterError):  # a linear programme may find no table; the others always exist
-                fits = (
-                    cls.for_bounds(bounds, epsilon)
-                    if prior is None
-                    else cls.design(prior, epsilon, rows=rows or 1)
-                )
-                candidates.append(fits)
-    return min(candidates, key=lambda mechanism: expected_risk(mechanism, known, rows))
+                candidates.append(design(cls))
+    known, learner = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows)
+    return min(candidates, key=lambda mechanism: expected_risk(mechanism, known, learner))
 
 
 def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
@@ -266,13 +246,8 @@ def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
     least, quarter = Fraction(str(EPSILON_RANGE[0])), epsilon / 4
     if quarter < least or rows * quarter < 5:  # a histogram of a handful of labels would be all noise
         return Fraction(0)
-    wish = 5 * math.sqrt(epsilon / rows) if trust == "curator" else float(epsilon) / 20
-    return min(max(Fraction(f"{wish:.3g}"), least), quarter)
-
-
-def _set(request: Request, **fields: object) -> None:
-    for name, value in fields.items():
-        object.__setattr__(request, name, value)
+    ideal = 5 * math.sqrt(epsilon / rows) if trust == "curator" else float(epsilon) / 20
+    return min(max(Fraction(f"{ideal:.3g}"), least), quarter)
 
 
 def _bounds(bounds: Any) -> tuple[Bounds, ...]:
@@ -299,3 +274,78 @@ def _check_part(part: Fraction, what: str, columns: int) -> None:
     except ParameterError as error:
         of = f" of each of {columns} columns" if columns > 1 else ""
         raise ParameterError(f"the part of epsilon for the {what}{of} is {float(part):.3g}: {error}") from None
+
+
+# ---- charge, estimate, design -------------------------------------------------------------------------
+
+
+class Payment:
+    """Charges that a ledger has accepted, all of them or none, before anything is released.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    charges : sequence of Charge
+    """
+
+    def __init__(self, ledger: Ledger, charges: Sequence[Charge]) -> None:
+        self._ledger = ledger
+        self._places = ledger.charge_all(charges)
+
+    def describe(self, mechanisms: Sequence[str]) -> None:
+        """Note in the ledger what the first charges were spent on, once that is decided."""
+        for place, mechanism in zip(self._places, mechanisms, strict=False):
+            self._ledger.describe(place, mechanism)
+
+    def terms(
+        self,
+        rows: int,
+        bounds: tuple[tuple[float, float], ...],
+        source: WordSource,
+        *,
+        mechanisms: Sequence[Mechanism] = (),
+        priors: Sequence[Histogram | None] = (),
+        trust: str = "curator",
+    ) -> Terms:
+        """Return the terms of what was paid for, with the charges as the ledger has them."""
+        recorded = self._ledger.charges
+        return Terms(
+            rows=rows,
+            mechanisms=tuple(mechanisms),
+            priors=tuple(priors),
+            charges=tuple(recorded[place] for place in self._places),
+            bounds=bounds,
+            trust=trust,
+            secure=isinstance(source, SecureWords),
+        )
+
+
+def prepare(
+    plan: Plan, *, ledger: Ledger, source: WordSource, estimate_prior: Callable[[int], Histogram | None]
+) -> Terms:
+    """Charge the ledger, estimate priors, and design mechanisms; return the terms on which labels may leave.
+
+    Parameters
+    ----------
+    plan : Plan
+    ledger : Ledger
+        Is charged before any noise is drawn; if it refuses, nothing was released.
+    source : source of words
+        The one that labels will be randomised with.
+    estimate_prior : callable
+        Returns the private prior of a label column, for ``plan.for_prior``; called once it is paid for.
+    """
+    request = plan.request
+
+    def design(priors: tuple[Histogram | None, ...]) -> list[Mechanism]:
+        return [plan.mechanism_for(prior, pair) for prior, pair in zip(priors, request.bounds, strict=True)]
+
+    mechanisms = [] if plan.for_prior else design(request.prior)  # what fails here costs nothing
+    payment, priors = Payment(ledger, plan.charges()), request.prior
+    if plan.for_prior:
+        priors = tuple(estimate_prior(column) for column in range(len(request.bounds)))
+        mechanisms = design(priors)
+    payment.describe([fingerprint(mechanism.channel) for mechanism in mechanisms])
+    return payment.terms(
+        plan.rows, request.bounds, source, mechanisms=mechanisms, priors=priors, trust=request.trust
+    )

@@ -21,11 +21,9 @@ from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
 from labeldp.mechanisms.base import Mechanism
 from labeldp.priors import Reports
-from labeldp.priors.curator import FINE, adaptive_histogram
-from labeldp.priors.statistics import count
+from labeldp.priors.curator import FINE, adaptive_histogram, count
 from labeldp.randomness import WordSource, resolve_source
-from labeldp.release.plan import Request
-from labeldp.release.prepare import prepare
+from labeldp.release.plan import Request, prepare
 from labeldp.release.terms import Terms
 
 __all__ = ["LabelCounts", "LabelStream", "prepare_counts"]
@@ -107,8 +105,8 @@ class LabelStream:
         Returns the labels from the start, in batches of any length; called once, or twice where nobody is
         trusted. Its labels must be the ones later passed to `release`, in any order.
     request : Request
-    ledger : Ledger, or callable that returns one, optional
-        A callable is asked once all labels are counted, so that what cannot be used makes no new ledger.
+    ledger : Ledger, optional
+        Is charged once all labels are counted: one opened with ``create="late"`` has no file before.
     random_state : None, int or source of words
         Leave it out for a release.
 
@@ -131,7 +129,7 @@ class LabelStream:
         batches: Batches,
         request: Request,
         *,
-        ledger: Ledger | Callable[[], Ledger] | None = None,
+        ledger: Ledger | None = None,
         random_state: int | WordSource | None = None,
     ) -> None:
         self._source = resolve_source(random_state)
@@ -147,9 +145,9 @@ class LabelStream:
             parts = [local.count(randomize(labels, random_state=self._source)) for labels in full]
             return np.asarray(np.sum(parts, axis=0))
 
-        if not isinstance(ledger, Ledger):
-            ledger = Ledger() if ledger is None else ledger()
-        self.terms = prepare_counts(request, counts, ledger=ledger, source=self._source, reports=reports)
+        self.terms = prepare_counts(
+            request, counts, ledger=ledger or Ledger(), source=self._source, reports=reports
+        )
         self._left = counts.rows
         self._owner = os.getpid()
         self._lock = threading.Lock()
@@ -162,7 +160,9 @@ class LabelStream:
     def release(self, labels: Any) -> NDArray[np.float64]:
         """Return the private labels of a batch. Each label may be passed once."""
         if self._owner != os.getpid():
-            raise ParameterError("a stream releases its labels once, in the process that made it: make it there")
+            raise ParameterError(
+                "a stream releases its labels once, in the process that started it: start it there"
+            )
         array = as_labels(labels, or_none=True)  # once: what is released is what is counted
         if array.size == 0:
             return np.zeros(0)

@@ -13,7 +13,8 @@ from typing import Any
 
 from labeldp import __version__
 from labeldp.cards.reading import ReadCard
-from labeldp.mechanisms.base import Mechanism, fingerprint
+from labeldp.channels.proof import fingerprint
+from labeldp.mechanisms.base import Mechanism
 from labeldp.release.explanation import proof_of
 from labeldp.report.page import Section
 

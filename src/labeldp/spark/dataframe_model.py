@@ -22,8 +22,7 @@ from labeldp.estimators.label_statistics import LabelSums
 from labeldp.estimators.learner import GROWN, PrivateRows
 from labeldp.estimators.model_regressor import ModelReleaseRegressor
 from labeldp.estimators.sums import Stage
-from labeldp.ledger import Budget, Ledger, as_ledger, group_budget
-from labeldp.ledger.repetition import warn_if_seen
+from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, warn_if_seen
 from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import ReleaseKey, card_checksum
 from labeldp.spark.frame_checks import (

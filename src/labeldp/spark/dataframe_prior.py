@@ -9,8 +9,7 @@ from pyspark.sql import DataFrame
 from labeldp._validation import as_epsilon, as_fraction, as_roomy_bounds
 from labeldp.errors import DataError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Ledger, as_ledger, group_budget
-from labeldp.ledger.repetition import warn_if_seen
+from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, warn_if_seen
 from labeldp.priors.curator import adaptive_histogram
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.stream import LabelCounts

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
+from labeldp.cards import load_mechanism
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Ledger, as_ledger
-from labeldp.ledger.repetition import warn_if_seen
-from labeldp.mechanisms.base import Mechanism, load_mechanism
+from labeldp.ledger import Ledger, as_ledger, warn_if_seen
+from labeldp.mechanisms.base import Mechanism
 from labeldp.priors import Reports
 from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import card_checksum

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from labeldp.cards import load_mechanism
 from labeldp.errors import DataError
-from labeldp.mechanisms.base import Mechanism, load_mechanism
+from labeldp.mechanisms.base import Mechanism
 from labeldp.priors import Reports
 from labeldp.randomness.row_ids import IntegerIds, TextIds
 from labeldp.randomness.row_words import RowWords

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from labeldp.channels.domain import pieces
+from labeldp.channels.sampling import pieces
 from labeldp.estimators.feature_table import FeatureTable
 from labeldp.estimators.features import PublicFeatures
 from labeldp.estimators.label_rounds import Round, draw_part
