@@ -72,7 +72,7 @@ def test_it_says_loudly_that_nothing_is_private_shows_both_curves_and_gives_advi
         (["--mechanisms", "laplas"], "no mechanism 'laplas'"),
         (["--mechanisms", "gaussian"], "--delta"),
         (["--plot", "compare.doc"], ".png"),
-        (["--report", __file__], "there already"),
+        (["--report", __file__], "exists already"),
         (["--label", "prise"], "price"),
         (["--bounds", 5, 0], "lo < hi"),
     ],

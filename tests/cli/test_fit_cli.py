@@ -143,7 +143,7 @@ def test_a_report_explains_the_model_and_is_not_overwritten(folder, tmp_path):
         assert words in html
     assert not [price for price in homes()["price"].to_pylist() if repr(price) in html]
     said = ask("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "other", *wanted, code=2)
-    assert "there already" in said
+    assert "exists already" in said
     assert Ledger.open(book).total.epsilon == 2.0
     assert not (tmp_path / "other").exists()
 
@@ -310,7 +310,7 @@ BAD = {
     "delta for labels": (homes(60), ["--release", "labels", "--delta", 1e-6], "--delta"),
     "a score of nothing": (homes(60), ["--score", 0], "must be positive"),
     "a score on a handful of rows": (homes(60), ["--score", 1], "too few"),
-    "a folder that is nowhere": (homes(60), ["-o", "/no/where/model"], "make it first"),
+    "a folder that is nowhere": (homes(60), ["-o", "/no/where/model"], "create it first"),
     "delta of one": (homes(60), ["--delta", 1], "delta"),
     "too little epsilon to split": (homes(60), ["--release", "labels", "--epsilon", 0.001], "too small"),
 }

@@ -125,13 +125,13 @@ def test_text_as_written_can_be_typed_afterwards(tmp_path):
         (tmp_path / f"year={year}").mkdir()
         write(tmp_path / f"year={year}" / "x.csv", pa.table({"code": ["007", "8"], "price": ["1.50", ""]}))
     table = open_table(tmp_path, text=["code"])
-    (batch,) = table.written().batches()
+    (batch,) = table.as_text().batches()
     assert batch.to_pydict() == {
         "code": ["007", "8"] * 2,
         "price": ["1.50", ""] * 2,
         "year": [2023] * 2 + [2024] * 2,
     }
-    assert table.typed(batch, ["year", "price", "code"]).to_pydict() == {
+    assert table.parse(batch, ["year", "price", "code"]).to_pydict() == {
         "year": [2023] * 2 + [2024] * 2,
         "price": [1.5, None] * 2,
         "code": ["007", "8"] * 2,

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import labeldp as ldp
+from file_cases import refused, release
 from labeldp.errors import LabelDPError
-from labeldp.files import open_table, privatize_file
+from labeldp.files import open_table
 from labeldp.files.encoders import without_residue
 
 ROWS = 400
@@ -18,14 +18,12 @@ SHORT, LONG = "1", "3.14159265358979"
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def small_blocks(monkeypatch):
     monkeypatch.setattr("labeldp.files.text_files.BLOCK", 8192)
     monkeypatch.setattr("labeldp.files.text_files.LONGEST_ROW", 1024)
     monkeypatch.setattr("labeldp.files.text_files.LONGEST", 4096)
     monkeypatch.setattr("labeldp.files.columns.LONGEST", 4096)
     monkeypatch.setattr("labeldp.files.batches.CELLS_OF_ANY_LENGTH", 100)  # of 1024 rows at least
-    return tmp_path
 
 
 def lines(label, rows=6000):
@@ -42,20 +40,6 @@ FAULTS = {
     "very long label": lambda row: row.split(",")[0] + "," + "0" * 40_000,
     "very long": lambda row: "x" * 40_000 + row,
 }
-
-
-def release(source, out="out.csv", **options):
-    fixed = {"label": "price", "bounds": (0, 5), "epsilon": 1, "mechanism": "two-point"}
-    return privatize_file(source, out, **fixed, **options)
-
-
-def refused(source, out="out.csv"):
-    """Return the error; nothing is spent."""
-    ledger = ldp.Ledger()
-    with pytest.raises(LabelDPError) as caught:
-        release(source, out, ledger=ledger)
-    assert ledger.charges == ()
-    return caught.value
 
 
 def complaint(name, content):

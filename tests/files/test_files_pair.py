@@ -10,23 +10,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
-from labeldp.files import TableWriter, privatize_file
+from file_cases import release
+from labeldp.files import TableWriter
 from labeldp.files.card_check import verify_files
 from labeldp.files.writer import TableAndCard
 
 ROWS = 300
 
 
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def table(place):
     rng = np.random.default_rng(0)
     pq.write_table(pa.table({"id": np.arange(ROWS), "price": rng.uniform(0, 5, ROWS)}), "in.parquet")
-    return tmp_path
-
-
-def release(out, **options):
-    return privatize_file("in.parquet", out, label="price", bounds=(0, 5), epsilon=1, **options)
 
 
 def holds(out):
@@ -51,9 +46,9 @@ def renames(monkeypatch, before=lambda: None, after=lambda: None):
 
 
 @pytest.mark.parametrize("out", ["out.parquet", "out/"])
-def test_at_no_moment_is_a_table_beside_a_card_that_is_not_its_own(place, monkeypatch, out):
+def test_at_no_moment_is_a_table_beside_a_card_that_is_not_its_own(monkeypatch, out):
     """A kill leaves things as they are at that moment: so look at them before and after each rename."""
-    release(out)
+    release("in.parquet", out)
     seen = []
 
     def look():
@@ -61,15 +56,15 @@ def test_at_no_moment_is_a_table_beside_a_card_that_is_not_its_own(place, monkey
         assert not seen[-1] or holds(out)
 
     renames(monkeypatch, look, look)
-    release(out, force=True)
+    release("in.parquet", out, force=True)
     assert set(seen) == {True, False}
     assert len(seen) >= 8
     assert sorted(os.listdir()) == ["in.parquet", Path(out).name, f"{Path(out)}.card.json"]
 
 
-def test_a_card_put_over_the_old_one_is_caught(place, monkeypatch):
+def test_a_card_put_over_the_old_one_is_caught(monkeypatch):
     """The twin: the new card simply replaces the old one, and the table does not get there."""
-    release("out.parquet")
+    release("in.parquet", "out.parquet")
 
     def careless(self, text, most):
         self._card.write_text(text)
@@ -77,16 +72,16 @@ def test_a_card_put_over_the_old_one_is_caught(place, monkeypatch):
 
     monkeypatch.setattr(TableAndCard, "put_card", careless)
     with pytest.raises(ZeroDivisionError):
-        release("out.parquet", force=True)
+        release("in.parquet", "out.parquet", force=True)
     assert not holds("out.parquet")
 
 
 @pytest.mark.parametrize("old", [False, True])
 @pytest.mark.parametrize("out", ["out.parquet", "out/"])
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_an_interrupt_at_any_rename_leaves_a_table_with_its_card_or_neither(place, monkeypatch, out, old, when):
+def test_an_interrupt_at_any_rename_leaves_a_table_with_its_card_or_neither(monkeypatch, out, old, when):
     if old:
-        release(out)
+        release("in.parquet", out)
     for at in range(1, 12):
         count = iter(range(1, 1000))
 
@@ -97,7 +92,7 @@ def test_an_interrupt_at_any_rename_leaves_a_table_with_its_card_or_neither(plac
         with monkeypatch.context() as patch:
             renames(patch, **{when: stop})
             try:
-                release(out, force=old)
+                release("in.parquet", out, force=old)
                 break
             except KeyboardInterrupt:
                 pass
@@ -112,13 +107,13 @@ def test_an_interrupt_at_any_rename_leaves_a_table_with_its_card_or_neither(plac
     assert at >= (4 if old else 2)
 
 
-def test_what_somebody_else_put_there_meanwhile_is_kept(place):
+def test_what_somebody_else_put_there_meanwhile_is_kept():
     def meanwhile():
         Path("out.csv").write_text("mine")
         return ldp.Ledger()
 
-    with pytest.raises(ldp.ParameterError, match="there already"):
-        release("out.csv", ledger=meanwhile)
+    with pytest.raises(ldp.ParameterError, match="exists already"):
+        release("in.parquet", "out.csv", ledger=meanwhile)
     assert Path("out.csv").read_text() == "mine"
     assert sorted(os.listdir()) == ["in.parquet", "out.csv"]
 
@@ -148,18 +143,18 @@ def rights(path):
         (0, 0o440, 0o640),
     ],
 )
-def test_nobody_gets_rights_that_umask_or_source_deny(place, umask, mask, source, expected):
+def test_nobody_gets_rights_that_umask_or_source_deny(umask, mask, source, expected):
     os.chmod("in.parquet", source)
     umask(mask)
-    release("out.csv")
-    release("out/")
+    release("in.parquet", "out.csv")
+    release("in.parquet", "out/")
     for name in ("out.csv", "out.csv.card.json", "out/part-00000.parquet", "out.card.json"):
         assert rights(name) == expected, name
     assert rights("out") == expected | (expected & 0o444) >> 2
     assert os.umask(mask) == mask
 
 
-def test_tables_of_other_commands_keep_to_the_umask(place, umask):
+def test_tables_of_other_commands_keep_to_the_umask(umask):
     umask(0o027)
     table = pa.table({"a": [1]})
     with TableWriter("t.csv", table.schema) as out:

@@ -9,22 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import labeldp as ldp
-from labeldp.errors import LabelDPError, LabelError
-from labeldp.files import TableWriter, open_table, privatize_file
+from file_cases import refused, release
+from labeldp.errors import LabelError
+from labeldp.files import TableWriter, open_table
 
 LABELS = np.random.default_rng(0).uniform(0, 5, 200)
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def small_blocks(monkeypatch):
     monkeypatch.setattr("labeldp.files.text_files.BLOCK", 2048)
-    return tmp_path
-
-
-def release(source, out, **options):
-    return privatize_file(source, out, label="price", bounds=(0, 5), epsilon=1, **options)
 
 
 def written(place, values):
@@ -93,10 +87,7 @@ def test_blank_lines_of_a_single_column_are_missing_labels(place, at):
     lines = [f"{y:.2f}" for y in LABELS]
     lines[{"start": 0, "middle": 100, "end": 199}[at]] = ""
     (place / "in.csv").write_text("\n".join(["price", *lines]) + "\n")
-    ledger = ldp.Ledger()
-    with pytest.raises(LabelError, match="missing"):
-        release("in.csv", "out.csv", ledger=ledger)
-    assert ledger.charges == ()
+    assert "missing" in str(refused("in.csv", error=LabelError))
     release("in.csv", "out.csv", missing="drop")
     assert len((place / "out.csv").read_text().splitlines()) == 200
 
@@ -121,8 +112,7 @@ def test_blank_lines_before_the_header_are_skipped(place, content, rows):
 )
 def test_what_is_not_a_table_with_rows_and_commas_is_said_to_be_so(place, content, complaint):
     (place / "in.csv").write_text(content)
-    with pytest.raises(LabelDPError, match=complaint):
-        release("in.csv", "out.csv")
+    assert complaint in str(refused("in.csv"))
 
 
 def test_a_named_pipe_as_of_process_substitution_is_read_like_standard_input(place):
@@ -146,5 +136,4 @@ def test_a_label_beyond_the_range_of_floats_is_the_last_float(place, missing):
     (place / "in.csv").write_text("c,price\n1,2\n2,1e309\n3,-1e999\n")
     assert release("in.csv", "out.csv", missing=missing).terms.rows == 3
     (place / "in.csv").write_text("c,price\n1,2\n2,-Infinity\n")
-    with pytest.raises(LabelError, match="not finite"):
-        release("in.csv", "out.csv", force=True)
+    assert "not finite" in str(refused("in.csv", "other.csv", error=LabelError))

@@ -260,7 +260,7 @@ def test_an_array_that_asks_for_more_memory_than_the_file_has_bytes_is_refused(p
         with pytest.raises(CardError):
             load_model(forged(path, raw=npz({"descr": "<f8", "fortran_order": False, "shape": shape})))
     packed = npz({"descr": "<f8", "fortran_order": False, "shape": (8,)}, zipfile.ZIP_DEFLATED)
-    with pytest.raises(CardError, match="packed otherwise"):
+    with pytest.raises(CardError, match="is compressed"):
         load_model(forged(path, raw=packed))
     with pytest.raises(CardError):
         load_model(forged(path, raw=b"PK no zip at all"))
@@ -314,7 +314,7 @@ def test_a_model_is_replaced_only_by_force_and_anything_else_never(path, fitted,
     (tmp_path / "file").write_text("a file")
     with pytest.raises(LabelDPError), model_folder(tmp_path / "file", force=True):
         pass
-    with pytest.raises(ParameterError, match="make it first"), model_folder(tmp_path / "no" / "where"):
+    with pytest.raises(ParameterError, match="create it first"), model_folder(tmp_path / "no" / "where"):
         pass
     assert sorted(each.name for each in tmp_path.iterdir()) == ["empty", "file", "model"]
 

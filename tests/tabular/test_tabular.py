@@ -131,7 +131,7 @@ def test_a_column_of_no_use_is_left_out_and_said_to_be_or_refused_if_it_was_aske
     assert encoder.names == ["good"]
     assert why in dict(encoder.left_out)["bad"]
     with pytest.raises(ParameterError, match="'bad' is of no use"):
-        TableEncoder.fit(table, ["good", "bad"], wanted=True)
+        TableEncoder.fit(table, ["good", "bad"], strict=True)
     with pytest.raises(DataError, match="no column is left"):
         TableEncoder.fit(table, ["bad"])
 

@@ -83,7 +83,7 @@ def read_inputs(
     if rows is not None and len(labels) > rows:
         some = np.sort(np.random.default_rng(0).permutation(len(labels))[:rows])
         read, labels = read.take(some), labels[some]
-    encoder = TableEncoder.fit(read, names, categories=named, wanted=bool(wanted))
+    encoder = TableEncoder.fit(read, names, categories=named, strict=bool(wanted))
     refuse_too_wide(read.num_rows, encoder.width)
     tally: Tally = Counter()
     X = encoder.transform(read, tally)

@@ -42,19 +42,19 @@ def predict(
         from labeldp.files import TableWriter, open_table  # noqa: PLC0415 (an extra)
         from labeldp.files.models import load_model  # noqa: PLC0415
 
-        pa = arrow().core
+        pa = arrow()
         saved = load_model(model)
         table = open_table(source, format, text=saved.encoder.texts)
         saved.encoder.check(table.schema)
         if column in table.schema.names:
             raise ParameterError(f"the table has a column {column!r} already: name another with --column")
-        output = table.written()
+        output = table.as_text()
         schema = output.schema.append(pa.field(column, pa.float64()))
         tally: Tally = Counter()
         rows = 0
         with TableWriter(out, schema, format if out == "-" else None, force) as writer:
             for batch in output.batches():
-                predicted = pa.array(saved.predict(table.typed(batch, saved.encoder.names), tally))
+                predicted = pa.array(saved.predict(table.parse(batch, saved.encoder.names), tally))
                 writer.write(pa.RecordBatch.from_arrays([*batch.columns, predicted], schema=schema))
                 rows += batch.num_rows
         tell(console, f"{rows:,} rows, with {saved.label!r} as predicted in the column {column!r}: {out}")

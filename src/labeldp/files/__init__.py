@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from labeldp.tabular.arrow import need_arrow
+from labeldp.tabular.arrow import arrow
 
 if TYPE_CHECKING:
     from labeldp.files.file_release import FileRelease, privatize_file
@@ -18,5 +18,5 @@ _MODULES = {"Table": "tables", "open_table": "tables", "TableWriter": "writer"}
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    need_arrow()
+    arrow()
     return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'file_release')}"), name)

@@ -48,12 +48,12 @@ def _file_checks(card: ReadCard, path: Path | None, folder: str | os.PathLike[st
     if not hashes:
         beside = card.kind == "model" and folder is not None and Path(folder, "model.npz").exists()
         if path is not None or beside:
-            yield Check("file", False, "the card speaks of no file, so nothing ties this one to it")
+            yield Check("file", False, "the card names no file, so nothing links this one to it")
         return
     path = path or _beside(entry.get("name"), folder)
     if path is None:
         name = entry.get("name", "the file")
-        yield Check("file", None, f"{name} does not lie beside the card: give its path to check it too")
+        yield Check("file", None, f"{name} is not beside the card: give its path to check it too")
         return
     check = _same_bytes(path, hashes, is_model=card.kind == "model")
     yield check
@@ -103,11 +103,11 @@ def _same_bytes(path: Path, hashes: dict[str, str], *, is_model: bool) -> Check:
 
 
 def _cluster_files(card: ReadCard, path: Path | None) -> Iterator[Check]:
-    """Say what can be said of files that a cluster wrote after the card: they are of as many rows, or not."""
+    """Compare the rows of files that a cluster wrote after the card, which has no checksum of them."""
     if path is None:
-        yield Check("file", None, "made before a cluster wrote the table: give its path to count its rows")
+        yield Check("file", None, "not compared: give the path of the table that the cluster wrote")
         return
-    yield Check("file", None, "the card was made before a cluster wrote the table, without a checksum")
+    yield Check("file", None, "the card was written before the table, by a cluster, and has no checksum of it")
     yield from _table(card, {}, {"label": card.content.get("label")}, path)
 
 

@@ -304,7 +304,7 @@ class Output:
         """Return what columns were and are, of those whose type changed; text has no types to keep."""
         if writer.format in DELIMITERS:
             return {}
-        old, new = self._table.stored, writer.changed
+        old, new = self._table.stored, writer.new_types
         pairs = {
             field.name: (old.get(field.name, field.type), new.get(field.name, field.type))
             for field in self.schema
@@ -313,7 +313,7 @@ class Output:
         return {name: (str(was), str(now)) for name, (was, now) in pairs.items() if was != now}
 
     def facts(
-        self, to: str, writer: TableWriter, digests: dict[str, str], *, left_out: int, shuffle: bool
+        self, to: str, writer: TableWriter, digests: str | dict[str, str], *, left_out: int, shuffle: bool
     ) -> dict[str, Any]:
         """Return what the card says of the file."""
         unbiased = self._debiased == "replace"
@@ -327,7 +327,7 @@ class Output:
             "unbiased_column": self.label if unbiased else self.second,
             "columns": list(self.schema.names),
             "types_changed": {name: list(pair) for name, pair in self.types_changed(writer).items()},
-            "sha256": digests if is_folder(to) else next(iter(digests.values())),
+            "sha256": digests,
             "row_order": "shuffled" if shuffle else "public, and kept",
             "not_copied": NOT_COPIED,
         }

@@ -205,7 +205,7 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     with zipfile.ZipFile(path) as packed:
         for member in packed.infolist():
             if member.compress_type != zipfile.ZIP_STORED or member.file_size > member.compress_size:
-                raise CardError(f"{path} is packed otherwise than a model is")
+                raise CardError(f"{path} is compressed, as no saved model is")
             with packed.open(member) as stream:
                 _refuse_false_size(stream, member.file_size)
     with np.load(path, allow_pickle=False) as stored:

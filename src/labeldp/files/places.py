@@ -134,7 +134,7 @@ def refuse_target(to: str, *, force: bool, may_go: Callable[[str], Any] | None =
         return
     path = Path(to)
     if not path.parent.is_dir():
-        raise ParameterError(f"there is no folder {path.parent}: make it first")
+        raise ParameterError(f"there is no folder {path.parent}: create it first")
     if os.path.lexists(path):
         _refuse_replacing(to, force, may_go)
     if not os.access(path.parent, os.W_OK | os.X_OK):
@@ -159,7 +159,7 @@ def _refuse_replacing(to: str, force: bool, may_go: Callable[[str], Any] | None)
     elif path.exists() and not stat.S_ISREG(path.stat().st_mode):
         raise ParameterError(f"{path} is not a file; for a pipe write -")
     if not force:
-        raise ParameterError(f"{path} is there already; force=True replaces it")
+        raise ParameterError(f"{path} exists already: pass force=True to replace it")
 
 
 def refuse_same(

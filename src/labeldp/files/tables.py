@@ -99,12 +99,12 @@ class Table:
         names = self.schema.names if columns is None else columns
         return self._read(pa.schema([self.field(name) for name in names]))
 
-    def written(self) -> Table:
-        """Return the same table with the text of its columns as it is in the files, every digit and zero of it."""
+    def as_text(self) -> Table:
+        """Return the same table with columns of text files as the text that is there, to the last digit."""
         return self
 
-    def typed(self, batch: Any, columns: Sequence[str]) -> Any:
-        """Return some columns of a batch of `written` as this table has them."""
+    def parse(self, batch: Any, columns: Sequence[str]) -> Any:
+        """Return some columns of a batch of `as_text` as this table has them."""
         return batch.select(list(columns))
 
     @cached_property
@@ -242,12 +242,12 @@ class TextTable(Table):
         self._has_strict_quotes = label is None
         super().__init__(parts, format, label, [read_header(part, self._delimiter)[0] for part in parts])
 
-    def written(self) -> Table:
-        """Return the same table with the text of its columns as it is in the files, every digit and zero of it."""
+    def as_text(self) -> Table:
+        """Return the same table with columns of text files as the text that is there, to the last digit."""
         return TextTable(self._parts, self.format, None, lambda name: True, exact=False)
 
-    def typed(self, batch: Any, columns: Sequence[str]) -> Any:
-        """Return some columns of a batch of `written` as this table has them."""
+    def parse(self, batch: Any, columns: Sequence[str]) -> Any:
+        """Return some columns of a batch of `as_text` as this table has them."""
         schema = pa.schema([self.field(name) for name in columns])
         return pa.RecordBatch.from_arrays([self._parse(batch, field) for field in schema], schema=schema)
 

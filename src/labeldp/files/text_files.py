@@ -47,7 +47,7 @@ _NOT_UTF8 = "is not UTF-8 text"
 _DAMAGED = "is damaged: it cannot be unpacked"
 _HIDDEN = (
     "has a value with line breaks in row {row} that looks like further rows, with their labels: a quote is "
-    "missing there, or not closed. Mend it, or write the table as Parquet"
+    "missing there, or not closed. Fix it, or save the table as Parquet"
 )
 
 
@@ -203,7 +203,7 @@ def _fault_of_quotes(row: int, strict: bool, has_line_breaks: bool) -> str:
         where = f"row {row:,}" if row else "its header"
         return (
             f"has text after a closing quote in {where}, or a quote that is not closed: since some values have "
-            "line breaks, it may take further rows in, with their labels. Mend it, or write the table as Parquet"
+            "line breaks, it may take further rows in, with their labels. Fix it, or save the table as Parquet"
         )
     return _HIDDEN.format(row=f"{row:,}") if has_line_breaks else _LONG_ROW
 

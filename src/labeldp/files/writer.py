@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import shutil
@@ -13,8 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -69,7 +67,7 @@ class TableWriter:
 
     Attributes
     ----------
-    changed : dict
+    new_types : dict
         The columns that the format gives another type, and that type.
 
     Examples
@@ -100,29 +98,28 @@ class TableWriter:
         self._compression = compression if self.format == "parquet" else compression_of(self._to)
         self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, SMALL_ROWS)
         self._most = most
-        self.digests: dict[str, str] = {}
         refuse_types(self.schema, self.format)
-        self.changed: dict[str, Any] = {}
+        self.new_types: dict[str, Any] = {}
         self._repeating: list[str] = []
         if self.format == "parquet":
             file = parquet_file(self.schema)
             pairs = zip(self.schema, file.schema_arrow, strict=True)
-            self.changed = {old.name: new.type for old, new in pairs if old.type != new.type}
+            self.new_types = {old.name: new.type for old, new in pairs if old.type != new.type}
             paths = (file.schema.column(i).path for i in range(len(file.schema)))
             self._repeating = [path for path in paths if path not in plain]
         refuse_target(self._to, force=force, may_go=is_part)
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
-        self._draft = self._stack.enter_context(_open_draft(self._to, self._most))
+        self._draft = self._stack.enter_context(_draft_of(self._to, self._most))
         self._stack.callback(self._drop)
         self._thread = self._stack.enter_context(ThreadPoolExecutor(1))
         self._stream: Any = None
         self._encoder: Encoder | None = None
         self._task: Future[None] | None = None
         self._pending: list[Any] = []
-        self._rows = self._bytes = self._part_rows = 0
-        self._begun = self._finished = False
+        self._rows = self._bytes = self._parts = self._part_rows = 0
+        self._digests: str | dict[str, str] | None = None
         return self
 
     def write(self, batch: Any) -> None:
@@ -137,32 +134,32 @@ class TableWriter:
             if self._rows >= self._group_rows or self._bytes >= GROUP_BYTES:
                 self._flush()
 
-    def finish(self) -> dict[str, str]:
-        """Write all that is left; return the SHA-256 of each file, which has its name only after the block."""
-        if not self._finished:
-            if self._rows or not self._begun:
+    def finish(self) -> str | dict[str, str]:
+        """Write all that is left; return the SHA-256 of the file, or of each file of the folder by its name.
+
+        They have their names only after the block.
+        """
+        if self._digests is None:
+            if self._rows or self._task is None:  # an empty table is written, too
                 self._flush()
             self._run(self._end_part)
             self._wait()
-            self.digests = self._draft.digests()
-            self._finished = True
-        return self.digests
+            files = sorted(self._draft.iterdir()) if self._draft.is_dir() else []
+            self._digests = {file.name: sha256(file) for file in files} or sha256(self._draft)
+        return self._digests
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
+    def __exit__(self, *error: Any) -> None:
+        if error[0] is None:
             with self._stack:
                 self.finish()
         else:
-            self._stack.__exit__(kind, error, trace)
+            self._stack.__exit__(*error)
 
     def _flush(self) -> None:
         """Hand a row group to the thread that encodes, once it is done with the one before."""
         table = pa.Table.from_batches(self._pending, self.schema)
         table = table.unify_dictionaries().combine_chunks()  # how rows came shows in no page or batch
         self._pending, self._rows, self._bytes = [], 0, 0
-        self._begun = True
         self._run(lambda: self._encode(table))
 
     def _run(self, work: Callable[[], None]) -> None:
@@ -172,13 +169,15 @@ class TableWriter:
     def _wait(self) -> None:
         if self._task is not None:
             self._task.result()
-            self._task = None
 
     def _encode(self, table: Any) -> None:
-        if self._draft.is_folder and self._part_rows >= PART_ROWS:
+        in_folder = self._draft.is_dir()
+        if in_folder and self._part_rows >= PART_ROWS:
             self._end_part()
         if self._encoder is None:
-            self._stream = self._draft.add(EXTENSIONS[self.format])
+            part = self._draft / f"part-{self._parts:05d}.{EXTENSIONS[self.format]}"
+            self._stream = pa.OSFile(str(part if in_folder else self._draft), "wb")
+            self._parts += 1
             self._encoder = encoder(
                 self._stream, self.schema, self.format, compression=self._compression, repeating=self._repeating
             )
@@ -209,46 +208,22 @@ def _format(to: str, named: str | None) -> str:
 # ---- where a table is written until it is complete ------------------------------------------------------------
 
 
-class _Draft:
-    """A place for one file, or for several if it is a folder; what goes to a pipe is spooled until the end."""
-
-    def __init__(self, name: str, *, path: Path | None = None, spool: BinaryIO | None = None) -> None:
-        self._name, self._path, self._spool, self._count = name, path, spool, 0
-        self.is_folder = path is not None and path.is_dir()
-
-    def add(self, extension: str) -> Any:
-        """Return an Arrow stream for the next file."""
-        if self._spool is not None:  # a handle of its own, since Arrow closes it
-            return pa.PythonFile(os.fdopen(os.dup(self._spool.fileno()), "wb"), mode="w")
-        self._count += 1
-        part = f"{self._path}/part-{self._count - 1:05d}.{extension}"
-        return pa.OSFile(part if self.is_folder else str(self._path), "wb")
-
-    def digests(self) -> dict[str, str]:
-        """Return the SHA-256 of each file, by its name."""
-        if self._spool is not None:
-            self._spool.seek(0)
-            return {self._name: hashlib.file_digest(self._spool, "sha256").hexdigest()}  # type: ignore[arg-type]
-        path = Path(str(self._path))
-        files = {file.name: file for file in sorted(path.iterdir())} if self.is_folder else {self._name: path}
-        return {name: sha256(file) for name, file in files.items()}
-
-
 @contextmanager
-def _open_draft(to: str, most: int) -> Iterator[_Draft]:
+def _draft_of(to: str, most: int) -> Iterator[Path]:
     """Give a draft of a file, folder or pipe, which becomes the thing itself if nothing goes wrong."""
     if to == PIPE:
-        with tempfile.TemporaryFile() as spool:
-            yield _Draft(PIPE, spool=spool)
-            spool.seek(0)
-            shutil.copyfileobj(spool, sys.stdout.buffer, 1 << 20)
+        with tempfile.TemporaryDirectory() as folder:
+            draft = Path(folder, PIPE)
+            yield draft
+            with open(draft, "rb") as stream:
+                shutil.copyfileobj(stream, sys.stdout.buffer, 1 << 20)
             sys.stdout.buffer.flush()
     elif is_folder(to):
-        with atomic_folder(to, check=partial(refuse_target, to, force=True, may_go=is_part), most=most) as folder:
-            yield _Draft(Path(to).name, path=folder)
+        with atomic_folder(to, check=partial(refuse_target, to, force=True, may_go=is_part), most=most) as draft:
+            yield draft
     else:
         with atomic_file(to, public=True, most=most) as draft:
-            yield _Draft(Path(to).name, path=draft)
+            yield draft
 
 
 class TableAndCard:
@@ -288,9 +263,7 @@ class TableAndCard:
                 draft.write_text(text, encoding="utf-8")
         self._ready = True
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None or (self._ready and self._to != PIPE and os.path.lexists(self._to)):
             for aside in self._aside.values():
                 if aside.is_dir() and not aside.is_symlink():

@@ -164,11 +164,11 @@ def render_page(title: str, sections: Sequence[Section], *, lead: Sequence[str] 
 def refuse_page(path: str | os.PathLike[str], *, force: bool) -> None:
     """Refuse to write where there is no folder, or a file already, unless ``force`` allows to replace it."""
     if not Path(path).parent.is_dir():
-        raise ParameterError(f"there is no folder {Path(path).parent}: make it first")
+        raise ParameterError(f"there is no folder {Path(path).parent}: create it first")
     if Path(path).is_dir():
         raise ParameterError(f"{path} is a folder: name a file")
     if os.path.lexists(path) and not force:
-        raise ParameterError(f"{path} is there already; force=True replaces it")
+        raise ParameterError(f"{path} exists already: pass force=True to replace it")
 
 
 def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) -> None:

@@ -54,7 +54,7 @@ class TableEncoder:
 
     @classmethod
     def fit(
-        cls, table: Any, names: Sequence[str], *, categories: Collection[str] = (), wanted: bool = False
+        cls, table: Any, names: Sequence[str], *, categories: Collection[str] = (), strict: bool = False
     ) -> TableEncoder:
         """Learn the encodings of some columns of an Arrow table.
 
@@ -64,8 +64,8 @@ class TableEncoder:
         names : sequence of str
         categories : collection of str
             Columns of numbers that name things, such as codes of regions.
-        wanted : bool
-            Whether columns were asked for one by one: then one that cannot be used is refused, not left out.
+        strict : bool
+            Whether a column that cannot be used is refused instead of left out.
         """
         encodings: list[Numbers | Categories] = []
         left: list[tuple[str, str]] = []
@@ -78,7 +78,7 @@ class TableEncoder:
                 encoding = (Categories if kind == "category" else Numbers).fit(name, column)
             if not isinstance(encoding, str):
                 encodings.append(encoding)
-            elif wanted:
+            elif strict:
                 raise ParameterError(f"the column {name!r} is of no use as a feature: {encoding}")
             else:
                 left.append((name, encoding))

@@ -39,8 +39,7 @@ _KINDS = {"number": "numbers", "boolean": "booleans", "date": "dates", "time": "
 
 def kind_of(kind: Any) -> str | None:
     """Return what a column of this Arrow type is: a number, boolean, date, time or category; None for others."""
-    types = arrow().core.types
-
+    types = arrow().types
     if types.is_dictionary(kind):
         return kind_of(kind.value_type)
     tests = {
@@ -55,8 +54,7 @@ def kind_of(kind: Any) -> str | None:
 
 def one_array(column: Any) -> Any:
     """Return a column in one piece, with dictionaries looked up."""
-    pa = arrow().core
-
+    pa = arrow()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if kind_of(column.type) == "category":
@@ -66,8 +64,7 @@ def one_array(column: Any) -> Any:
 
 def as_floats(column: Any) -> Array:
     """Return a column of numbers, booleans, dates or times as floats, NaN where a value is missing."""
-    pa = arrow().core
-
+    pa = arrow()
     array = one_array(column)
     kind, scale = array.type, 1.0
     if pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
@@ -96,14 +93,14 @@ class Numbers:
     name, kind : str
     fill : float
         What stands for missing values: the middle value.
-    marked : bool
+    marks_missing : bool
         Whether a second column says which were missing.
     """
 
     name: str
     kind: str
     fill: float
-    marked: bool
+    marks_missing: bool
 
     @classmethod
     def fit(cls, name: str, column: Any) -> Numbers | str:
@@ -112,27 +109,27 @@ class Numbers:
         present = values[~np.isnan(values)]
         if not present.size:
             return "all of it is missing"
-        marked = present.size < values.size
-        if present.min() == present.max() and not marked:
+        marks_missing = present.size < values.size
+        if present.min() == present.max() and not marks_missing:
             return "all its values are the same"
-        return cls(name, str(kind_of(column.type)), float(np.median(present)), marked)
+        return cls(name, str(kind_of(column.type)), float(np.median(present)), marks_missing)
 
     @property
     def width(self) -> int:
         """How many columns of numbers it becomes."""
-        return 1 + self.marked
+        return 1 + self.marks_missing
 
     def encode(self, column: Any, tally: Tally) -> Array:
         """Return rows × width numbers."""
-        values = _missing(len(column)) if _is_null(column) else as_floats(column)
+        values = np.full(len(column), np.nan) if _is_null(column) else as_floats(column)
         missing = np.isnan(values)
         tally[self.name, "missing"] += int(missing.sum())
         values[missing] = self.fill
-        return np.column_stack([values, missing]) if self.marked else values[:, None]
+        return np.column_stack([values, missing]) if self.marks_missing else values[:, None]
 
     def as_data(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {"name": self.name, "kind": self.kind, "fill": self.fill, "marked": self.marked}
+        return {"name": self.name, "kind": self.kind, "fill": self.fill, "marks_missing": self.marks_missing}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +145,7 @@ class Categories:
         What part of the rows has each value, where there are too many for a column each; else empty.
     rows : int
         Rows of the fit; a value that was not seen counts as one of them.
-    marked : bool
+    marks_missing : bool
         Whether a column says which were missing.
     """
 
@@ -156,7 +153,7 @@ class Categories:
     values: tuple[str, ...]
     shares: dict[str, float]
     rows: int
-    marked: bool
+    marks_missing: bool
 
     kind = "category"
 
@@ -168,20 +165,20 @@ class Categories:
         counts = dict(zip(tallied.field(0).to_pylist(), tallied.field(1).to_pylist(), strict=True))
         if not counts:
             return "all of it is missing"
-        marked = array.null_count > 0
-        if len(counts) == 1 and not marked:
+        marks_missing = array.null_count > 0
+        if len(counts) == 1 and not marks_missing:
             return "all its values are the same"
         if len(counts) > 50 and len(counts) > 0.9 * (len(array) - array.null_count):
             return "nearly every row has a value of its own"
         common = sorted(counts, key=lambda value: (-counts[value], value))
         many = len(common) > FEW
         shares = {value: counts[value] / len(array) for value in common[:REMEMBERED]} if many else {}
-        return cls(name, tuple(common[:FEW]), shares, len(array), marked)
+        return cls(name, tuple(common[:FEW]), shares, len(array), marks_missing)
 
     @property
     def width(self) -> int:
         """How many columns of numbers it becomes."""
-        return len(self.values) + self.marked + (1 + HASHED if self.shares else 0)
+        return len(self.values) + self.marks_missing + (1 + HASHED if self.shares else 0)
 
     def encode(self, column: Any, tally: Tally) -> Array:
         """Return rows × width numbers; a value that the fit did not see has no column of its own."""
@@ -204,7 +201,7 @@ class Categories:
         numbers = np.zeros(self.width)
         if value in self.values:
             numbers[self.values.index(value)] = 1.0
-        numbers[len(self.values) : len(self.values) + self.marked] = float(value is None)
+        numbers[len(self.values) : len(self.values) + self.marks_missing] = float(value is None)
         if self.shares:
             at = self.width - HASHED
             numbers[at - 1] = -math.log(self.rows)
@@ -222,14 +219,13 @@ class Categories:
             "values": list(self.values),
             "shares": self.shares,
             "rows": self.rows,
-            "marked": self.marked,
+            "marks_missing": self.marks_missing,
         }
 
 
 def refuse_another_kind(column: Numbers | Categories, kind: Any) -> None:
     """Refuse a column that is not what it was in the fit."""
-    types = arrow().core.types
-
+    types = arrow().types
     now = kind_of(kind)
     if types.is_null(kind) or now == column.kind or (column.kind == "category" and now is not None):
         return
@@ -247,11 +243,11 @@ def column_from_data(data: Any) -> Numbers | Categories:
             values = tuple(str(value) for value in data["values"])
             if not all(0 < share <= 1 for share in shares.values()) or len(values) > FEW or data["rows"] < 1:
                 raise ValueError
-            return Categories(str(data["name"]), values, shares, int(data["rows"]), bool(data["marked"]))
+            return Categories(str(data["name"]), values, shares, int(data["rows"]), bool(data["marks_missing"]))
         fill = float(data["fill"])
         if data["kind"] not in _KINDS or not math.isfinite(fill):
             raise ValueError
-        return Numbers(str(data["name"]), data["kind"], fill, bool(data["marked"]))
+        return Numbers(str(data["name"]), data["kind"], fill, bool(data["marks_missing"]))
     except (KeyError, TypeError, ValueError, AttributeError):
         raise CardError(
             "the description of the model's columns is damaged or was not written by labeldp"
@@ -260,16 +256,10 @@ def column_from_data(data: Any) -> Numbers | Categories:
 
 def _text(column: Any) -> Any:
     """Return a column as text; empty text is missing, as it is where a text file has a gap."""
-    pa, compute = arrow().core, arrow().compute
+    pa = arrow()
     array = one_array(column).cast(pa.large_string())
-    return compute.if_else(compute.equal(array, ""), pa.scalar(None, pa.large_string()), array)
+    return pa.compute.if_else(pa.compute.equal(array, ""), pa.scalar(None, pa.large_string()), array)
 
 
 def _is_null(column: Any) -> bool:
-    types = arrow().core.types
-
-    return bool(types.is_null(column.type))
-
-
-def _missing(rows: int) -> Array:
-    return np.full(rows, np.nan)
+    return bool(arrow().types.is_null(column.type))

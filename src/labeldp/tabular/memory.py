@@ -56,7 +56,7 @@ def read_columns(table: Any, names: Sequence[str], *, memory: int | None = None)
             )
     if not sum(piece.num_rows for piece in pieces):
         raise DataError("the table has no rows")
-    return arrow().core.Table.from_batches(pieces)
+    return arrow().Table.from_batches(pieces)
 
 
 def refuse_too_wide(rows: int, width: int, *, memory: int | None = None) -> None:
