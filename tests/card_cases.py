@@ -16,7 +16,6 @@ STRONG, WEAK = (ldp.TwoPoint(bounds=(0, 5), epsilon=epsilon) for epsilon in (1.0
 PARTS = tuple(ldp.TwoPoint(bounds=(0, 1), epsilon=epsilon) for epsilon in (1.0, 0.9))
 NORMAL = ldp.Gaussian(bounds=(0, 5), epsilon=16.0, delta=0.01)
 OTHERS = [
-    ldp.Laplace(bounds=(0, 5), epsilon=1.0),
     ldp.RPWithPrior(interval=(0, 5), zeta=0.5, epsilon=1.0),
     ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0),
 ]

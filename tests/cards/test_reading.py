@@ -247,7 +247,7 @@ def test_a_prior_lies_inside_its_bounds_up_to_rounding_of_their_width():
     refuse(with_prior(4 - 5e-9, 5, bounds=(4.0, 5.0)), "prior lies outside")
 
 
-@pytest.mark.parametrize("mechanism", OTHERS, ids=lambda mechanism: mechanism.name)
+@pytest.mark.parametrize("mechanism", [STRONG, *OTHERS], ids=lambda mechanism: mechanism.name)
 def test_a_mechanism_for_labels_outside_the_bounds_of_the_card_does_not_hold(mechanism):
     """One for more labels than the bounds allow is as private: it may be made before the bounds are known."""
 

@@ -128,9 +128,11 @@ def test_a_labels_window_is_where_the_label_is(zeta, epsilon):
 EDGES = st.lists(st.integers(1, 4095), min_size=1, max_size=12, unique=True).map(sorted)
 
 
-@given(EDGES, st.sampled_from([1.0, 0.1, 1e-3, 1e9]), st.sampled_from([0.0, -0.3, 1e6]))
+@given(EDGES, st.sampled_from([1.0, 0.1, 1e-12, 1e9]), st.sampled_from([0.0, -0.3, 1e6]))
 @example([16, 48], 1.0, 0.0)  # the first and the third of 256 pieces start here
+@example([1, 4095], 256.0, 347149.0)
 def test_an_edge_belongs_to_the_bin_on_its_right_and_the_float_before_it_does_not(inner, width, low):
+    low *= width if width < 1 else 1.0  # floats must tell the edges apart
     edges = [low, *(low + width * k / 4096 for k in inner), low + width]
     mech = ldp.RROnBins(edges=edges, outputs=range(len(edges) - 1), epsilon=3.0)
     for i, edge in enumerate(edges[1:-1]):

@@ -9,11 +9,7 @@ import time
 from itertools import takewhile
 from subprocess import PIPE, Popen
 
-import numpy as np
 import pytest
-from sklearn.dummy import DummyRegressor
-from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import cross_val_score
 
 from labeldp import Budget, Ledger
 
@@ -139,20 +135,3 @@ def test_a_process_that_dies_in_any_system_call_leaves_a_whole_ledger_or_none(tm
     assert found == sorted(found)  # no ledger, then one without the charge, then one with it
     assert len(set(found)) == 3
     assert step > len(CALLS)
-
-
-def test_a_cross_validation_in_two_processes_stops_at_the_limit(path):
-    class Spends(DummyRegressor):
-        def __init__(self, ledger=None):
-            super().__init__()
-            self.ledger = ledger
-
-        def fit(self, X, y):
-            self.ledger.charge("fit", epsilon=0.1)
-            return super().fit(X, y)
-
-    ledger = Ledger.open(path, limit=Budget(0.5))
-    with pytest.warns(FitFailedWarning, match=r"(?s)3 fits failed out of a total of 8.*BudgetError"):
-        scores = cross_val_score(Spends(ledger), np.ones((32, 1)), np.arange(32.0), cv=8, n_jobs=2)
-    assert np.isfinite(scores).sum() == len(ledger.charges) == 5
-    assert ledger.total == Budget(0.5)

@@ -20,8 +20,8 @@ from labeldp.noise.integers import MOST_COORDINATES
 from mechanism_cases import ALPHA
 
 HUGE = Fraction(10**12 + 39, 7)
-SCALES = [Fraction(1, 3), Fraction(4, 5), Fraction(1), Fraction(10, 3), Fraction(2000, 17), HUGE]
-VARIANCES = [Fraction(1, 5), Fraction(3, 4), Fraction(1), Fraction(10, 3), Fraction(5000, 7), HUGE]
+SCALES = [Fraction(1, 3), Fraction(10, 3), HUGE]
+VARIANCES = [Fraction(1, 5), Fraction(10, 3), HUGE]
 MANY = {DiscreteLaplace: 30_000, DiscreteGaussian: 12_000}
 """Draws a test. A scale that is off by δ moves χ² by about n·δ² for Laplace noise and 2n·δ² for Gaussian
 noise; with at most 40 bins, 10 % less noise passes a test of fit with probability below 1e-4."""
@@ -94,14 +94,8 @@ def fit(noise, x):
 @pytest.mark.slow
 @pytest.mark.statistical
 @each_noise
-def test_draws_have_exactly_the_promised_probabilities(noise):
+def test_draws_have_exactly_the_promised_probabilities_and_ten_percent_less_noise_is_noticed(noise):
     assert fit(noise, draws(noise, seed=1)) > ALPHA
-
-
-@pytest.mark.slow
-@pytest.mark.statistical
-@each_noise
-def test_ten_percent_less_noise_is_noticed(noise):
     less = with_scale_times(noise, Fraction(9, 10))
     assert fit(noise, draws(less, seed=2)) < ALPHA
 
@@ -158,8 +152,8 @@ def two_sample(noise, ours, theirs):
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     "noise",
-    [DiscreteLaplace(Fraction(scale)) for scale in ("1/2", "10/3", "5000")]
-    + [DiscreteGaussian(Fraction(variance)) for variance in ("1/4", "10/3", "9000")],
+    [DiscreteLaplace(Fraction(scale)) for scale in ("1/2", "5000")]
+    + [DiscreteGaussian(Fraction(variance)) for variance in ("1/4", "9000")],
     ids=repr,
 )
 def test_opendp_draws_integers_from_the_same_distribution(noise):

@@ -22,9 +22,9 @@ from labeldp.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm
 from mechanism_cases import ALPHA
 
 DRAWS = 150
-LAPLACE = [DiscreteLaplace(Fraction(scale)) for scale in ("1/5", "2/3", "20", "1048576/3", "1000000000039/7")]
+LAPLACE = [DiscreteLaplace(Fraction(scale)) for scale in ("1/5", "1048576/3", "20", "1000000000039/7")]
 GAUSSIAN = [DiscreteGaussian(Fraction(variance)) for variance in ("1/5", "10/3", "1099511627776/7")]
-NORM = [(LatticeNorm(Fraction(scale)), size) for scale in ("8/5", "68719476736/7") for size in (2, 5)]
+NORM = [(LatticeNorm(Fraction("8/5")), 2), (LatticeNorm(Fraction("68719476736/7")), 5)]
 BY_REJECTION = [*((noise, 1) for noise in GAUSSIAN), *NORM]
 
 

@@ -53,14 +53,6 @@ def test_bad_arguments_are_refused_before_anything_is_charged(bad):
     assert ledger.charges == ()
 
 
-def test_a_prior_is_charged_and_refused_when_the_budget_is_spent():
-    ledger = ldp.Ledger(limit=ldp.Budget(0.5))
-    estimate_prior([1.0, 2.0], epsilon=0.3, bounds=(0, 5), ledger=ledger)
-    assert ledger.total == ldp.Budget(0.3)
-    with pytest.raises(ldp.BudgetError):
-        estimate_prior([1.0, 2.0], epsilon=0.3, bounds=(0, 5), ledger=ledger)
-
-
 @pytest.mark.parametrize("trust", ["curator", "local"])
 def test_a_charge_for_a_prior_says_so_and_counts_every_row_of_a_person(trust):
     ledger = ldp.Ledger()

@@ -175,8 +175,7 @@ def paper_algorithm_3(reports, sigma):
     return nodes, alpha
 
 
-@pytest.mark.parametrize("sigma", [None, 0.7, 3.0, 400.0])
-@pytest.mark.parametrize("epsilon", [0.05, 1.0])
+@pytest.mark.parametrize(("epsilon", "sigma"), [(0.05, None), (1.0, None), (1.0, 0.7), (1.0, 400.0)])
 def test_algorithm_3_is_the_papers_to_the_letter(epsilon, sigma):
     labels = SMOOTH[:2000]
     how = {"epsilon": epsilon, "bounds": (0, 5)}

@@ -90,7 +90,7 @@ def test_forks_of_a_process_whose_threads_draw_words_share_no_word():
     for thread in threads:
         thread.start()
     try:
-        children = [in_child("fork", source) for _ in range(8)]
+        children = [in_child("fork", source) for _ in range(4)]
     finally:
         stop.set()
         for thread in threads:
