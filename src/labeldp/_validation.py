@@ -108,7 +108,7 @@ def as_number(value: object, name: str) -> float:
 
 
 def as_epsilon(value: object) -> float:
-    """Return a usable ε or say why it is not one."""
+    """Return a usable ε, or raise `ParameterError`."""
     epsilon = as_number(value, "epsilon")
     if epsilon == math.inf:
         raise ParameterError(
@@ -140,7 +140,7 @@ def as_delta(value: object, *, smallest: float) -> float:
 
 
 def as_positive(value: object, name: str) -> float:
-    """Return a positive finite number or say why it is not one."""
+    """Return a positive finite number, or raise `ParameterError`."""
     number = as_number(value, name)
     if not 0 < number < math.inf:
         raise ParameterError(f"{name} must be positive and finite, got {number}")
@@ -165,7 +165,7 @@ def as_method(trust: object, method: object, default: str = "adaptive") -> str:
 
 
 def as_numbers(values: object, name: str) -> NDArray[np.float64]:
-    """Return a copy of a list of finite real numbers, or say why it is none."""
+    """Return a copy of a list of finite real numbers, or raise `ParameterError`."""
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "fiuO":
@@ -179,7 +179,7 @@ def as_numbers(values: object, name: str) -> NDArray[np.float64]:
 
 
 def as_bounds(value: Any, name: str = "bounds") -> tuple[float, float]:
-    """Return (lo, hi) as floats that labels between them can be told apart by."""
+    """Return (lo, hi) as floats with enough floats between them to distinguish labels."""
     try:
         first, second = value
     except (TypeError, ValueError):
@@ -206,7 +206,7 @@ def as_bounds(value: Any, name: str = "bounds") -> tuple[float, float]:
 def as_roomy_bounds(value: Any, name: str = "bounds") -> tuple[float, float]:
     """Return (lo, hi) with so many floats between them that a design may use any part of them.
 
-    Where it will clip follows from labels, so whether it can must be settled before.
+    Where it will clip follows from labels, so whether it can is checked before.
     """
     low, high = as_bounds(value, name)
     if high - low < 2.0**34 * math.ulp(max(abs(low), abs(high))):
@@ -276,7 +276,7 @@ def _converted(labels: Any) -> NDArray[Any] | None:
 
 
 def _as_float(item: Any) -> float:
-    """Return the nearest float; for finite numbers beyond floats the last one, since an error would tell."""
+    """Return the nearest float; for finite numbers beyond floats the last one, since an error would leak that."""
     try:
         number = float(item)
     except OverflowError:

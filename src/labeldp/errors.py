@@ -14,11 +14,11 @@ class LabelError(LabelDPError):
 
 
 class NotUnbiasedError(LabelDPError):
-    """An unbiased label was asked of a channel that cannot give one."""
+    """The channel has no unbiased label."""
 
 
 class PrivacyProofError(LabelDPError):
-    """The exact proof failed: these counts do not keep the promise made for them."""
+    """The exact proof failed: these counts do not keep their promise."""
 
 
 class CardError(LabelDPError):

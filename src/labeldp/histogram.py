@@ -174,7 +174,7 @@ class Histogram:
 
     @classmethod
     def checked(cls, prior: object) -> Histogram:
-        """Return a prior that is one, or say what to give."""
+        """Return a prior that is a Histogram, or raise `ParameterError`."""
         if not isinstance(prior, cls):
             raise ParameterError("prior must be a Histogram: Histogram(nodes, masses), or one from estimate_prior")
         return prior

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 import labeldp as ldp
-from labeldp.mechanisms.partition import optimal_partition
+from labeldp.mechanisms.rr_on_bins import optimal_partition
 
 LOSSES = ("squared", "absolute")
 TRAP = np.array([11.0, 17, 23, 26, 27]), np.array([0.85124, 0.08087, 0.00851, 0.00404, 0.05533]) / 0.99999

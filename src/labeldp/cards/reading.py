@@ -273,7 +273,7 @@ def _misplaced_columns(terms: Terms) -> Iterator[str]:
         if prior is not None and not low - rounding <= prior.bounds[0] < prior.bounds[1] <= high + rounding:
             yield "a prior lies outside its bounds"
         if mechanism.domain[1] <= low or high <= mechanism.domain[0]:
-            yield "a mechanism is made for labels outside its bounds"
+            yield "a mechanism is for labels outside its bounds"
 
 
 def _unpaid_priors(entries: list[Any], terms: Terms) -> Iterator[str]:

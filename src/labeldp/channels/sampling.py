@@ -73,7 +73,7 @@ class Domain:
 
     Labels outside are clipped, as far outside as they may be. Arithmetic starts a width or two away from
     the interval, so that a label that is a subnormal number never reaches a multiplication, whose
-    time would tell. It ends with a clip to rows that exist, so that no rounding error can break a
+    time would leak it. It ends with a clip to rows that exist, so that no rounding error can break a
     proof.
     """
 
@@ -112,7 +112,7 @@ class Domain:
     def _place(self, labels: NDArray[Any], out: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the place of each label, too large by the lead, and not yet clipped."""
         width = self.high - self.low
-        with np.errstate(over="ignore"):  # labels far outside; a warning would tell
+        with np.errstate(over="ignore"):  # labels far outside; a warning would leak them
             np.subtract(labels, np.float64(self.low - self._lead * width), out=out)
             out *= self.steps / width
         return out
@@ -200,7 +200,7 @@ def alias_table(counts: Sequence[int]) -> NDArray[np.uint64]:
             large.pop()
             if left[donor] < capacity:
                 small.append(donor)
-    # A full column needs no alias: it is its own, and its threshold says nothing.
+    # A full column needs no alias: it is its own, and its threshold does not matter.
     packed = [(n << bits) | a if a != i else i for i, (n, a) in enumerate(zip(left, alias, strict=True))]
     return np.array(packed, dtype=np.uint64)
 

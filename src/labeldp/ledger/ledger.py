@@ -216,7 +216,7 @@ def _reopen(path: str, limit: Budget | None, create: Literal["late", "never"]) -
 
 
 def _copy(limit: Budget | None, spent: Budget) -> Ledger:
-    """Return what a pickle tells of a ledger in memory; it takes no charge."""
+    """Return what a pickle has of a ledger in memory; it takes no charge."""
     ledger, store = Ledger(limit), MemoryStore(limit)
     if spent != Budget(0):
         store.spend([new_charge("all that was spent before pickling", spent, purpose="other")])
@@ -226,7 +226,7 @@ def _copy(limit: Budget | None, spent: Budget) -> Ledger:
 
 
 def as_ledger(ledger: object) -> Ledger | None:
-    """Return a ledger, or None, or say what to pass instead."""
+    """Return a ledger or None, or raise `ParameterError`."""
     if ledger is not None and not isinstance(ledger, Ledger):
         raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
     return ledger

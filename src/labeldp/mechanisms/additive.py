@@ -30,7 +30,7 @@ Period = Callable[[int, Fraction], list[int]]
 def periodic_channel(low: float, high: float, epsilon: float, period: Period) -> ShiftChannel:
     """Return the channel of a symmetric noise with w(x + steps) = e^(−ε) w(x) for x ≥ 0.
 
-    Laplace and staircase noise are both of this kind, so one period tells everything, and the mass of a
+    Laplace and staircase noise are both of this kind, so one period determines all counts, and the mass of a
     tail is that of its first period over 1 − e^(−ε).
     """
     promise = Promise.of(epsilon)

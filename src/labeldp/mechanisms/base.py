@@ -155,7 +155,7 @@ class Mechanism(ABC):
         Parameters
         ----------
         labels : array-like of finite numbers
-            Labels outside the bounds are clipped silently; an error would tell.
+            Labels outside the bounds are clipped silently; an error would leak that.
         random_state : None, int or source of words
             Leave it out for a release. An integer makes the result repeatable and **insecure**.
 
@@ -167,7 +167,7 @@ class Mechanism(ABC):
         array = as_labels(labels)
         source = resolve_source(random_state, rows=array.size)
         out = np.full(array.shape, np.nan)  # a channel that leaves an entry out must not show freed memory
-        with np.errstate(all="ignore"):  # a warning that depends on labels would tell
+        with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
             self.channel.sample(array.reshape(-1), source, out.reshape(-1))
         return out
 

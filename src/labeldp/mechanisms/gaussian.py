@@ -88,7 +88,7 @@ class Gaussian(Mechanism):
                     f"sigma must lie between {SMALLEST_SIGMA} and {LARGEST_SIGMA} label ranges, got {sigma}"
                 )
             return self._with_sigma(sigma)
-        for slack in (2e-5, 1e-4, 4e-4, 9e-4):  # counts are integers: the proof may miss δ by a hair
+        for slack in (2e-5, 1e-4, 4e-4, 9e-4):  # counts are integers: the proof may miss δ by little
             try:
                 return self._with_sigma(_calibrate(epsilon, delta * (1 - slack)) * (high - low))
             except PrivacyProofError:

@@ -23,7 +23,7 @@ __all__ = ["TwoPoint"]
 class TwoPoint(Mechanism):
     """Release one of two values, (e^ε + 1)/(e^ε − 1) half-ranges from the middle on either side.
 
-    The label is rounded at random to one of the bounds, which is then told truly with odds e^ε. Often
+    The label is rounded at random to one of the bounds, which is then answered truly with odds e^ε. Often
     the best mechanism below ε ≈ 0.9.
 
     Parameters

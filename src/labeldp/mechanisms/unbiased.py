@@ -242,7 +242,7 @@ def _exact(
     for label, row in zip(labels, own, strict=True):
         words = [min(cap, max(0, int(s * WORDS))) for s, cap in zip(row, room, strict=True)]
         moment = round(Fraction(float(label)) * UNIT) * WORDS - drift
-        if not _settle(words, room, places, spare, moment):
+        if not _balance(words, room, places, spare, moment):
             return None
         table.append(tuple(f + w for f, w in zip(floor, words, strict=True)))
     return tuple(table)
@@ -259,7 +259,7 @@ def _two_outputs(
     return (low - reach, high + reach), tuple((WORDS - up, up) for up in ups)
 
 
-def _settle(words: list[int], room: list[int], places: list[int], spare: int, moment: int) -> bool:
+def _balance(words: list[int], room: list[int], places: list[int], spare: int, moment: int) -> bool:
     """Change ``words`` a little so that they sum to ``spare`` and Σ place · word is near ``moment``.
 
     What is missing or too much goes to or comes from cells that are neither empty nor full; then words

@@ -1,4 +1,4 @@
-"""Exact integers added to a curator's sums, in work that does not tell the noise."""
+"""Exact integers added to a curator's sums, in work that does not depend on the noise."""
 
 from labeldp.noise.integers import DiscreteGaussian, DiscreteLaplace, IntegerNoise, LatticeNorm
 

@@ -1,8 +1,8 @@
 """Exact integer noise for a curator's integer statistics: counts, and sums on a public grid.
 
 Every number is decided by comparing uniform integers (see `Coins`), so the distribution is exact for any rational
-scale and there is no floating point to attack. The words and steps that a draw takes do not tell the draw: see
-docs/proofs/noise.md.
+scale and there is no floating point to attack. The words and steps that a draw takes do not depend on the draw:
+see docs/proofs/noise.md.
 
 Examples
 --------
@@ -46,7 +46,7 @@ _BLOCK = 1 << 15
 Words = NDArray[np.uint64]
 
 MOST_COORDINATES = 17
-"""Of a vector with K-norm noise: docs/proofs/noise.md bounds what its rejections tell up to this."""
+"""Of a vector with K-norm noise: docs/proofs/noise.md bounds what its rejections reveal up to this."""
 
 
 def _less(words: Words, threshold: Words) -> NDArray[np.bool_]:

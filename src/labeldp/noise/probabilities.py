@@ -1,4 +1,4 @@
-"""Probabilities that are powers of e, between two integers, as closely as is asked: what coins compare words with.
+"""Probabilities that are powers of e, between two integers with any number of bits: what coins compare words with.
 
 The number of steps depends on the bits asked for alone. See docs/proofs/noise.md.
 """

@@ -50,7 +50,7 @@ def count(values: NDArray[Any], bounds: tuple[float, float], bins: int) -> Count
     domain = Domain(*bounds, bins)
     counts = np.zeros(bins, dtype=np.int64)
     scratch = np.empty(min(CHUNK, values.size))
-    with np.errstate(all="ignore"):  # a warning that depends on labels would tell
+    with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
         for piece in pieces(values.size):
             some = values[piece]
             cells = domain.piece(some, scratch[: some.size])

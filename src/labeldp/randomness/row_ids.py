@@ -135,7 +135,7 @@ def _subkeys(cipher: CipherContext) -> tuple[Blocks, Blocks]:
 
 
 def as_ids(ids: Any) -> IntegerIds | TextIds:
-    """Return ids of rows, or say what they must be."""
+    """Return ids of rows, or raise `ParameterError`."""
     if isinstance(ids, IntegerIds | TextIds):
         return ids
     if isinstance(ids, list | tuple) and len({type(one) for one in ids}) > 1:

@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import threading
-import warnings
 from types import TracebackType
 from typing import Any, NoReturn, Protocol
 
@@ -23,9 +22,9 @@ from cryptography.hazmat.primitives.ciphers import CipherContext
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
-from labeldp.errors import InsecureRandomnessWarning, ParameterError
+from labeldp.errors import ParameterError
 from labeldp.randomness.row_ids import IntegerIds, TextIds, aes, as_ids, encrypted
-from labeldp.randomness.word_sources import CHUNK, WordSource
+from labeldp.randomness.word_sources import CHUNK, WordSource, warn_of_seed
 
 __all__ = ["ReleaseKey", "RowWords", "card_checksum"]
 
@@ -115,12 +114,7 @@ class ReleaseKey:
     @classmethod
     def from_seed(cls, seed: int) -> ReleaseKey:
         """Return a repeatable key for tests. **Never for a release**: who knows the seed undoes the noise."""
-        warnings.warn(
-            "random_state makes the noise repeatable and therefore removable: use it in tests and "
-            "experiments, never for a release.",
-            InsecureRandomnessWarning,
-            stacklevel=2,
-        )
+        warn_of_seed()
         key = cls.__new__(cls)
         secret = hashlib.sha256(f"labeldp insecure release key {int(seed)}".encode()).digest()
         key._start(secret, f"test-{int(seed)}", secure=False)

@@ -126,12 +126,7 @@ class SeededWords:
     __slots__ = ("_lock", "_stream")
 
     def __init__(self, seed: int) -> None:
-        warnings.warn(
-            "random_state makes the noise repeatable and therefore removable: use it in tests and "
-            "experiments, never for a release.",
-            InsecureRandomnessWarning,
-            stacklevel=2,
-        )
+        warn_of_seed()
         key = hashlib.sha256(f"labeldp insecure seed {int(seed)}".encode()).digest()
         self._lock = threading.Lock()
         self._stream = _keystream(key, bytes(16))
@@ -140,6 +135,16 @@ class SeededWords:
         """Overwrite ``words`` with the seed's next words."""
         with self._lock:
             _write(self._stream, _bytes(words))
+
+
+def warn_of_seed() -> None:
+    """Warn the caller's caller that noise from a seed is not private."""
+    warnings.warn(
+        "random_state makes the noise repeatable and therefore removable: use it in tests and "
+        "experiments, never for a release.",
+        InsecureRandomnessWarning,
+        stacklevel=3,
+    )
 
 
 def simulation_words(seed: int) -> SeededWords:

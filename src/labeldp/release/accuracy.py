@@ -64,7 +64,7 @@ class Accuracy:
         known = Histogram(bounds, [1.0]) if prior is None else prior
         points = np.unique(np.concatenate([np.linspace(*known.bounds, 513), known.nodes]))
         mass = np.diff(known.cumulative(points))
-        with np.errstate(all="ignore"):  # bounds from other hands may be huge
+        with np.errstate(all="ignore"):  # bounds on a card of others may be huge
             deviation, bias, unbiased = noise_and_bias(mechanism, (points[:-1] + points[1:]) / 2)
             mean = float(mass @ bias)
             return cls(

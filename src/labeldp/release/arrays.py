@@ -105,7 +105,7 @@ def privatize(
     mechanism : str
         ``"auto"`` takes the one whose unbiased label serves a learner best under the private prior;
         or ``"rp"``, ``"laplace"``, ``"gaussian"``, ``"staircase"``, ``"two-point"``, ``"rr-on-bins"``,
-        ``"unbiased"``; or a mechanism of your own, made for this ε.
+        ``"unbiased"``; or a mechanism instance with this ε.
     prior : Histogram, or one for each column, optional
         What is publicly known about the labels; costs nothing. This is the paper's Algorithm 2.
     trust : {"curator", "local"}
@@ -121,7 +121,7 @@ def privatize(
     delta : float
         For ``mechanism="gaussian"`` only.
     ledger : Ledger, optional
-        Is asked after validation and before any label is used, and keeps the charges.
+        Is charged after validation and before any label is used.
     rows_per_person : int
         How many rows one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
@@ -171,7 +171,7 @@ def privatize(
     )
     out = np.full(array.shape, np.nan)
     for column, target, chosen in zip(columns, out.reshape(len(array), -1).T, terms.mechanisms, strict=True):
-        with np.errstate(all="ignore"):  # a warning that depends on labels would tell
+        with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
             chosen.channel.sample(column, source, target)
     return Release(out, terms, ledger)
 

@@ -43,7 +43,7 @@ Bounds = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked of a release, checked as far as it can be before any label is seen.
+    """The parameters of a release, checked as far as they can be before any label is seen.
 
     Parameters are those of `privatize`. ``bounds`` is a pair, or one pair for each label column, and so is
     ``prior``; both are kept as tuples, priors cut to their bounds.
