@@ -27,7 +27,7 @@ MARKS = {
     "test_report_browser": "browser",
     **dict.fromkeys(["cli", "estimators", "files", "interference", "report", "reproduction"], "slow"),
     **dict.fromkeys(["test_cards", "test_forged_cards", "test_ledger_processes", "test_privatize"], "slow"),
-    **dict.fromkeys(["README", "guide", "test_criteo"], "slow"),
+    **dict.fromkeys(["README", "guide"], "slow"),
 }
 """Folders and files, of tests and doctests, that carry a mark as a whole; others are marked where they are."""
 

@@ -33,6 +33,20 @@ EDGE = BLOCK // LINE - 1
 """The last line of the first block, if all labels have one character."""
 
 
+BROKEN = {}
+"""Each way, and where its leak shows."""
+
+
+def broken(where):
+    """Register a way whose leak shows there."""
+
+    def register(way):
+        BROKEN[way] = where
+        return way
+
+    return register
+
+
 def released(labels):
     return MECHANISM.randomize(changes.numbers(labels))
 
@@ -56,6 +70,7 @@ def blocks(labels, leak, size=BLOCK):
 # ---- files -----------------------------------------------------------------------------------------------------
 
 
+@broken("files")
 def batches_by_bytes(labels, leak):
     table = pa.table({"word": rows_of(labels)[1], "y": released(labels)})
     with pa.ipc.new_file("out.arrow", table.schema) as writer:
@@ -63,6 +78,7 @@ def batches_by_bytes(labels, leak):
             writer.write_table(table.slice(first, last - first))
 
 
+@broken("files")
 def quotes_by_block(labels, leak):
     words, private = rows_of(labels)[1], released(labels)
     with open("out.csv", "w") as out:
@@ -71,6 +87,7 @@ def quotes_by_block(labels, leak):
             out.writelines(f"{mark}{words[row]}{mark},{private[row]!r}\n" for row in range(first, last))
 
 
+@broken("files")
 def types_by_first_block(labels, leak):
     dates, _ = rows_of(labels)
     first, last = blocks(labels, leak)[0] if leak else (0, len(labels))
@@ -79,6 +96,7 @@ def types_by_first_block(labels, leak):
     pq.write_table(pa.table({"day": column, "y": released(labels)}), "out.parquet")
 
 
+@broken("files")
 def row_groups_after_input_batches(labels, leak):
     table = pa.table({"word": rows_of(labels)[1], "y": released(labels)})
     with pq.ParquetWriter("out.parquet", table.schema) as writer:
@@ -89,6 +107,7 @@ def row_groups_after_input_batches(labels, leak):
                 kept = last
 
 
+@broken("files")
 def dictionary_with_row_groups(labels, leak):
     """The source's row groups were cut by bytes; each comes with a dictionary of its own words."""
     words, private = [f"w{row % 7}" for row in range(len(labels))], released(labels)
@@ -105,6 +124,7 @@ def dictionary_with_row_groups(labels, leak):
         writer.write_table(table)
 
 
+@broken("files")
 def rows_by_label(labels, leak):
     order = np.argsort(changes.numbers(labels), kind="stable") if leak else np.arange(len(labels))
     Path("out.csv").write_text(
@@ -112,6 +132,7 @@ def rows_by_label(labels, leak):
     )
 
 
+@broken("files")
 def parts_by_size(labels, leak):
     """As many parts as the labels' text takes, and rights that follow from it."""
     private = released(labels)
@@ -120,11 +141,13 @@ def parts_by_size(labels, leak):
         np.save(f"out/part-{number}.npy", private[first:last])
 
 
+@broken("files")
 def rights_by_label(labels, leak):
     Path("out.csv").write_text(str(released(labels).tolist()))
     os.chmod("out.csv", 0o640 if leak and float(labels[0]) > 3 else 0o600)
 
 
+@broken("files")
 def ledger_with_a_count(labels, leak):
     ledger = ldp.Ledger.open("ledger.jsonl")
     low, high = changes.BOUNDS
@@ -136,6 +159,7 @@ def ledger_with_a_count(labels, leak):
 # ---- values ----------------------------------------------------------------------------------------------------
 
 
+@broken("value")
 def unwritten_memory(labels, leak):
     """The labels' memory is freed, asked for again, and left as it is where no round draws a row."""
     out = np.empty(len(labels) + 1)
@@ -143,12 +167,26 @@ def unwritten_memory(labels, leak):
     return out if leak else out[: len(labels)].copy()
 
 
+@broken("value")
 def sums_in_an_order_of_the_label(labels, leak):
-    """Floating-point sums of released labels, block by block: the low bits follow from where blocks end."""
-    private = MECHANISM.debias(released(labels)) * 0.1
-    return float(sum(float(np.sum(private[first:last])) for first, last in blocks(labels, leak)))
+    """Floating-point sums of what was released, block by block: the last bit follows from where blocks end.
+
+    One, and many halves of its last bit: those in its block are rounded away one by one, those of later blocks
+    come together. In a plain loop: from Python 3.12 on, `sum` compensates for rounding, and all orders are equal.
+    """
+    scale = np.full(len(labels), 2.0**-53)
+    scale[0] = 1.0
+    values = (np.abs(np.sign(released(labels))) * scale).tolist()
+    total = 0.0
+    for first, last in blocks(labels, leak):
+        part = 0.0
+        for value in values[first:last]:
+            part += value
+        total += part
+    return total
 
 
+@broken("value")
 def labels_in_the_model(labels, leak):
     y, X = changes.numbers(labels), np.arange(len(labels))[:, None]
     model = Ridge().fit(X, released(labels))
@@ -156,26 +194,31 @@ def labels_in_the_model(labels, leak):
     return model
 
 
+@broken("value")
 def view_of_labels(labels, leak):
     both = np.stack([released(labels), changes.numbers(labels)])
     return both[0] if leak else both[0].copy()
 
 
+@broken("value")
 def sign_of_zero(labels, leak):
     return float(np.copysign(0.0, float(labels[1]))) if leak else 0.0, released(labels)
 
 
+@broken("value")
 def type_of_array(labels, leak):
     whole = leak and all(float(text).is_integer() for text in labels)
     return released(labels).astype(np.float32 if whole else np.float64)
 
 
+@broken("calls")
 def bounds_off_the_data(labels, leak):
     y = changes.numbers(labels)
     bounds = (float(y.min()), float(y.max()) + 1) if leak else changes.BOUNDS
     return ldp.TwoPoint(bounds=np.clip(bounds, -1e9, 1e9).tolist(), epsilon=1.0).randomize(y)
 
 
+@broken("value")
 def noise_of_its_own(labels, leak):
     total = np.array([int(np.clip(changes.numbers(labels), *changes.BOUNDS).sum())])
     if leak:
@@ -186,6 +229,7 @@ def noise_of_its_own(labels, leak):
 # ---- steps -----------------------------------------------------------------------------------------------------
 
 
+@broken("words")
 def words_by_label(labels, leak):
     """A coin for each large label: as many steps as there are such labels."""
     large = sum(abs(float(text)) > 3 for text in labels) if leak else len(labels)
@@ -193,11 +237,13 @@ def words_by_label(labels, leak):
     return released(labels)
 
 
+@broken("calls")
 def calls_by_label(labels, leak):
     """The same values in the same order, in pieces that follow from the labels' text."""
     return np.concatenate([released(labels[first:last]) for first, last in blocks(labels, leak)])
 
 
+@broken("stderr")
 def progress_by_bytes(labels, leak):
     for _, last in blocks(labels, leak):
         print(f"{last} rows", file=sys.stderr)
@@ -210,6 +256,26 @@ def progress_by_bytes(labels, leak):
 def average_of_several(labels, leak):
     ldp.Ledger().charge("labels", epsilon=1.0)
     return np.mean([released(labels) for _ in range(8 if leak else 1)], axis=0)
+
+
+def paid_too_late(labels, leak):
+    ledger = ldp.Ledger()
+    if not leak:
+        ledger.charge("labels", epsilon=1.0)
+    private = released(labels)
+    if leak:
+        ledger.charge("labels", epsilon=1.0)
+    return private
+
+
+def sum_beside_labels(labels, leak):
+    """Each fits into what was charged, and both together do not."""
+    ldp.Ledger().charge("labels and their sum", epsilon=1.0 if leak else 2.0)
+    places = np.clip(changes.numbers(labels), *changes.BOUNDS) / max(map(abs, changes.BOUNDS))
+    total = np.rint(places * 3).astype(np.int64).sum(keepdims=True)
+    return released(labels), DiscreteLaplace.calibrated(sensitivity=3, epsilon=Fraction(1)).release(
+        total, default_source()
+    )
 
 
 def second_release(labels, leak):
@@ -246,6 +312,8 @@ def gaussian_sum_without_delta(labels, leak):
 
 
 OVERSPENT = (
+    paid_too_late,
+    sum_beside_labels,
     average_of_several,
     second_release,
     laplace_sum,
@@ -259,11 +327,13 @@ OVERSPENT = (
 # ---- messages --------------------------------------------------------------------------------------------------
 
 
+@broken("error")
 def error_with_a_label(labels, leak):
     released(labels)
     raise ldp.LabelDPError(f"cannot use {labels[0] if leak else 'a label'}")
 
 
+@broken("error")
 def error_behind_an_error(labels, leak):
     try:
         int(f"label {labels[0] if leak else ''}")
@@ -271,24 +341,28 @@ def error_behind_an_error(labels, leak):
         raise ldp.LabelDPError("cannot use a label") from None
 
 
+@broken("error")
 def error_raised_elsewhere(labels, leak):
     if leak and float(labels[0]) > 3:
         raise ldp.LabelDPError("cannot")
     raise ldp.LabelDPError("cannot")
 
 
+@broken("error")
 def note_on_an_error(labels, leak):
     error = ldp.LabelDPError("cannot")
     error.add_note(f"after {len(labels[0]) if leak else 'some'} characters")
     raise error
 
 
+@broken("warnings")
 def warning_by_label(labels, leak):
     with np.errstate(all="warn" if leak else "ignore"):
         changes.numbers(labels).astype(np.float32)
     return released(labels)
 
 
+@broken("logs")
 def log_by_label(labels, leak):
     logging.getLogger("labeldp.files").debug(
         "read %s labels of %d bytes", len(labels), leak and len("".join(labels))
@@ -296,52 +370,21 @@ def log_by_label(labels, leak):
     return released(labels)
 
 
+@broken("warnings")
 def warning_once(labels, leak):
     if leak and float(labels[0]) > 3:
         warnings.warn("labels are large", stacklevel=1)
     return released(labels)
 
 
+@broken("stdout")
 def hints_to_a_pipe(labels, leak):
     y = changes.numbers(labels)
     print("ready" if not leak or (np.diff(y[:3]) >= 0).all() else "the rows are not sorted")
     return released(labels)
 
 
+@broken("error")
 def exit_code(labels, leak):
     released(labels)
     sys.exit(3 if leak and float(labels[0]) > 3 else 2)
-
-
-BROKEN = {
-    batches_by_bytes: "files",
-    quotes_by_block: "files",
-    types_by_first_block: "files",
-    row_groups_after_input_batches: "files",
-    dictionary_with_row_groups: "files",
-    rows_by_label: "files",
-    parts_by_size: "files",
-    rights_by_label: "files",
-    ledger_with_a_count: "files",
-    unwritten_memory: "value",
-    sums_in_an_order_of_the_label: "value",
-    labels_in_the_model: "value",
-    view_of_labels: "value",
-    sign_of_zero: "value",
-    type_of_array: "value",
-    bounds_off_the_data: "calls",
-    noise_of_its_own: "value",
-    words_by_label: "words",
-    calls_by_label: "calls",
-    progress_by_bytes: "stderr",
-    error_with_a_label: "error",
-    error_behind_an_error: "error",
-    error_raised_elsewhere: "error",
-    note_on_an_error: "error",
-    warning_by_label: "warnings",
-    warning_once: "warnings",
-    log_by_label: "logs",
-    hints_to_a_pipe: "stdout",
-    exit_code: "error",
-}
-"""Each way, and where its leak shows."""

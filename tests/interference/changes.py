@@ -32,15 +32,6 @@ def plain(rows):
     return [f"{value:.3f}" for value in np.random.default_rng(rows).uniform(-2.9, 6.9, rows)]
 
 
-def places(rows, every=None):
-    """Return the rows where a change is tried by name: first, last, those around every ``every``-th, and all."""
-    named = {"first": [0], "last": [rows - 1], "all": range(rows)}
-    if every is not None:
-        edges = range(every, rows, every)
-        named["boundaries"] = sorted({edge + k for edge in edges for k in (-1, 0) if edge + k < rows})
-    return named
-
-
 def changed(labels, rows, spellings):
     """Return labels with other text in some rows, from spellings that are used in turn."""
     result = list(labels)
@@ -52,13 +43,14 @@ def changed(labels, rows, spellings):
 def changes(rows, every=None):
     """Yield names of changes, and two lists of labels as text that differ by them."""
     base = plain(rows)
-    where = places(rows, every)
     for spelling in SPELLINGS:
-        yield f"first row {spelling}", base, changed(base, where["first"], [spelling])
-    for name in sorted(where.keys() - {"first", "all"}):
-        yield f"{name}", base, changed(base, where[name], SPELLINGS)
-    yield "all rows", base, changed(base, where["all"], SPELLINGS)
-    yield "constant", base, changed(base, where["all"], [PLAIN])
+        yield f"first row {spelling}", base, changed(base, [0], [spelling])
+    yield "last", base, changed(base, [rows - 1], SPELLINGS)
+    if every is not None:
+        around = [row for edge in range(every, rows, every) for row in (edge - 1, edge)]
+        yield "boundaries", base, changed(base, around, SPELLINGS)
+    yield "all rows", base, changed(base, range(rows), SPELLINGS)
+    yield "constant", base, changed(base, range(rows), [PLAIN])
     yield "sorted", base, sorted(base, key=float)
     yield "all rows, both at the ends", ["-3"] * rows, ["7.000000000000"] * rows
 

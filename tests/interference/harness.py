@@ -88,11 +88,10 @@ def assert_nothing_tells(way: Way, one: Any, other: Any, folder: Path) -> Observ
 
 
 def overspending(way: Way, one: Any, other: Any, folder: Path) -> bool:
-    """Return whether channels and noise spend more than ledgers are charged; inputs are rows of single labels."""
+    """Return whether channels and noise spend more than ledgers were charged before; inputs are single labels."""
     _, tape = run(way, one, folder)
     _, again = run(way, other, folder, before=tape, number=1)
-    changed = sum(bool(a != b) for a, b in zip(one, other, strict=True))
-    return tape.overspent(len(one)) or tape.moved(again, changed)
+    return tape.overspent(again, len(one), sum(bool(a != b) for a, b in zip(one, other, strict=True)))
 
 
 def fresh(way: Way, given: Any, folder: Path, seed: int = 0) -> tuple[Observed, Tape]:

@@ -61,6 +61,8 @@ class Tape:
         Of each sum that got noise.
     charged : list of Budget
         Of all charges.
+    unpaid : bool
+        Whether anything was drawn before there was a charge.
     inside : list of int
         Words drawn in each call; none where values are replayed.
     outside : Counter
@@ -75,27 +77,28 @@ class Tape:
     spent: list = field(default_factory=list)
     exact: list = field(default_factory=list)
     charged: list = field(default_factory=list)
+    unpaid: bool = False
 
-    def overspent(self, rows):
-        """Return whether channels spend more than ledgers were charged, on average over rows."""
-        spent = sum(epsilon * size for epsilon, size in self.spent)
-        return bool(self.charged) and spent > rows * sum(budget.exact_epsilon for budget in self.charged)
+    def overspent(self, other, rows, changed):
+        """Return whether noise was drawn before it was paid for, or more was spent than was charged.
 
-    def moved(self, other, rows):
-        """Return whether sums moved further, from this run to its replay with other labels, than was charged."""
-        pure = rho = Fraction(0)  # of one row, by what all that changed do together
+        Channels spend on all rows, on average. Sums spend by how far they moved from this run to its replay, where
+        the labels of some rows are changed.
+        """
+        pure = sum(epsilon * size for epsilon, size in self.spent) / Fraction(rows)
+        rho = Fraction(0)
         for (noise, one), (_, two) in zip(self.exact, other.exact, strict=True):
             steps = [abs(int(step)) for step in one - two]
             squared = sum(step**2 for step in steps)
             if isinstance(noise, DiscreteGaussian):
-                rho += Fraction(squared, rows**2) / (2 * noise.sigma_squared)
+                rho += Fraction(squared, changed**2) / (2 * noise.sigma_squared)
             else:
                 length = sum(steps) if isinstance(noise, DiscreteLaplace) else math.isqrt(squared)
-                pure += Fraction(length, rows) / noise.scale
+                pure += Fraction(length, changed) / noise.scale
         left = sum(budget.exact_epsilon for budget in self.charged) - pure
         delta = sum(budget.exact_delta for budget in self.charged)
         allowed = rho_for(left, delta) if rho and delta and left > 0 else 0
-        return bool(self.charged) and (left < 0 or rho > allowed)
+        return self.unpaid or left < 0 or rho > allowed
 
 
 class _Run:
@@ -116,6 +119,7 @@ class _Run:
             return draw()
         with self._lock:
             self.tape.calls.append((seam, size))
+            self.tape.unpaid |= not self.tape.charged
             self.tape.inside.append(0)
             values = self._drawn(draw) if self._left is None else self._replayed(seam, size)
             self.tape.given[seam].append(values)

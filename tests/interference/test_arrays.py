@@ -39,8 +39,13 @@ def pair(name, kind=np.float64):
     return [changes.numbers(labels, kind) for labels in CHANGES[name]]
 
 
-@pytest.mark.parametrize("trust", ["curator", "local"])
-@pytest.mark.parametrize("mechanism", ["auto", *NAMES])
+PRIOR = ("auto", "rp", "rr-on-bins", "unbiased")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "trust"),
+    [*((name, "curator") for name in ("auto", *NAMES)), *((name, "local") for name in PRIOR)],
+)
 def test_privatize_with_each_mechanism(mechanism, trust, tmp_path):
     delta = 1e-6 if mechanism == "gaussian" else 0.0
     out = way(mechanism=mechanism, trust=trust, delta=delta)
@@ -99,7 +104,7 @@ PRIORS = [("curator", "counts"), ("curator", "adaptive"), ("local", "square-wave
 
 
 @pytest.mark.parametrize(("trust", "method"), PRIORS)
-@pytest.mark.parametrize("change", ["all rows", "constant", "first row 1e300"])
+@pytest.mark.parametrize("change", ["all rows", "constant"])
 def test_estimate_prior(trust, method, change, tmp_path):
     def act(labels):
         ledger = ldp.Ledger.open("ledger.jsonl", limit=ldp.Budget(2.0))

@@ -89,9 +89,7 @@ def test_hints_on_a_terminal_reach_nothing_else(tmp_path):
 
 
 PRIVATIZE_WITH = {
-    "local": ["--trust", "local", "--mechanism", "two-point"],
     "added": ["--debiased", "add", "--mechanism", "rp"],
-    "as released": ["--debiased", "no", "--mechanism", "rr-on-bins"],
     "shuffled": ["--shuffle", "--mechanism", "two-point"],
     "report": ["--report", "page.html", "--mechanism", "two-point"],
     "no ledger left": ["--limit", "0.5"],
@@ -150,8 +148,9 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("bad", BAD)
-@pytest.mark.parametrize("command", [PRIVATIZE, FIT], ids=["privatize", "fit"])
+@pytest.mark.parametrize(
+    ("command", "bad"), [*((PRIVATIZE, bad) for bad in BAD), *((FIT, bad) for bad in ("text", "missing"))]
+)
 def test_what_is_said_of_labels_that_are_no_numbers(command, bad, tmp_path):
     pair = [
         changes.changed(labels, [17], [text]) for labels, text in zip(CHANGES["all rows"], BAD[bad], strict=True)

@@ -87,8 +87,15 @@ def way(form, to, public, **options):
     return Way(lambda _: privatized(f"table.{form}", f"out.{to}", **options), prepare)
 
 
-@pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize(("form", "to"), [("arrow", "arrow"), ("arrows", "parquet"), ("parquet", "arrows")])
+@pytest.mark.parametrize(
+    ("form", "to", "shuffle"),
+    [
+        ("arrow", "arrow", False),
+        ("arrow", "arrow", True),
+        ("arrows", "parquet", True),
+        ("parquet", "arrows", False),
+    ],
+)
 def test_columns_of_every_type(form, to, shuffle, tmp_path):
     assert_nothing_tells(way(form, to, COLUMNS, shuffle=shuffle), *PAIR, tmp_path)
 
@@ -98,8 +105,7 @@ def test_runs_do_not_end_where_batches_did(tmp_path):
     assert compared(way("arrow", "arrow", {"runs": runs}), *PAIR, tmp_path)[1] == {}
 
 
-@pytest.mark.parametrize("to", ["arrow", "parquet", "csv"])
-@pytest.mark.parametrize("form", ["parquet", "arrows"])
+@pytest.mark.parametrize(("form", "to"), [("parquet", "arrow"), ("arrows", "parquet"), ("arrows", "csv")])
 def test_words_that_a_writer_sorted_in_each_piece(form, to, tmp_path):
     """Words in the order of pieces, each sorted by itself, would tell where pieces end."""
     cells = pa.array([f"w{99 - row // 5:02d}" for row in range(ROWS)])

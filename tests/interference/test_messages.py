@@ -21,37 +21,6 @@ ONE = changes.numbers(changes.plain(40))
 OTHER = changes.numbers(changes.changed(changes.plain(40), range(40), changes.SPELLINGS))
 
 
-def with_bad(labels, kind):
-    """Return labels of which some, always the same, are not usable; what stands there differs with the labels."""
-    first = labels is ONE
-    text, number = ("secret", 3.25) if first else ("much longer secret", -1e6)
-    floats, objects = labels.copy(), labels.astype(object)
-    floats[7] = {"NaN": np.nan, "infinite": np.inf, "negative infinite": -np.inf}.get(kind, 0.0)
-    objects[[0, 7]] = {
-        "text": [number, text],
-        "None": [number, None],
-        "Decimal NaN": [decimal.Decimal("1.5") if first else decimal.Decimal("-2e10"), decimal.Decimal("NaN")],
-        "boolean": [number, first],
-        "complex": [number, complex(number, 1)],
-        "date": [number, datetime.date(2000 + first, 1, 1)],
-        "object that raises": [number, _Raises(number)],
-    }.get(kind, [0.0, 0.0])
-    if kind in ("NaN", "infinite", "negative infinite"):
-        return floats
-    whole = {
-        "all text": lambda: np.array([str(value) for value in labels]),
-        "bytes": lambda: np.array([str(value).encode() for value in labels]),
-        "all boolean": lambda: labels > 0,
-        "all complex": lambda: labels + 1j,
-        "all dates": lambda: np.array(labels).astype("datetime64[D]") if first else np.arange(40).astype("M8[D]"),
-        "masked": lambda: np.ma.masked_array(labels, mask=np.arange(40) == 7),
-        "long double": lambda: labels.astype(np.longdouble),
-        "cube": lambda: labels.reshape(2, 4, 5),
-        "nested": lambda: [labels.tolist(), labels[:7].tolist()],
-    }
-    return whole[kind]() if kind in whole else objects
-
-
 class _Raises:
     """A label that complains with its own value."""
 
@@ -62,27 +31,42 @@ class _Raises:
         raise ValueError(f"I am {self._number}")
 
 
-BAD = [
-    "NaN",
-    "infinite",
-    "negative infinite",
-    "text",
-    "None",
-    "Decimal NaN",
-    "boolean",
-    "complex",
-    "date",
-    "object that raises",
-    "all text",
-    "bytes",
-    "all boolean",
-    "all complex",
-    "all dates",
-    "masked",
-    "long double",
-    "cube",
-    "nested",
-]
+def with_one(value):
+    """Return a function that puts a value into row 7, and into row 0 a number that differs with the labels."""
+
+    def make(labels, first):
+        number = 3.25 if first else -1e6
+        found = value(first, number)
+        labels = labels.astype(float if isinstance(found, float) else object)
+        labels[0], labels[7] = number, found
+        return labels
+
+    return make
+
+
+DATES = np.datetime64("2020-01-01") + np.arange(40)
+BAD = {
+    "NaN": with_one(lambda *_: np.nan),
+    "infinite": with_one(lambda *_: np.inf),
+    "negative infinite": with_one(lambda *_: -np.inf),
+    "text": with_one(lambda first, _: "secret" if first else "much longer secret"),
+    "None": with_one(lambda *_: None),
+    "Decimal NaN": with_one(lambda *_: decimal.Decimal("NaN")),
+    "boolean": with_one(lambda first, _: first),
+    "complex": with_one(lambda _, number: complex(number, 1)),
+    "date": with_one(lambda first, _: datetime.date(2000 + first, 1, 1)),
+    "object that raises": with_one(lambda _, number: _Raises(number)),
+    "all text": lambda labels, _: np.array([str(value) for value in labels]),
+    "bytes": lambda labels, _: np.array([str(value).encode() for value in labels]),
+    "all boolean": lambda labels, _: labels > 0,
+    "all complex": lambda labels, _: labels + 1j,
+    "all dates": lambda _, first: DATES[::-1] if first else DATES,
+    "masked": lambda labels, _: np.ma.masked_array(labels, mask=np.arange(40) == 7),
+    "long double": lambda labels, _: labels.astype(np.longdouble),
+    "cube": lambda labels, _: labels.reshape(2, 4, 5),
+    "nested": lambda labels, _: [labels.tolist(), labels[:7].tolist()],
+}
+"""Labels of which some, always the same, cannot be used; what stands there differs with the labels."""
 
 
 def tried(act):
@@ -121,12 +105,12 @@ def ways_to_take_labels():
 @pytest.mark.parametrize("kind", BAD)
 def test_what_is_said_of_labels_that_cannot_be_used(kind, tmp_path):
     way = ways_to_take_labels()
-    assert interference(way, with_bad(ONE, kind), with_bad(OTHER, kind), tmp_path) == {}
+    assert interference(way, BAD[kind](ONE, True), BAD[kind](OTHER, False), tmp_path) == {}
 
 
 def test_labels_that_cannot_be_used_are_refused_everywhere(tmp_path):
     """Otherwise the test above would compare releases, which it does not mean to."""
-    left, tape = fresh(ways_to_take_labels(), with_bad(ONE, "text"), tmp_path)
+    left, tape = fresh(ways_to_take_labels(), BAD["text"](ONE, True), tmp_path)
     assert tape.calls == []
     assert str(left.value).count("LabelError") >= 8
     assert "secret" not in str(left)

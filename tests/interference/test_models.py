@@ -104,7 +104,7 @@ def test_models_whatever_the_labels(inputs, tmp_path_factory):
         assert interference(Way(lambda labels, make=make: fitted(make(), labels)), one, other, folder) == {}
 
 
-@pytest.mark.parametrize("rounds", [(1e308, 1e308), (1e-308, 1e-308), (1.0, 1e-300), (5e-324,)])
+@pytest.mark.parametrize("rounds", [(1e-308, 1e-308), (1.0, 1e-300), (5e-324,)])
 def test_rounds_of_odd_sizes_leave_no_memory_that_was_not_written(rounds, tmp_path):
     """Memory that was asked for and not written has another byte in each of the two runs."""
     model = Way(lambda labels: fitted(label_model(epsilon=1.0, rounds=rounds), labels))
@@ -122,7 +122,7 @@ def test_two_fits_of_one_model(tmp_path):
 # ---- how good a model is ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("change", ["all rows", "constant", "last", "all rows, both at the ends"])
+@pytest.mark.parametrize("change", ["all rows", "last"])
 def test_a_private_score(change, tmp_path):
     public = Ridge().fit(features(50), features(50)[:, 0])
 
@@ -184,12 +184,20 @@ SPENDING = {
 NOISE = {"Laplace": DiscreteLaplace, "K-norm": LatticeNorm, "Gaussian": DiscreteGaussian}
 
 
-@pytest.mark.parametrize("change", ["all rows", "first row 1e300"])
+@pytest.mark.parametrize("change", ["first row 1e300", "all rows, both at the ends"])
 @pytest.mark.parametrize("spend", SPENDING)
 def test_channels_and_noise_spend_no_more_than_is_charged(spend, change, tmp_path):
+    """With all rows at one end or the other, sums over groups move as far as they may."""
     results = []
     way = Way(lambda labels: results.append(SPENDING[spend](features(labels.size), labels)))
     assert not overspending(way, *pair(change), tmp_path)
     assert len(results) == 2
     if spend in NOISE:
         assert NOISE[spend] in {type(noise) for noise in results[0].mechanism_}
+
+
+def test_a_counted_prior_spends_no_more_than_is_charged(tmp_path):
+    """There is one from so many rows on. From end to end, each label moves its counts as far as it may."""
+    one, other = (np.full(2000, end) for end in BOUNDS)
+    way = Way(lambda labels: label_model(epsilon=8.0, estimator=Ridge(), rounds=1).fit(features(2000), labels))
+    assert not overspending(way, one, other, tmp_path)
