@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from labeldp import card_format
+from labeldp import card_format, files
 from labeldp.cards.reading import ReadCard
 from labeldp.cards.verification import Check, Verification, verify_card
 from labeldp.errors import LabelDPError, MissingExtraError
 from labeldp.files.places import MODEL_FILES, sha256
-from labeldp.files.tables import open_table
 
 __all__ = ["verify_files"]
 
@@ -20,7 +19,7 @@ __all__ = ["verify_files"]
 def verify_files(
     text: str, *, file: str | os.PathLike[str] | None = None, folder: str | os.PathLike[str] | None = None
 ) -> Verification:
-    """Check a card as `verify_card` does, and compare it with the file or folder it speaks of.
+    """Check a card as `verify_card` does, and compare it with the file or folder it names.
 
     Parameters
     ----------
@@ -118,7 +117,7 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
         yield Check("rows", False, "the card contradicts itself: its file has other rows than its labels")
         return
     try:
-        table = open_table(path, entry.get("format"))
+        table = files.open_table(path, entry.get("format"))
         columns = list(table.schema.names)
         count = sum(batch.num_rows for batch in table.batches(columns[:1]))
     except MissingExtraError:
