@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
-from file_cases import release
+from file_cases import meanwhile, release
 from labeldp.files import TableWriter
 from labeldp.files.card_check import verify_files
 from labeldp.files.writer import TableAndCard
@@ -108,12 +108,9 @@ def test_an_interrupt_at_any_rename_leaves_a_table_with_its_card_or_neither(monk
 
 
 def test_what_somebody_else_put_there_meanwhile_is_kept():
-    def meanwhile():
-        Path("out.csv").write_text("mine")
-        return ldp.Ledger()
-
+    ledger = meanwhile(lambda: Path("out.csv").write_text("mine"))
     with pytest.raises(ldp.ParameterError, match="exists already"):
-        release("in.parquet", "out.csv", ledger=meanwhile)
+        release("in.parquet", "out.csv", ledger=ledger)
     assert Path("out.csv").read_text() == "mine"
     assert sorted(os.listdir()) == ["in.parquet", "out.csv"]
 

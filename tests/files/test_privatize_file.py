@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
+from file_cases import meanwhile
 from helpers import seeded
 from labeldp.cards.reading import read_release_card
 from labeldp.errors import BudgetError, DataError, LabelError, ParameterError
@@ -217,13 +218,12 @@ def test_folders_named_by_the_label_are_refused(tmp_path, name):
 def test_a_table_that_changes_in_between_is_not_released(tmp_path):
     source = put(tmp_path / "in.csv", table_of(labels_of(), nested=False))
 
-    def grow():  # a ledger is opened between the two passes
+    def grow():
         with open(source, "a") as file:
             file.write("x,north,1.5,1970-01-01\n")
-        return ldp.Ledger()
 
     with pytest.raises(DataError, match="changed while"):
-        release(source, tmp_path / "out.csv", ledger=grow)
+        release(source, tmp_path / "out.csv", ledger=meanwhile(grow))
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 

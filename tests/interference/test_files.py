@@ -30,7 +30,7 @@ def privatized(source, out, *, everything=False, **options):
         **{
             "epsilon": 1.0,
             "mechanism": "two-point",
-            "ledger": lambda: ldp.Ledger.open("ledger.jsonl"),
+            "ledger": ldp.Ledger.open("ledger.jsonl", create="late"),
             "progress": lambda *what: print("progress", *what, file=sys.stderr),
             **options,
         },
