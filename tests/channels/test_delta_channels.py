@@ -9,7 +9,7 @@ import pytest
 import labeldp as ldp
 from channel_cases import NOISE, shift_rows
 from helpers import WORDS, measure
-from labeldp.channels import Promise, ShiftChannel
+from labeldp.channels import Promise, ShiftChannel, shift
 from labeldp.channels.proof import exp_lower
 
 COMB = [n << 56 for n in (1, 60, 1, 60, 2, 60, 1, 60, 1)]
@@ -29,7 +29,7 @@ def exact(noise, steps, epsilon):
     bound = exp_lower(epsilon)
     return max(
         sum(max(Fraction(0), n - bound * m) for n, m in zip(one, other, strict=True)) / WORDS
-        for one, other in permutations(shift_rows(noise, steps, 4), 2)
+        for one, other in permutations(shift_rows(noise, steps, len(noise) // 2), 2)
     )
 
 
@@ -64,3 +64,47 @@ def test_words_and_moments_are_those_of_the_shifted_and_clamped_counts(name, ste
         variance = sum((Fraction(v) - mean) ** 2 * n for v, n in zip(values, row, strict=True)) / WORDS
         assert channel.mean(label)[0] == pytest.approx(float(mean), rel=1e-13)
         assert channel.variance(label)[0] == pytest.approx(float(variance), rel=1e-12)
+
+
+# ---- shifts that a quick bound leaves out ---------------------------------------------------------------
+
+SEEDS = range(8)
+
+
+def random_counts(seed):
+    """Return counts that sum to 2^64, of one of several kinds: even, steep, with holes, or with spikes."""
+    rng = np.random.default_rng(seed)
+    size = 2 * int(rng.integers(20, 200)) + 1
+    weights = [
+        np.ones(size),
+        np.exp(-np.abs(np.arange(size) - size // 2) * rng.uniform(0.01, 2)),
+        rng.random(size) * (rng.random(size) < 0.3),
+        rng.pareto(0.5, size),
+    ][seed % 4]
+    weights[size // 2] += 1
+    parts = [int(w * 2**40) << 20 for w in weights / weights.sum()]
+    parts[size // 2] += WORDS - sum(parts)
+    return np.array(parts, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_quick_bound_is_never_below_the_exact_sum(seed):
+    counts = random_counts(seed)
+    for epsilon in ("0.001", "0.7", "5", "20"):
+        bound = exp_lower(Fraction(epsilon))
+        for step in (1, 2, counts.size // 3, counts.size - 1):
+            assert shift._hockey_stick_below(counts, step, bound) >= shift._hockey_stick(counts, step, bound)
+
+
+def agrees(seed, steps=4, epsilon=Fraction(7, 10)):
+    """Return whether the proof has the δ of the definition: every pair of rows, in fractions."""
+    noise = random_counts(seed).tolist()
+    proven = delta_channel(noise, steps, len(noise) // 2, Promise(epsilon, Fraction(1))).verify().delta
+    delta = exact(noise, steps, epsilon)
+    return delta <= Fraction(proven) <= delta * (1 + Fraction(1, 1 << 50))
+
+
+def test_shifts_are_left_out_only_where_they_do_not_matter(monkeypatch):
+    assert all(agrees(seed) for seed in SEEDS)
+    monkeypatch.setattr(shift, "_hockey_stick_below", lambda *_: Fraction(-1))
+    assert not all(agrees(seed) for seed in SEEDS), "a bound that is too small is not found"

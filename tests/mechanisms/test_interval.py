@@ -56,14 +56,6 @@ def paper_algorithm_1(nodes, masses, epsilon, zeta):
     return best
 
 
-def all_pairs(prior, epsilon, zeta):
-    """Return the largest F over all pairs of nodes."""
-    below = np.concatenate([[0.0], np.cumsum(prior.masses)])
-    i, j = np.triu_indices(prior.nodes.size, 1)
-    width = prior.nodes[j] - prior.nodes[i]
-    return float((2 * zeta * (below[j] - below[i]) / (2 * zeta + math.exp(-epsilon) * width)).max())
-
-
 def value_at_nodes(prior, interval, epsilon, zeta):
     """Return F of an interval, which must end at nodes."""
     i, j = (prior.nodes.tolist().index(end) for end in interval)
@@ -104,16 +96,6 @@ def test_finds_the_value_that_the_papers_search_finds(k, cases):
         interval = optimal_interval(prior, epsilon=epsilon, zeta=zeta)
         assert value_at_nodes(prior, interval, epsilon, zeta) == pytest.approx(best, rel=EXACT)
         assert {a1, a2} <= set(prior.nodes.tolist())  # the paper's interior points never win
-
-
-@pytest.mark.parametrize(("k", "cases"), [(20, 100), (150, 20), (800, 1)])
-def test_no_pair_of_nodes_is_better(k, cases):
-    rng = np.random.default_rng(100 + k)
-    for _ in range(cases):
-        prior, epsilon, zeta = case(rng, k)
-        interval = optimal_interval(prior, epsilon=epsilon, zeta=zeta)
-        best = all_pairs(prior, epsilon, zeta)
-        assert value_at_nodes(prior, interval, epsilon, zeta) == pytest.approx(best, rel=EXACT)
 
 
 def test_the_interval_is_obvious_where_it_should_be():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from helpers import EVERY, seeded
+from helpers import EVERY
 from labeldp.cards import reading
 from labeldp.cards.reading import load_all
 from labeldp.mechanisms.base import Mechanism, channel_field
@@ -88,27 +88,6 @@ def test_what_is_no_list_of_cards_is_refused(texts):
 
 
 # ---- labels as they come ------------------------------------------------------------------------------
-
-
-def test_every_label_is_randomised_in_its_place():
-    mechanism = ldp.RROnBins(edges=[0, 1, 2, 3], outputs=[0, 1, 2], epsilon=20.0)
-    labels = np.array([[0.5, 2.5, 1.5], [1.5, 0.5, 2.5]])
-    assert (mechanism.randomize(labels, random_state=seeded(1)) == labels - 0.5).all()
-    assert mechanism.randomize(labels.astype("f4")).dtype == np.float64
-    assert mechanism.mean(labels) == pytest.approx(labels - 0.5, abs=1e-6)
-    assert mechanism.bias(labels) == pytest.approx(np.full((2, 3), -0.5), abs=1e-6)
-    assert mechanism.variance(labels) == pytest.approx(np.zeros((2, 3)), abs=1e-6)
-
-
-def test_words_of_rows_are_asked_for_as_many_rows_as_there_are_labels():
-    class Rows:
-        def for_labels(self, rows):
-            self.asked = rows
-            return seeded(1)
-
-    source = Rows()
-    make("two-point", 1.0).randomize([[1.0, 2.0, 3.0]], random_state=source)
-    assert source.asked == 3
 
 
 class Overflowing(IdentityChannel):

@@ -181,19 +181,6 @@ def test_random_state_of_any_other_kind_is_refused(state):
         resolve_source(state)
 
 
-class OfRows:
-    """Words that belong to rows."""
-
-    def for_labels(self, rows):
-        return ("for", rows)
-
-
-def test_words_of_rows_serve_as_many_labels_as_there_are_and_nothing_else():
-    assert [resolve_source(OfRows(), rows) for rows in (0, 1, 7)] == [("for", 0), ("for", 1), ("for", 7)]
-    with pytest.raises(ldp.ParameterError, match="words of rows serve"):
-        resolve_source(OfRows())
-
-
 # ---- statistics -----------------------------------------------------------------------------------
 
 
