@@ -39,7 +39,7 @@ BAD = [
     *({"trust": "nobody"}, {"method": "laplace"}, {"method": "square-wave"}, {"sigma": 0}, {"epsilon": 0}),
     *({"trust": "local", "method": method} for method in ("counts", "adaptive")),
     *({"bins": bins} for bins in (0, 1.5, -1, "3", (1 << 20) + 1)),
-    {"bounds": (1, 1)},
+    *({"bounds": (1, 1)}, {"ledger": "ledger.jsonl"}),
     *({"labels": labels} for labels in (3.0, [[1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]], [[[1.0]], [[2.0]]])),
 ]
 

@@ -170,6 +170,16 @@ class Domain:
         rows = np.minimum(place.astype(np.int64), self.steps - 1)
         return rows, place - rows
 
+    def mixed_moments(
+        self, labels: NDArray[Any], mean: NDArray[np.float64], variance: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and variance for labels rounded at random to rows with these: rounding included."""
+        row, up = self.split(labels)
+        between = up * (1 - up) * (mean[row + 1] - mean[row]) ** 2
+        return (1 - up) * mean[row] + up * mean[row + 1], (1 - up) * variance[row] + up * variance[
+            row + 1
+        ] + between
+
 
 # ---- alias tables -----------------------------------------------------------------------------
 

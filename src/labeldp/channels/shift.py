@@ -190,22 +190,18 @@ class ShiftChannel:
             second -= squared[at] - edge.astype(float) ** 2 * beyond[at]
         return first, second - first**2
 
+    def _moments(self, labels: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and variance of the output for each label, in steps above `low`."""
+        shift, variance = self._row_moments()
+        return self._domain.mixed_moments(labels, np.arange(self.steps + 1) + shift, variance)
+
     def mean(self, labels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the mean of the released value for each label."""
-        shift, _ = self._row_moments()
-        row, up = self._domain.split(labels)
-        inside = row + up + (1 - up) * shift[row] + up * shift[row + 1]
-        result: NDArray[np.float64] = self.low + self._domain.step * inside
-        return result
+        return np.asarray(self.low + self._domain.step * self._moments(labels)[0])
 
     def variance(self, labels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the variance of the released value for each label, rounding included."""
-        shift, variance = self._row_moments()
-        row, up = self._domain.split(labels)
-        between = up * (1 - up) * (1 + shift[row + 1] - shift[row]) ** 2
-        inside = (1 - up) * variance[row] + up * variance[row + 1] + between
-        result: NDArray[np.float64] = self._domain.step**2 * inside
-        return result
+        return np.asarray(self._domain.step**2 * self._moments(labels)[1])
 
     @property
     def unbiased(self) -> bool:

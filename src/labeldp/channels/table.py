@@ -119,18 +119,11 @@ class TableChannel:
 
     def mean(self, labels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the mean of the released value for each label."""
-        mean, _ = self._row_moments()
-        row, up = self._domain.split(labels)
-        result: NDArray[np.float64] = self.low + (1 - up) * mean[row] + up * mean[row + 1]
-        return result
+        return np.asarray(self.low + self._domain.mixed_moments(labels, *self._row_moments())[0])
 
     def variance(self, labels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the variance of the released value for each label, rounding included."""
-        mean, variance = self._row_moments()
-        row, up = self._domain.split(labels)
-        between = up * (1 - up) * (mean[row + 1] - mean[row]) ** 2
-        result: NDArray[np.float64] = (1 - up) * variance[row] + up * variance[row + 1] + between
-        return result
+        return self._domain.mixed_moments(labels, *self._row_moments())[1]
 
     def slope(self) -> float:
         """Return 1, the slope of E[z|y], or raise if rows do not average to their labels."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from labeldp._validation import as_epsilon, as_fraction, as_labels, as_method, as_positive, as_roomy_bounds
 from labeldp.errors import LabelError, ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Ledger, warn_if_seen
+from labeldp.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.priors.curator import curator_histogram
 from labeldp.priors.local import local_histogram
 from labeldp.randomness import WordSource, resolve_source
@@ -81,7 +81,7 @@ def estimate_prior(
         as_positive(sigma, "sigma")
     if bins is not None and not (isinstance(bins, int) and 1 <= bins <= 1 << 20):
         raise ParameterError(f"bins must be an integer from 1 to 2^20, got {bins!r}")
-    source = resolve_source(random_state)
+    source, ledger = resolve_source(random_state), as_ledger(ledger)
     if ledger is None:
         warn_if_seen(labels)
     else:
