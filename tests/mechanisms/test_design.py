@@ -173,8 +173,16 @@ def test_expected_risk_is_what_a_simulation_finds(kind, rows):
     assert abs(errors.mean() - expected_risk(mechanism, prior, rows)) < 5.5 * errors.std() / math.sqrt(errors.size)
 
 
-@pytest.mark.parametrize(("rows", "epsilon"), [(None, 0.2), (2000, 1.0), (10**6, 16.0)])
-@pytest.mark.parametrize("name", ["uniform", "gamma", "spike"])
+@pytest.mark.parametrize(
+    ("name", "rows", "epsilon"),
+    [
+        ("uniform", None, 0.2),
+        ("gamma", 2000, 1.0),
+        ("gamma", None, 4.0),
+        ("spike", 2000, 1.0),
+        ("spike", 10**6, 16.0),
+    ],
+)
 def test_auto_takes_the_mechanism_of_least_expected_risk(name, rows, epsilon):
     prior, budget = PRIORS[name], Fraction(str(epsilon))
     how = {"bounds": prior.bounds, "epsilon": budget, "rows": rows or 1}
