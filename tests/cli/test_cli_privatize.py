@@ -127,7 +127,7 @@ MISTAKES = {
     "no rows": ({}, "a,price\n", "no rows"),
     "ragged": ({}, "a,price\nx,1\ny\n", "ragged"),
     "two columns of one name": ({}, "price,price\n1,1\n", "two columns"),
-    "unknown extension out": ({"-o": "out.xlsx"}, None, "does not tell the format"),
+    "unknown extension out": ({"-o": "out.xlsx"}, None, "implies no known format"),
     "no folder": ({"-o": "nowhere/out.csv"}, None, "no folder"),
     "no file": ({"IN": "nothing.csv"}, None, "no file"),
     "itself": ({"-o": "homes.csv", "--force": None}, None, "same file"),

@@ -99,7 +99,7 @@ def _take(column: Any, places: NDArray[np.int64]) -> Any:
 
 
 def read_ahead(items: Iterable[T]) -> Iterator[T]:
-    """Yield items that a thread fetches, one of them before it is asked for.
+    """Yield items that a thread fetches, one of them ahead of its use.
 
     Examples
     --------
@@ -109,9 +109,9 @@ def read_ahead(items: Iterable[T]) -> Iterator[T]:
     source = ([item] for item in items)
     end: list[T] = []
     with ThreadPoolExecutor(1, "labeldp-ahead") as thread:
-        coming = thread.submit(next, source, end)
-        while wait([coming]) and (item := coming.result()):  # waits first: one traceback, whoever was quicker
-            coming = thread.submit(next, source, end)
+        future = thread.submit(next, source, end)
+        while wait([future]) and (item := future.result()):  # waits first: one traceback, whoever was quicker
+            future = thread.submit(next, source, end)
             yield item[0]
 
 

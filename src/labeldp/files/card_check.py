@@ -1,4 +1,4 @@
-"""The files that a card speaks of, compared with what it says of them."""
+"""The files that a card names, compared with what it says of them."""
 
 from __future__ import annotations
 

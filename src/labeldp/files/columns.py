@@ -51,8 +51,8 @@ def parse_labels(text: Any, name: str, before: int = 0) -> Any:
     """Return an Arrow array of label text as float64, null where a label is missing: all labels in text come here.
 
     A number beyond the range of floats is the last of them, as in an array: to refuse it, or to leave its row out,
-    would tell. Only words such as ``inf`` are infinite. If one is not a number, a `LabelError` says in which row,
-    where ``before`` rows were before these, and no other error is attached.
+    would reveal it. Only words such as ``inf`` are infinite. If one is not a number, a `LabelError` says in which
+    row, where ``before`` rows were before these, and no other error is attached.
 
     Examples
     --------

@@ -48,7 +48,7 @@ def encoder(
 
 
 def refuse_types(schema: Any, format: str) -> None:
-    """Refuse columns that a format cannot hold, or whose rows cannot be taken, by a trial before any work."""
+    """Refuse columns that a format cannot hold, or whose rows cannot be selected, by a trial before any work."""
     for field in [schema.field(schema.types.index(kind)) for kind in dict.fromkeys(schema.types)]:
         if _hides_values(field.type):
             raise ParameterError(
@@ -221,7 +221,7 @@ class _Text:
 
 
 def _join(*pieces: Any) -> Any:
-    """Return text made of arrays and words, the last of which stands between them; null is nothing."""
+    """Return arrays and words joined, the last of which stands between them; null is nothing."""
     texts = [pa.scalar(each, pa.large_string()) if isinstance(each, str) else each for each in pieces]
     return pc.binary_join_element_wise(*texts, null_handling="replace", null_replacement="")
 

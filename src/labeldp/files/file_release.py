@@ -2,7 +2,7 @@
 
 Order: refuse what cannot be done, count labels, charge, release. Rows come in as two things, their public part and
 their labels, and leave as one. Labels meet nothing here but a channel, or the counts of a curator. What is written
-follows from the public part and from what the channel gave out, in pieces that follow from the public part alone.
+follows from the public part and from what the channel released, in pieces that follow from the public part alone.
 The card appears before the table: a card without its table is harmless, and a table without its card is not.
 """
 
@@ -110,19 +110,19 @@ def privatize_file(
     shuffle : bool
         Write the rows in a random order.
     format : str, optional
-        Of ``source``, and of ``out``, where a name does not tell.
+        Of ``source``, and of ``out``, where a name implies none.
     force : bool
         Replace what is there.
     card : path, optional
         Where the card goes; by default ``out`` with ``.card.json`` after it.
     others : mapping, optional
-        What the caller writes besides, by what to call it, such as a ledger that is opened later: refused if it is
-        the output, the card or the source as well, or lies in a folder that is replaced.
+        What the caller writes besides, by what to call it, such as a report: refused if it is the output, the card
+        or the source as well, or lies in a folder that is replaced.
     progress : callable, optional
-        Is told what is being done, how many rows are done, and how many there are, or None.
+        Called with what is being done, how many rows are done, and how many there are, or None.
     hints : callable, optional
-        Is told, at the end, what gives labels away in spite of the noise: columns, or the order of rows. **For the
-        owner's eyes only**: hints follow from true labels. Without it none are computed.
+        Called at the end with what gives labels away in spite of the noise: columns, or the order of rows.
+        **For the owner's eyes only**: hints follow from true labels. Without it none are computed.
 
     Returns
     -------
@@ -155,8 +155,8 @@ def privatize_file(
     places = TableAndCard(to, card_path, force=force)
     places.refuse_targets()
     ledger = as_ledger(ledger)
-    kept = {"the ledger": ledger.path} if ledger is not None and ledger.path else {}
-    outputs = {"the output": to, "the card": card_path, **kept, **(others or {})}
+    ledger_path = None if ledger is None else ledger.path
+    outputs = {"the output": to, "the card": card_path, "the ledger": ledger_path, **(others or {})}
     refuse_same(outputs, {"the source": os.fspath(source)})
     table, out_format = _open(os.fspath(source), to, format, label)
     door = Door(table, drop=missing == "drop", progress=progress or (lambda *_: None))
@@ -250,7 +250,7 @@ class Door:
                 continue
             done += batch.num_rows
             kept += batch.num_rows - int(missing.sum())
-            if self.table.format not in DELIMITERS:  # how far it got before a fault tells where blocks end
+            if self.table.format not in DELIMITERS:  # how far it got before a fault shows where blocks end
                 self._progress("Counting", done, self.table.rows)
             yield values[~missing]
         if problem is not None:
@@ -276,7 +276,7 @@ class Door:
 
 
 class Output:
-    """The table that is written: public columns, and what the channel gave out, in the label's place."""
+    """The table that is written: public columns, and what the channel released, in the label's place."""
 
     def __init__(self, table: Table, debiased: str) -> None:
         self._table, self._debiased, self.label = table, debiased, str(table.label)

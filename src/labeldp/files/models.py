@@ -139,7 +139,7 @@ class SavedModel:
     def predict_numbers(self, X: Array) -> Array:
         """Return predictions for rows that are numbers already."""
         result = np.full(len(X), np.nan)
-        with np.errstate(all="ignore"):  # numbers from other hands may overflow; loading checked what comes out
+        with np.errstate(all="ignore"):  # numbers of a hostile file may overflow; loading checked what comes out
             for start in range(0, len(X), PIECE):  # a row becomes hundreds of features: not all rows at once
                 piece = X[start : start + PIECE]
                 result[start : start + PIECE] = self._blend.predict(

@@ -1,4 +1,4 @@
-"""Names of files: which format they tell, and where a table may be written. Needs no PyArrow."""
+"""Names of files: which format they imply, and where a table may be written. Needs no PyArrow."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def compression_of(name: str) -> str | None:
 
 
 def format_in(name: str) -> str | None:
-    """Return the format that a file's name tells, or None.
+    """Return the format that a file's name implies, or None.
 
     Examples
     --------
@@ -83,20 +83,20 @@ def format_in(name: str) -> str | None:
 
 
 def format_of(name: str) -> str:
-    """Return the format that a file's name tells, or refuse it."""
+    """Return the format that a file's name implies, or refuse it."""
     format = format_in(name)
     if format is None:
         near = nearest(PurePath(name).suffix.lower(), _NAMES)
         hint = f" (did you mean {near}?)" if near else ""
         raise DataError(
-            f"the name {PurePath(name).name!r} does not tell the format{hint}: known are {', '.join(_NAMES)}, and "
+            f"the name {PurePath(name).name!r} implies no known format{hint}: known are {', '.join(_NAMES)}, and "
             '.gz after .csv or .tsv; or say which, as in format="csv". A folder to write ends in /'
         )
     return format
 
 
 def sniff_format(start: bytes) -> str:
-    r"""Return the format that a file's first bytes tell; text is CSV, or TSV if its first line has tabs only.
+    r"""Return the format that a file's first bytes show; text is CSV, or TSV if its first line has tabs only.
 
     Examples
     --------

@@ -90,7 +90,7 @@ class Part:
 
     def guard(self, call: Callable[[], Any]) -> Any:
         """Return what a call of Arrow returns, or say that the file is damaged."""
-        return guard_arrow(call, f"{self.name} is damaged, or of another format than its name tells")
+        return guard_arrow(call, f"{self.name} is damaged, or of another format than its name says")
 
     def query(self, format: str, question: Callable[[Any], Any]) -> Any:
         """Return what the open Parquet or Arrow file answers."""
@@ -277,18 +277,18 @@ def _partition_keys(path: Path) -> dict[str, str | None]:
 
 
 def refuse_label_folders(parts: list[Part], label: str) -> None:
-    """Refuse files in folders named by the label: where a row lies would tell its label."""
+    """Refuse files in folders named by the label: where a row lies would reveal its label."""
     for part in parts:
         for key in _partition_keys(part.path.absolute()) if part.path is not None else ():
             if key.casefold() == label.casefold():
                 raise ParameterError(
                     f"the files lie in folders named by the label, {key}=…/, and where a row lies gives its label "
-                    "away: put them all into one folder first, in an order that does not tell"
+                    "away: put them all into one folder first, in an order that reveals nothing"
                 )
 
 
 def folder_types(parts: list[Part]) -> dict[str, Any]:
-    """Return the type of each column that folders tell: integers where all are, else text."""
+    """Return the type of each column that folders name: integers where all are, else text."""
     names = list(parts[0].keys)
     if any(list(part.keys) != names for part in parts):
         raise DataError("some files lie in folders named key=value and others do not, or in other ones")

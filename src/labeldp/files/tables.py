@@ -61,7 +61,7 @@ class Table:
     schema : pyarrow.Schema
         Without the files' metadata. The label is a float64, and its values have no part in any of it.
     stored : dict
-        The types of columns in the first file, where files tell types.
+        The types of columns in the first file, where files store types.
     """
 
     def __init__(self, parts: list[Part], format: str, label: str | None, names: list[list[str]]) -> None:
@@ -109,7 +109,7 @@ class Table:
 
     @cached_property
     def rows(self) -> int | None:
-        """How many rows there are, or None where only reading would tell."""
+        """How many rows there are, or None where only reading shows it."""
         if self.format != "parquet":
             return None
         return sum(int(part.query("parquet", lambda file: file.metadata.num_rows)) for part in self._parts)
@@ -145,7 +145,7 @@ class Table:
         return array
 
     def _stored_batches(self, schema: Any) -> Iterator[Any]:
-        """Yield batches of any length, with what folders tell."""
+        """Yield batches of any length, with the columns that folders name."""
         names = [name for name in schema.names if name not in self._keys] or self._inside[:1]
         for part in self._parts:
             keys = {name: pa.scalar(part.keys[name], pa.string()).cast(kind) for name, kind in self._keys.items()}
@@ -176,7 +176,7 @@ class Table:
 
 
 class TypedTable(Table):
-    """A table in files that tell types; a column has one that holds what all files hold."""
+    """A table in files that store types; a column has one that holds what all files hold."""
 
     def __init__(self, parts: list[Part], format: str, label: str | None, *, exact: bool) -> None:
         self._exact, self._dictionaries = exact, dict[str, ColumnDictionary]()
@@ -337,7 +337,7 @@ def open_table(
         A file, a folder, a glob, or ``-`` for standard input. What comes through a pipe is kept in a temporary
         file without a name.
     format : str, optional
-        One of ``csv``, ``tsv``, ``parquet``, ``arrow`` and ``arrow-stream``; by default the name tells.
+        One of ``csv``, ``tsv``, ``parquet``, ``arrow`` and ``arrow-stream``; by default the name implies it.
     label : str, optional
         The private column: read as float64, and never looked at to decide anything.
     as_written : bool

@@ -55,7 +55,7 @@ class TableWriter:
     schema : pyarrow.Schema
         Its metadata is not written.
     format : str, optional
-        By default the name tells; a folder gets Parquet, and a pipe CSV.
+        By default the name implies it; a folder gets Parquet, and a pipe CSV.
     force : bool
         Replace what is there.
     compression : str, optional
@@ -123,7 +123,7 @@ class TableWriter:
         return self
 
     def write(self, batch: Any) -> None:
-        """Add the rows of a record batch; they are encoded while the next ones are made."""
+        """Add the rows of a record batch; they are encoded while the next ones are computed."""
         place = 0
         while place < batch.num_rows:
             some = batch.slice(place, self._group_rows - self._rows)

@@ -1,4 +1,4 @@
-"""A table as numbers for a model: columns are found by name, and treated as they were in the fit."""
+"""A table as numbers for a model: columns are looked up by name, and treated as they were in the fit."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class TableEncoder:
 
     @property
     def texts(self) -> list[str]:
-        """The columns that are text, or taken as text: in a text file 02 is not 2 there."""
+        """The columns that are text, or read as text: in a text file 02 is not 2 there."""
         return [column.name for column in self.columns if column.kind == "category"]
 
     @property

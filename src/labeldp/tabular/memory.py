@@ -18,7 +18,7 @@ _WAYS_OUT = "choose fewer feature columns, take fewer rows, or use a larger mach
 
 
 def free_memory() -> int:
-    """Return how many bytes may be used, as far as the system tells."""
+    """Return how many bytes may be used, as far as the system says."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
