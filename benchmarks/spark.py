@@ -24,8 +24,8 @@ from rich.console import Console
 
 import labeldp as ldp
 from benchmarks.report import Sheet
-from labeldp.spark import privatize, row_layout
-from labeldp.spark.row_layout import spread_by_id
+from labeldp.spark import executor, privatize
+from labeldp.spark.executor import spread_by_id
 from reproduction.criteo import COLUMNS, make_criteo_like
 
 BOUNDS = {"narrow": (0.0, 5.0), "log": (0.0, 400.0)}
@@ -92,7 +92,7 @@ def release(frame: Any, target: str, bounds: tuple[float, float], **options: Any
 
 def release_as_it_lies(frame: Any, target: str, bounds: tuple[float, float]) -> None:
     """Release rows without moving them, which shows labels: to see what moving them costs."""
-    with patch.object(row_layout, "spread_by_id", lambda rows, id, count: rows):
+    with patch.object(executor, "spread_by_id", lambda rows, id, count: rows):
         release(frame, target, bounds)
 
 

@@ -23,7 +23,7 @@ import spark_interference as ways  # noqa: E402
 from conftest import spark_builder  # noqa: E402
 from labeldp.randomness.row_ids import as_ids, public_places  # noqa: E402
 from labeldp.randomness.row_words import ReleaseKey, RowWords, card_checksum  # noqa: E402
-from labeldp.spark import estimate_prior, fit_model, privatize, randomize, row_layout  # noqa: E402
+from labeldp.spark import estimate_prior, executor, fit_model, privatize, randomize  # noqa: E402
 
 ROWS, BOUNDS = 300, (0.0, 5.0)
 
@@ -45,11 +45,11 @@ def interference(spark):
     """Return what leaves besides the noise; and what would, if rows stayed where they lay."""
     for name, value in ways.SMALL_SPLITS.items():
         spark.conf.set(name, value)
-    row_layout.PART_ROWS, spread = 300, row_layout.spread_by_id
+    executor.PART_ROWS, spread = 300, executor.spread_by_id
     results = [leaks(spark, way, number) for number, way in enumerate(("release", "model from labels"))]
-    row_layout.spread_by_id = lambda frame, id, rows: frame
+    executor.spread_by_id = lambda frame, id, rows: frame
     results.append(leaks(spark, "release", 2))
-    row_layout.spread_by_id = spread
+    executor.spread_by_id = spread
     return results
 
 

@@ -26,9 +26,6 @@ KNOWN_IMPORTS: dict[tuple[str, str], set[str]] = {}
 
 KNOWN_NAMES = {
     "base",
-    "compare",
-    "ledger",
-    "table",
 }
 """Names of several modules."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labeldp.datasets.home import cache_folder
+from labeldp.datasets.data_files import cache_folder
 from reproduction.categories import CategoricalDataset
 from reproduction.files import draft_of
 

@@ -16,7 +16,7 @@ from typing import IO, Any, cast
 import pyarrow as pa
 from pyarrow import csv
 
-from labeldp.datasets.fetch import byte_bar
+from labeldp.datasets.data_files import byte_bar
 from labeldp.errors import DataError
 
 NUMBERS = (

@@ -11,8 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from labeldp.datasets.fetch import fetch
-from labeldp.datasets.home import cache_folder, find
+from labeldp.datasets.data_files import cache_folder, fetch, find
 from labeldp.errors import DataError, DataNotFoundError, ParameterError
 from reproduction.categories import CategoricalDataset
 from reproduction.criteo.cache import cache_path, read_cache, write_cache

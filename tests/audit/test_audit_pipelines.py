@@ -14,7 +14,7 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.audit.lenses import Size
+from labeldp.audit.events import QuantileLens
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
@@ -82,7 +82,7 @@ def audited(pipeline, neighbours, runs, **options):
         epsilon=CLAIM,
         samples=runs,
         confidence=SURE,
-        lenses=[Size()],
+        lenses=[QuantileLens()],
     )
 
 
@@ -155,7 +155,7 @@ def test_several_numbers_together_tell_more_than_each_alone():
     rng = np.random.default_rng(1)
     pipeline = lambda y: y[0] + rng.normal(0, 4.0, 40).round(6)  # noqa: E731
     pair = (np.zeros(3), np.r_[1.0, 0, 0])
-    found = ldp.audit_pipeline(pipeline, neighbours=pair, epsilon=0.1, samples=2000, lenses=[Size()])
+    found = ldp.audit_pipeline(pipeline, neighbours=pair, epsilon=0.1, samples=2000, lenses=[QuantileLens()])
     assert found.convicted
     assert found.worst.lens == "all numbers together"
 

@@ -10,7 +10,7 @@ import labeldp as ldp
 from broken import coin
 from helpers import FALSE_ALARM, mechanisms, seeded
 from labeldp.audit import bounds, standard_lenses
-from labeldp.audit.lenses import Size
+from labeldp.audit.events import QuantileLens
 from labeldp.audit.power import sharper_channel
 from labeldp.audit.run import default_labels
 
@@ -47,7 +47,7 @@ def test_a_violation_that_could_have_shown_does_show_and_one_half_as_far_rarely_
                 epsilon=claim,
                 delta=delta,
                 samples=samples,
-                lenses=[Size()],
+                lenses=[QuantileLens()],
             ).convicted
             for seed in range(100)
         )
@@ -97,7 +97,7 @@ def test_a_mechanism_built_for_what_could_have_shown_is_convicted(name):
                 samples=samples,
                 # the lens of the rehearsal, and the level that it had among all lenses
                 confidence=1 - (1 - stated.confidence) / len(standard_lenses()),
-                lenses=[Size()],
+                lenses=[QuantileLens()],
             ).convicted
             for _ in range(audits)
         )

@@ -18,7 +18,7 @@ from sklearn.dummy import DummyRegressor
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.audit.lenses import Size
+from labeldp.audit.events import QuantileLens
 from labeldp.estimators import label_rounds, learner, model_regressor, round_design, sums
 from labeldp.estimators.designs import Design
 from labeldp.estimators.feature_table import FeatureTable
@@ -112,7 +112,7 @@ def audited(fit, runs, seed=1, **options):
         epsilon=CLAIM,
         samples=runs,
         confidence=SURE,
-        lenses=[Size()],
+        lenses=[QuantileLens()],
     )
 
 

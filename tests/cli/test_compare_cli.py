@@ -8,58 +8,49 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
+from command_line import files_in, homes, said
 from labeldp import InsecureRandomnessWarning, comparison, privatize
-from labeldp.cli import app
-from labeldp.cli.comparison_views import _model_curves
-from labeldp.comparison import Comparison, LabelNoise, compare_table, label_noise, steps_of
+from labeldp.cli.compare import _model_curves
+from labeldp.comparison import Comparison, LabelNoise, compare_table, label_noise
 from labeldp.errors import DataError
 
 
-def homes(rows=160):
-    rng = np.random.default_rng(0)
-    area, town = rng.normal(size=rows), rng.choice(["York", "Bath"], rows)
-    return pa.table({"area": area, "town": town, "price": 2.5 + np.tanh(2 * area) + 0.7 * (town == "York")})
+def compare(*words, code=0):
+    return said("compare", *words, code=code)
 
 
-def ask(*words, code=0):
-    done = CliRunner().invoke(app, ["compare", *map(str, words)], env={"COLUMNS": "160"})
-    assert done.exit_code == code, (done.output, done.exception)
-    assert "Traceback" not in done.output
-    return done.output
-
-
-OPTIONS = ("--label", "price", "--bounds", 0, 5, "--budgets", "3,0.5", "--mechanisms", "laplace,rr-on-bins,auto")
+NAMES = "laplace,rr-on-bins,auto"
+OPTIONS = ("--label", "price", "--bounds", 0, 5, "--budgets", "3,0.5", "--repeats", 2, "--mechanisms", NAMES)
 
 
 @pytest.fixture
 def table(tmp_path):
-    pa.parquet.write_table(homes(), tmp_path / "homes.parquet")
+    pa.parquet.write_table(homes(160), tmp_path / "homes.parquet")
     return tmp_path / "homes.parquet"
 
 
 def test_without_the_word_public_it_stops_before_it_opens_anything(tmp_path):
-    said = ask(tmp_path / "nowhere.parquet", *OPTIONS, "--plot", tmp_path / "compare.png", code=2)
-    assert "spend budget that nobody counts" in " ".join(said.split())
-    assert "nowhere" not in said
+    shown = compare(tmp_path / "nowhere.parquet", *OPTIONS, "--plot", tmp_path / "compare.png", code=2)
+    assert "spend budget that nobody counts" in shown
+    assert "nowhere" not in shown
     assert not list(tmp_path.iterdir())
 
 
 def test_it_says_loudly_that_nothing_is_private_shows_both_curves_and_gives_advice(table, tmp_path):
     plot = tmp_path / "compare.png"
     page = tmp_path / "compare.html"
-    said = ask(table, *OPTIONS, "--public", "--plot", plot, "--report", page)
+    shown = compare(table, *OPTIONS, "--public", "--plot", plot, "--report", page)
     for words in ("PUBLIC", "not private", "labels released", "model released", "private constant", "--release"):
-        assert words in said
-    assert said.index("ε = 0.5") < said.index("ε = 3")
-    assert "rr-on-bins: nearest one by one" in said
-    assert f"{5 * math.sqrt(2) / 0.5:.3g}" in said  # Laplace at ε = 0.5: width · √2/ε
+        assert words in shown
+    assert shown.index("ε = 0.5") < shown.index("ε = 3")
+    assert "rr-on-bins: nearest one by one" in shown
+    assert f"{5 * math.sqrt(2) / 0.5:.3g}" in shown  # Laplace at ε = 0.5: width · √2/ε
     assert plot.read_bytes().startswith(b"\x89PNG")
     html = page.read_text()
     assert html.count("<svg") == 2
-    assert "Mean ± standard deviation of 3 fits" in said
-    assert "3 times with fresh noise" in html
+    assert "Mean ± standard deviation of 2 fits" in shown
+    assert "2 times with fresh noise" in html
     assert "nothing here is protected" in html
     assert "<script" not in html
 
@@ -78,46 +69,39 @@ def test_it_says_loudly_that_nothing_is_private_shows_both_curves_and_gives_advi
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_any_work(options, words, table, tmp_path):
-    assert words in ask(table, *OPTIONS, "--public", *options, code=2)
-    assert [each.name for each in tmp_path.iterdir()] == ["homes.parquet"]
-
-
-def test_a_plot_is_not_overwritten_without_force(table, tmp_path):
-    plot = tmp_path / "compare.svg"
-    plot.write_text("mine")
-    assert "--force" in ask(table, *OPTIONS, "--public", "--plot", plot, code=2)
-    assert plot.read_text() == "mine"
+    assert words in compare(table, *OPTIONS, "--public", *options, code=2)
+    assert files_in(tmp_path) == ["homes.parquet"]
 
 
 def test_without_matplotlib_it_says_what_to_install_before_any_work(monkeypatch, table, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    said = ask(table, *OPTIONS, "--public", "--plot", tmp_path / "compare.png", code=1)
-    assert "labeldp[plots]" in said
-    assert "labels released" not in said
+    shown = compare(table, *OPTIONS, "--public", "--plot", tmp_path / "compare.png", code=1)
+    assert "labeldp[plots]" in shown
+    assert "labels released" not in shown
 
 
 @pytest.mark.parametrize("name", ["laplace", "rp", "rr-on-bins"])
 def test_the_error_of_a_label_is_what_a_release_really_has(name):
     # 20,000 labels: the mean square of Laplace noise varies by 1.6 %, so 10 % is 6 standard errors, 2e-9.
     labels = np.random.default_rng(0).beta(2, 4, 20_000) * 5
-    found = label_noise(name, labels, (0, 5), 1.0)
+    result = label_noise(name, labels, (0, 5), 1.0)
     with pytest.warns(InsecureRandomnessWarning):
         release = privatize(labels, epsilon=1.0, bounds=(0, 5), mechanism=name, random_state=0)
     private = release.labels if name == "rr-on-bins" else release.debiased
-    assert math.sqrt(np.mean((private - labels) ** 2)) == pytest.approx(found.one, rel=0.1)
-    assert found.unbiased == (name != "rr-on-bins")
+    assert math.sqrt(np.mean((private - labels) ** 2)) == pytest.approx(result.one, rel=0.1)
+    assert result.unbiased == (name != "rr-on-bins")
 
 
 def test_models_are_judged_on_rows_that_they_did_not_see():
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(400, 4)), rng.uniform(0, 5, 400)  # nothing to learn: only memory could help
-    found = compare_table(X, labels, (0.0, 5.0), budgets=[20.0], mechanisms=["laplace"])
+    result = compare_table(X, labels, (0.0, 5.0), budgets=[20.0], mechanisms=["laplace"])
     spread = math.sqrt(25 / 12)
-    assert (found.trained, found.judged) == (300, 100)
+    assert (result.trained, result.judged) == (300, 100)
     # The root mean square of 100 even residuals varies by 4.5 %: 0.75 of it is 5.5 standard errors away, 4e-8.
-    assert found.not_private > 0.75 * spread
-    assert min(found.models.values()) > 0.75 * spread
-    assert "hardly predict" in found.advice()[0]
+    assert result.not_private > 0.75 * spread
+    assert min(result.models.values()) > 0.75 * spread
+    assert "hardly predict" in result.advice()[0]
 
 
 def test_fits_are_repeated_with_fresh_noise_and_their_spread_is_told(monkeypatch):
@@ -135,15 +119,16 @@ def test_fits_are_repeated_with_fresh_noise_and_their_spread_is_told(monkeypatch
         def predict(self, X):
             return np.full(len(X), 1.0 + (len(fitted) - 1) % 2)
 
-    monkeypatch.setitem(comparison.REGRESSORS, "model released", Odd)
+    for name in comparison.REGRESSORS:
+        monkeypatch.setitem(comparison.REGRESSORS, name, Odd)
     X, labels, steps = np.random.default_rng(0).normal(size=(80, 2)), np.zeros(80), []
     asked = {"budgets": [1.0, 2.0], "mechanisms": ["laplace"]}
-    found = compare_table(X, labels, (0.0, 5.0), **asked, repeats=4, step=steps.append)
-    assert len(fitted) == 8
-    assert len(steps) == steps_of(**asked, repeats=4)
-    assert found.models["model released", 1.0] == pytest.approx(1.5)
-    assert found.spread["model released", 1.0] == pytest.approx(math.sqrt(1 / 3))  # n − 1 = 3 in the denominator
-    assert found.error("model released", 2.0) == "1.5 ± 0.58"
+    result = compare_table(X, labels, (0.0, 5.0), **asked, repeats=4, progress=lambda *step: steps.append(step))
+    assert len(fitted) == 16
+    assert steps == [("comparing", k, 19) for k in range(1, 20)]
+    assert result.models["model released", 1.0] == pytest.approx(1.5)
+    assert result.spread["model released", 1.0] == pytest.approx(math.sqrt(1 / 3))  # n − 1 = 3 in the denominator
+    assert result.error("model released", 2.0) == "1.5 ± 0.58"
     once = compare_table(X, labels, (0.0, 5.0), **asked)
     assert not once.spread
     assert "±" not in once.error("model released", 1.0)
@@ -152,16 +137,16 @@ def test_fits_are_repeated_with_fresh_noise_and_their_spread_is_told(monkeypatch
 def test_the_band_in_the_plot_is_the_spread():
     from matplotlib.figure import Figure
 
-    found = made({(name, e): 0.6 for name in comparison.REGRESSORS for e in (0.1, 1.0)})
-    for spread, bands in (({}, 0), (dict.fromkeys(found.models, 0.05), 2)):
+    result = comparison_of({(name, e): 0.6 for name in comparison.REGRESSORS for e in (0.1, 1.0)})
+    for spread, bands in (({}, 0), (dict.fromkeys(result.models, 0.05), 2)):
         axes = Figure().subplots()
-        _model_curves(axes, replace(found, spread=spread, repeats=3), ("#000000", "#111111"), "#777777")
+        _model_curves(axes, replace(result, spread=spread, repeats=3), ("#000000", "#111111"), "#777777")
         assert len(axes.collections) == bands
     (low, high) = axes.collections[0].get_paths()[0].get_extents().get_points()[:, 1]
     assert (low, high) == pytest.approx((0.55, 0.65))
 
 
-def made(models, constant=1.0, not_private=0.5, risks=(1.0, 1.0)):
+def comparison_of(models, constant=1.0, not_private=0.5, risks=(1.0, 1.0)):
     noise = {}
     for epsilon in (0.1, 1.0):
         noise["auto", epsilon] = LabelNoise(2.0, 0.1, risks[0], unbiased=True)
@@ -177,21 +162,21 @@ def test_the_advice_is_the_least_budget_that_keeps_most_and_says_so_if_there_is_
         ("labels released", 1.0): 0.51,
         ("model released", 1.0): 0.52,
     }
-    advice = " ".join(made(good).advice())
+    advice = " ".join(comparison_of(good).advice())
     assert "Take ε = 0.1" in advice
     assert "ModelReleaseRegressor" in advice
     assert "93 % at ε = 0.1" in advice  # (1 − 0.55²)/(1 − 0.5²)
     poor = {**dict.fromkeys(good, 1.0), ("labels released", 1.0): 0.9}
-    advice = " ".join(made(poor).advice())
+    advice = " ".join(comparison_of(poor).advice())
     assert "None of these budgets" in advice
     assert "ε = 1 keeps most" in advice
-    assert "a constant does as well" in " ".join(made(dict.fromkeys(good, 1.1)).advice())
+    assert "a constant does as well" in " ".join(comparison_of(dict.fromkeys(good, 1.1)).advice())
 
 
 def test_labels_that_do_not_average_out_are_never_advised_and_auto_only_if_none_is_clearly_better():
     models = {(name, e): 0.6 for name in ("labels released", "model released") for e in (0.1, 1.0)}
-    assert made(models, risks=(1.05, 1.0)).best_mechanism(1.0) == "auto"
-    assert made(models, risks=(1.2, 1.0)).best_mechanism(1.0) == "rp"
+    assert comparison_of(models, risks=(1.05, 1.0)).best_mechanism(1.0) == "auto"
+    assert comparison_of(models, risks=(1.2, 1.0)).best_mechanism(1.0) == "rp"
 
 
 def test_a_handful_of_rows_is_refused():

@@ -17,8 +17,8 @@ import sklearn.datasets._california_housing as scikit_housing
 from helpers import python
 from labeldp import errors
 from labeldp._atomic import atomic_file
-from labeldp.datasets import crime, home, load_crime, load_housing, make_survey
-from labeldp.datasets.fetch import fetch
+from labeldp.datasets import crime, data_files, load_crime, load_housing, make_survey
+from labeldp.datasets.data_files import fetch
 
 FOLDER = Path(os.environ.get("LABELDP_DATA", "nowhere"))
 
@@ -129,22 +129,22 @@ def test_crime_and_housing_need_neither_pyarrow_nor_pandas():
 def test_a_file_is_found_in_the_named_folder_first_and_packed_too(cache, monkeypatch, tmp_path):
     cache.mkdir(parents=True)
     (cache / "a.csv").write_text("cached")
-    assert home.find("a.csv") == cache / "a.csv"
+    assert data_files.find("a.csv") == cache / "a.csv"
     monkeypatch.setenv("LABELDP_DATA", str(tmp_path))
-    assert home.find("a.csv") == cache / "a.csv"
+    assert data_files.find("a.csv") == cache / "a.csv"
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"named"))
-    assert home.find("a.csv") == tmp_path / "a.csv.gz"
-    assert home.find("b.csv") is None
+    assert data_files.find("a.csv") == tmp_path / "a.csv.gz"
+    assert data_files.find("b.csv") is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other platforms have other folders")
 def test_the_cache_folder_is_the_platforms_own(monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert home.cache_folder() == Path.home() / ".cache" / "labeldp"
+    assert data_files.cache_folder() == Path.home() / ".cache" / "labeldp"
     monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")
-    assert home.cache_folder() == Path.home() / ".cache" / "labeldp"
+    assert data_files.cache_folder() == Path.home() / ".cache" / "labeldp"
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert home.cache_folder() == Path.home() / "Library" / "Caches" / "labeldp"
+    assert data_files.cache_folder() == Path.home() / "Library" / "Caches" / "labeldp"
 
 
 @needs_crime
@@ -285,5 +285,5 @@ def test_a_killed_write_leaves_nothing_under_the_files_name(tmp_path):
         "    draft.write_text('half'); os._exit(9)\n"
     )
     assert python(code, tmp_path / "table", check=False).returncode == 9
-    assert home.find("table") is None
+    assert data_files.find("table") is None
     assert not (tmp_path / "table").exists()

@@ -6,14 +6,13 @@ import sys
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import labeldp as ldp
 import report_cases as cases
+from command_line import files_in, run, said
 from helpers import NAMES, mechanisms
 from labeldp._validation import rounded_up
 from labeldp.cards.reading import read_any_card
-from labeldp.cli import app
 from labeldp.ledger import Charge, total_of
 from labeldp.release.accuracy import Accuracy, noise_and_bias
 from labeldp.release.numbers import at_most
@@ -94,7 +93,7 @@ def test_the_report_of_a_release_says_what_it_cost_what_left_and_what_was_proven
     content = json.loads(card)
     mechanism = ldp.load_mechanism(content["mechanisms"][0])
     proof = mechanism.verify()
-    said = words(cases.page("release"))
+    shown = words(cases.page("release"))
     for text in (
         "at most e^ε = 2.72×",
         "50 % → 73 %",
@@ -110,8 +109,8 @@ def test_the_report_of_a_release_says_what_it_cost_what_left_and_what_was_proven
         ldp.__version__,
         *(charge["what"] for charge in content["charges"]),
     ):
-        assert text in said, text
-    assert "NOT PRIVATE" not in said
+        assert text in shown, text
+    assert "NOT PRIVATE" not in shown
 
 
 @pytest.mark.parametrize(
@@ -139,26 +138,16 @@ def test_every_mechanism_is_drawn_and_proven(name):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in cases.KINDS if kind != "hostile"])
-def test_the_page_shows_all_that_the_explanation_says(kind):
+def test_the_page_shows_all_that_the_explanation_says_and_what_is_not_private_first_of_all(kind):
     """What was done is its lead; what it cost, a bar and a table."""
-    said = words(cases.page(kind))
+    shown, main = words(cases.page(kind)), cases.page(kind).partition("<main>")[2].lstrip()
     explanation = read_any_card(cases.card(kind), allow_no_privacy=True).explain()
     sections = {name: lines for name, lines in explanation.sections.items() if name != "What it cost"}
     for text in (*sections, *explanation.warnings, *sum(sections.values(), ())):
-        assert text in said or text == "What was done", text
-
-
-@pytest.mark.parametrize("kind", ["seeded", "nothing"])
-def test_what_is_not_private_is_called_so_first_of_all(kind):
-    page = cases.page(kind)
-    main = page[page.index("<main>") :]
-    assert main.removeprefix("<main>").lstrip().startswith('<div class="banner" role="alert">NOT PRIVATE')
-    assert "raise their odds" not in page
-
-
-@pytest.mark.parametrize("kind", ["release", "columns", "with-delta", "rounds", "labels-model", *NAMES])
-def test_what_is_private_has_no_banner(kind):
-    assert "banner" not in cases.page(kind).partition("<main>")[2]
+        assert text in shown or text == "What was done", text
+    private = kind not in ("seeded", "nothing")
+    assert main.startswith('<div class="banner" role="alert">NOT PRIVATE') is not private
+    assert ("raise their odds" in shown, "banner" in main) == (private, not private)
 
 
 def test_a_weak_budget_has_a_banner():
@@ -233,19 +222,12 @@ def largest_posterior(mechanism, guess):
     return odds / (1 + odds)
 
 
-PURE = [name for name in NAMES if name != "gaussian"]
-
-
-@pytest.mark.parametrize("name", PURE)
-@pytest.mark.parametrize("guess", [0.01, 0.5, 0.9])
-def test_no_guess_gains_more_than_the_page_says(name, guess):
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "gaussian"])
+def test_no_guess_gains_more_than_the_page_says_and_half_the_epsilon_would_be_a_lie(name):
     mechanism = mechanisms(1.0)[name]
-    assert largest_posterior(mechanism, guess) <= float(at_most(guess, 1.0)) + 1e-6
-
-
-@pytest.mark.parametrize("name", PURE)
-def test_half_the_epsilon_would_be_a_lie(name):
-    assert largest_posterior(mechanisms(1.0)[name], 0.5) > float(at_most(0.5, 0.5)) + 1e-3
+    for guess in (0.01, 0.5, 0.9):
+        assert largest_posterior(mechanism, guess) <= float(at_most(guess, 1.0)) + 1e-6
+    assert largest_posterior(mechanism, 0.5) > float(at_most(0.5, 0.5)) + 1e-3
 
 
 def test_odds_hold_for_any_epsilon():
@@ -292,26 +274,18 @@ def test_odd_bounds_and_budgets_are_drawn(maker, bounds, epsilon):
 # ---- files and the command ------------------------------------------------------------------------------
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["report", *map(str, arguments)], env={"COLUMNS": "200"})
-
-
 def test_the_command_writes_beside_the_card_and_replaces_only_with_force(tmp_path):
-    card = tmp_path / "sales.csv.card.json"
+    card, target = tmp_path / "sales.csv.card.json", tmp_path / "sales.csv.report.html"
     card.write_text(cases.card("release"))
-    (tmp_path / "sales.csv").write_text("price\n1\n")
-    for given in (card, tmp_path / "sales.csv"):
-        shown = run(given, *(["--force"] if given is not card else []))
-        assert shown.exit_code == 0, shown.output
-        assert "sales.csv.report.html" in shown.output
-    target = tmp_path / "sales.csv.report.html"
+    assert "sales.csv.report.html" in said("report", card)
     assert target.read_text(encoding="utf-8") == cases.page("release")
     assert target.stat().st_mode & 0o777 == 0o644
     target.write_text("mine")
-    again = run(card)
-    assert (again.exit_code, target.read_text()) == (2, "mine")
-    assert "--force" in again.output
-    assert run(card, "--force").exit_code == 0
+    assert "--force" in said("report", card, code=2)
+    assert target.read_text() == "mine"
+    (tmp_path / "sales.csv").write_text("price\n1\n")
+    run("report", tmp_path / "sales.csv", "--force")
+    assert target.read_text(encoding="utf-8") == cases.page("release")
 
 
 def test_the_command_shows_a_ledger_and_makes_none(tmp_path):
@@ -319,12 +293,10 @@ def test_the_command_shows_a_ledger_and_makes_none(tmp_path):
     release = ldp.privatize(cases.labels(), epsilon=1.0, bounds=cases.BOUNDS, ledger=ledger)
     (tmp_path / "card.json").write_text(release.to_card())
     out = tmp_path / "page.html"
-    shown = run(tmp_path, "-o", out, "--ledger", tmp_path / "budget.jsonl")
-    assert shown.exit_code == 0, shown.output
+    run("report", tmp_path, "-o", out, "--ledger", tmp_path / "budget.jsonl")
     assert "left is ε = 2." in words(out.read_text(encoding="utf-8"))
-    missing = run(tmp_path, "-o", tmp_path / "other.html", "--ledger", tmp_path / "none.jsonl")
-    assert missing.exit_code == 3
-    assert {path.name for path in tmp_path.iterdir()} == {"budget.jsonl", "card.json", "page.html"}
+    run("report", tmp_path, "-o", tmp_path / "other.html", "--ledger", tmp_path / "none.jsonl", code=3)
+    assert files_in(tmp_path) == ["budget.jsonl", "card.json", "page.html"]
 
 
 @pytest.mark.parametrize(
@@ -340,9 +312,8 @@ def test_the_command_shows_a_ledger_and_makes_none(tmp_path):
 def test_a_card_that_does_not_hold_gives_one_sentence_and_no_file(tmp_path, content):
     card = tmp_path / "x.card.json"
     card.write_bytes(content)
-    shown = run(card)
-    assert (shown.exit_code, len(shown.output.strip().splitlines())) == (4, 1)
-    assert [path.name for path in tmp_path.iterdir()] == ["x.card.json"]
+    assert len(run("report", card, code=4).output.strip().splitlines()) == 1
+    assert files_in(tmp_path) == ["x.card.json"]
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch, tmp_path):

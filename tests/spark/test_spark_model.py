@@ -5,7 +5,9 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 
 import labeldp as ldp
 from labeldp.errors import DataError
@@ -29,8 +31,6 @@ def table(rows):
 
 
 def frame(spark, X, y, ids, partitions=3):
-    import pyarrow as pa
-
     columns = {"a": X[:, 0], "y": y, "id": ids, "b": X[:, 1], "unused": ["text"] * len(y)}
     return spark.createDataFrame(pa.table(columns)).repartition(partitions, "id")
 
@@ -120,8 +120,6 @@ def test_labels_travel_masked(spark, monkeypatch, quick):
 
 
 def test_what_cannot_be_fitted_costs_nothing(spark):
-    from pyspark.sql import functions as F  # noqa: N812
-
     ledger = ldp.Ledger(limit=ldp.Budget(epsilon=0.1))
     X, y, ids = table(50)
     df = frame(spark, X, y, ids)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812
 
 import labeldp as ldp
 from labeldp.errors import DataError
 from labeldp.spark import estimate_prior, fit_model, privatize, randomize
-from labeldp.spark.related_columns import refuse_related
-from labeldp.spark.stable_frame import stable_frame
+from labeldp.spark.frame_checks import stable_frame
+from labeldp.spark.plan_checks import refuse_related
 from plan_cases import read_text
 
 pytestmark = [
@@ -34,8 +36,6 @@ def refuse_unstable(df, match):
 
 
 def test_every_way_out_checks_the_plan_and_refuses_before_the_charge(spark, df):
-    from pyspark.sql import functions as F  # noqa: N812
-
     ledger = ldp.Ledger()
     ask = {**PRIOR, "ledger": ledger}
     ids = df.withColumn("id", (F.col("y") * 1e15).cast("long"))
@@ -77,8 +77,6 @@ def test_what_may_be_different_the_next_time_is_refused_in_subqueries_too(spark,
 
 
 def test_functions_and_rdds_are_refused_and_files_joins_and_unions_accepted(spark, df):
-    from pyspark.sql import functions as F  # noqa: N812
-
     refuse_unstable(df.dropDuplicates(["x"]), "Deduplicate")
     refuse_unstable(df.mapInArrow(lambda batches: batches, "id long, x long, y double"), "MapInArrow")
     refuse_unstable(df.withColumn("y", F.udf(lambda: 1.0, "double")()), "a function that Spark does not know")
@@ -93,8 +91,6 @@ def persistent(spark):
 
 
 def test_a_checkpoint_is_dropped_once_a_prior_is_estimated(spark, df):
-    from pyspark.sql import functions as F  # noqa: N812
-
     random = df.withColumn("y", F.rand())
     before = persistent(spark)
     assert estimate_prior(random, materialize=True, **PRIOR).bounds == (0.0, 5.0)
@@ -109,9 +105,6 @@ def test_a_checkpoint_is_dropped_once_a_prior_is_estimated(spark, df):
 
 
 def test_copies_of_the_label_are_refused_wherever_they_come_from(spark, df):
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812
-
     copy = df.select("id", F.col("y").alias("copy"))
     again = spark.read.parquet(*df.inputFiles()).select("id", F.col("y").alias("copy"))
     sales = df.withColumn("copy", F.col("y")).withColumn("y", F.log1p("copy"))
@@ -156,8 +149,6 @@ def test_a_column_of_corrupt_records_is_related_to_the_label(spark, text_file, t
 
 
 def test_a_column_in_allow_related_allows_no_other(spark, df):
-    from pyspark.sql import functions as F  # noqa: N812
-
     big = df.withColumn("big", F.col("y") > 3)
     line = df.withColumn("line", F.monotonically_increasing_id())
     sales = df.withColumnRenamed("y", "sales").withColumn("y", F.log("sales"))
@@ -179,8 +170,6 @@ def test_a_column_in_allow_related_allows_no_other(spark, df):
 
 
 def test_another_reading_of_the_same_file_is_related_to_the_label(spark, text_file):
-    from pyspark.sql import functions as F  # noqa: N812
-
     same = read_text(spark, text_file)
     refuse_related(same.join(read_text(spark, text_file).select("id", F.col("z").alias("z2")), "id"), "y", id="id")
     for other in (
@@ -195,8 +184,6 @@ def test_another_reading_of_the_same_file_is_related_to_the_label(spark, text_fi
 
 
 def test_sources_that_a_third_one_covers_are_the_same_source(spark, df, tmp_path):
-    from pyspark.sql import functions as F  # noqa: N812
-
     for part in ("a", "b"):
         df.limit(3).write.parquet(str(tmp_path / part))
     first, second = (spark.read.parquet(str(tmp_path / part)) for part in ("a", "b"))
@@ -210,8 +197,6 @@ def test_sources_that_a_third_one_covers_are_the_same_source(spark, df, tmp_path
 
 
 def test_rows_that_are_chosen_or_merged_by_the_label_are_refused(spark, df):
-    from pyspark.sql import functions as F  # noqa: N812
-
     flag = df.withColumn("flag", F.when(F.col("y") > 3, 1))
     for chosen in (
         df.where("y > 3"),
@@ -245,8 +230,6 @@ def test_rows_that_are_chosen_or_merged_by_the_label_are_refused(spark, df):
 
 
 def test_rows_may_be_chosen_by_public_columns_and_by_whether_the_label_is_missing(spark, df, text_file):
-    from pyspark.sql import functions as F  # noqa: N812
-
     text = df.select("id", F.col("y").cast("string").alias("t")).where("t is not null")
     file = read_text(spark, text_file, "id long, t string, z int").withColumn("y", F.col("t").cast("double"))
     for fine in (
@@ -270,8 +253,6 @@ def test_rows_may_be_chosen_by_public_columns_and_by_whether_the_label_is_missin
 
 
 def test_a_computed_label_shows_itself_by_where_it_is_missing(spark, df, text_file):
-    from pyspark.sql import functions as F  # noqa: N812
-
     text = read_text(spark, text_file, "id long, t string, z int").withColumn("y", F.col("t").cast("double"))
     computed = ["nullif(y, 3.5)", "if(y > 3, y, null)", "log(y)", "sqrt(y)"]
     computed += ["try_cast(y as tinyint)", "try_cast(y as decimal(3, 2))"]
@@ -293,9 +274,6 @@ def test_a_computed_label_shows_itself_by_where_it_is_missing(spark, df, text_fi
 
 
 def test_what_follows_from_where_rows_lie_is_refused(spark, df):
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812
-
     for column in (
         F.monotonically_increasing_id(),
         F.spark_partition_id(),
@@ -315,8 +293,6 @@ def test_what_follows_from_where_rows_lie_is_refused(spark, df):
 
 
 def test_rows_may_lie_where_their_labels_put_them_and_are_put_elsewhere(spark, df, tmp_path):
-    from pyspark.sql import functions as F  # noqa: N812
-
     def output(frame):
         return randomize(frame, "y", MECHANISM, id="id", random_state=3).frame.select("id", "x", "y").toArrow()
 

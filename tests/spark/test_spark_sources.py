@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.datasource import DataSource, DataSourceReader
 
 import labeldp as ldp
 from labeldp.errors import DataError
 from labeldp.spark import estimate_prior, fit_model, randomize
-from labeldp.spark.related_columns import refuse_related
+from labeldp.spark.plan_checks import refuse_related
 from plan_cases import read_text
 
 pytestmark = [
@@ -39,8 +42,6 @@ def test_columns_that_spark_adds_to_a_source_are_known_whatever_their_names_are(
 
 
 def test_files_are_known_in_both_of_sparks_ways_of_reading(spark, text_file, tmp_path):
-    from pyspark.sql import functions as F  # noqa: N812
-
     other = "id long, a string, b string"
     broken = "id long, y double, z int, broken string"
     first = read_text(spark, text_file)
@@ -62,8 +63,6 @@ def test_files_are_known_in_both_of_sparks_ways_of_reading(spark, text_file, tmp
 
 
 def test_a_file_is_the_same_behind_a_link(spark, text_file, tmp_path):
-    from pyspark.sql import functions as F  # noqa: N812
-
     (tmp_path / "link.csv").symlink_to(text_file)
     (tmp_path / "folder").symlink_to(text_file.rpartition("/")[0])
     for path in (tmp_path / "link.csv", tmp_path / "folder", tmp_path / "folder" / "t.csv"):
@@ -72,9 +71,6 @@ def test_a_file_is_the_same_behind_a_link(spark, text_file, tmp_path):
 
 
 def test_sources_that_are_no_files_may_have_the_same_data(spark, tmp_path):
-    from pyspark.sql import functions as F  # noqa: N812
-    from pyspark.sql.datasource import DataSource, DataSourceReader
-
     class Sales(DataSource):
         @classmethod
         def name(cls):
@@ -94,8 +90,6 @@ def test_sources_that_are_no_files_may_have_the_same_data(spark, tmp_path):
 
 
 def test_a_session_variable_may_have_been_set_from_labels(spark, df):
-    from pyspark.sql import functions as F  # noqa: N812
-
     spark.sql("declare or replace variable largest double default 0")
     spark.sql("set var largest = (select max(y) from plans_t)")
     related(df.withColumn("z", F.expr("largest")), "'z' is computed from a session variable")
@@ -122,8 +116,6 @@ def test_no_message_suggests_a_name_that_may_be_a_label(spark, tmp_path):
 
 
 def test_a_file_whose_reading_loses_numbers_tells_by_which_rows_are_missing(spark, df, text_file, tmp_path):
-    from pyspark.sql import functions as F  # noqa: N812
-
     (tmp_path / "t.json").write_text('{"id":1,"y":5}\n{"id":2,"y":3000000000}\n')
     json = str(tmp_path / "t.json")
     df.select("id", F.col("x").alias("y")).write.orc(str(tmp_path / "orc"))
@@ -160,14 +152,7 @@ def test_a_file_whose_reading_loses_numbers_tells_by_which_rows_are_missing(spar
     refuse_related(read_text(spark, text_file, **harmless).dropna(subset=["y"]), "y")
 
 
-def rows_of(df, **change):
-    return randomize(df, "y", MECHANISM, id="id", **change).terms.rows
-
-
 def test_a_label_that_may_be_in_several_rows_is_refused(spark, df, tmp_path):
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812
-
     spark.range(1500).selectExpr("id item", "id % 500 order").write.parquet(str(tmp_path / "items"))
     items = spark.read.parquet(str(tmp_path / "items"))
     joined = items.join(df, F.col("order") == F.col("id"))
@@ -205,8 +190,6 @@ def test_a_label_that_may_be_in_several_rows_is_refused(spark, df, tmp_path):
 
 
 def test_what_is_public_may_be_joined_to_labels_if_the_id_is_of_the_labels_row(spark, df):
-    from pyspark.sql import functions as F  # noqa: N812
-
     features = spark.range(500).selectExpr("id", "id % 7 color")
     small = features.withColumn("id", F.col("id").cast("int"))
     for fine in (
@@ -220,4 +203,5 @@ def test_what_is_public_may_be_joined_to_labels_if_the_id_is_of_the_labels_row(s
         df.join(features, "id", "left_semi").withColumn("id", F.concat(F.lit("a"), "id")),
         features.join(df, "id").groupBy("id").agg(F.sum("y").alias("y")),
     ):
-        assert rows_of(fine, materialize=True) == 500
+        refuse_related(fine, "y", id="id")
+    assert randomize(fine, "y", MECHANISM, id="id", materialize=True).terms.rows == 500

@@ -108,8 +108,8 @@ def showable(
         middle = (low + high) / 2
         enough = _reached(middle, trials, weight, needed) >= POWER
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    shown = (_reached(np.ones(q.shape), trials, weight, needed) >= POWER) & (high > delta)
-    return np.where(shown, np.log(np.where(shown, high - delta, 1.0) / q), math.inf)
+    is_large = (_reached(np.ones(q.shape), trials, weight, needed) >= POWER) & (high > delta)
+    return np.where(is_large, np.log(np.where(is_large, high - delta, 1.0) / q), math.inf)
 
 
 @lru_cache(maxsize=256)

@@ -1,17 +1,157 @@
-"""Events: which outputs to bet on. Ranked on one quarter of the samples, cut on the next, tested on the rest."""
+"""Events: which outputs to bet on, and the lenses by which outputs are looked at."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.audit.bounds import loss_at_least
-from labeldp.audit.lenses import Code, Lens
 
-__all__ = ["View", "fit_view"]
+__all__ = ["Code", "Lens", "View", "fit_view", "standard_lenses"]
+
+Code = Callable[[NDArray[Any]], NDArray[np.uint64]]
+"""From outputs, an array of floats, to one integer each."""
+
+
+class Lens(Protocol):
+    """A way to look at outputs."""
+
+    @property
+    def name(self) -> str:
+        """What it looks at, for the report."""
+
+    def fit(self, outputs: list[NDArray[Any]]) -> Code:
+        """Return the way to look, after seeing the first outputs of each label, which test nothing later."""
+
+
+def standard_lenses() -> tuple[Lens, ...]:
+    """Return the lenses that an audit uses by default: one on the size of a float, the others on its bits."""
+    bits = {
+        "exact value": _bits,
+        "exponent and last 4 bits": _last_bits,
+        "last 16 bits": _last_16_bits,
+        "trailing zeros": _trailing_zeros,
+    }
+    return (QuantileLens(), *(BitLens(name, code) for name, code in bits.items()), GridLens())
+
+
+@dataclass(frozen=True, slots=True)
+class BitLens:
+    """A lens that needs to learn nothing."""
+
+    name: str
+    code: Code
+
+    def fit(self, outputs: list[NDArray[Any]]) -> Code:
+        """Return the function that was given."""
+        return self.code
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileLens:
+    """The size of an output: between which two of up to ``bins`` quantiles it lies."""
+
+    bins: int = 256
+    name: str = "size"
+
+    def edges(self, outputs: list[NDArray[Any]]) -> NDArray[np.float64]:
+        """Return where bins begin, by quantiles of all first outputs; with few outputs, few bins."""
+        pooled = np.concatenate(outputs).astype(np.float64)
+        pooled = np.sort(pooled[np.isfinite(pooled)])
+        count = int(np.clip(len(pooled) // 24, 4, self.bins))
+        places = np.linspace(0, max(len(pooled) - 1, 0), count + 1).astype(np.int64)[1:-1]
+        edges = np.unique(pooled[places]) if len(pooled) else np.empty(0)
+        # Values that many outputs share get a bin of their own, whichever side of it the others are on.
+        return np.unique(np.concatenate([edges, np.nextafter(edges, np.inf)]))
+
+    def fit(self, outputs: list[NDArray[Any]]) -> Code:
+        """Return the number of the bin."""
+        edges = self.edges(outputs)
+        return lambda z: np.searchsorted(edges, z.astype(np.float64), side="right").astype(np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class GridLens:
+    """The place of an output between the points of a grid: a label added in floating point shifts the grid."""
+
+    name: str = "remainder on the grid"
+    pieces: int = 64
+
+    def fit(self, outputs: list[NDArray[Any]]) -> Code:
+        """Return the remainder; the grid's step is the smallest distance between two outputs of one label."""
+        steps = []
+        for part in outputs:
+            some = part.astype(np.float64)
+            values = np.unique(some[np.isfinite(some)])
+            scale = float(np.abs(values).max()) if values.size else 0.0
+            gaps = np.diff(values)
+            gaps = gaps[gaps > 64 * np.spacing(scale)]  # smaller ones are one point, rounded twice
+            steps.append(float(gaps.min()) if gaps.size else 0.0)
+        step = max(steps)
+        if step == 0:
+            return lambda z: np.zeros(z.shape, dtype=np.uint64)
+
+        def code(z: NDArray[Any]) -> NDArray[np.uint64]:
+            with np.errstate(all="ignore"):
+                place = np.mod(z.astype(np.float64) / step + 0.5 / self.pieces, 1.0) * self.pieces
+            return np.asarray(np.clip(np.nan_to_num(place), 0, self.pieces - 1), dtype=np.uint64)
+
+        return code
+
+
+@dataclass(frozen=True, slots=True)
+class DiscriminantLens:
+    """All numbers of an output at once: the size of their sum, weighted by how well each tells two cases apart."""
+
+    name: ClassVar[str] = "all numbers together"
+
+    def fit(self, outputs: list[NDArray[Any]]) -> Code:
+        """Return the bin of the weighted sum; its weights are a linear discriminant, column by column."""
+        one, other = (_finite(part) for part in outputs)
+        spread = one.var(axis=0) + other.var(axis=0)
+        gap = one.mean(axis=0) - other.mean(axis=0)
+        weights = np.where(spread > 0, gap / np.where(spread > 0, spread, 1.0), np.sign(gap) * 1e3)
+        code = QuantileLens().fit([part @ weights for part in (one, other)])
+        return lambda z: code(_finite(z) @ weights)
+
+
+def _finite(outputs: NDArray[Any]) -> NDArray[np.float64]:
+    return np.nan_to_num(outputs.astype(np.float64), posinf=1e100, neginf=-1e100)
+
+
+def _bits(z: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return all bits of each float, at the width that it was released with."""
+    if z.dtype == np.float32:
+        return z.view(np.uint32).astype(np.uint64)
+    return np.ascontiguousarray(z, dtype=np.float64).view(np.uint64)
+
+
+def _mantissa(z: NDArray[Any]) -> np.uint64:
+    return np.uint64(23 if z.dtype == np.float32 else 52)
+
+
+def _last_bits(z: NDArray[Any]) -> NDArray[np.uint64]:
+    bits = _bits(z)
+    return bits >> _mantissa(z) << np.uint64(4) | bits & np.uint64(15)
+
+
+def _last_16_bits(z: NDArray[Any]) -> NDArray[np.uint64]:
+    return _bits(z) & np.uint64(0xFFFF)
+
+
+def _trailing_zeros(z: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return sign and exponent, and how many of the last bits are zero: of which 2^k it is a multiple."""
+    bits = _bits(z)
+    width = _mantissa(z)
+    fraction = bits & ((np.uint64(1) << width) - np.uint64(1))
+    lowest = fraction & (~fraction + np.uint64(1))
+    zeros = np.where(fraction == 0, width, np.bitwise_count(lowest - np.uint64(1)).astype(np.uint64))
+    return bits >> width << np.uint64(6) | zeros
+
 
 MOST_CUTS = 256
 
@@ -67,9 +207,9 @@ def fit_view(lens: Lens, column: int | None, name: str, outputs: list[NDArray[An
     parts = [_column(part, column) for part in outputs]
     code = lens.fit(parts)
     numbers = [code(part) for part in parts]
-    listed, counts = np.unique(np.concatenate(numbers), return_counts=True)
-    known = listed[counts > 1]
-    return View(name, column, code, known, np.array([_tally(part, known) for part in numbers]))
+    values, counts = np.unique(np.concatenate(numbers), return_counts=True)
+    repeated = values[counts > 1]
+    return View(name, column, code, repeated, np.array([_tally(part, repeated) for part in numbers]))
 
 
 def _column(outputs: NDArray[Any], column: int | None) -> NDArray[Any]:

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.audit.bounds import POWER, best_case, loss_at_least, power
-from labeldp.audit.events import View
-from labeldp.audit.lenses import Size
+from labeldp.audit.events import QuantileLens, View
 from labeldp.channels import Channel, TableChannel
 from labeldp.channels.proof import WORDS, Promise
 from labeldp.errors import LabelDPError
@@ -118,7 +117,7 @@ class Rehearsal:
         with np.errstate(all="ignore"):
             for label, out in zip(self.labels, outputs, strict=True):
                 channel.sample(np.full(size, label), words, out)
-        below = np.nextafter(Size().edges(outputs), -np.inf)
+        below = np.nextafter(QuantileLens().edges(outputs), -np.inf)
         shares = [np.diff(channel.cumulative(label, below), prepend=0.0, append=1.0) for label in self.labels]
         return _to_shares(np.maximum(np.array(shares), 0.0))
 

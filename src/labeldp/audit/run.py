@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labeldp._validation import as_labels, as_number
 from labeldp.audit.bounds import best_case, loss_at_least
-from labeldp.audit.events import View, fit_view
-from labeldp.audit.lenses import Lens, Size, Together, standard_lenses
+from labeldp.audit.events import DiscriminantLens, Lens, QuantileLens, View, fit_view, standard_lenses
 from labeldp.audit.power import Rehearsal
 from labeldp.audit.result import Audit, EventResult
 from labeldp.audit.samplers import LabelSampler, PipelineSampler, Sampler
@@ -107,7 +106,7 @@ def audit(
     sampler = LabelSampler(function, tuple(chosen.tolist()))
     used = standard_lenses() if lenses is None else tuple(lenses)
     result = _run(sampler, plan, used, proven, progress)
-    if not isinstance(randomizer, Mechanism) or result.limit is None or Size() not in used:
+    if not isinstance(randomizer, Mechanism) or result.limit is None or QuantileLens() not in used:
         return result
     level = (1 - result.confidence) / len(result.tested)
     rehearsal = Rehearsal(randomizer, sampler.labels, plan.parts(), result.limit, result.delta, level)
@@ -230,7 +229,7 @@ def _run(
         for lens in used
     ]
     if len(columns) > 1 and len(cases) == 2:
-        views.append(fit_view(Together(), None, Together.name, first))
+        views.append(fit_view(DiscriminantLens(), None, DiscriminantLens.name, first))
     cut, test = (_counts(sampler, views, size, tick) for size in (cutting, testing))
     pairs = [(case, other) for case in cases for other in cases if case != other]
     level = (1 - plan.confidence) / (len(pairs) * len(views))

@@ -6,7 +6,7 @@ Commands are imported when they are called, so that none waits for what it does 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -15,33 +15,76 @@ from labeldp import __version__
 
 __all__ = ["app"]
 
+
+class Command(NamedTuple):
+    """A command before it is imported: the function of its name in a module."""
+
+    help: str
+    module: str
+    example: str
+
+
 COMMANDS = {
     "Start here": {
-        "demo": "See it work: private incomes of a synthetic survey, and what privacy costs.",
+        "demo": Command(
+            "See it work: private incomes of a synthetic survey, and what privacy costs.",
+            "demo",
+            "--rows 50000 --plot price.png",
+        ),
     },
     "Release": {
-        "privatize": "A table in, the same table with private labels out, and a card.",
-        "fit": "A table in, a private model out, and a card.",
-        "predict": "Add a private model's predictions to a table.",
-        "compare": "Which mechanism and ε suit a table like yours, whose labels are public.",
+        "privatize": Command(
+            "A table in, the same table with private labels out, and a card.",
+            "privatize",
+            "homes.parquet -o private.parquet --label price --bounds 0 5 --epsilon 1 --ledger budget.jsonl",
+        ),
+        "fit": Command(
+            "A table in, a private model out, and a card.",
+            "fit",
+            "homes.parquet --label price --bounds 0 5 --epsilon 1 -o model",
+        ),
+        "predict": Command(
+            "Add a private model's predictions to a table.", "predict", "model new-homes.csv -o priced.csv"
+        ),
+        "compare": Command(
+            "Which mechanism and ε suit a table like yours, whose labels are public.",
+            "compare",
+            "old-homes.csv --label price --bounds 0 5 --public --plot compare.png",
+        ),
     },
     "Check": {
-        "explain": "Say in plain words what a card promises.",
-        "verify": "Run a card's proof again, and check its file.",
-        "audit": "Sample a card's mechanisms, and try to break what it promises.",
-        "ledger": "Show what was spent on what, and what is left.",
-        "report": "Explain a card on one HTML page, for a colleague.",
+        "explain": Command(
+            "Say in plain words what a card promises.", "check_commands", "private.parquet.card.json"
+        ),
+        "verify": Command(
+            "Run a card's proof again, and check its file.", "check_commands", "private.parquet.card.json"
+        ),
+        "audit": Command(
+            "Sample a card's mechanisms, and try to break what it promises.",
+            "audit",
+            "private.parquet.card.json --samples 200000",
+        ),
+        "ledger": Command("Show what was spent on what, and what is left.", "check_commands", "budget.jsonl"),
+        "report": Command(
+            "Explain a card on one HTML page, for a colleague.",
+            "check_commands",
+            "private.parquet.card.json --ledger budget.jsonl",
+        ),
     },
 }
-"""Each command is the public function, or the app, of the module of its name."""
 
 
-class Later(TyperCommand):
+class LazyCommand(TyperCommand):
     """A command known by its name and a line of help, until it is called."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Import the command, and let it take over."""
-        return _imported(str(self.name)).make_context(*args, **kwargs)
+        name = str(self.name)
+        command = next(panel[name] for panel in COMMANDS.values() if name in panel)
+        app = typer.Typer(add_completion=False, pretty_exceptions_show_locals=False)
+        function = getattr(import_module(f"labeldp.cli.{command.module}"), name)
+        app.command(name, epilog=f"Example:  labeldp {name} {command.example}")(function)
+        return typer.main.get_command(app).make_context(*args, **kwargs)
 
 
 class Commands(TyperGroup):
@@ -55,19 +98,8 @@ class Commands(TyperGroup):
         """Return a command that is not imported yet, or None."""
         for panel, commands in COMMANDS.items():
             if cmd_name in commands:
-                return Later(cmd_name, short_help=commands[cmd_name], rich_help_panel=panel)
+                return LazyCommand(cmd_name, short_help=commands[cmd_name].help, rich_help_panel=panel)
         return None
-
-
-def _imported(name: str) -> Any:
-    module = import_module(f"labeldp.cli.{name}")
-    found = getattr(module, "app", None)
-    if found is None:
-        found = typer.Typer(add_completion=False, pretty_exceptions_show_locals=False)
-        found.command(name, epilog=getattr(module, "EXAMPLE", None))(getattr(module, module.__all__[0]))
-    command = typer.main.get_command(found)
-    command.name = name
-    return command
 
 
 app = typer.Typer(
@@ -79,8 +111,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(show: bool) -> None:
+    if show:
         typer.echo(f"labeldp {__version__}")
         raise typer.Exit
 

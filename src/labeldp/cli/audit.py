@@ -13,19 +13,18 @@ from rich.table import Table
 from labeldp._validation import rounded_up
 from labeldp.audit import Audit
 from labeldp.audit.bounds import POWER
-from labeldp.audit.run import audit, default_labels
+from labeldp.audit.run import audit as audit_mechanism
+from labeldp.audit.run import default_labels
 from labeldp.cards.reading import ReadCard, read_any_card
-from labeldp.cli.card_file import read_card_file
+from labeldp.cli.check_commands import read_card_file
 from labeldp.cli.shell import EXIT, explained, progress
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.base import Mechanism
 
-__all__ = ["audit_card"]
-
-EXAMPLE = "Example:  labeldp audit private.parquet.card.json --samples 200000"
+__all__ = ["audit"]
 
 
-def audit_card(
+def audit(
     card: Annotated[
         Path, typer.Argument(help="A card of a mechanism or a release, or the file beside it.", show_default=False)
     ],
@@ -78,7 +77,7 @@ def _audit_each(read: ReadCard, samples: int, confidence: float) -> list[tuple[s
                 if update is not None:
                     update(what, done, total)
 
-            one = audit(mechanism, samples=samples, confidence=sure, progress=advance)
+            one = audit_mechanism(mechanism, samples=samples, confidence=sure, progress=advance)
             if not one.convicted:
                 one.showable  # noqa: B018 (computed here, while the bar is shown, and kept)
             audits.append((mechanism.name, one))

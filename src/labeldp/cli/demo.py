@@ -11,13 +11,12 @@ import typer
 from rich.console import Console
 
 from labeldp._validation import rounded_up
-from labeldp.cli.comparison_views import draw_comparison, show_comparison
-from labeldp.cli.shell import explained, need_matplotlib, tell
-from labeldp.comparison import compare_table, mechanism_noise, steps_of
+from labeldp.cli.compare import draw_comparison, show_comparison
+from labeldp.cli.shell import explained, need_matplotlib, progress, tell
+from labeldp.comparison import compare_table, mechanism_noise
 from labeldp.datasets import Survey, make_survey
 from labeldp.errors import MissingExtraError
 from labeldp.estimators import ModelReleaseRegressor, private_score
-from labeldp.estimators.progress import steps
 from labeldp.ledger import Ledger
 from labeldp.release import Release, privatize
 from labeldp.release.numbers import number
@@ -25,7 +24,6 @@ from labeldp.report import Section, write_report
 
 __all__ = ["demo"]
 
-EXAMPLE = "Example:  labeldp demo --rows 50000 --plot price.png"
 
 _BUDGETS = (0.1, 0.5, 2.0)
 _MECHANISMS = ("laplace", "rp", "auto")
@@ -51,14 +49,14 @@ def demo(
         )
         release = privatize(survey.income, epsilon=1.0, bounds=survey.bounds, ledger=Ledger())
         _show_release(release, survey, console)
-        with steps(steps_of(_BUDGETS, _MECHANISMS), shown=console.is_terminal) as step:
+        with progress() as update:
             comparison = compare_table(
                 survey.features[:_MOST],
                 survey.income[:_MOST],
                 survey.bounds,
                 budgets=_BUDGETS,
                 mechanisms=_MECHANISMS,
-                step=step,
+                progress=update,
             )
         tell(console, "What that costs at other ε: errors in dollars, on incomes that are no secret here.\n")
         show_comparison(comparison, "income", console)
@@ -123,7 +121,7 @@ def _write_report(path: Path, release: Release, survey: Survey) -> None:
             [f"the mean of all {errors.size:,}", f"±{number(expected.mean)}", number(float(errors.mean()))],
         ],
     )
-    write_report(path, release.to_card(), extra=[comparison], force=True)
+    write_report(path, release.to_card(), sections=[comparison], force=True)
 
 
 def _labels_per_second(release: Release, survey: Survey) -> float:

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.cli import options
-from labeldp.cli.inputs import Inputs, read_inputs
+from labeldp.cli.options import Inputs, read_inputs
 from labeldp.cli.shell import explained, need_matplotlib, news, tell
 from labeldp.errors import DataError, NotUnbiasedError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, private_risk, private_score
@@ -24,8 +24,6 @@ from labeldp.ledger import Budget, Charge, new_charge, refuse_overspend, total_o
 from labeldp.report import Section, write_report
 
 __all__ = ["fit"]
-
-EXAMPLE = "Example:  labeldp fit homes.parquet --label price --bounds 0 5 --epsilon 1 -o model"
 
 
 class Leaves(StrEnum):
@@ -104,8 +102,8 @@ def fit(
                 missing=missing,
                 format=format,
             )
-            for said in inputs.notes:
-                tell(screen, said)
+            for message in inputs.notes:
+                tell(screen, message)
             train, test = _parts(len(inputs.labels), held_out=score is not None)
             shared: dict[str, Any] = {
                 "epsilon": epsilon,
@@ -123,8 +121,8 @@ def fit(
                 model.fit(inputs.X[train], inputs.labels[train])
             note = score_note(model.charges_, later, len(inputs.labels[test])) if later else None
             card = save_model(model, inputs.encoder, draft, label=label, note=note)
-        shown = Console()
-        tell(shown, model.summary())
+        console = Console()
+        tell(console, model.summary())
         if score is None:
             expected = quality(model, inputs.X[train])
         else:
@@ -139,10 +137,10 @@ def fit(
             )
             expected = [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", str(note)]
         for line in expected:
-            tell(shown, line)
-        tell(shown, f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
+            tell(console, line)
+        tell(console, f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
         if release is Leaves.labels:
-            tell(shown, f"The private labels are in {out / 'release.npz'} too; both may be made public.")
+            tell(console, f"The private labels are in {out / 'release.npz'} too; both may be made public.")
         if report is not None:
             parts = report_sections(label, inputs, expected)
             write_report(
@@ -150,14 +148,14 @@ def fit(
                 card,
                 ledger=book if ledger else None,
                 besides=book.own_charges[len(model.charges_) :],
-                extra=parts,
+                sections=parts,
                 force=force,
             )
-            tell(shown, f"The report is in {report}.")
+            tell(console, f"The report is in {report}.")
         if book.remaining is not None:
-            tell(shown, f"The ledger {ledger} has {book.remaining} left.")
+            tell(console, f"The ledger {ledger} has {book.remaining} left.")
         elif ledger is None:
-            tell(shown, "No ledger was kept: fitting these labels again costs again, and nobody counts it.")
+            tell(console, "No ledger was kept: fitting these labels again costs again, and nobody counts it.")
 
 
 def _score_charges(score: float | None, rows_per_person: int) -> list[Charge]:

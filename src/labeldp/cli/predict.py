@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from labeldp.cli import options
-from labeldp.cli.inputs import notes
+from labeldp.cli.options import notes
 from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import ParameterError
 from labeldp.files.places import refuse_same
@@ -17,8 +17,6 @@ from labeldp.tabular import Tally
 from labeldp.tabular.arrow import arrow
 
 __all__ = ["predict"]
-
-EXAMPLE = "Example:  labeldp predict model new-homes.csv -o priced.csv"
 
 
 def predict(

@@ -30,11 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["privatize"]
 
-EXAMPLE = (
-    "Example:  labeldp privatize homes.parquet -o private.parquet --label price --bounds 0 5 "
-    "--epsilon 1 --ledger budget.jsonl --limit 3"
-)
-
 
 class Unbiased(StrEnum):
     """Where unbiased labels go."""

@@ -6,9 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from labeldp.datasets.fetch import fetch
-from labeldp.datasets.home import cache_folder, find, read_checked
-from labeldp.datasets.table import Dataset
+from labeldp.datasets.data_files import cache_folder, fetch, find, read_checked
+from labeldp.datasets.dataset import Dataset
 from labeldp.errors import DataNotFoundError, ParameterError
 
 __all__ = ["load_crime"]

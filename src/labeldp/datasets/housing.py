@@ -7,9 +7,8 @@ import warnings
 
 import numpy as np
 
-from labeldp.datasets.fetch import TIMEOUT
-from labeldp.datasets.home import cache_folder, find, read_checked
-from labeldp.datasets.table import Dataset
+from labeldp.datasets.data_files import TIMEOUT, cache_folder, find, read_checked
+from labeldp.datasets.dataset import Dataset
 from labeldp.errors import DataNotFoundError
 
 __all__ = ["load_housing"]

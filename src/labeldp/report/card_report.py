@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,14 +12,13 @@ import numpy as np
 
 from labeldp._validation import rounded_up
 from labeldp.cards.reading import read_any_card
-from labeldp.ledger import Charge, Ledger
+from labeldp.ledger import Budget, Charge, Ledger, total_of
 from labeldp.release.explanation import Explanation
 from labeldp.release.numbers import at_most, percent, times
 from labeldp.release.terms import Terms
-from labeldp.report.budget_bar import budget_html
 from labeldp.report.column_figures import column_sections
 from labeldp.report.figures import COLOURS, DASHES, SOFT, blank, legend
-from labeldp.report.page import Section, assemble, escaped, refuse_page, write_page
+from labeldp.report.page import Section, assemble, escaped, paragraphs_html, refuse_page, table_html, write_page
 from labeldp.report.reviewer import file_section, proof_sections
 
 __all__ = ["render_report", "write_report"]
@@ -31,7 +31,7 @@ def write_report(
     file: Mapping[str, Any] | None = None,
     ledger: Ledger | None = None,
     besides: Sequence[Charge] = (),
-    extra: Sequence[Section] = (),
+    sections: Sequence[Section] = (),
     force: bool = False,
 ) -> None:
     """Write the report of a card: one HTML file, whole or not at all.
@@ -47,7 +47,7 @@ def write_report(
         Shows what else was spent on these labels, and what is left.
     besides : sequence of Charge
         What was paid for together with it and is not on the card, such as a model's score.
-    extra : sequence of Section
+    sections : sequence of Section
         Further parts, shown after what the card tells.
     force : bool
         Whether to replace a file.
@@ -60,7 +60,7 @@ def write_report(
         If the card does not hold.
     """
     refuse_page(path, force=force)
-    page = render_report(card_text, file=file, ledger=ledger, besides=besides, sections=extra)
+    page = render_report(card_text, file=file, ledger=ledger, besides=besides, sections=sections)
     write_page(path, page, force=force)
 
 
@@ -83,22 +83,22 @@ def render_report(
     """
     card = read_any_card(card_text, allow_no_privacy=True)
     explanation, terms = card.explain(), card.terms
-    said = explanation.sections
+    texts = explanation.sections
     entry = card.content.get("file")
     parts: list[Section | str | None] = [
         *(_warning(warning, alarm=not explanation.private) for warning in explanation.warnings),
         _tiles(explanation, terms),
         _meaning(explanation),
-        _sides(said, {"What left": "open", "What stayed": "safe"}),
+        _sides(texts, {"What left": "open", "What stayed": "safe"}),
         file_section(dict(entry if isinstance(entry, dict) else file or {})),
         budget_html([*terms.charges, *besides], ledger) if terms.charges else None,
-        Section("How noisy it is", said["How noisy it is"]) if "How noisy it is" in said else None,
+        Section("How noisy it is", texts["How noisy it is"]) if "How noisy it is" in texts else None,
         *column_sections(card),
-        _sides(said, {"Do": "safe", "Do not": "open"}),
+        _sides(texts, {"Do": "safe", "Do not": "open"}),
         *sections,
         *proof_sections(card, str(json.loads(card_text)["checksum"])),
     ]
-    return assemble(explanation.title, said["What was done"], [part for part in parts if part])
+    return assemble(explanation.title, texts["What was done"], [part for part in parts if part])
 
 
 def _warning(text: str, *, alarm: bool) -> str:
@@ -143,10 +143,98 @@ def _meaning(explanation: Explanation) -> Section:
     return Section("What it means", words, figure=figure, alternative=alternative)
 
 
-def _sides(said: Mapping[str, Sequence[str]], headings: Mapping[str, str]) -> str:
+def _sides(texts: Mapping[str, Sequence[str]], headings: Mapping[str, str]) -> str:
     """Return lists beside each other, under headings with the class of each."""
     lists = ""
     for heading, kind in headings.items():
-        items = "".join(f"<li>{escaped(text)}</li>" for text in said[heading])
+        items = "".join(f"<li>{escaped(text)}</li>" for text in texts[heading])
         lists += f'<div class="side {kind}"><h2>{heading}</h2><ul>{items}</ul></div>'
     return f'<section class="sides">{lists}</section>'
+
+
+MOST = 6
+"""Parts of the bar; more would be slivers."""
+
+
+def budget_html(own: Sequence[Charge], ledger: Ledger | None) -> str:
+    """Return the section with the bar and the table of a release's charges, beside all that a ledger holds."""
+    others, missing = _others(own, () if ledger is None else ledger.charges)
+    parts = _parts(own, others)
+    total, people = total_of([*own, *others]), max(charge.rows_per_person for charge in own)
+    words = [f"This cost {total_of(own)} in all."]
+    if people > 1:
+        words.append(f"That covers persons with up to {people:,} rows (group privacy).")
+    if others:
+        words.append(f"With all else in the ledger, {total} is spent.")
+    if ledger is not None and ledger.limit is not None:
+        left = ledger.limit.minus(total)
+        words.append(f"The limit is {ledger.limit}; left is {left}.")
+        parts.append(("left of the limit", left.epsilon, "left-over"))
+    elif ledger is not None:
+        words.append("The ledger has no limit: it counts, and refuses nothing.")
+    words.append("What was spent never comes back: another release of the same labels costs again, on top.")
+    warning = ""
+    if ledger is not None and missing:
+        warning = '<p class="loud">The ledger given does not hold all charges of this release.</p>'
+    return (
+        f"<section><h2>What it cost</h2>{warning}{paragraphs_html([' '.join(words)])}"
+        f"{_bar(parts)}{_table(own)}</section>"
+    )
+
+
+def _others(own: Sequence[Charge], recorded: Sequence[Charge]) -> tuple[list[Charge], bool]:
+    """Return a ledger's charges that are not this release's, and whether it lacks one that is."""
+    remaining = Counter(_key(charge) for charge in own)
+    others = []
+    for charge in recorded:
+        if remaining[_key(charge)] > 0:
+            remaining[_key(charge)] -= 1
+        else:
+            others.append(charge)
+    return others, remaining.total() > 0
+
+
+def _key(charge: Charge) -> str:
+    return json.dumps(charge.as_data(), sort_keys=True, default=str)
+
+
+def _parts(own: Sequence[Charge], others: Sequence[Charge]) -> list[tuple[str, float, str]]:
+    """Return (name, ε, class) for each part of the bar, largest first, the smallest together."""
+    sums: dict[str, Budget] = {}
+    for charge in own:
+        sums[charge.what] = sums.get(charge.what, Budget(0)) + charge.budget
+    largest = sorted(sums.items(), key=lambda pair: -pair[1].epsilon)
+    if len(largest) > MOST:
+        rest = [budget for _, budget in largest[MOST - 1 :]]
+        largest = [*largest[: MOST - 1], (f"{len(rest)} more", sum(rest, Budget(0)))]
+    parts = [(what, budget.epsilon, f"s{k % 4 + 1}") for k, (what, budget) in enumerate(largest)]
+    if others:
+        parts.append(("spent on other releases", total_of(others).epsilon, "other"))
+    return parts
+
+
+def _bar(parts: Sequence[tuple[str, float, str]]) -> str:
+    whole = sum(epsilon for _, epsilon, _ in parts)
+    if not 0 < whole < float("inf"):
+        return ""
+    words = "; ".join(f"{what}: ε = {rounded_up(epsilon, 4)}" for what, epsilon, _ in parts)
+    pieces = "".join(
+        f'<span class="{kind}" style="flex-grow:{epsilon / whole:.6f}"></span>' for _, epsilon, kind in parts
+    )
+    keys = "".join(
+        f'<li><span class="key {kind}"></span>{escaped(what)} <b>{rounded_up(epsilon, 4)}</b> '
+        f"<small>({100 * epsilon / whole:.3g} %)</small></li>"
+        for what, epsilon, kind in parts
+    )
+    return f'<div class="bar" role="img" aria-label="{escaped(words)}">{pieces}</div><ul class="keys">{keys}</ul>'
+
+
+def _table(charges: Sequence[Charge]) -> str:
+    columns = {"spent on": [charge.what for charge in charges]}
+    columns["ε"] = [rounded_up(charge.budget.epsilon) for charge in charges]
+    if any(charge.budget.exact_delta for charge in charges):
+        columns["δ"] = [rounded_up(charge.budget.delta, 3) for charge in charges]
+    if any(charge.rows_per_person != 1 for charge in charges):
+        columns["rows a person"] = [str(charge.rows_per_person) for charge in charges]
+    columns["when"] = [charge.when.replace("T", " ").replace("+00:00", " UTC") for charge in charges]
+    return table_html(list(columns), list(zip(*columns.values(), strict=True)))

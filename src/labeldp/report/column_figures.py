@@ -1,10 +1,11 @@
-"""The figures of each label column, each from the card alone and with a sentence for those who cannot see it."""
+"""The figures of each label column, from the card alone, each with a sentence for those who cannot see it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labeldp.cards.reading import ReadCard
 from labeldp.histogram import Histogram
@@ -12,7 +13,6 @@ from labeldp.mechanisms.base import Mechanism
 from labeldp.release.accuracy import Accuracy, noise_and_bias
 from labeldp.release.explanation import proof_of
 from labeldp.release.numbers import number, percent, tick, times
-from labeldp.report.channel_plot import draw_channel, example_labels
 from labeldp.report.figures import COLOURS, DASHES, INK, blank, legend
 from labeldp.report.page import Section
 
@@ -161,13 +161,13 @@ def _errors(accuracy: Accuracy, rows: int, which: str, prior: Histogram | None) 
         ]
         for many in steps
     ]
-    known = "if labels lie anywhere in the bounds" if prior is None else "by the prior"
+    assumption = "if labels lie anywhere in the bounds" if prior is None else "by the prior"
     kind = "unbiased private labels" if accuracy.unbiased else "released values, which are biased by design"
     biased = abs(accuracy.bias) > 1e-6 * accuracy.label_spread
     return Section(
         f"What to expect: predicted error{which}",
         [
-            f"Of {kind}, {known}. One of them says little about its true label. Noise averages out over many"
+            f"Of {kind}, {assumption}. One of them says little about its true label. Noise averages out over many"
             + (f"; a bias of {number(accuracy.bias, 3)} stays." if biased else ".")
             + ("" if accuracy.unbiased else " Labels are drawn together, and so is a model trained on them."),
             "Chance alone is the error of a mean of as many true labels drawn at random: what nobody can avoid.",
@@ -188,3 +188,80 @@ def _use_plain_ticks(axes: Any) -> None:
         axis.set_major_locator(LogLocator(numticks=7))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
+
+
+Array = NDArray[np.float64]
+
+_BINS = 420
+
+
+def example_labels(prior: Histogram | None, domain: Bounds) -> Array:
+    """Return three labels that show the channel: where the prior has 10, 50 and 90 %, or evenly placed."""
+    low, high = domain
+    even = low + (high - low) * np.array([0.1, 0.5, 0.9])
+    if prior is None:
+        return even
+    total = np.concatenate([[0.0], np.cumsum(prior.masses)])
+    places = np.clip(np.interp([0.1, 0.5, 0.9], total / total[-1], prior.nodes), low, high)
+    return places if np.diff(places).min() > 0.08 * (high - low) else even
+
+
+def draw_channel(mechanism: Mechanism, labels: Array, unit: str) -> Any:
+    """Return a figure of how likely each output is, for a few labels."""
+    values = getattr(mechanism.channel, "values", None)
+    if values is None:
+        return _densities(mechanism, labels, unit)
+    return _stems(mechanism, labels, np.unique(np.asarray(values)), unit)
+
+
+def _densities(mechanism: Mechanism, labels: Array, unit: str) -> Any:
+    figure, axes = blank(unit, "density")
+    edges = _edges(mechanism, labels)
+    for label, colour, style in zip(labels, COLOURS, DASHES, strict=False):
+        height = mechanism.density(float(label), edges)
+        axes.stairs(height, edges, color=colour, lw=1.8, ls=style, label=f"label {number(label)}")
+        axes.plot([label], [0], marker="^", color=colour, clip_on=False, ms=7, ls="none", zorder=5)
+    axes.set(ylim=(0, axes.get_ylim()[1]), xlim=(edges[0], edges[-1]), yticks=[])
+    legend(axes, columns=3)
+    return figure
+
+
+def _edges(mechanism: Mechanism, labels: Array) -> Array:
+    """Return bins over nearly all that is released, in step with the grid where there is a coarse one."""
+    low, high = left, right = mechanism.domain
+    width = high - low
+    for _ in range(40):
+        inside = [np.diff(mechanism.channel.cumulative(float(y), np.array([left, right])))[0] for y in labels]
+        if min(inside) > 0.995:
+            break
+        left, right, width = left - width, right + width, 2 * width
+    points = np.linspace(left, right, 4001)
+    total = np.array([mechanism.channel.cumulative(float(y), points) for y in labels])
+    inner = points[(total.max(axis=0) > 0.004) & (total.min(axis=0) < 0.996)]
+    room = 0.04 * (inner[-1] - inner[0])
+    first, last = inner[0] - room, inner[-1] + room
+    steps = getattr(mechanism.channel, "steps", None)
+    if steps is None:
+        return np.linspace(first, last, _BINS + 1)
+    step = (high - low) / steps
+    each = max(1, round((last - first) / _BINS / step))
+    count = int((last - first) / (each * step)) + 1
+    start = low + (np.floor((first - low) / step) + 0.5) * step
+    return np.asarray(start + each * step * np.arange(count + 1))
+
+
+def _stems(mechanism: Mechanism, labels: Array, values: Array, unit: str) -> Any:
+    figure, axes = blank(unit, "probability")
+    width = float(values[-1] - values[0]) or 1.0
+    many = values.size > 12
+    highest = 0.0
+    for k, (label, colour) in enumerate(zip(labels, COLOURS, strict=False)):
+        share = np.diff(mechanism.channel.cumulative(float(label), values), prepend=0.0)
+        place = values if many else values + (k - 1) * 0.018 * width
+        axes.vlines(place, 0, share, color=colour, lw=0.8 if many else 2, alpha=0.5 if many else 1)
+        size = 3 if many else 6
+        axes.plot(place, share, marker="os^"[k], ms=size, color=colour, ls="none", label=f"label {number(label)}")
+        highest = max(highest, float(share.max()))
+    axes.set_ylim(0, 1.08 * highest)
+    legend(axes, columns=3)
+    return figure

@@ -104,9 +104,9 @@ def svg(figure: Any, title: str, alternative: str, prefix: str) -> str:
         figure.savefig(sink, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     root = ET.fromstring(sink.getvalue())  # noqa: S314 (Matplotlib's own, made just now)
     for part in ("metadata", "defs"):  # the first defs hold a style that would reach the whole page
-        found = root.find(f"{{{_SVG}}}{part}")
-        if found is not None and (part == "metadata" or found.find(f"{{{_SVG}}}style") is not None):
-            root.remove(found)
+        definition = root.find(f"{{{_SVG}}}{part}")
+        if definition is not None and (part == "metadata" or definition.find(f"{{{_SVG}}}style") is not None):
+            root.remove(definition)
     for element in root.iter():
         _adapt(element, prefix)
     names = {"title": title, "desc": alternative}

@@ -33,8 +33,8 @@ def _proofs(mechanisms: tuple[Mechanism, ...]) -> Section:
     rows, places = [], defaultdict(list)
     for place, mechanism in enumerate(mechanisms, 1):
         places[mechanism].append(str(place))
-    for mechanism, used in places.items():
-        where = f", used for {', '.join(used)} of {len(mechanisms)}" if len(mechanisms) > 1 else ""
+    for mechanism, columns in places.items():
+        where = f", used for {', '.join(columns)} of {len(mechanisms)}" if len(mechanisms) > 1 else ""
         proof = proof_of(mechanism)
         rows += [
             ["mechanism", type(mechanism).__name__ + where],
@@ -89,8 +89,8 @@ def _statements(card: ReadCard) -> Section:
     rows += [["bounds (public)", f"{low:.9g} to {high:.9g}"] for low, high in card.terms.bounds]
     rows += [[f"paid for: {charge.what}", charge.mechanism] for charge in card.terms.charges if charge.mechanism]
     if card.kind == "row-release":
-        known = card.content["knowledge"].items()
-        rows += [[f"privately known: {name.replace('_', ' ')}", _short(value)] for name, value in known]
+        knowledge = card.content["knowledge"].items()
+        rows += [[f"privately known: {name.replace('_', ' ')}", _short(value)] for name, value in knowledge]
     return Section("What the card says", rows=rows)
 
 

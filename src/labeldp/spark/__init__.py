@@ -10,12 +10,9 @@ from labeldp.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from labeldp.spark.dataframe_model import fit_model
-    from labeldp.spark.dataframe_prior import estimate_prior
-    from labeldp.spark.dataframe_release import SparkRelease, privatize, randomize
+    from labeldp.spark.dataframe_release import SparkRelease, estimate_prior, privatize, randomize
 
 __all__ = ["SparkRelease", "estimate_prior", "fit_model", "privatize", "randomize"]
-
-_MODULES = {"estimate_prior": "dataframe_prior", "fit_model": "dataframe_model"}
 
 
 def __getattr__(name: str) -> Any:
@@ -28,4 +25,5 @@ def __getattr__(name: str) -> Any:
         raise MissingExtraError(
             "this needs PySpark 4.1 or newer and PyArrow, which are not installed: pip install 'labeldp[spark]'"
         ) from None
-    return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'dataframe_release')}"), name)
+    module = "dataframe_model" if name == "fit_model" else "dataframe_release"
+    return getattr(import_module(f"{__name__}.{module}"), name)

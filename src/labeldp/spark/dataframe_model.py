@@ -25,20 +25,18 @@ from labeldp.estimators.sums import Stage
 from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, warn_if_seen
 from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import ReleaseKey, card_checksum
+from labeldp.spark.executor import spread_by_id, sum_integers, sum_vectors
 from labeldp.spark.frame_checks import (
     count_rows,
     feature_columns,
     id_column,
     label_column,
     refuse_repeated_ids,
+    stable_frame,
 )
 from labeldp.spark.model_passes import label_summer, round_drawer, row_masker, row_sampler, stage_summer
-from labeldp.spark.related_columns import refuse_related
-from labeldp.spark.row_layout import spread_by_id
-from labeldp.spark.sealed_secret import SealedSecret, as_seed, release_key, seal
-from labeldp.spark.session import column, refuse_revealing_log
-from labeldp.spark.stable_frame import stable_frame
-from labeldp.spark.vector_sums import sum_integers, sum_vectors
+from labeldp.spark.plan_checks import refuse_related
+from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
 
 __all__ = ["fit_model"]
 

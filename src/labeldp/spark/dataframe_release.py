@@ -1,4 +1,4 @@
-"""`privatize` and `randomize` on a DataFrame."""
+"""`privatize`, `randomize` and `estimate_prior` on a DataFrame."""
 
 from __future__ import annotations
 
@@ -11,34 +11,33 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
+from labeldp._validation import as_epsilon, as_fraction, as_roomy_bounds
 from labeldp.cards import load_mechanism
-from labeldp.errors import ParameterError
+from labeldp.errors import DataError, ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Ledger, as_ledger, warn_if_seen
+from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, warn_if_seen
 from labeldp.mechanisms.base import Mechanism
 from labeldp.priors import Reports
-from labeldp.randomness import resolve_source
+from labeldp.priors.curator import adaptive_histogram
+from labeldp.randomness import WordSource, resolve_source
 from labeldp.randomness.row_words import card_checksum
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelCounts, prepare_counts
 from labeldp.release.terms import HoldsTerms, Terms
-from labeldp.spark.dataframe_prior import count_labels
-from labeldp.spark.executor import releaser, report_counter
+from labeldp.spark.executor import label_counter, release_frame, releaser, report_counter, sum_integers
 from labeldp.spark.frame_checks import (
+    StableFrame,
     count_rows,
     id_column,
     label_column,
     refuse_repeated_ids,
     refuse_repeated_names,
+    stable_frame,
 )
-from labeldp.spark.related_columns import refuse_related
-from labeldp.spark.row_layout import release_frame
-from labeldp.spark.sealed_secret import SealedSecret, as_seed, release_key, seal
-from labeldp.spark.session import column, refuse_revealing_log
-from labeldp.spark.stable_frame import StableFrame, stable_frame
-from labeldp.spark.vector_sums import sum_integers
+from labeldp.spark.plan_checks import refuse_related
+from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
 
-__all__ = ["SparkRelease", "privatize", "randomize"]
+__all__ = ["SparkRelease", "estimate_prior", "privatize", "randomize"]
 
 LABELS, REPORTS = 0, 1
 """Rounds of the words: a label's release, and its report for a prior where nobody is trusted."""
@@ -280,3 +279,64 @@ def randomize(
         allow_related=allow_related,
         random_state=random_state,
     )
+
+
+def estimate_prior(
+    df: DataFrame,
+    *,
+    label: str,
+    epsilon: float,
+    bounds: Any = None,
+    ledger: Ledger | None = None,
+    rows_per_person: int = 1,
+    materialize: bool | None = None,
+    random_state: int | WordSource | None = None,
+) -> Histogram:
+    """Return a private histogram of a label column, for ε: ``labeldp.estimate_prior(method="adaptive")``.
+
+    Executors count labels in fine cells; the exact counts go to the driver, which adds the noise once. Whoever
+    runs the driver is the curator, and trusted.
+
+    Parameters
+    ----------
+    df : DataFrame
+        Classic or Spark Connect.
+    label : str
+        A column of numbers. Labels outside the bounds are clipped.
+    epsilon : float
+        The budget for the histogram.
+    bounds : (lo, hi)
+        Public bounds. Never read them off the data.
+    ledger : Ledger, optional
+        Is charged after labels were counted, and before noise is drawn: what fails before costs nothing.
+    rows_per_person : int
+        How many rows one person may have; the ledger is charged for all of them.
+    materialize : bool, optional
+        As for `privatize`: a row that changes between two attempts at a task could be counted twice.
+    random_state : None, int or source of words
+        Leave it out for a release.
+    """
+    exact, pair = as_fraction(as_epsilon(epsilon)), as_roomy_bounds(bounds)
+    group_budget(Budget(0), rows_per_person)
+    source = resolve_source(random_state)
+    ledger = as_ledger(ledger)
+    name = label_column(df, label)
+    refuse_related(df.select(column(name)), name, rows_per_person=rows_per_person)
+    rows = stable_frame(df, materialize)
+    try:
+        counts = count_labels(rows.frame, name, pair, count_rows(rows.frame, name))
+    finally:
+        rows.drop()
+    if ledger is None:
+        warn_if_seen(df)
+    else:
+        ledger.charge("prior (curator)", epsilon=epsilon, purpose="prior", rows_per_person=rows_per_person)
+    return adaptive_histogram(counts.fine, exact, pair, source)
+
+
+def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int) -> LabelCounts:
+    """Return exact counts of the labels of ``rows`` rows, which `count_rows` has checked, in one pass."""
+    fine = sum_integers(df.select(column(label).cast("double")), label_counter(bounds))
+    if int(fine.sum()) != rows:
+        raise DataError("there are more or fewer labels now than before: the table changed while it was read")
+    return LabelCounts(rows, fine)

@@ -16,9 +16,8 @@ from labeldp.estimators.label_statistics import LabelSums
 from labeldp.estimators.sums import Stage
 from labeldp.randomness.row_ids import IntegerIds, TextIds, public_places
 from labeldp.randomness.row_words import RowWords
-from labeldp.spark.executor import Counter, array_ids, floats
-from labeldp.spark.sealed_secret import SealedSecret
-from labeldp.spark.vector_sums import SAMPLE, Batches, Work, vector_batch
+from labeldp.spark.executor import SAMPLE, Batches, Counter, Work, array_ids, floats, vector_batch
+from labeldp.spark.session import SealedSecret
 
 __all__ = ["label_summer", "round_drawer", "row_masker", "row_sampler", "stage_summer"]
 

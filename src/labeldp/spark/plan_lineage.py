@@ -1,29 +1,133 @@
-"""Plans of classic Spark sessions: their steps, and the sources that columns and rows are computed from."""
+"""Plans of classic Spark sessions: steps, files that they read, and what columns and rows are computed from."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from labeldp.spark.file_sources import FileSource, file_source
+from labeldp.errors import DataError
 
 __all__ = [
     "PLACE",
     "SAME_ROWS",
     "VARIABLE",
+    "FileSource",
     "Lineage",
     "Origins",
     "analyzed_plan",
     "attribute_id",
     "expression_kinds",
+    "file_source",
     "items",
     "kind_of",
     "kinds",
+    "output_ids",
     "steps",
 ]
+
+_MISSING = ("nullvalue", "nanvalue", "positiveinf", "negativeinf", "emptyvalue")
+_MARKS = ("sep", "delimiter", "linesep", "quote", "escape", "chartoescapequoteescaping", "comment")
+_LENGTHS = ("maxcharspercolumn", "maxnumlen")
+_OF_NUMBERS = frozenset("0123456789+-.eE")
+_TEXT = frozenset({"csv", "json", "text", "xml"})
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """Files, and how they are read.
+
+    Attributes
+    ----------
+    kind : str
+        The format: "csv", "parquet" and so on.
+    paths : frozenset of str
+        Each with "/" at its end; a link on this machine is followed.
+    schema : str
+    options : dict
+        Names are in lower case; without paths.
+    record : str
+        The column, in lower case, that holds records which cannot be read.
+    """
+
+    kind: str
+    paths: frozenset[str]
+    schema: str
+    options: dict[str, str]
+    record: str
+
+    @property
+    def reading(self) -> str:
+        """What tells ways of reading the same files apart."""
+        return repr((self.kind, self.schema, sorted(self.options.items())))
+
+    def keeps_numbers(self, kind: str) -> bool:
+        """Return whether no number becomes missing, or not finite, because it does not fit a column's type.
+
+        Parquet is read as what it is, or not at all. From other files a number that does not fit is missing.
+        """
+        return self.kind == "parquet" or kind in ("DOUBLE", "STRING")
+
+    def refuse_options(self) -> None:
+        """Refuse options by which a number, or a row, is missing because of the label's value or its digits."""
+        if self.kind not in _TEXT:
+            return
+        if self.options.get("mode", "").upper() == "DROPMALFORMED":
+            raise DataError(
+                "the label's file is read with mode='DROPMALFORMED', so rows may be missing because of labels: "
+                "leave the option out, and choose rows by public columns, or by whether the label is missing"
+            )
+        for name, value in self.options.items():
+            number = name in _MISSING and any(letter.isdigit() for letter in value)
+            mark = name in _MARKS and not _OF_NUMBERS.isdisjoint(value)
+            if number or mark or (name in _LENGTHS and value != "-1"):
+                raise DataError(
+                    f"the label's file is read with the option {name}={value!r}, by which a label's value may "
+                    "decide what is missing, or where a column ends: read it without the option, or write the "
+                    "table in another format"
+                )
+
+
+def file_source(plan: Any) -> FileSource | None:
+    """Return the files that a leaf of a plan reads; None if it is another kind of source."""
+    name = str(plan.getClass().getSimpleName())
+    if name == "LogicalRelation":
+        relation = plan.relation()
+        if str(relation.getClass().getSimpleName()) != "HadoopFsRelation":
+            return None
+        kind = str(relation.fileFormat().getClass().getSimpleName()).removesuffix("FileFormat")
+        places = relation.location()
+        pairs = relation.options().toSeq()
+        options = {str(pairs.apply(k)._1()): str(pairs.apply(k)._2()) for k in range(pairs.size())}
+    elif name == "DataSourceV2Relation":
+        relation = plan.table()
+        if str(relation.getClass().getSuperclass().getSimpleName()) != "FileTable":
+            return None
+        kind, places = str(relation.formatName()), relation.fileIndex()
+        options = {str(key): str(value) for key, value in plan.options().asCaseSensitiveMap().items()}
+    else:
+        return None
+    roots = places.rootPaths()
+    lower = {key.lower(): value for key, value in options.items() if key.lower() not in ("path", "paths")}
+    usual = str(relation.sparkSession().conf().get("spark.sql.columnNameOfCorruptRecord"))
+    return FileSource(
+        kind.lower(),
+        frozenset(_place(roots.apply(k).toUri()) for k in range(roots.size())),
+        str(relation.dataSchema().json()),
+        lower,
+        lower.get("columnnameofcorruptrecord", usual).lower(),
+    )
+
+
+def _place(uri: Any) -> str:
+    """Return a path as text, without links where it is one of this machine."""
+    if str(uri.getScheme()) == "file":
+        return f"file:{os.path.realpath(str(uri.getPath()))}/"
+    return f"{uri.toString()}/"
+
 
 Origins = frozenset[object]
 """What a column was computed from: columns of sources, `PLACE` and `VARIABLE`."""
@@ -89,7 +193,8 @@ def attribute_id(attribute: Any) -> int:
     return int(attribute.exprId().id())
 
 
-def _ids(plan: Any) -> list[int]:
+def output_ids(plan: Any) -> list[int]:
+    """Return the ids of a plan's columns."""
     return [attribute_id(one) for one in items(plan.output())]
 
 
@@ -154,7 +259,7 @@ class Lineage:
             return self._expressions(step)
         if name == "Aggregate":
             return frozenset().union(*(self.reads(one) for one in items(step.groupingExpressions())))
-        everything = self._of(one for child in items(step.children()) for one in _ids(child))
+        everything = self._of(one for child in items(step.children()) for one in output_ids(child))
         by_all_columns = name == "Deduplicate" and step.keys().size() == step.output().size()
         if by_all_columns or name in ("Distinct", "Except", "Intersect"):
             return everything
@@ -176,21 +281,21 @@ class Lineage:
     def _walk(self, plan: Any) -> None:
         for child in (*items(plan.subqueries()), *items(plan.children())):
             self._walk(child)
-        name, outputs = kind_of(plan), [_ids(child) for child in items(plan.children())]
+        name, outputs = kind_of(plan), [output_ids(child) for child in items(plan.children())]
         if not outputs:
             self._source(plan, name)
         elif name in ("Project", "Aggregate"):
             self._compute(plan, name)
         elif name in ("Union", "Intersect", "Except"):
-            for place, one in enumerate(_ids(plan)):
+            for place, one in enumerate(output_ids(plan)):
                 self._copies.setdefault(one, set()).update(output[place] for output in outputs)
                 self.origins[one] = self._of(output[place] for output in outputs)
         elif name == "CTERelationDef":
-            self._queries[int(plan.id())] = _ids(plan)
+            self._queries[int(plan.id())] = output_ids(plan)
         else:  # windows, and unknown steps, may follow from the order of rows
             inputs = [one for output in outputs for one in output]
             origins = self._expressions(plan) if name in ("Generate", "Window") else self._of(inputs)
-            new = [one for one in _ids(plan) if one not in inputs]
+            new = [one for one in output_ids(plan) if one not in inputs]
             self.origins |= dict.fromkeys(new, origins if name == "Generate" else origins | {PLACE})
             self._computed.update(new)
         self.origins |= self._public
@@ -200,7 +305,7 @@ class Lineage:
 
     def _subquery_origins(self, plan: Any) -> Origins:
         """Return what the queries inside a step's expressions are computed from."""
-        return self._of(one for query in items(plan.subqueries()) for one in _ids(query))
+        return self._of(one for query in items(plan.subqueries()) for one in output_ids(query))
 
     def _expressions(self, plan: Any) -> Origins:
         """Return what a step's expressions are computed from."""
@@ -229,7 +334,7 @@ class Lineage:
         it, may be in a column of its own.
         """
         if name == "CTERelationRef":
-            for one, other in zip(_ids(plan), self._queries[int(plan.cteId())], strict=True):
+            for one, other in zip(output_ids(plan), self._queries[int(plan.cteId())], strict=True):
                 self.origins[one], self._copies[one] = self.origins[other], {other}
             return
         output = list(items(plan.output()))

@@ -1,20 +1,33 @@
-"""Spark itself: which kind of session a frame has, and errors without labels."""
+"""Spark itself: kinds of sessions, errors without labels, and a release's secret on its way to the executors."""
 
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
+import numpy as np
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from labeldp.errors import DataError, ParameterError
+from labeldp.randomness.row_words import ReleaseKey
 
-__all__ = ["column", "is_connect", "refuse_revealing_log", "without_labels"]
+__all__ = [
+    "SealedSecret",
+    "as_seed",
+    "column",
+    "is_connect",
+    "refuse_revealing_log",
+    "release_key",
+    "seal",
+    "without_labels",
+]
 
 _OWN_MESSAGE = re.compile(r"labeldp\.errors\.\w+: ([^\n]+)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
@@ -59,3 +72,52 @@ def without_labels(compute: Callable[[], T]) -> T:
         raise DataError(own_message[1].strip())
     reason = f" ({condition[1]})" if condition else ""
     raise DataError(f"Spark cannot compute these rows{reason}: compute the frame by itself to see why")
+
+
+def as_seed(random_state: object) -> int | None:
+    """Return a seed, or None for a release."""
+    if random_state is None:
+        return None
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+        raise ParameterError("random_state must be None (secure, for releases) or an integer (tests only)")
+    return int(random_state)
+
+
+def release_key(seed: int | None) -> ReleaseKey:
+    """Return a new key for a release, or one from a seed for tests."""
+    return ReleaseKey() if seed is None else ReleaseKey.from_seed(seed)
+
+
+@dataclass(slots=True)
+class SealedSecret:
+    """A secret in two halves, each of them random on its own: only both together give it.
+
+    In a classic session one half is in the pickled function, inside the plan's command, which is bytes that no
+    plan text, log or web page shows; the other is a broadcast variable, which can be destroyed. Spark Connect
+    has no broadcast variables: there both halves are in the command.
+    """
+
+    pad: bytes = field(repr=False)
+    other: Any = field(repr=False)
+    is_destroyed: bool = False
+
+    def open(self) -> bytes:
+        """Return the secret; on an executor."""
+        return _xor(self.pad, self.other if isinstance(self.other, bytes) else self.other.value)
+
+    def destroy(self) -> None:
+        """Destroy it: actions that come after fail. A second time does nothing."""
+        if not isinstance(self.other, bytes) and not self.is_destroyed:
+            self.is_destroyed = True
+            self.other.destroy(blocking=True)
+
+
+def seal(df: DataFrame, secret: bytes) -> SealedSecret:
+    """Return a secret, ready to travel with a function on ``df``."""
+    pad = os.urandom(len(secret))
+    other = _xor(secret, pad)
+    return SealedSecret(pad, other if is_connect(df) else df.sparkSession.sparkContext.broadcast(other))
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=True))

@@ -8,9 +8,20 @@ from collections.abc import Callable
 from labeldp.errors import ConformanceError
 from labeldp.mechanisms.base import Mechanism
 from labeldp.testing.case import Case, require
-from labeldp.testing.label_handling import bad_input, clipping, randomness, shapes
-from labeldp.testing.outputs import audit_outputs, distribution, moments, proof, same_words
-from labeldp.testing.records import card, copies, frozen
+from labeldp.testing.checks import (
+    audit_outputs,
+    bad_input,
+    card,
+    clipping,
+    copies,
+    distribution,
+    frozen,
+    moments,
+    proof,
+    randomness,
+    same_words,
+    shapes,
+)
 
 __all__ = ["CHECKS", "check_mechanism"]
 
@@ -62,9 +73,7 @@ def check_mechanism(
     ('proof', 'distribution', 'moments')
     """
     if not isinstance(mechanism, Mechanism):
-        raise ConformanceError(
-            "this is no mechanism: derive its class from labeldp.Mechanism, and pass an instance"
-        )
+        raise ConformanceError("check_mechanism takes an instance of a class derived from labeldp.Mechanism")
     require(
         math.isfinite(mechanism.epsilon), "proof: ε is infinite, so nothing is protected, and nothing to check"
     )

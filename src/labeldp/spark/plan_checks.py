@@ -1,15 +1,145 @@
-"""Whether one label may be in several rows: each would get noise of its own, for a charge that pays for one."""
+"""What a plan shows of labels: in other columns, by which rows there are, or in several rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from labeldp.errors import DataError
-from labeldp.spark.plan_lineage import SAME_ROWS, Lineage, Origins, attribute_id, items, kind_of, kinds, steps
+from pyspark.sql import DataFrame
 
-__all__ = ["refuse_repeated_labels"]
+from labeldp.errors import DataError, ParameterError
+from labeldp.spark.plan_lineage import (
+    PLACE,
+    SAME_ROWS,
+    VARIABLE,
+    Lineage,
+    Origins,
+    analyzed_plan,
+    attribute_id,
+    file_source,
+    items,
+    kind_of,
+    kinds,
+    output_ids,
+    steps,
+)
+from labeldp.spark.session import is_connect
+
+__all__ = ["refuse_related"]
+
+_COMPARISONS = frozenset(
+    {"EqualNullSafe", "EqualTo", "GreaterThan", "GreaterThanOrEqual", "In", "LessThan", "LessThanOrEqual"}
+)
+_FLOATS = frozenset({"DOUBLE", "FLOAT"})
+_NOT_FINITE = frozenset({"Infinity", "-Infinity", "NaN"})
+
+
+def refuse_related(
+    df: DataFrame, label: str, allowed: Sequence[str] = (), *, id: str | None = None, rows_per_person: int = 1
+) -> None:
+    """Refuse a frame that carries the label along: in another column, by which rows there are, or in more rows.
+
+    A column computed from what the label was computed from (``sales`` beside ``log(sales)``) may show it, and so
+    may a filter on it. What follows from where rows lie (``monotonically_increasing_id``, ``limit``) may do so
+    too, because Spark cuts its input by bytes, the label's among them. Only what the plan tells can be seen.
+
+    Parameters
+    ----------
+    df : DataFrame
+        Classic; plans behind Spark Connect cannot be asked.
+    label : str
+    allowed : list of str
+        Columns that may be public, and so may what is computed from them alone; what they come from stays private.
+    id : str, optional
+        By which rows with the same id are refused, if that is done.
+    rows_per_person : int
+        If more than 1, one label may be in several rows: so many are paid for.
+    """
+    if isinstance(allowed, str):
+        raise ParameterError("allow_related must be a list of columns")
+    for name in allowed:
+        if name not in df.columns:
+            raise ParameterError(f"allow_related names {name!r}, which is not a column of df")
+    if is_connect(df):
+        warnings.warn(
+            "plans behind Spark Connect cannot be read: whether another column, or which rows there are, gives "
+            "the label away, or one label is in several rows, is for you to judge",
+            UserWarning,
+            stacklevel=3,
+        )
+        return
+    plan = analyzed_plan(df)
+    lineage = Lineage.of(plan)
+    ids = {str(one.name()): attribute_id(one) for one in items(plan.output())}
+    whole, label_origins = lineage, lineage.origins[ids[label]] - {PLACE, VARIABLE}
+    private = label_origins | {PLACE, VARIABLE}
+    if allowed:
+        lineage = Lineage.of(plan, {ids[name] for name in allowed} - {ids[label]})
+    for name, one in ids.items():
+        shown = lineage.origins[one] & private
+        if shown and name != label:
+            raise DataError(
+                f"column {name!r} is computed from {_describe(shown)}, and may show it: drop it, or name it in "
+                "allow_related if you know that it may be public"
+            )
+    conditions = _Conditions(lineage, private, lineage.copies(ids[label]))
+    for step in steps(plan):
+        shown = lineage.row_origins(step) & private
+        if shown and not conditions.only_for_missing_labels(step):
+            raise DataError(
+                f"which rows there are follows from {_describe(shown)} ({kind_of(step)}), and may show it: choose "
+                "rows by public columns, or by whether the label is missing. If you know that it shows nothing, "
+                "write the frame to a file, read it back, and release that"
+            )
+        source = file_source(step)
+        if source and any(whole.origins[attribute_id(one)] & label_origins for one in items(step.output())):
+            source.refuse_options()
+    if rows_per_person == 1:
+        refuse_repeated_labels(plan, whole, ids[label], ids.get(id) if id is not None else None)
+
+
+def _describe(shown: Origins) -> str:
+    if shown == {VARIABLE}:
+        return "a session variable, which may have been set from labels"
+    return "where rows lie, as the labels' bytes decide" if shown == {PLACE} else "the same data as the label"
+
+
+@dataclass(frozen=True, slots=True)
+class _Conditions:
+    """What conditions reveal of the label, which is a copy of the columns ``copies``."""
+
+    lineage: Lineage
+    private: Origins
+    copies: set[int]
+
+    def only_for_missing_labels(self, step: Any) -> bool:
+        """Return whether a step is a filter that asks no more than whether labels are missing or not finite."""
+        return kind_of(step) == "Filter" and not step.subqueries().size() and self._passes(step.condition())
+
+    def _passes(self, condition: Any) -> bool:
+        if self._is_public(condition):
+            return True
+        name, children = kind_of(condition), list(items(condition.children()))
+        if name in ("And", "Or", "Not"):
+            return all(self._passes(child) for child in children)
+        if name in _COMPARISONS:
+            children = [one for one in children if str(one.toString()) not in _NOT_FINITE]
+            floats = all(one.dataType().sql() in _FLOATS for one in children)  # text is compared letter by letter
+            return len(children) == 1 and floats and self._is_label(children[0])
+        missing = name in ("AtLeastNNonNulls", "IsNaN", "IsNotNull", "IsNull")
+        return missing and all(self._is_label(one) or self._is_public(one) for one in children)
+
+    def _is_public(self, value: Any) -> bool:
+        return not self.lineage.reads(value) & self.private
+
+    def _is_label(self, value: Any) -> bool:
+        """Return whether a value is the label, perhaps without its sign, or as a double."""
+        while kind_of(value) == "Abs" or (kind_of(value) == "Cast" and value.dataType().sql() == "DOUBLE"):
+            value = next(items(value.children()))
+        return kind_of(value) == "AttributeReference" and attribute_id(value) in self.copies
+
 
 _EXACT = ("TINYINT", "SMALLINT", "INT", "BIGINT", "STRING", "BINARY", "DATE")
 """Types whose values are the same where they are equal; not so floats (0 and -0) and text with a collation."""
@@ -92,9 +222,9 @@ class _Paths:
         if name == "Join":
             return self._joined(plan, children, label)
         if not children:
-            return [_Path(self._origins(label), {one: self._source_key(one) for one in _ids(plan)})]
+            return [_Path(self._origins(label), {one: self._source_key(one) for one in output_ids(plan)})]
         child = children[-1]  # of WithCTE, the last
-        new, repeats = label - set(_ids(child)), None if name in _SINGLE else name
+        new, repeats = label - set(output_ids(child)), None if name in _SINGLE else name
         lost = [_Path(self._origins(new), {}, name)] if new else []  # a window's labels are of many rows
         return lost + [replace(path, repeats=path.repeats or repeats) for path in self.of(child, label - new)]
 
@@ -109,7 +239,7 @@ class _Paths:
 
     def _by_place(self, plan: Any, child: Any, label: set[int]) -> list[_Path]:
         """Return the paths from a step whose columns have the same places, and perhaps other ids."""
-        inner, outer = _ids(child), _ids(plan)
+        inner, outer = output_ids(child), output_ids(plan)
         below = {old for old, new in zip(inner, outer, strict=True) if new in label}
         return [path.renamed(inner, outer) for path in self.of(child, below)]
 
@@ -133,14 +263,10 @@ class _Paths:
         for side, outer in zip(children, ("RIGHT OUTER", "LEFT OUTER"), strict=True):
             # With these kinds of join, no row has this side's label where the condition does not hold.
             holds = pairs if kind in ("INNER", "CROSS", outer) else []
-            for path in self.of(side, label & set(_ids(side))):
+            for path in self.of(side, label & set(output_ids(side))):
                 keys = _with_equals(path.keys, holds)
                 paths.append(replace(path, keys=keys, repeats=path.repeats or "Join"))
         return paths
-
-
-def _ids(plan: Any) -> list[int]:
-    return [attribute_id(one) for one in items(plan.output())]
 
 
 def _references(expression: Any) -> set[int]:
