@@ -183,8 +183,7 @@ class Plan:
         request = self.request
         if isinstance(request.mechanism, Mechanism):
             return request.mechanism
-        share = float_below(as_fraction(request.delta) / len(request.bounds))
-        options = {"delta": share, "zeta": request.zeta}
+        options = {"delta": float_below(as_fraction(request.delta) / len(request.bounds)), "zeta": request.zeta}
         return choose_mechanism(
             request.mechanism,
             prior,
