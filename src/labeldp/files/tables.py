@@ -37,16 +37,7 @@ from labeldp.files.sources import (
     refuse_label_folders,
     schema_of,
 )
-from labeldp.files.text_files import (
-    TextType,
-    first_fault,
-    multiline_values,
-    parse_text,
-    read_header,
-    refuse_hidden_rows,
-    refuse_long_rows,
-    text_batches,
-)
+from labeldp.files.text_files import TextType, check_rows, first_fault, parse_text, read_header, text_batches
 
 __all__ = ["Table", "open_table", "table_of"]
 
@@ -281,14 +272,10 @@ class TextTable(Table):
         """
         texts = pa.schema(dict.fromkeys(schema.names, pa.string()))
         inside = [name for name in schema.names if name not in self._keys]
-        public = [name for name in inside if name != self.label]
         has_line_breaks = False
         try:
             for batch in cut(self._stored_batches(schema), rows_per_batch(texts)):
-                refuse_long_rows(batch.select(public))
-                values = multiline_values(batch, inside)
-                refuse_hidden_rows(values, self._delimiter, self._headers, self.label)
-                has_line_breaks |= not values.keys().isdisjoint(public)
+                has_line_breaks |= check_rows(batch, inside, self._delimiter, self._headers, self.label)
                 yield batch
             if not has_line_breaks or self._has_strict_quotes:
                 return

@@ -24,16 +24,7 @@ from labeldp.errors import DataError, LabelDPError, LabelError
 from labeldp.files.columns import LONGEST, TOO_LONG, mark_missing
 from labeldp.files.sources import Part, guard_arrow
 
-__all__ = [
-    "TextType",
-    "first_fault",
-    "multiline_values",
-    "parse_text",
-    "read_header",
-    "refuse_hidden_rows",
-    "refuse_long_rows",
-    "text_batches",
-]
+__all__ = ["TextType", "check_rows", "first_fault", "parse_text", "read_header", "text_batches"]
 
 BLOCK = 1 << 22
 """Bytes read at a time."""
@@ -102,38 +93,33 @@ def _is_utf8(row: list[str]) -> bool:
 # ---- what is refused ------------------------------------------------------------------------------------------
 
 
-def refuse_long_rows(public: Any) -> None:
-    """Refuse public text of more than `LONGEST_ROW` bytes in one row; by its length alone, wherever blocks end."""
-    lengths = [pc.cast(pc.binary_length(column), "int64") for column in public.columns]
+def check_rows(
+    batch: Any, names: Sequence[str], delimiter: str, headers: Sequence[Sequence[str]], label: str | None
+) -> bool:
+    """Refuse rows that are too long or hide others; return whether a public value has line breaks.
+
+    How long the public text of a row is decides, wherever blocks end. A quote without its end takes all lines up
+    to the next one in, and labels would leave as a part of that value. A line looks like a row, and the first like
+    the rest of its own, if there is a number where the label would be.
+    """
+    public = [name for name in names if name != label]
+    lengths = [pc.cast(pc.binary_length(batch.column(name)), "int64") for name in public]
     if lengths and (pc.max(reduce(pc.add, lengths)).as_py() or 0) > LONGEST_ROW:
         raise DataError(f"the table {_LONG_ROW}")
-
-
-def multiline_values(batch: Any, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return those values of some columns that have line breaks; columns without any are left out."""
-    values = {}
-    for name in names:
-        column = batch.column(name)
-        data = bytes(column.buffers()[2] or b"")
-        if b"\n" in data or b"\r" in data:
-            values[name] = column.filter(pc.match_substring_regex(column, "[\\n\\r]")).to_pylist()
-    return {name: some for name, some in values.items() if some}
-
-
-def refuse_hidden_rows(
-    values: dict[str, list[str]], delimiter: str, headers: Sequence[Sequence[str]], label: str | None
-) -> None:
-    """Refuse a value that holds what looks like further rows: labels would leave as a part of it.
-
-    A quote without its end takes all lines up to the next one in. A line looks like a row, and the first like the
-    rest of its own, if there is a number where the label would be.
-    """
+    values = {name: cells for name in names if (cells := _multiline_values(batch.column(name)))}
     for header in headers if label is not None else ():
-        place = header.index(label)
         for name, cells in values.items():
-            own = header.index(name)
+            own, place = header.index(name), header.index(label)
             if any(_hides_row(cell, delimiter, own, place, len(header)) for cell in cells):
                 raise DataError("a value holds rows")
+    return not values.keys().isdisjoint(public)
+
+
+def _multiline_values(column: Any) -> list[str]:
+    data = bytes(column.buffers()[2] or b"")
+    if b"\n" not in data and b"\r" not in data:
+        return []
+    return list(column.filter(pc.match_substring_regex(column, "[\\n\\r]")).to_pylist())
 
 
 def _hides_row(cell: str, delimiter: str, own: int, place: int, width: int) -> bool:
