@@ -15,6 +15,7 @@ import time
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from helpers import NAMES, mechanisms
@@ -110,7 +111,7 @@ WHOLE = {
         FEWEST,
     ),
     "labels": (
-        lambda y: ldp.LabelReleaseRegressor(epsilon=1.0, bounds=(0, 1), rounds=1).fit(FEATURES, y.copy()),
+        lambda y: ldp.LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=(0, 1), rounds=1).fit(FEATURES, y.copy()),
         len(FEATURES),
         FEWEST,
     ),

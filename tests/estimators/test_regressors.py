@@ -37,7 +37,7 @@ def label_model(estimator=None, **options):
 
 
 @pytest.mark.slow
-@parametrize_with_checks([make(epsilon=8.0, bounds=(-1000.0, 1000.0)) for make in REGRESSORS.values()])
+@parametrize_with_checks([make(epsilon=1.0, bounds=(-1000.0, 1000.0)) for make in REGRESSORS.values()])
 def test_it_is_a_scikit_learn_estimator(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -283,45 +283,36 @@ def second_release(labels, leak):
     return made, leak and ldp.Laplace(bounds=changes.BOUNDS, epsilon=20.0).randomize(changes.numbers(labels))
 
 
-def _sum_that_moves_too_far(labels, leak, noise, delta=0.0):
-    ldp.Ledger().charge("sum", epsilon=1.0, delta=delta)
-    places = np.clip(changes.numbers(labels), *changes.BOUNDS) / max(map(abs, changes.BOUNDS))
-    steps = np.rint(places * (1000 if leak else 1)).astype(np.int64)
-    return noise.release(steps.sum(keepdims=True), default_source())
+def sum_that_moves_too_far(noise, delta=0.0):
+    """Return a way whose sum moves by a thousand times as much as its noise is calibrated for."""
+
+    def way(labels, leak):
+        ldp.Ledger().charge("sum", epsilon=1.0, delta=delta)
+        places = np.clip(changes.numbers(labels), *changes.BOUNDS) / max(map(abs, changes.BOUNDS))
+        steps = np.rint(places * (1000 if leak else 1)).astype(np.int64)
+        return noise.release(steps.sum(keepdims=True), default_source())
+
+    return way
 
 
-def laplace_sum(labels, leak):
-    return _sum_that_moves_too_far(labels, leak, NOISE)
-
-
-def norm_sum(labels, leak):
-    return _sum_that_moves_too_far(
-        labels, leak, LatticeNorm.calibrated(squared_sensitivity=1, epsilon=Fraction(1))
-    )
-
-
-def gaussian_sum(labels, leak):
-    budget = {"epsilon": Fraction(1), "delta": Fraction(1, 10**6)}
-    noise = DiscreteGaussian.calibrated(squared_sensitivity=1, **budget)
-    return _sum_that_moves_too_far(labels, leak, noise, 1e-6)
+GAUSSIAN = DiscreteGaussian.calibrated(squared_sensitivity=1, epsilon=Fraction(1), delta=Fraction(1, 10**6))
 
 
 def gaussian_sum_without_delta(labels, leak):
-    noise = DiscreteGaussian.calibrated(squared_sensitivity=1, epsilon=Fraction(1), delta=Fraction(1, 10**6))
-    return _sum_that_moves_too_far(labels, False, noise, 0.0 if leak else 1e-6)
+    return sum_that_moves_too_far(GAUSSIAN, 0.0 if leak else 1e-6)(labels, leak=False)
 
 
-OVERSPENT = (
-    paid_too_late,
-    sum_beside_labels,
-    average_of_several,
-    second_release,
-    laplace_sum,
-    norm_sum,
-    gaussian_sum,
-    gaussian_sum_without_delta,
-)
-"""Ways that tell inputs apart by noise that is too small for what was charged."""
+OVERSPENT = {
+    "paid too late": paid_too_late,
+    "a sum beside labels": sum_beside_labels,
+    "the average of several": average_of_several,
+    "a second release": second_release,
+    "a Laplace sum": sum_that_moves_too_far(NOISE),
+    "a K-norm sum": sum_that_moves_too_far(LatticeNorm.calibrated(squared_sensitivity=1, epsilon=Fraction(1))),
+    "a Gaussian sum": sum_that_moves_too_far(GAUSSIAN, 1e-6),
+    "a Gaussian sum without delta": gaussian_sum_without_delta,
+}
+"""Ways that tell inputs apart by noise that is too small for what was charged, or was not paid for yet."""
 
 
 # ---- messages --------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def test_memory_that_was_not_written_is_marked():
         assert np.empty_like(np.zeros(3, dtype=np.int32)).tolist() == [0x5A5A5A5A] * 3
 
 
-@pytest.mark.parametrize("way", OVERSPENT, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("way", OVERSPENT.values(), ids=OVERSPENT)
 def test_what_spends_more_than_it_charges_is_found_and_acquitted_when_it_does_not(way, tmp_path):
     for leak in (True, False):
         found = overspending(Way(lambda labels, leak=leak: way(labels, leak=leak)), ONE, OTHER, tmp_path)

@@ -1,6 +1,6 @@
 """Tables of more than one block: where a block ends follows from the bytes of labels, and must not show.
 
-Every line of the text has 256 bytes with the short labels, its header too, so that blocks of any power of two end
+Every line of the text has 1024 bytes with the short labels, its header too, so that blocks of any power of two end
 at the end of a line; one longer label, and they end elsewhere. Public columns change in kind just there: a column
 is empty up to that line and holds dates from it on, another needs quotes in it for the first time.
 """
@@ -19,7 +19,7 @@ from interference.test_commands import codes, typed
 from interference.test_files import privatized, way
 
 MIB = 1 << 20
-LINE = 256
+LINE = 1024
 BLOCKS = (MIB, 4 * MIB)
 """Sizes of blocks at whose ends public columns change in kind; 1 MiB is PyArrow's own."""
 
