@@ -158,17 +158,10 @@ MOST_CUTS = 256
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Outputs through a lens: one column of them, and the numbers that the lens gave for it.
+    """Outputs through a lens: one column of them, or all (None), and the numbers that the lens gave.
 
-    Attributes
-    ----------
-    name : str
-    column : int or None
-        None for a lens on all of them.
-    numbers : sorted array
-        Those that occurred at least twice while ranking; any other counts as one, the last.
-    ranking : array of cases × (numbers + 1)
-        How often each occurred while ranking.
+    ``numbers``, sorted, occurred at least twice while ranking; any other counts as one, the last. ``ranking`` says
+    how often each occurred then: cases × (numbers + 1).
     """
 
     name: str

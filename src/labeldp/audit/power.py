@@ -43,16 +43,8 @@ Array = NDArray[np.float64]
 class Rehearsal:
     """An audit of a mechanism, to be rehearsed with more ε than it may have.
 
-    Attributes
-    ----------
-    mechanism : Mechanism
-    labels : tuple of float
-    parts : (int, int, int)
-        Samples that rank, cut and test.
-    limit, delta : float
-        The ε above which it is convicted, and its δ.
-    level : float
-        Chance of an error that one event is allowed.
+    ``parts`` are the samples that rank, cut and test, ``limit`` is the ε above which it is convicted, and
+    ``level`` the chance of an error that one event is allowed.
     """
 
     mechanism: Mechanism

@@ -14,14 +14,14 @@ from labeldp._atomic import atomic_file
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds, rounded_up
 from labeldp.cli import options
 from labeldp.cli.options import read_inputs
-from labeldp.cli.shell import as_options, explained, need_matplotlib, news, progress, tell
+from labeldp.cli.shell import as_options, explained, news, progress, tell
 from labeldp.comparison import Comparison, compare_table
 from labeldp.errors import ParameterError
 from labeldp.files.places import refuse_same, refuse_target
 from labeldp.mechanisms import mechanism_class
 from labeldp.release.numbers import number
 from labeldp.release.plan import mechanism_choices
-from labeldp.report import COLOURS, SOFT, Section, blank, legend, render_page, write_page
+from labeldp.report import COLOURS, SOFT, Section, blank, legend, render_page, require_matplotlib, write_page
 
 __all__ = ["compare", "draw_comparison", "show_comparison"]
 
@@ -86,7 +86,7 @@ def compare(
         for path in (plot, report):
             if path is not None:
                 refuse_target(str(path), force=force)
-                need_matplotlib()
+                require_matplotlib()
         screen, console = news(), Console()
         tell(screen, _LOUD, "bold yellow")
         inputs = read_inputs(

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from labeldp._validation import rounded_up
 from labeldp.cli.compare import draw_comparison, show_comparison
-from labeldp.cli.shell import explained, need_matplotlib, progress, tell
+from labeldp.cli.shell import explained, progress, tell
 from labeldp.comparison import compare_table, mechanism_noise
 from labeldp.datasets import Survey, make_survey
 from labeldp.errors import MissingExtraError
@@ -20,7 +20,7 @@ from labeldp.estimators import ModelReleaseRegressor, private_score
 from labeldp.ledger import Ledger
 from labeldp.release import Release, privatize
 from labeldp.release.numbers import number
-from labeldp.report import Section, write_report
+from labeldp.report import Section, require_matplotlib, write_report
 
 __all__ = ["demo"]
 
@@ -62,7 +62,7 @@ def demo(
         show_comparison(comparison, "income", console)
         _show_score(survey, console)
         try:
-            need_matplotlib()
+            require_matplotlib()
         except MissingExtraError as error:
             tell(console, f"No picture and no report: {error}")
             return

@@ -16,12 +16,12 @@ from rich.console import Console
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.cli import options
 from labeldp.cli.options import Inputs, read_inputs
-from labeldp.cli.shell import explained, need_matplotlib, news, tell
+from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import DataError, NotUnbiasedError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, private_risk, private_score
 from labeldp.files.places import refuse_same, refuse_target
 from labeldp.ledger import Budget, Charge, new_charge, refuse_overspend, total_of
-from labeldp.report import Section, write_report
+from labeldp.report import Section, require_matplotlib, write_report
 
 __all__ = ["fit"]
 
@@ -88,7 +88,7 @@ def fit(
             [new_charge("model", Budget(epsilon), purpose="other", rows_per_person=rows_per_person), *later],
         )
         if report is not None:
-            need_matplotlib()
+            require_matplotlib()
             refuse_target(str(report), force=force)
 
         screen = news()

@@ -109,16 +109,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Inputs:
-    """Features and labels.
-
-    Attributes
-    ----------
-    X, labels : arrays
-    encoder : TableEncoder
-        How the columns became numbers.
-    notes : list of str
-        What to say of them: all of it is public.
-    """
+    """Features and labels, how the columns became numbers, and what to say of them, all of it public."""
 
     X: Array
     labels: Array
@@ -137,19 +128,7 @@ def read_inputs(
     rows: int | None = None,
     format: str | None = None,
 ) -> Inputs:
-    """Read a table, and refuse whatever cannot be used of it before anything is paid.
-
-    Parameters
-    ----------
-    source, label : str
-    features, drop, categories : str, optional
-        Which columns to learn from, to leave out, and to take as names of things, with commas between them.
-    missing : Policy
-        What to do with rows without a label.
-    rows : int, optional
-        Rows at most, chosen by chance.
-    format : str, optional
-    """
+    """Read a table, ``rows`` of it at most, and refuse whatever cannot be used before anything is paid."""
     from labeldp.files import open_table  # noqa: PLC0415 (an extra)
     from labeldp.files.columns import label_values  # noqa: PLC0415
 

@@ -14,7 +14,6 @@ from labeldp.cli import options
 from labeldp.cli.shell import (
     as_options,
     explained,
-    need_matplotlib,
     news,
     printable,
     progress,
@@ -23,7 +22,7 @@ from labeldp.cli.shell import (
 )
 from labeldp.files.places import refuse_target
 from labeldp.release.plan import mechanism_choices
-from labeldp.report import write_report
+from labeldp.report import require_matplotlib, write_report
 
 if TYPE_CHECKING:
     from labeldp.files import FileRelease
@@ -116,7 +115,7 @@ def privatize(
         from labeldp.files import privatize_file  # noqa: PLC0415 (an extra)
 
         if report is not None:
-            need_matplotlib()
+            require_matplotlib()
             refuse_target(str(report), force=force)
         hints: list[str] = []
         with progress() as update:

@@ -20,7 +20,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -41,7 +40,6 @@ __all__ = [
     "EXIT",
     "as_options",
     "explained",
-    "need_matplotlib",
     "news",
     "printable",
     "progress",
@@ -76,16 +74,6 @@ def someone_looks() -> bool:
 def tell(console: Console, text: str, style: str | None = None) -> None:
     """Print a text as it is: brackets, numbers and paths are not dressed up, and lines are not broken."""
     console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
-
-
-def need_matplotlib() -> None:
-    """Say which extra to install where Matplotlib is missing, before any work."""
-    try:
-        is_there = find_spec("matplotlib") is not None
-    except ValueError:
-        is_there = False
-    if not is_there:
-        raise MissingExtraError("a figure needs Matplotlib, which is not installed: pip install 'labeldp[plots]'")
 
 
 @contextmanager

@@ -48,13 +48,7 @@ def find(*names: str) -> Path | None:
 
 
 def read_checked(path: Path, sha256: str) -> bytes:
-    """Return the content of a file, decompressed if it ends in ``.gz``.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or its content has another checksum.
-    """
+    """Return the content of a file, decompressed if it ends in ``.gz``; refuse another checksum."""
     try:
         content = path.read_bytes()
         if path.suffix == ".gz":
@@ -84,27 +78,10 @@ def byte_bar() -> Progress:
 
 
 def fetch(url: str, path: Path, *, by_hand: str, sha256: str | None = None, timeout: float = TIMEOUT) -> Path:
-    """Download ``url`` to ``path`` and return the path.
+    """Download ``url`` to ``path``, where it appears complete and with the right checksum, and return the path.
 
-    Parameters
-    ----------
-    url : str
-        An ``http`` or ``https`` address.
-    path : Path
-        Where the file goes, once it is complete and its checksum is right.
-    by_hand : str
-        How else to get the file; part of every error message.
-    sha256 : str, optional
-        The file's checksum. Without it, only the length is checked.
-    timeout : float
-        Seconds that the server may stay silent.
-
-    Raises
-    ------
-    DataNotFoundError
-        If the server cannot be reached, refuses, or stops half-way.
-    DataError
-        If the checksum is another one.
+    Every error says how to get the file ``by_hand``: `DataNotFoundError` if the server cannot be reached, refuses,
+    stops half-way, or stays silent for ``timeout`` seconds; `DataError` if the checksum is another one.
     """
     if not url.startswith(("http://", "https://")):
         raise DataError(f"only http and https addresses can be fetched, not {url}")

@@ -2,7 +2,7 @@
 
 from labeldp.release.numbers import number
 from labeldp.report.card_report import render_report, write_report
-from labeldp.report.figures import COLOURS, INK, SOFT, blank, legend
+from labeldp.report.figures import COLOURS, INK, SOFT, blank, legend, require_matplotlib
 from labeldp.report.page import Section, render_page, write_page
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "number",
     "render_page",
     "render_report",
+    "require_matplotlib",
     "write_page",
     "write_report",
 ]

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from labeldp.errors import MissingExtraError
 from labeldp.release.numbers import tick
 
-__all__ = ["COLOURS", "DASHES", "INK", "SOFT", "blank", "legend", "svg"]
+__all__ = ["COLOURS", "DASHES", "INK", "SOFT", "blank", "legend", "require_matplotlib", "svg"]
 
 INK, SOFT = "#010203", "#040506"
 COLOURS = ("#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04")
@@ -51,7 +51,7 @@ def blank(xlabel: str, ylabel: str, *, size: tuple[float, float] = (4.7, 3.0)) -
     >>> axes.plot([0, 1], [2, 1], color=COLOURS[0])
     [<matplotlib.lines.Line2D object at ...>]
     """
-    mpl = _matplotlib()
+    mpl = require_matplotlib()
     from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
 
     with mpl.rc_context(_SETTINGS):
@@ -80,7 +80,8 @@ def legend(axes: Any, *, columns: int) -> None:
     )
 
 
-def _matplotlib() -> Any:
+def require_matplotlib() -> Any:
+    """Return Matplotlib, or say which extra to install."""
     try:
         import matplotlib as mpl  # noqa: PLC0415 (an extra)
     except ImportError:
@@ -91,16 +92,10 @@ def _matplotlib() -> Any:
 def svg(figure: Any, title: str, alternative: str, prefix: str) -> str:
     """Return a figure as an ``<svg>`` element with a text alternative.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    title, alternative : str
-        What it shows, in short and in a sentence.
-    prefix : str
-        Put before every id, so that several drawings on one page do not borrow each other's parts.
+    The prefix stands before every id, so that several drawings on one page do not borrow each other's parts.
     """
     sink = io.StringIO()
-    with _matplotlib().rc_context(_SETTINGS):
+    with require_matplotlib().rc_context(_SETTINGS):
         figure.savefig(sink, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     root = ET.fromstring(sink.getvalue())  # noqa: S314 (Matplotlib's own, made just now)
     for part in ("metadata", "defs"):  # the first defs hold a style that would reach the whole page

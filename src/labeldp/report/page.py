@@ -126,15 +126,7 @@ def _section_html(section: Section, number: int) -> str:
 
 
 def assemble(title: str, lead: Sequence[str], parts: Iterable[Section | str]) -> str:
-    """Return the page of sections and of HTML made by this room.
-
-    Parameters
-    ----------
-    title : str
-    lead : sequence of str
-        Plain text under the title.
-    parts : sections, or strings of HTML, trusted: only this room makes them, from escaped text.
-    """
+    """Return the page of sections, and of HTML that is trusted: only this room writes it, from escaped text."""
     home = resources.files("labeldp.report")
     body = [
         _section_html(part, number) if isinstance(part, Section) else part for number, part in enumerate(parts, 1)

@@ -45,17 +45,9 @@ def refuse_related(
     may a filter on it. What follows from where rows lie (``monotonically_increasing_id``, ``limit``) may do so
     too, because Spark cuts its input by bytes, the label's among them. Only what the plan tells can be seen.
 
-    Parameters
-    ----------
-    df : DataFrame
-        Classic; plans behind Spark Connect cannot be asked.
-    label : str
-    allowed : list of str
-        Columns that may be public, and so may what is computed from them alone; what they come from stays private.
-    id : str, optional
-        By which rows with the same id are refused, if that is done.
-    rows_per_person : int
-        If more than 1, one label may be in several rows: so many are paid for.
+    Columns ``allowed`` may be public, and so may what is computed from them alone; what they come from stays
+    private. With more than one row a person, one label may be in several rows: so many are paid for. Rows that
+    share an ``id`` are refused elsewhere.
     """
     if isinstance(allowed, str):
         raise ParameterError("allow_related must be a list of columns")
@@ -156,14 +148,6 @@ def refuse_repeated_labels(plan: Any, lineage: Lineage, label: int, id: int | No
 
     Through joins, generators, and unions that read a source twice, it may. It is accepted nevertheless if the
     label's own row decides the id, because then rows with the same label have the same id, and these are refused.
-
-    Parameters
-    ----------
-    plan : LogicalPlan
-    lineage : Lineage
-    label : int
-    id : int or None
-        None if ids are not looked at.
     """
     for path in _Paths(plan, lineage).of(plan, {label}):
         if path.repeats is not None and id not in path.keys:
@@ -180,15 +164,9 @@ def refuse_repeated_labels(plan: Any, lineage: Lineage, label: int, id: int | No
 class _Path:
     """A way of labels from a source to a step of a plan.
 
-    Attributes
-    ----------
-    source : Origins
-        The columns of the source that labels are computed from.
-    keys : dict
-        Columns of the step that the source's row decides: they are equal in all rows that have its label. Two of
-        one source are computed alike if their values here are equal.
-    repeats : str or None
-        Which step may put a row's label into several rows.
+    ``source`` has the source's columns that labels are computed from, ``keys`` those columns of the step that the
+    source's row decides: they are equal in all rows that have its label, and two of them are computed alike if
+    their values are equal. ``repeats`` names the step that may put a row's label into several rows.
     """
 
     source: Origins

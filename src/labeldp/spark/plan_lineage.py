@@ -38,19 +38,10 @@ _TEXT = frozenset({"csv", "json", "text", "xml"})
 
 @dataclass(frozen=True)
 class FileSource:
-    """Files, and how they are read.
+    """Files of a kind ("csv", "parquet" …), and how they are read.
 
-    Attributes
-    ----------
-    kind : str
-        The format: "csv", "parquet" and so on.
-    paths : frozenset of str
-        Each with "/" at its end; a link on this machine is followed.
-    schema : str
-    options : dict
-        Names are in lower case; without paths.
-    record : str
-        The column, in lower case, that holds records which cannot be read.
+    Each path has "/" at its end, and links on this machine are followed. Names of options are in lower case; so is
+    ``record``, the column that holds records which cannot be read.
     """
 
     kind: str
