@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from labeldp.errors import DataError, LabelError, ParameterError
-from labeldp.spark.plan_lineage import SAME_ROWS, analyzed_plan, expression_kinds, items, kind_of, steps
+from labeldp.spark.plan_lineage import SAME_ROWS, analyzed_plan, items, kind_of, kinds, steps
 from labeldp.spark.session import column, is_connect, without_labels
 
 __all__ = [
@@ -201,10 +201,10 @@ def _variable(step: Any) -> Iterator[str]:
     name = kind_of(step)
     if not step.deterministic() and all(child.deterministic() for child in items(step.children())):
         yield "an expression that is not deterministic"
-    kinds = set(expression_kinds(step))
-    if kinds & _NOW or any(one.startswith("Current") for one in kinds):
+    names = {kind for expression in items(step.expressions()) for kind in kinds(expression)}
+    if names & _NOW or any(one.startswith("Current") for one in names):
         yield "an expression that depends on the time, or on the user"
-    if kinds & _FUNCTIONS:
+    if names & _FUNCTIONS:
         yield "a function that Spark does not know"
     if name == "LogicalRelation":
         if kind_of(step.relation()) != "HadoopFsRelation":

@@ -20,7 +20,6 @@ __all__ = [
     "Origins",
     "analyzed_plan",
     "attribute_id",
-    "expression_kinds",
     "file_source",
     "items",
     "kind_of",
@@ -160,12 +159,6 @@ def steps(plan: Any) -> Iterator[Any]:
     yield plan
     for child in (*items(plan.children()), *items(plan.subqueries())):
         yield from steps(child)
-
-
-def expression_kinds(step: Any) -> Iterator[str]:
-    """Yield the kinds of all expressions in a step."""
-    for expression in items(step.expressions()):
-        yield from kinds(expression)
 
 
 def kinds(expression: Any) -> Iterator[str]:
