@@ -20,7 +20,6 @@ __all__ = [
     "Posterior",
     "explained_risk",
     "fit_linear",
-    "known_variance",
     "unknown_variance",
 ]
 
@@ -29,17 +28,11 @@ Array = NDArray[np.float64]
 MIXES = (
     (1.0, 0.0, 0.0, 0.0),
     (0.5, 0.5, 0.0, 0.0),
-    (0.1, 0.9, 0.0, 0.0),
-    (0.3, 0.4, 0.3, 0.0),
     (0.05, 0.55, 0.4, 0.0),
     (0.4, 0.2, 0.1, 0.3),
     (0.1, 0.2, 0.3, 0.4),
-    (0.0, 0.0, 0.3, 0.7),
 )
 """How the explained variance is split over the blocks of `PublicFeatures`."""
-
-SIGNALS = (0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.85, 0.93)
-"""The explained part of the labels' variance."""
 
 EXPLAINED = (0.0006, 0.0025, 0.01, 0.04)
 """The explained variance where only the labels' range is known, in squared ranges: labels that fill their range
@@ -103,16 +96,10 @@ class Posterior:
         return np.asarray(features @ self.weights + self.mean, dtype=np.float64)
 
 
-def known_variance(variance: float, *, few: bool = False) -> Choices:
-    """Return what to average over where the labels' variance is known; every other one if few will do."""
-    signals, mixes = (SIGNALS[1::2], (*MIXES[:3], *MIXES[4:6])) if few else (SIGNALS, MIXES)
-    return tuple((mix, signal * variance, max(1 - signal, 0.02) * variance) for signal in signals for mix in mixes)
-
-
-def unknown_variance(width: float) -> Choices:
-    """Return what to average over where only the labels' range is known."""
+def unknown_variance(width: float, *, few: bool = False) -> Choices:
+    """Return what to average over where only the labels' range is known; a part of it if few will do."""
     rests = (0.001, 0.004, 0.015, 0.05)
-    mixes = (MIXES[0], MIXES[1], MIXES[4], MIXES[5], MIXES[6])
+    mixes = (MIXES[0], MIXES[2], MIXES[3]) if few else MIXES
     return tuple(
         (mix, e * width**2, r * width**2) for e in EXPLAINED for r in rests if r > e / 30 for mix in mixes
     )

@@ -8,6 +8,8 @@ constant over ridge to kernel ridge.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -17,15 +19,24 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.extmath import randomized_svd
 
-__all__ = ["PublicFeatures"]
+from labeldp.estimators.bayes import Observations, Posterior
+
+__all__ = ["PIECE", "FeatureTable", "PublicFeatures"]
 
 Array = NDArray[np.float64]
 Small = NDArray[np.float32]
+Index = NDArray[np.int64]
 
 _PAIRED = 8
+_ALL_PAIRS = 12
+"""With more columns, leading directions are paired instead of columns."""
+
 _FOURIER = 300
 _CLIP = 5.0
-_PIECE = 1 << 14
+PIECE = 1 << 14
+
+CACHE_BYTES = 1 << 32
+"""Feature tables of up to this many bytes stay in memory, if a quarter of what is free holds them."""
 
 _WIDE = 300
 """Tables with more columns are narrowed first: the work grows with the cube of the columns."""
@@ -114,7 +125,7 @@ class PublicFeatures:
         standard = np.clip((X - center) / scale, -_CLIP, _CLIP)
         grid = np.linspace(0.0, 1.0, 201)
         directions = direction_ranks = None
-        if columns > 20:
+        if columns > _ALL_PAIRS:
             sample = standard[rng.permutation(len(X))[:20_000]]
             directions = np.linalg.svd(sample, full_matrices=False)[2][:_PAIRED].T
             direction_ranks = np.quantile(standard @ directions, grid, axis=0)
@@ -142,19 +153,25 @@ class PublicFeatures:
         fields = {name: getattr(draft, name) for name in draft.__dataclass_fields__}
         return cls(**{**fields, "means": means, "norms": norms, "block": block})
 
-    def standardised(self, X: Any) -> Array:
-        """Return the columns, centred, scaled and clipped."""
+    @property
+    def size(self) -> int:
+        """The number of features, with the last one that is 1."""
+        return self.block.size + 1
+
+    def codes(self, X: Any) -> Array:
+        """Return the columns as a few integers each, their place among quantiles, so that trees bin them at once."""
         X = self._columns(X)
-        return np.asarray(np.clip((X - self.center) / self.scale, -_CLIP, _CLIP))
+        codes = [np.searchsorted(self.ranks[:, j], X[:, j], side="right") for j in range(X.shape[1])]
+        return np.column_stack(codes).astype(np.float64)
 
     def _columns(self, X: Any) -> Array:
         return np.asarray(X) if self.narrowing is None else self.narrowing.apply(X)
 
     def transform(self, X: Any) -> Small:
         """Return all features of rows ``X``, and a last one that is 1."""
-        result = np.ones((X.shape[0], self.block.size + 1), dtype=np.float32)
-        for start in range(0, X.shape[0], _PIECE):
-            piece = slice(start, start + _PIECE)
+        result = np.ones((X.shape[0], self.size), dtype=np.float32)
+        for start in range(0, X.shape[0], PIECE):
+            piece = slice(start, start + PIECE)
             features = np.concatenate(self._blocks(self._columns(X[piece])), axis=1)
             features -= self.means
             features /= self.norms
@@ -207,3 +224,69 @@ def _ranks(values: Array, quantiles: Array | None) -> Array:
 
 def _waves(rank: Array, count: int) -> list[Array]:
     return [np.cos(np.pi * k * rank) / k for k in range(1, count + 1)]
+
+
+def _free() -> int:
+    """Return how many bytes of memory are free, as far as the system reports."""
+    try:
+        return int(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return 1 << 32
+
+
+class FeatureTable:
+    """Public features of public rows.
+
+    Parameters
+    ----------
+    public : PublicFeatures
+    X : array or sparse table, rows × columns
+    """
+
+    def __init__(self, public: PublicFeatures, X: Any) -> None:
+        self.public = public
+        self.X = X
+        size = X.shape[0] * public.size * 4
+        self._cache: Small | None = public.transform(X) if size <= min(CACHE_BYTES, _free() // 4) else None
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return int(self.X.shape[0])
+
+    def pieces(self, rows: Index) -> Iterator[tuple[slice, Small]]:
+        """Yield the features of some rows, piece by piece, and where each piece lies among them."""
+        for start in range(0, rows.size, PIECE):
+            piece = slice(start, min(start + PIECE, rows.size))
+            some = rows[piece]
+            yield piece, self._cache[some] if self._cache is not None else self.public.transform(self.X[some])
+
+    def sample(self, most: int) -> Small:
+        """Return the features of all rows, or of about this many, evenly spread."""
+        rows = np.arange(0, self.rows, max(1, self.rows // most))
+        return np.concatenate([part for _, part in self.pieces(rows)])
+
+    def codes(self, rows: Index) -> Array:
+        """Return the columns of some rows as trees see them."""
+        return self.public.codes(self.X[rows])
+
+    def observations(self, rows: Index, centred: Array, noise: float) -> Observations:
+        """Return the statistics of single rows with private labels, minus their mean."""
+        size = self.public.size
+        gram = np.zeros((size, size), dtype=np.float32)
+        moment = np.zeros(size)
+        for piece, features in self.pieces(rows):
+            gram += features.T @ features
+            moment += features.T @ centred[piece].astype(np.float32)
+        return Observations(gram, moment, float(centred @ centred), rows.size, 1.0, noise)
+
+    def predict(self, model: Posterior, rows: Index) -> Array:
+        """Return the linear model's predictions for some rows."""
+        result = np.full(rows.size, np.nan)
+        for piece, features in self.pieces(rows):
+            result[piece] = model.predict(features)
+        return result
+
+    def spectrum(self) -> Array:
+        """Return the leading eigenvalues of the features' covariance, from at most 20,000 rows or so."""
+        return self.public.spectrum(self.sample(_SAMPLE))

@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from labeldp._validation import as_bounds, as_epsilon, as_fraction, float_below
 from labeldp.errors import ParameterError
 from labeldp.estimators.base import PrivateRegressor
-from labeldp.estimators.feature_table import FeatureTable
-from labeldp.estimators.features import PublicFeatures
-from labeldp.estimators.label_rounds import LabelRows, RowPart, RowsHere, draw_rounds
-from labeldp.estimators.label_statistics import LabelBudget
-from labeldp.estimators.learner import Blend, Knowledge, fit_blend
+from labeldp.estimators.bayes import Observations
+from labeldp.estimators.features import FeatureTable, PublicFeatures
+from labeldp.estimators.fit_budget import FitBudget
+from labeldp.estimators.label_rounds import LabelRows, Measured, RowPart, RowsHere, draw_rounds, measure
+from labeldp.estimators.learner import Blend, fit_blend
 from labeldp.estimators.progress import steps
 from labeldp.estimators.round_design import UnitDesign, round_sizes, unit_design
 from labeldp.estimators.row_release import RowRelease
@@ -79,6 +79,7 @@ class LabelReleaseRegressor(PrivateRegressor):
     release_: RowRelease
     estimator_: Any
     _public: PublicFeatures
+    _sums: list[Observations]
     _blend: Blend | None
 
     def __init__(
@@ -128,21 +129,27 @@ class LabelReleaseRegressor(PrivateRegressor):
         unit_design(self.mechanism, float_below(epsilon))
         self._try_own(X, bounds)
         source = resolve_source(self.random_state)
-        with steps(len(fractions) + 2, shown=self.verbose) as step:
+        with steps(len(fractions) + 5, shown=self.verbose) as step:
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
             spectrum = table.spectrum()
-            budget = LabelBudget.plan(epsilon, X.shape[0], spectrum, self.trust)
-            unit = unit_design(self.mechanism, float_below(budget.labels))
+            if self.trust == "local":
+                budget = FitBudget(X.shape[0], labels=epsilon)
+            else:
+                budget = FitBudget.plan(epsilon, X.shape[0], labels=True)
+            for_labels = float_below(budget.labels)
+            unit = unit_design(self.mechanism, for_labels)
             self._warn(y)
             payment = draft._pay(budget.charges(self.rows_per_person))
             rows: LabelRows[RowPart] = RowsHere(table, labels, bounds, source)
-            parts, knowledge = draw_rounds(rows, budget, fractions, source, spectrum, unit, step)
+            measured = measure(rows, budget, source, step)
+            parts = draw_rounds(rows, measured, for_labels, fractions, source, spectrum, unit, step)
             mechanisms = [part.mechanism for part in parts]
-            payment.describe(budget.descriptions(mechanisms))
+            payment.describe(budget.descriptions(mechanisms, measured.range_noise))
             draft.terms_ = payment.terms(X.shape[0], (bounds,), source, mechanisms=mechanisms, trust=self.trust)
-            draft.release_ = _as_release(parts, knowledge, draft.terms_, draft.ledger_)
+            draft.release_ = _as_release(parts, measured, draft.terms_, draft.ledger_)
             draft._public, draft._blend, draft.estimator_ = table.public, None, None
+            draft._sums = measured.observations
             step("model")
             try:
                 draft._learn(table, X, spectrum)
@@ -156,7 +163,9 @@ class LabelReleaseRegressor(PrivateRegressor):
     def _learn(self, table: FeatureTable, X: Array, spectrum: Array) -> None:
         """Fit the model, on what may be public."""
         if self.estimator is None:
-            self._blend = fit_blend(table, self.release_.blocks(), self.release_.knowledge, spectrum)
+            self._blend = fit_blend(
+                table, self.release_.blocks(), self.release_.knowledge, spectrum, sums=self._sums
+            )
         else:
             self.estimator_ = self._fit_own(X, np.arange(X.shape[0]))
 
@@ -183,7 +192,8 @@ class LabelReleaseRegressor(PrivateRegressor):
     def predict_held_out(self, X: Any, folds: int = 3) -> tuple[NDArray[np.int64], Array]:
         """Return rows of the last round, and what models that did not see their labels predict for them.
 
-        Earlier rows served to centre later intervals, so only the last round may judge.
+        Earlier rows served to centre later intervals, so only the last round may judge. Noisy sums do hold the
+        labels of these rows; `private_risk` adds the most that this can flatter.
         """
         X = self._inputs(X)
         release, knowledge = self.release_, self.release_.knowledge
@@ -191,7 +201,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         fold = np.random.default_rng(0).permutation(last.size) % folds
         table = FeatureTable(self._public, X)
         spectrum = table.spectrum()
-        predicted = np.full(last.size, knowledge.mean)
+        predicted = release.start[last]
         for k in range(folds):
             test = last[fold == k]
             train = np.setdiff1d(np.arange(X.shape[0]), test)
@@ -201,7 +211,8 @@ class LabelReleaseRegressor(PrivateRegressor):
                 predicted[fold == k] = knowledge.clip(np.asarray(self._fit_own(X, train).predict(X[test])))
                 continue
             blocks = [part for block in release.blocks() if (part := block.without(test)).rows.size]
-            predicted[fold == k] = fit_blend(table, blocks, knowledge, spectrum).predict(table, test)
+            blend = fit_blend(table, blocks, knowledge, spectrum, sums=self._sums)
+            predicted[fold == k] = blend.predict(table, test)
         return last, predicted
 
     def public_model(self) -> tuple[PublicFeatures, Blend]:
@@ -236,7 +247,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         return self._blend.predict(FeatureTable(self._public, X), np.arange(X.shape[0]))
 
 
-def _as_release(parts: list[RowPart], knowledge: Knowledge, terms: Terms, ledger: Ledger) -> RowRelease:
+def _as_release(parts: list[RowPart], measured: Measured, terms: Terms, ledger: Ledger) -> RowRelease:
     labels, offset, scale, noise, hidden, low, high = (np.full(terms.rows, np.nan) for _ in range(7))
     number, part = np.full(terms.rows, -1), np.full(terms.rows, -1)
     for k, piece in enumerate(parts):
@@ -245,4 +256,9 @@ def _as_release(parts: list[RowPart], knowledge: Knowledge, terms: Terms, ledger
         low[at], high[at], hidden[at] = piece.low, piece.high, piece.hidden
         offset[at], scale[at] = piece.offset, piece.scale
         number[at], part[at] = piece.private.round, k
-    return RowRelease(labels, offset, scale, noise, hidden, low, high, number, part, knowledge, terms, ledger)
+    knowledge = measured.knowledge
+    middle = (knowledge.low + knowledge.high) / 2
+    start = np.full(terms.rows, middle) if measured.sums is None else measured.sums.start
+    return RowRelease(
+        labels, offset, scale, noise, hidden, low, high, start, number, part, knowledge, terms, ledger
+    )

@@ -13,12 +13,10 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._validation import float_below
 from labeldp.errors import PrivacyProofError
-from labeldp.estimators.bayes import Observations
-from labeldp.estimators.designs import Sums
-from labeldp.estimators.feature_table import FeatureTable
-from labeldp.estimators.label_statistics import LabelBudget, LabelSums, knowledge_of
+from labeldp.estimators.bayes import Observations, Posterior
+from labeldp.estimators.features import FeatureTable
+from labeldp.estimators.fit_budget import FitBudget
 from labeldp.estimators.learner import Blend, Knowledge, PrivateRows, fit_blend
 from labeldp.estimators.progress import Step, quiet
 from labeldp.estimators.round_design import (
@@ -29,12 +27,14 @@ from labeldp.estimators.round_design import (
     design_interval,
     round_cuts,
 )
-from labeldp.estimators.sums import Stage
+from labeldp.estimators.sums import CELLS, Stage, SumModel, Sums, find_range, fit_sums
 from labeldp.mechanisms import Mechanism
+from labeldp.priors.curator import count
 from labeldp.randomness import RowSource, WordSource
 
 __all__ = [
     "LabelRows",
+    "Measured",
     "Part",
     "Round",
     "RowPart",
@@ -42,12 +42,14 @@ __all__ = [
     "blend_of",
     "draw_part",
     "draw_rounds",
+    "measure",
 ]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _RESIDUAL_CELLS = 40
+_FLAT_CELLS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +106,8 @@ class Round:
     interval : Interval
     mechanism : Mechanism
     knowledge : Knowledge
-    blend : Blend or None
-        Predicts what the interval is centred on; none in the first round.
+    blend : Blend
+        Predicts what the interval is centred on.
     """
 
     number: int
@@ -113,11 +115,11 @@ class Round:
     interval: Interval
     mechanism: Mechanism
     knowledge: Knowledge
-    blend: Blend | None
+    blend: Blend
 
     def centre(self, table: FeatureTable, rows: Index) -> Array:
         """Return what the interval of each row is centred on."""
-        return np.zeros(rows.size) if self.blend is None else self.blend.predict(table, rows)
+        return self.blend.predict(table, rows)
 
 
 P_co = TypeVar("P_co", bound=Part, covariant=True)
@@ -138,22 +140,71 @@ class LabelRows(Protocol[P_co]):
     def table(self) -> FeatureTable:
         """The features of all rows, or of a sample."""
 
-    def sums(self) -> LabelSums:
-        """Return exact sums over all labels."""
+    @property
+    def all_here(self) -> bool:
+        """Whether the table has all rows, which sums over groups need; else it is a sample."""
+
+    def counts(self) -> Sums:
+        """Return how many labels lie in each of `CELLS` cells of the bounds, exactly."""
+
+    def add_up(self, stage: Stage) -> Sums:
+        """Return a stage's exact sums over all labels."""
 
     def draw(self, plan: Round) -> P_co | None:
         """Randomise the round's labels; None if it has no rows."""
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was learnt before labels are released one by one, and the noise that it took, in words."""
+
+    knowledge: Knowledge
+    sums: SumModel | None = None
+    range_noise: str = ""
+
+    @property
+    def observations(self) -> list[Observations]:
+        """The statistics of sums."""
+        return [] if self.sums is None else self.sums.observations
+
+    def blend(self, table: FeatureTable) -> Blend:
+        """Return the model so far."""
+        knowledge = self.knowledge
+        if self.sums is not None:
+            linear = self.sums.linear
+            return Blend(linear, None, 0.0, linear.rest, self.sums.spread, knowledge)
+        middle, rest = (knowledge.low + knowledge.high) / 2, knowledge.variance / 2
+        constant = Posterior(np.zeros(table.public.size, dtype=np.float32), middle, 0.0, rest, ())
+        return Blend(constant, None, 0.0, rest, knowledge.variance, knowledge)
+
+
+def measure(rows: LabelRows[Part], budget: FitBudget, source: WordSource, step: Step = quiet) -> Measured:
+    """Return what was paid for before labels: a range, noisy sums and the spread around their model.
+
+    Under local trust nothing was, and no sum, count or range is taken.
+    """
+    low, high = rows.bounds
+    if not budget.rough:
+        return Measured(Knowledge(low, high, (high - low) ** 2 / 20))
+    noise = ""
+    if budget.range:
+        step("range")
+        (low, high), noise = find_range(rows.counts(), rows.bounds, budget.range, source)
+    sums = fit_sums(rows.table, (low, high), budget, rows.add_up, source, grouped=rows.all_here, step=step)
+    variance = sums.linear.explained + sums.linear.rest
+    return Measured(Knowledge(low, high, variance, sums.residual, sums.sums), sums, noise)
+
+
 def draw_rounds(
     rows: LabelRows[P_co],
-    budget: LabelBudget,
+    measured: Measured,
+    epsilon: float,
     fractions: Sequence[float],
     source: WordSource,
     spectrum: Array,
     unit_design: UnitDesign = best_unit_mechanism,
     step: Step = quiet,
-) -> tuple[list[P_co], Knowledge]:
+) -> list[P_co]:
     """Return all rows, released once each, in rounds of the given sizes.
 
     Raises
@@ -161,18 +212,19 @@ def draw_rounds(
     PrivacyProofError
         If a row was not drawn, or more than once; then nothing is released.
     """
-    knowledge, values, masses = knowledge_of(rows.sums, rows.bounds, budget, source)
+    knowledge, blend = measured.knowledge, measured.blend(rows.table)
     cuts = round_cuts(fractions)
-    epsilon = float_below(budget.labels)
     parts: list[P_co] = []
     for number in range(len(fractions)):
         step(f"round {number + 1} of {len(fractions)}")
-        blend, rest = None, knowledge.variance / 2
         if parts:
-            blend = blend_of(rows.table, parts, knowledge, spectrum, draft=True)
-            rest = blend.rest
-            values, masses = _residual_prior(blend.error, knowledge.high - knowledge.low)
-        situation = Situation(spectrum, knowledge.variance / 2, rest, rows.count, epsilon)
+            blend = blend_of(rows.table, parts, measured, spectrum, draft=True)
+        if parts or measured.sums is not None:
+            values, masses = _residual_prior(blend.error, knowledge.width)
+        else:  # all labels are equally likely
+            values = knowledge.width * np.linspace(-0.5, 0.5, _FLAT_CELLS)
+            masses = np.full(_FLAT_CELLS, 1 / _FLAT_CELLS)
+        situation = Situation(spectrum, knowledge.variance / 2, blend.rest, rows.count, epsilon)
         interval = design_interval(values, masses, situation)
         mechanism = unit_design(interval.unit_prior, epsilon)
         share = (float(cuts[number]), float(cuts[number + 1]))
@@ -180,7 +232,7 @@ def draw_rounds(
         if part is not None:
             parts.append(part)
     _refuse_unless_once(rows, parts)
-    return parts, knowledge
+    return parts
 
 
 def _refuse_unless_once(rows: LabelRows[P_co], parts: Sequence[Part]) -> None:
@@ -195,11 +247,18 @@ def _refuse_unless_once(rows: LabelRows[P_co], parts: Sequence[Part]) -> None:
 
 
 def blend_of(
-    table: FeatureTable, parts: Sequence[Part], knowledge: Knowledge, spectrum: Array, *, draft: bool = False
+    table: FeatureTable, parts: Sequence[Part], measured: Measured, spectrum: Array, *, draft: bool = False
 ) -> Blend:
-    """Return the learner for all that was drawn so far."""
-    observed = [part.observed for part in parts if part.observed is not None] or None
-    return fit_blend(table, [part.private for part in parts], knowledge, spectrum, draft=draft, observed=observed)
+    """Return the learner for all that was released so far."""
+    return fit_blend(
+        table,
+        [part.private for part in parts],
+        measured.knowledge,
+        spectrum,
+        sums=measured.observations,
+        draft=draft,
+        observed=[part.observed for part in parts if part.observed is not None] or None,
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -219,14 +278,14 @@ class RowsHere:
         """How many rows there are."""
         return int(self.labels.size)
 
-    def sums(self) -> LabelSums:
-        """Return exact sums over all labels."""
-        return LabelSums.of(self.labels, self.bounds)
-
     @property
     def all_here(self) -> bool:
         """The table has all rows."""
         return True
+
+    def counts(self) -> Sums:
+        """Return how many labels lie in each cell of the bounds."""
+        return count(self.labels, self.bounds, CELLS)
 
     def add_up(self, stage: Stage) -> Sums:
         """Return a stage's exact sums."""
@@ -259,7 +318,7 @@ def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: Wo
     interval, mechanism, knowledge = plan.interval, plan.mechanism, plan.knowledge
     low = np.maximum(knowledge.low, centre + interval.low)
     high = np.minimum(knowledge.high, centre + interval.high)
-    high = np.maximum(high, low + 1e-6 * (knowledge.high - knowledge.low))
+    high = np.maximum(high, low + 1e-6 * knowledge.width)
     width = high - low
     unit = mechanism.debias(mechanism.randomize((knowledge.clip(labels) - low) / width, random_state=source))
     offset, scale = centre + interval.shift + interval.slope * (low - centre), interval.slope * width

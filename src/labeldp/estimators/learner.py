@@ -1,11 +1,13 @@
-"""The learner for private labels: a Bayesian linear model, and boosted trees where the noise allows.
+"""The learner for private labels and noisy sums: a Bayesian linear model, and boosted trees where the noise allows.
 
-Trees are blended in by their slope on held-out private labels, less one standard error. Held-out rows come
-from the last round only: earlier rows served to centre later intervals, and must not judge them.
+Trees see the columns only, and are blended in by their slope on held-out private labels, less one standard error.
+Held-out rows come from the last round only: earlier rows served to centre later intervals, and must not judge them.
+Their labels are in the sums of the linear model, which makes that look better than it is, never the trees.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +20,9 @@ from labeldp.estimators.bayes import (
     Posterior,
     explained_risk,
     fit_linear,
-    known_variance,
+    unknown_variance,
 )
-from labeldp.estimators.feature_table import FeatureTable
+from labeldp.estimators.features import FeatureTable
 
 __all__ = ["GROWN", "Blend", "Knowledge", "PrivateRows", "fit_blend"]
 
@@ -39,17 +41,33 @@ GROWN = 400_000
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What is known of the labels: bounds, mean with its uncertainty, variance, and whether that was counted."""
+    """What is known of the labels before they are released one by one.
+
+    Attributes
+    ----------
+    low, high : float
+        The range to which they are clipped, inside the bounds.
+    variance : float
+        Of labels, a guess.
+    residual : float
+        Mean square of labels around the first predictions, measured; 0 if it was not.
+    sums : int
+        How many noisy sums there are.
+    """
 
     low: float
     high: float
-    mean: float
-    mean_variance: float
     variance: float
-    counted: bool
+    residual: float = 0.0
+    sums: int = 0
+
+    @property
+    def width(self) -> float:
+        """The range's width."""
+        return self.high - self.low
 
     def clip(self, values: Array) -> Array:
-        """Return values inside the bounds."""
+        """Return values inside the range."""
         return np.asarray(np.clip(values, self.low, self.high))
 
 
@@ -95,8 +113,7 @@ class Blend:
         linear = self.knowledge.clip(table.predict(self.linear, rows))
         if self.trees is None:
             return linear
-        inputs = np.column_stack([table.columns(rows), linear])
-        trees = self.knowledge.clip(self.trees.predict(inputs))
+        trees = self.knowledge.clip(self.trees.predict(table.codes(rows)))
         return np.asarray(linear + self.weight * (trees - linear))
 
 
@@ -106,37 +123,34 @@ def fit_blend(
     knowledge: Knowledge,
     spectrum: Array,
     *,
+    sums: Sequence[Observations] = (),
     draft: bool = False,
     seed: int = 0,
     observed: list[Observations] | None = None,
 ) -> Blend:
-    """Return the learner for private rows of a table; a draft, made between rounds, takes less time.
+    """Return the learner for private rows of a table, and noisy sums; a draft, made between rounds, takes less time.
 
     Where the table is a sample, ``observed`` are the statistics of all rows, block by block: the linear model
     learns from these, and trees from the sample.
     """
-    folds = 2 if draft else 3
     if observed is None:
         observed = _observed(table, blocks, knowledge)
-    posterior = _linear(table, observed, knowledge, known_variance(knowledge.variance, few=draft))
-    rest = max(posterior.rest, 0.03 * knowledge.variance)
-    rows = sum(part.count for part in observed)
+    linear = _linear(table, [*sums, *observed], knowledge, unknown_variance(knowledge.width, few=draft))
+    rest, rows = linear.rest, sum(part.count for part in observed)
+    variance = linear.explained + rest
     level = rows / sum(part.count / (part.noise + rest) for part in observed)  # of a row, harmonic over rounds
-    error = rest + explained_risk(spectrum, posterior.explained, level / rows)
-    plain = Blend(posterior, None, 0.0, rest, min(knowledge.variance, error), knowledge)
-    if level / rows * _WORTH > knowledge.variance or not posterior.likely:
+    error = rest + explained_risk(spectrum, linear.explained, level / rows)
+    plain = Blend(linear, None, 0.0, rest, min(variance, error), knowledge)
+    if level / rows * _WORTH > variance:
         return plain
     sample = sum(part.rows.size for part in blocks)
-    leaves = sorted({int(np.clip(k * level / knowledge.variance, 20, max(20, sample / 10))) for k in (25, 100)})
-    return _with_trees(table, blocks, plain, leaves, folds, seed)
+    leaf = int(np.clip(50 * level / variance, 20, max(20, sample / 10)))
+    return _with_trees(table, blocks, plain, list(sums), leaf, 1 if draft else 3, seed)
 
 
 def _observed(table: FeatureTable, blocks: list[PrivateRows], knowledge: Knowledge) -> list[Observations]:
-    return [
-        table.observations(part.rows, part.labels - knowledge.mean, part.noise)
-        for part in blocks
-        if part.rows.size
-    ]
+    middle = (knowledge.low + knowledge.high) / 2
+    return [table.observations(part.rows, part.labels - middle, part.noise) for part in blocks if part.rows.size]
 
 
 def _linear(
@@ -145,23 +159,23 @@ def _linear(
     return fit_linear(
         observed,
         table.public.block,
-        mean=knowledge.mean,
-        mean_variance=knowledge.mean_variance,
+        mean=(knowledge.low + knowledge.high) / 2,
+        mean_variance=knowledge.width**2 / 12,
         choices=choices,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Validation:
-    """Held-out predictions: of the linear model, and of trees by leaf size and stage."""
+    """Held-out predictions: of the linear model, and of trees by the number of them."""
 
     labels: Array
     noise: Array
     weight: Array
     linear: Array
-    trees: dict[tuple[int, int], Array]
+    trees: dict[int, Array]
 
-    def best(self) -> tuple[tuple[int, int] | None, float]:
+    def best(self) -> tuple[int | None, float]:
         """Return the trees that help most, and how much of them to take."""
         best, most, share = None, 0.0, 0.0
         for choice, prediction in self.trees.items():
@@ -176,7 +190,7 @@ class _Validation:
                 best, most, share = choice, gain, careful
         return best, share
 
-    def error(self, choice: tuple[int, int], share: float) -> tuple[float, float]:
+    def error(self, choice: int, share: float) -> tuple[float, float]:
         """Return the blend's mean squared error on true labels, and its standard error."""
         blended = self.linear + share * (self.trees[choice] - self.linear)
         excess = (self.labels - blended) ** 2 - self.noise
@@ -188,28 +202,25 @@ def _with_trees(
     table: FeatureTable,
     blocks: list[PrivateRows],
     plain: Blend,
-    leaves: list[int],
+    sums: list[Observations],
+    leaf: int,
     folds: int,
     seed: int,
 ) -> Blend:
-    knowledge, rng = plain.knowledge, np.random.default_rng(seed)
-    validation = _validate(table, _thin(blocks, _VALIDATION_ROWS, rng), plain, leaves, folds, rng)
-    choice, share = validation.best()
-    if choice is None:
+    rng = np.random.default_rng(seed)
+    validation = _validate(table, _thin(blocks, _VALIDATION_ROWS, rng), plain, sums, leaf, folds, rng)
+    stages, share = validation.best()
+    if stages is None:
         return plain
     rest, error = plain.rest, plain.error
-    measured, deviation = validation.error(choice, share)
+    measured, deviation = validation.error(stages, share)
     if deviation < 0.3 * error:
-        error = float(np.clip(measured + deviation, 0.01 * knowledge.variance, knowledge.variance))
-        rest = min(rest, max(0.9 * error, 0.01 * knowledge.variance))
-    parts = _thin(blocks, GROWN, rng)
-    rows = np.concatenate([part.rows for part in parts])
-    labels = np.concatenate([part.labels for part in parts])
-    weight = np.concatenate([np.full(part.rows.size, 1 / (part.noise + rest)) for part in parts])
-    guess = knowledge.clip(table.predict(plain.linear, rows))
-    inputs = np.column_stack([table.columns(rows), guess])
-    trees = _trees(*choice, seed).fit(inputs, labels, weight / weight.mean())
-    return Blend(plain.linear, trees, share, rest, error, knowledge)
+        error = float(np.clip(measured + deviation, 0.05 * error, 2 * error))
+        rest = min(rest, max(0.9 * error, 0.05 * rest))
+    rows, labels, noise, _ = _joined(_thin(blocks, GROWN, rng))
+    weight = 1 / (noise + rest)
+    trees = _trees(leaf, stages, seed).fit(table.codes(rows), labels, weight / weight.mean())
+    return Blend(plain.linear, trees, share, rest, error, plain.knowledge)
 
 
 def _thin(blocks: list[PrivateRows], most: int, rng: np.random.Generator) -> list[PrivateRows]:
@@ -220,44 +231,51 @@ def _thin(blocks: list[PrivateRows], most: int, rng: np.random.Generator) -> lis
     return [part.where(rng.random(part.rows.size) < most / total) for part in blocks]
 
 
+def _joined(blocks: list[PrivateRows]) -> tuple[Index, Array, Array, Index]:
+    """Return rows, labels, noise and rounds of all blocks."""
+    return (
+        np.concatenate([part.rows for part in blocks]),
+        np.concatenate([part.labels for part in blocks]),
+        np.concatenate([np.full(part.rows.size, part.noise) for part in blocks]),
+        np.concatenate([np.full(part.rows.size, part.round) for part in blocks]),
+    )
+
+
 def _validate(
     table: FeatureTable,
     blocks: list[PrivateRows],
     plain: Blend,
-    leaves: list[int],
+    sums: list[Observations],
+    leaf: int,
     folds: int,
     rng: np.random.Generator,
 ) -> _Validation:
-    """Hold out rows of the last round, fold by fold, and predict them."""
+    """Hold out a third of the last round's rows, once or three times, and predict them."""
     knowledge = plain.knowledge
-    rows = np.concatenate([part.rows for part in blocks])
-    labels = np.concatenate([part.labels for part in blocks])
-    noise = np.concatenate([np.full(part.rows.size, part.noise) for part in blocks])
-    last = max(part.round for part in blocks)
-    newest = np.concatenate([np.full(part.rows.size, part.round == last) for part in blocks])
-    fold = np.where(newest, rng.integers(0, folds, rows.size), -1)
+    rows, labels, noise, rounds = _joined(blocks)
+    fold = np.where(rounds == rounds.max(), rng.integers(0, 3, rows.size), -1)
     weight = 1 / (noise + plain.rest)
     weight /= weight.mean()
     starts = np.cumsum([0, *[part.rows.size for part in blocks]])
-    columns = table.columns(rows)
+    codes = table.codes(rows)
     linear = np.zeros(rows.size)
-    staged = {(leaf, stage): np.zeros(rows.size) for leaf in leaves for stage in _STAGES}
+    staged = {stage: np.zeros(rows.size) for stage in _STAGES}
     for k in range(folds):
         train, test = fold != k, fold == k
-        parts = []
-        for part, start in zip(blocks, starts[:-1], strict=True):
-            parts.append(part.where(train[start : start + part.rows.size]))
-        model = _linear(table, _observed(table, parts, knowledge), knowledge, plain.linear.likely)
-        guess = knowledge.clip(table.predict(model, rows))
-        linear[test] = guess[test]
-        inputs = np.column_stack([columns, guess])
-        for leaf in leaves:
-            trees = _trees(leaf, _STAGES[-1], k).fit(inputs[train], labels[train], weight[train])
-            for stage, prediction in enumerate(trees.staged_predict(inputs[test]), start=1):
-                if stage in _STAGES:
-                    staged[leaf, stage][test] = knowledge.clip(prediction)
-    trees_newest = {choice: prediction[newest] for choice, prediction in staged.items()}
-    return _Validation(labels[newest], noise[newest], weight[newest], linear[newest], trees_newest)
+        parts = [
+            part.where(train[start : start + part.rows.size])
+            for part, start in zip(blocks, starts[:-1], strict=True)
+        ]
+        choices = plain.linear.likely or unknown_variance(knowledge.width, few=True)
+        model = _linear(table, [*sums, *_observed(table, parts, knowledge)], knowledge, choices)
+        linear[test] = knowledge.clip(table.predict(model, rows[test]))
+        trees = _trees(leaf, _STAGES[-1], k).fit(codes[train], labels[train], weight[train])
+        for stage, prediction in enumerate(trees.staged_predict(codes[test]), start=1):
+            if stage in staged:
+                staged[stage][test] = knowledge.clip(prediction)
+    judged = (fold >= 0) & (fold < folds)
+    trees_judged = {stage: prediction[judged] for stage, prediction in staged.items()}
+    return _Validation(labels[judged], noise[judged], weight[judged], linear[judged], trees_judged)
 
 
 def _trees(leaf: int, stages: int, seed: int) -> HistGradientBoostingRegressor:

@@ -30,7 +30,7 @@ How = Literal["unbiased", "prior", "assumed", "curator"]
 
 _BASIS = {
     "unbiased": "Unbiased: it follows from the private labels alone.",
-    "prior": "It rests on the private prior for the labels' own spread, whose error is not in the ± above.",
+    "prior": "It rests on a private prior or a measured spread of the labels, whose error is not in the ± above.",
     "assumed": "What clipping hides follows from an assumed shape of residuals; its error is not in the ± above.",
     "curator": "A curator's sum of squared errors; ± holds its noise, and the most that chance in the rows adds.",
 }
@@ -141,8 +141,9 @@ def private_risk(model: Any, X: Any, release: Release | RowRelease, *, rows: Any
                 "as it was fitted; it is then judged by models like it that did not see the rows they judge by"
             )
         index, predicted = model.predict_held_out(X)
-    else:
-        predicted = predictions(model, X, index.size)
+        risk = _risk_by_rows(predicted, release, index)
+        return replace(risk, mse=risk.mse * (1 + 2 * release.knowledge.sums / total))
+    predicted = predictions(model, X, index.size)
     if isinstance(release, RowRelease):
         return _risk_by_rows(predicted, release, index)
     return _risk_by_release(predicted, release, index)
@@ -233,7 +234,7 @@ def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]
     """Return the risk from labels in their own intervals.
 
     Where every mechanism distinguishes y², it is (z − f)² less the noise, plus what clipping hides. Else it is
-    (f − μ)² − 2(f − μ)(z − μ), plus the labels' variance, if that was counted.
+    (f − s)² − 2(f − s)(z − s) plus the mean of (y − s)², if that was measured around the first predictions s.
     """
     labels, part, hidden = release.labels[rows], release.part[rows], release.hidden[rows]
     spreads = {int(k): _spread(release.mechanisms[k], 0.0, 1.0) for k in np.unique(part)}
@@ -249,16 +250,16 @@ def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]
         how: How = "assumed" if clipped else "unbiased"
         risk = _risk((labels - predicted) ** 2 - noise + hidden, 0.0, how, release.secure)
         size = max(risk.mse, 0.0) + 2 * risk.standard_error
-    elif release.knowledge.counted:
-        knowledge = release.knowledge
-        step = predicted - knowledge.mean
-        terms = step**2 - 2 * step * (labels - knowledge.mean) + knowledge.variance
+    elif release.knowledge.residual:
+        start = release.start[rows]
+        step = predicted - start
+        terms = step**2 - 2 * step * (labels - start) + release.knowledge.residual
         risk = _risk(terms, 0.0, "prior", release.secure)
         size = float((step**2).mean())
     else:
         raise NotUnbiasedError(
             "labels at the middle of an interval and labels at both ends look the same after this release's "
-            "mechanism, and no prior was counted: use private_score on fresh labels (a new release with "
+            "mechanism, and their spread was not measured: use private_score on fresh labels (a new release with "
             "mechanism='rp' would, and costs again)"
         )
     return replace(risk, hidden=2 * math.sqrt(size * float(hidden.mean())) if clipped else 0.0)

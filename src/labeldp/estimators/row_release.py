@@ -24,7 +24,7 @@ __all__ = ["RowRelease"]
 SCHEMA = "labeldp.row-release"
 MAX_MEMORY, MAX_COMPRESSION = 1 << 28, 64
 """A saved release may take this much memory, and this many times its file's size: noise shrinks little."""
-_ARRAYS = ("labels", "offset", "scale", "noise", "hidden", "low", "high", "round", "part")
+_ARRAYS = ("labels", "offset", "scale", "noise", "hidden", "low", "high", "start", "round", "part")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -43,10 +43,12 @@ class RowRelease(HoldsTerms):
         Variance that clipping hides around each label, by what was privately known when it was released.
     low, high : arrays
         The interval to which each label was clipped, and in which it was randomised.
+    start : array
+        What was predicted for each row before any label was released one by one.
     round, part : arrays of int
         When each row was released, and by which of `mechanisms`.
     knowledge : Knowledge
-        What is privately known of all labels: mean, variance.
+        What was privately known of all labels before.
     terms : Terms
         On which terms; its mechanisms are on [0, 1], applied to the label's place in its interval.
     ledger : Ledger or None
@@ -60,6 +62,7 @@ class RowRelease(HoldsTerms):
     hidden: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    start: NDArray[np.float64]
     round: NDArray[np.int64]
     part: NDArray[np.int64]
     knowledge: Knowledge
@@ -79,8 +82,8 @@ class RowRelease(HoldsTerms):
     @property
     def clipped(self) -> bool:
         """Whether any interval is narrower than the bounds, so that labels are not fully unbiased."""
-        bounds = self.knowledge
-        return bool((self.low > bounds.low).any() or (self.high < bounds.high).any())
+        low, high = self.terms.bounds[0]
+        return bool((self.low > low).any() or (self.high < high).any())
 
     def blocks(self) -> list[PrivateRows]:
         """Return the rows by part, for the learner."""
