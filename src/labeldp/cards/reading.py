@@ -289,10 +289,14 @@ def _unpaid_priors(entries: list[Any], terms: Terms) -> Iterator[str]:
 
 def _unpaid_knowledge(known: Any, terms: Terms) -> Iterator[str]:
     """Find what is known of all labels, beyond the bounds, and was not paid for."""
-    paid = {charge.purpose for charge in terms.charges}
-    low, high = known["low"], known["high"]
-    if (float(low), float(high)) != terms.bounds[0]:
-        yield "what is known of its rows has other bounds"
-    is_middle = known["mean"] == (low + high) / 2
-    if not (is_middle or "mean" in paid) or (bool(known["counted"]) and "prior" not in paid):
+    paid = {charge.what if charge.purpose == "prior" else charge.purpose for charge in terms.charges}
+    low, high = terms.bounds[0]
+    if not low <= known["low"] < known["high"] <= high:
+        yield "what is known of its rows lies outside its bounds"
+    needed = {
+        "range": (known["low"], known["high"]) != (low, high),
+        "spread": known["residual"] != 0,
+        "sums": known["sums"] != 0 or known["variance"] != (high - low) ** 2 / 20,
+    }
+    if not {what for what, shown in needed.items() if shown} <= paid:
         yield "it shows what it does not charge for, of all labels"

@@ -159,7 +159,7 @@ class PublicFeatures:
         return self.block.size + 1
 
     def codes(self, X: Any) -> Array:
-        """Return the columns as a few integers each, their place among quantiles, so that trees bin them at once."""
+        """Return each column as a few integers, its place among quantiles, so that trees bin it at once."""
         X = self._columns(X)
         codes = [np.searchsorted(self.ranks[:, j], X[:, j], side="right") for j in range(X.shape[1])]
         return np.column_stack(codes).astype(np.float64)

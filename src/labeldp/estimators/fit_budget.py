@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from labeldp._validation import EPSILON_RANGE
+from labeldp.channels.proof import fingerprint
 from labeldp.errors import ParameterError
 from labeldp.ledger import Budget, Charge, Purpose, new_charge
 from labeldp.mechanisms import Mechanism
-from labeldp.channels.proof import fingerprint
 from labeldp.noise import DiscreteLaplace
 from labeldp.release.terms import join_fingerprints
 
@@ -21,8 +21,9 @@ STEPS = 1 << 16
 """Labels are integers from 0 to this where they are summed."""
 
 _FEWEST_FOR_LABELS, _LABELS_GROW, _MOST_FOR_LABELS = 400, 0.55, 0.9
-"""Noise of sums falls with rows · ε, that of labels with its root: from so many rows · ε² on labels get a part of ε
-that grows by so much with each power of ten, up to the most. Found on the choosing half of `benchmarks.accuracy`."""
+"""Noise of sums falls with rows · ε, that of labels with its root: from so many rows · ε² on labels get a part of
+ε that grows by so much with each power of ten, up to the most. Found on the choosing half of
+`benchmarks.accuracy`."""
 
 _LEAST_FOR_LABELS = 0.03
 """The part for labels where they tell next to nothing, and must be released all the same."""
@@ -60,10 +61,11 @@ class FitBudget:
         labels : bool
             Whether every label must be released; else they are where that pays.
         grouped : bool
-            Whether sums over groups can be had; else the mean is the only sum.
+            Whether sums over groups can be had, and guesses for all rows; else the mean is the only sum.
         """
         total, least = float(epsilon), EPSILON_RANGE[0]
         range, spread = (_small(total, rows, limits) for limits in (_RANGE, _SPREAD))
+        spread = spread if grouped else 0.0
         left = total - range - spread
         share = (
             _label_share(rows * total**2, always=labels)
@@ -123,5 +125,5 @@ def _label_share(power: float, *, always: bool) -> float:
 
 
 def _first_part(rows: int, epsilon: float) -> float:
-    """Return the rough model's part: a third, or more where that would be worth less than 50 rows without noise."""
+    """Return the rough model's part: more where it would be worth less than 50 rows without noise."""
     return min(0.4, max(0.3, 50 / (rows * epsilon)))

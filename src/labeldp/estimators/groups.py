@@ -1,8 +1,8 @@
 """Groups of rows whose noisy sums tell a linear model most, found without any label.
 
-Under pure ε a row may move the released sums by one label's range in all, and what a sum tells grows with the square
-of a row's part in it: so each row belongs to exactly one sum. Which one is chosen by the Bayes risk of the linear
-model under the known noise, step by step (Frank and Wolfe's method). A row's group is a function of its own features.
+Under pure ε a row may move the released sums by one label's range in all, and what a sum tells grows with the
+square of a row's part in it: so each row belongs to exactly one sum. Which one is chosen by the Bayes risk of the
+linear model under the known noise, step by step (Frank and Wolfe's method). Groups follow from public features.
 """
 
 from __future__ import annotations

@@ -257,8 +257,7 @@ def _as_release(parts: list[RowPart], measured: Measured, terms: Terms, ledger: 
         offset[at], scale[at] = piece.offset, piece.scale
         number[at], part[at] = piece.private.round, k
     knowledge = measured.knowledge
-    middle = (knowledge.low + knowledge.high) / 2
-    start = np.full(terms.rows, middle) if measured.sums is None else measured.sums.start
+    start = np.full(terms.rows, knowledge.middle) if measured.sums is None else measured.sums.start
     return RowRelease(
         labels, offset, scale, noise, hidden, low, high, start, number, part, knowledge, terms, ledger
     )

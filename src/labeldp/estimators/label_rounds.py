@@ -81,9 +81,9 @@ class RowPart(Part):
     offset, scale : arrays
         The map from the unbiased place in the unit interval to the private label.
     noise : array
-        Variance of the noise in each private label, by what was knowledge.
+        Variance of the noise in each private label, by what was known.
     hidden : float
-        Variance of labels that clipping hides, by what was knowledge.
+        Variance of labels that clipping hides, by what was known.
     """
 
     low: Array
@@ -173,8 +173,8 @@ class Measured:
         if self.sums is not None:
             linear = self.sums.linear
             return Blend(linear, None, 0.0, linear.rest, self.sums.spread, knowledge)
-        middle, rest = (knowledge.low + knowledge.high) / 2, knowledge.variance / 2
-        constant = Posterior(np.zeros(table.public.size, dtype=np.float32), middle, 0.0, rest, ())
+        rest = knowledge.variance / 2
+        constant = Posterior(np.zeros(table.public.size, dtype=np.float32), knowledge.middle, 0.0, rest, ())
         return Blend(constant, None, 0.0, rest, knowledge.variance, knowledge)
 
 

@@ -1,7 +1,8 @@
-"""The learner for private labels and noisy sums: a Bayesian linear model, and boosted trees where the noise allows.
+"""The learner for private labels and noisy sums: a Bayesian linear model, and trees where the noise allows.
 
-Trees see the columns only, and are blended in by their slope on held-out private labels, less one standard error.
-Held-out rows come from the last round only: earlier rows served to centre later intervals, and must not judge them.
+Boosted trees see the columns only, and are blended in by their slope on held-out private labels, less one standard
+error. Held-out rows come from the last round only: earlier rows served to centre later intervals, and must not
+judge them.
 Their labels are in the sums of the linear model, which makes that look better than it is, never the trees.
 """
 
@@ -66,6 +67,11 @@ class Knowledge:
         """The range's width."""
         return self.high - self.low
 
+    @property
+    def middle(self) -> float:
+        """What labels are measured from where they are summed."""
+        return (self.low + self.high) / 2
+
     def clip(self, values: Array) -> Array:
         """Return values inside the range."""
         return np.asarray(np.clip(values, self.low, self.high))
@@ -128,7 +134,7 @@ def fit_blend(
     seed: int = 0,
     observed: list[Observations] | None = None,
 ) -> Blend:
-    """Return the learner for private rows of a table, and noisy sums; a draft, made between rounds, takes less time.
+    """Return the learner for private rows and noisy sums; a draft, made between rounds, takes less time.
 
     Where the table is a sample, ``observed`` are the statistics of all rows, block by block: the linear model
     learns from these, and trees from the sample.
@@ -149,8 +155,11 @@ def fit_blend(
 
 
 def _observed(table: FeatureTable, blocks: list[PrivateRows], knowledge: Knowledge) -> list[Observations]:
-    middle = (knowledge.low + knowledge.high) / 2
-    return [table.observations(part.rows, part.labels - middle, part.noise) for part in blocks if part.rows.size]
+    return [
+        table.observations(part.rows, part.labels - knowledge.middle, part.noise)
+        for part in blocks
+        if part.rows.size
+    ]
 
 
 def _linear(
@@ -159,7 +168,7 @@ def _linear(
     return fit_linear(
         observed,
         table.public.block,
-        mean=(knowledge.low + knowledge.high) / 2,
+        mean=knowledge.middle,
         mean_variance=knowledge.width**2 / 12,
         choices=choices,
     )

@@ -38,8 +38,8 @@ class ModelReleaseRegressor(PrivateRegressor):
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
     delta : float
-        What may be spent of δ. A label is in one sum only, where Gaussian noise is no smaller than pure noise: none
-        of it is needed, and none is charged.
+        What may be spent of δ. A label is in one sum only, where Gaussian noise is no smaller than pure noise:
+        none of it is needed, and none is charged.
     ledger : Ledger, optional
     rows_per_person : int
     random_state : None, int or source of words

@@ -134,7 +134,7 @@ def private_risk(model: Any, X: Any, release: Release | RowRelease, *, rows: Any
         raise ParameterError("release must come from privatize or from release_ of a LabelReleaseRegressor")
     total = len(release.labels)
     index = np.arange(total) if rows is None else _row_index(rows, total)
-    if _trained_on(model, release):
+    if isinstance(release, RowRelease) and _trained_on(model, release):
         if rows is not None or np.shape(X)[:1] != (total,):
             raise ParameterError(
                 f"this model was trained on these very labels: leave out rows, and give all {total:,} rows of X "
@@ -149,7 +149,7 @@ def private_risk(model: Any, X: Any, release: Release | RowRelease, *, rows: Any
     return _risk_by_release(predicted, release, index)
 
 
-def _trained_on(model: Any, release: Release | RowRelease) -> bool:
+def _trained_on(model: Any, release: RowRelease) -> bool:
     own = getattr(model, "release_", None) if isinstance(model, LabelReleaseRegressor) else None
     return isinstance(own, RowRelease) and np.array_equal(own.labels, release.labels)
 

@@ -1,8 +1,8 @@
 """What a curator releases before any label: where labels lie, and noisy sums over groups of rows.
 
-First a range: public bounds may be far too wide, and noise grows with them. Then sums over groups of similar rows; then,
-with enough rows, sums of what is left after a first model, clipped. Every statistic is an exact integer that one label
-moves by no more than its noise is calibrated to (docs/proofs/regressors.md).
+First a range: public bounds may be far too wide, and noise grows with them. Then sums over groups of similar rows;
+then, with enough rows, sums of what is left after a first model, clipped. Every statistic is an exact integer that
+one label moves by no more than its noise is calibrated to (docs/proofs/regressors.md).
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def first_prior(table: FeatureTable, width: float) -> Array:
 def find_range(counts: Sums, bounds: Range, epsilon: Fraction, source: WordSource) -> tuple[Range, str]:
     """Return where labels lie, inside the bounds, and the noise in words.
 
-    The narrowest window, among widths halved again and again, that holds most labels: a search by halves for its width,
-    each step with noise on the largest count of any window of that width, which one label moves by one at most; then
-    noisy counts that place it. Wide margins keep the tails.
+    The narrowest window, among widths halved again and again, that holds most labels: a search by halves for its
+    width, each step with noise on the largest count of any window of that width, which one label moves by one at
+    most; then noisy counts that place it. Wide margins keep the tails.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _halves(counts: Sums, level: int) -> Sums:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What is summed of each label: its place in a range, or its clipped distance from a guess, or the square of it.
+    """What is summed of each label: its place in a range, its clipped distance from a guess, or the square of it.
 
     Attributes
     ----------

@@ -35,8 +35,7 @@ from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.errors import CardError, DataError, DataNotFoundError, LabelDPError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.estimators.bayes import Posterior
-from labeldp.estimators.feature_table import PIECE, FeatureTable
-from labeldp.estimators.features import Narrowing, PublicFeatures
+from labeldp.estimators.features import PIECE, FeatureTable, Narrowing, PublicFeatures
 from labeldp.estimators.learner import Blend, Knowledge
 from labeldp.files.forest import Forest
 from labeldp.files.places import MODEL_FILES, refuse_target, sha256
@@ -48,7 +47,7 @@ Array = NDArray[np.float64]
 Arrays = Mapping[str, NDArray[Any]]
 
 CARD, COLUMNS, MODEL, RELEASE = "card.json", "columns.json", "model.npz", "release.npz"
-FORMAT = 2
+FORMAT = 3
 
 MOST = 1 << 31
 """Larger files are refused unread; a model of 300 columns takes 10 MB."""
@@ -229,7 +228,7 @@ def _refuse_misfit(saved: SavedModel) -> None:
     """Refuse numbers that do not go together, by predicting two rows of zeros."""
     (low, high), known = saved.card.terms.bounds[0], saved._blend.knowledge
     predicted = saved.predict_numbers(np.zeros((2, saved.encoder.width)))
-    if (known.low, known.high) != (low, high) or not np.isfinite(predicted).all():
+    if not low <= known.low < known.high <= high or not np.isfinite(predicted).all():
         raise CardError("the model's numbers do not fit its card")
 
 
@@ -237,7 +236,7 @@ def _refuse_misfit(saved: SavedModel) -> None:
 
 _LINEAR = ("mean", "explained", "rest")
 _BLEND = ("weight", "rest", "error")
-_KNOWN = ("low", "high", "mean", "mean_variance", "variance")
+_KNOWN = ("low", "high", "variance", "residual")
 
 
 def _as_arrays(public: PublicFeatures, blend: Blend) -> dict[str, NDArray[Any]]:
@@ -249,7 +248,7 @@ def _as_arrays(public: PublicFeatures, blend: Blend) -> dict[str, NDArray[Any]]:
     numbers |= {"linear_weights": blend.linear.weights}
     numbers |= {f"linear_{name}": getattr(blend.linear, name) for name in _LINEAR}
     numbers |= {f"blend_{name}": getattr(blend, name) for name in _BLEND}
-    numbers |= {f"known_{name}": getattr(blend.knowledge, name) for name in (*_KNOWN, "counted")}
+    numbers |= {f"known_{name}": getattr(blend.knowledge, name) for name in (*_KNOWN, "sums")}
     if blend.trees is not None:
         forest = blend.trees if isinstance(blend.trees, Forest) else Forest.of(blend.trees)
         numbers |= {f"trees_{name}": array for name, array in forest.as_arrays().items()}
@@ -284,7 +283,7 @@ def _blend(arrays: Arrays) -> Blend:
     mean, explained, rest = (float(arrays[f"linear_{name}"]) for name in _LINEAR)
     linear = Posterior(weights, mean, explained, rest, likely=())
     numbers = {name: float(arrays[f"known_{name}"]) for name in _KNOWN}
-    known = Knowledge(**numbers, counted=bool(arrays["known_counted"]))
+    known = Knowledge(**numbers, sums=int(arrays["known_sums"]))
     trees: Any = None
     if "trees_sizes" in arrays:
         trees = Forest.from_arrays({name.removeprefix("trees_"): array for name, array in arrays.items()})

@@ -14,14 +14,11 @@ from pyspark.sql import types as T  # noqa: N812
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.errors import DataError
 from labeldp.estimators.bayes import Observations
-from labeldp.estimators.designs import Sums
-from labeldp.estimators.feature_table import FeatureTable
-from labeldp.estimators.features import PublicFeatures
+from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.label_rounds import Part, Round
-from labeldp.estimators.label_statistics import LabelSums
 from labeldp.estimators.learner import GROWN, PrivateRows
 from labeldp.estimators.model_regressor import ModelReleaseRegressor
-from labeldp.estimators.sums import Stage
+from labeldp.estimators.sums import Stage, Sums
 from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, warn_if_seen
 from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import ReleaseKey, card_checksum
@@ -34,7 +31,7 @@ from labeldp.spark.frame_checks import (
     refuse_repeated_ids,
     stable_frame,
 )
-from labeldp.spark.model_passes import label_summer, round_drawer, row_masker, row_sampler, stage_summer
+from labeldp.spark.model_passes import label_counter, round_drawer, row_masker, row_sampler, stage_summer
 from labeldp.spark.plan_checks import refuse_related
 from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
 
@@ -60,9 +57,10 @@ def fit_model(
     """Return a fitted `ModelReleaseRegressor`, learnt where the rows are.
 
     The driver gets the features of at most 400,000 rows, which are public; of labels it gets sums, to which it
-    adds the noise, and private labels. Rows are read once to be checked, once to sum what mean and prior need,
-    once for the sample, and once for each of three rounds, which also shuffles the round's rows by id; or, with so
-    few rows that all are in the sample and sums tell more, for each of two stages of sums.
+    adds the noise, and private labels. Rows are read once to be checked, once to be counted for a range, once for
+    the sample, and once for each stage of sums: up to three where all rows are in the sample, else one, for the
+    mean. Where labels are released one by one, rows are read once more for each of three rounds, which also
+    shuffles the round's rows by id.
 
     Parameters
     ----------
@@ -103,7 +101,7 @@ def fit_model(
     try:
         inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in names)]
         rows = source.frame.select(*(one.alias(f"c{k}", metadata={}) for k, one in enumerate(inputs)))
-        label_sums = _sum_labels(rows, pair, check_ids=check_ids)
+        cells = _count_labels(rows, pair, check_ids=check_ids)
         if ledger is None:
             warn_if_seen(df)
         model = ModelReleaseRegressor(
@@ -115,7 +113,7 @@ def fit_model(
             random_state=random_state,
         )
         with release_key(seed) as key:
-            model.fit_rows(ClusterRows.of(rows, pair, label_sums, key, label), resolve_source(seed))
+            model.fit_rows(ClusterRows.of(rows, pair, cells, key, label), resolve_source(seed))
     finally:
         source.drop()
     model.n_features_in_ = len(names)
@@ -123,26 +121,25 @@ def fit_model(
     return model
 
 
-def _sum_labels(rows: DataFrame, bounds: tuple[float, float], *, check_ids: bool) -> LabelSums:
-    """Check the rows, and return exact sums over all labels."""
-    count = count_rows(rows, "c0", "c1", rows.columns[2:])
+def _count_labels(rows: DataFrame, bounds: tuple[float, float], *, check_ids: bool) -> Sums:
+    """Check the rows, and return how many labels lie in each cell of the bounds, exactly."""
+    count_rows(rows, "c0", "c1", rows.columns[2:])
     if check_ids:
         refuse_repeated_ids(rows, "c1")
-    vector = sum_integers(rows.select("c0"), label_summer(bounds))
-    return LabelSums(count, vector[:1], vector[1:])
+    return sum_integers(rows.select("c0"), label_counter(bounds))
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRows:
     """Rows on a cluster (label, id, features), and the sample of their features that is here.
 
-    ``label_sums`` are exact, and wait here until they are paid for. ``table`` is the sample, sorted by ``places``;
-    ``share`` is about which part of all rows it has, and 1 if it has all.
+    ``cells`` are exact counts of labels, and wait here until they are paid for; their total is public. ``table`` is
+    the sample, sorted by ``places``; ``share`` is about which part of all rows it has, and 1 if it has all.
     """
 
     frame: DataFrame
     bounds: tuple[float, float]
-    label_sums: LabelSums
+    cells: Sums
     key: ReleaseKey
     label: str
     table: FeatureTable
@@ -151,30 +148,31 @@ class ClusterRows:
 
     @classmethod
     def of(
-        cls, frame: DataFrame, bounds: tuple[float, float], label_sums: LabelSums, key: ReleaseKey, label: str
+        cls, frame: DataFrame, bounds: tuple[float, float], cells: Sums, key: ReleaseKey, label: str
     ) -> ClusterRows:
         """Return the rows, with a public sample of their features."""
-        share = 1.0 if label_sums.rows <= GROWN else GROWN / label_sums.rows
+        count = int(cells.sum())
+        share = 1.0 if count <= GROWN else GROWN / count
         data = sum_vectors(frame.select(*frame.columns[1:]), row_sampler(share))[1]
         places, values = _sort_sample(data, len(frame.columns) - 1)
         X = values.view(np.float64)
-        if (places[1:] == places[:-1]).any() or (share == 1.0 and len(X) != label_sums.rows):
+        if (places[1:] == places[:-1]).any() or (share == 1.0 and len(X) != count):
             raise DataError("rows share an id, or the table changed while it was read")
-        return cls(frame, bounds, label_sums, key, label, FeatureTable(PublicFeatures.fit(X), X), places, share)
+        return cls(frame, bounds, cells, key, label, FeatureTable(PublicFeatures.fit(X), X), places, share)
 
     @property
     def count(self) -> int:
         """How many rows there are."""
-        return self.label_sums.rows
+        return int(self.cells.sum())
 
     @property
     def all_here(self) -> bool:
         """Whether the table has all rows."""
         return self.share == 1.0
 
-    def sums(self) -> LabelSums:
-        """Return exact sums over all labels."""
-        return self.label_sums
+    def counts(self) -> Sums:
+        """Return how many labels lie in each cell of the bounds, exactly."""
+        return self.cells
 
     def add_up(self, stage: Stage) -> Sums:
         """Return a stage's exact sums over all labels, in one pass."""

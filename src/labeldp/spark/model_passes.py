@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from labeldp.channels.sampling import pieces
-from labeldp.estimators.feature_table import FeatureTable
-from labeldp.estimators.features import PublicFeatures
+from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.label_rounds import Round, draw_part
-from labeldp.estimators.label_statistics import LabelSums
-from labeldp.estimators.sums import Stage
+from labeldp.estimators.sums import CELLS, Stage
+from labeldp.priors.curator import count
 from labeldp.randomness.row_ids import IntegerIds, TextIds, public_places
 from labeldp.randomness.row_words import RowWords
 from labeldp.spark.executor import SAMPLE, Batches, Counter, Work, array_ids, floats, vector_batch
 from labeldp.spark.session import SealedSecret
 
-__all__ = ["label_summer", "round_drawer", "row_masker", "row_sampler", "stage_summer"]
+__all__ = ["label_counter", "round_drawer", "row_masker", "row_sampler", "stage_summer"]
 
 Array = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
 
-def label_summer(bounds: tuple[float, float]) -> Counter:
-    """Return a function that sums labels, the only column: their total, then their counts."""
+def label_counter(bounds: tuple[float, float]) -> Counter:
+    """Return a function that counts labels, the only column, in cells of the bounds."""
 
-    def sum_labels(batch: pa.RecordBatch) -> NDArray[np.int64]:
-        sums = LabelSums.of(floats(batch.column(0)), bounds)
-        return np.concatenate([sums.total, sums.counts])
+    def count_labels(batch: pa.RecordBatch) -> NDArray[np.int64]:
+        return count(floats(batch.column(0)), bounds, CELLS)
 
-    return sum_labels
+    return count_labels
 
 
 def row_sampler(below: float) -> Work:
@@ -52,13 +48,12 @@ def row_sampler(below: float) -> Work:
 def stage_summer(stage: Stage, places: Words) -> Counter:
     """Return a function that adds up a stage's labels, as integers; columns: label, id.
 
-    ``places`` are those of the design's rows, sorted.
+    ``places`` are those of the table's rows, sorted: groups and guesses of a stage are in that order.
     """
-    lean = replace(stage, design=replace(stage.design, features=stage.design.features[:, :0]))
 
     def sum_stage(batch: pa.RecordBatch) -> NDArray[np.int64]:
         rows = np.searchsorted(places, public_places(array_ids(batch.column(1)))[:, 0])
-        return lean.sums(floats(batch.column(0)), rows)
+        return stage.sums(floats(batch.column(0)), rows)
 
     return sum_stage
 
@@ -110,7 +105,7 @@ def round_drawer(
             table, rows = FeatureTable(public, _table(batch, 2)), np.arange(batch.num_rows)
             draws = draw_part(rows, labels, now.centre(table, rows), now, RowWords(secret, ids))
             private = draws.private.labels
-            moments = table.observations(rows, private - now.knowledge.mean, 0.0)
+            moments = table.observations(rows, private - now.knowledge.middle, 0.0)
             sums[:size] += moments.gram
             sums[size] += moments.moment
             sums[size + 1, :3] += (moments.square, moments.count, draws.noise.sum())
