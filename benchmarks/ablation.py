@@ -28,11 +28,10 @@ from labeldp.estimators import (
     LabelReleaseRegressor,
     ModelReleaseRegressor,
     bayes,
-    designs,
+    fit_budget,
+    groups,
     label_rounds,
     learner,
-    model_regressor,
-    sums,
 )
 
 BUDGETS = (0.1, 1.0, 4.0)
@@ -70,8 +69,8 @@ def _no_trees() -> None:
 
 
 def _one_mix() -> None:
-    """One split of variance over blocks instead of an average of eight."""
-    bayes.MIXES = (bayes.MIXES[5],) * len(bayes.MIXES)
+    """One split of variance over blocks instead of an average of several."""
+    bayes.MIXES = (bayes.MIXES[3],) * len(bayes.MIXES)
 
 
 def _no_slope() -> None:
@@ -79,24 +78,25 @@ def _no_slope() -> None:
     label_rounds.design_interval = lambda *a: replace(whole(*a), shift=0.0, slope=1.0)
 
 
-def _no_directions() -> None:
-    designs._COUNTS = ()
-
-
 def _no_groups() -> None:
-    designs._groups = _mean_only
+    """The mean is the only sum."""
+    groups._COUNTS = (1,)
 
 
-def _mean_only(table: Any, geometry: Any, size: int) -> Any:
-    return designs._directions(table, geometry, 0)
+def _no_range() -> None:
+    fit_budget._RANGE = (0.0, 0.0, math.inf)
+
+
+def _no_spread() -> None:
+    fit_budget._SPREAD = (0.0, 0.0, math.inf)
 
 
 def _one_stage() -> None:
-    sums.LONE = math.inf
+    fit_budget._TWO_STAGES = math.inf
 
 
 def _sums_always() -> None:
-    model_regressor.ENOUGH = math.inf
+    fit_budget._WORTH_LABELS = math.inf
 
 
 PARTS: dict[str, dict[str, Callable[[], None]]] = {
@@ -109,11 +109,15 @@ PARTS: dict[str, dict[str, Callable[[], None]]] = {
         "average over mixes": _one_mix,
         "line after clipping": _no_slope,
         "rounds": _nothing,
+        "groups": _no_groups,
+        "range": _no_range,
+        "spread": _no_spread,
     },
     "model": {
         "": _nothing,
-        "directions": _no_directions,
         "groups": _no_groups,
+        "range": _no_range,
+        "spread": _no_spread,
         "two stages": _one_stage,
         "labels one by one at large budgets": _sums_always,
     },

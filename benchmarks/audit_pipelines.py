@@ -21,7 +21,8 @@ from rich.console import Console
 
 import labeldp as ldp
 from benchmarks.report import Sheet
-from labeldp.estimators.designs import Design
+from labeldp.estimators.fit_budget import STEPS
+from labeldp.estimators.sums import Stage
 
 BOUNDS = (0.0, 5.0)
 ROWS = 40
@@ -91,16 +92,11 @@ def raw_prior_in_a_fit(y: np.ndarray, ledger: ldp.Ledger | None = None) -> list[
 
 def raw_sums_in_a_fit(y: np.ndarray, ledger: ldp.Ledger | None = None) -> np.ndarray:
     """`ModelReleaseRegressor` whose sums get no noise."""
-    noisy = Design.noisy
 
-    class Silent:
-        def sample(self, size: int, source: Any) -> np.ndarray:
-            return np.zeros(size, dtype=np.int64)
+    def raw(stage: Stage, sums: Any, epsilon: Any, source: Any) -> Any:
+        return sums * (stage.width / STEPS)
 
-    def raw(design: Design, sums: Any, width: float, noise: Any, source: Any) -> Any:
-        return noisy(design, sums, width, Silent(), source)  # type: ignore[arg-type]
-
-    with mock.patch.object(Design, "noisy", raw):
+    with mock.patch.object(Stage, "noisy", raw):
         return fitted(y, "ModelReleaseRegressor", 1.0, 0.0, ledger)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -123,23 +123,26 @@ def fit_model(
 
 def _count_labels(rows: DataFrame, bounds: tuple[float, float], *, check_ids: bool) -> Sums:
     """Check the rows, and return how many labels lie in each cell of the bounds, exactly."""
-    count_rows(rows, "c0", "c1", rows.columns[2:])
+    count = count_rows(rows, "c0", "c1", rows.columns[2:])
     if check_ids:
         refuse_repeated_ids(rows, "c1")
-    return sum_integers(rows.select("c0"), label_counter(bounds))
+    cells = sum_integers(rows.select("c0"), label_counter(bounds))
+    if int(cells.sum()) != count:
+        raise DataError("the table changed while it was read")
+    return cells
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRows:
     """Rows on a cluster (label, id, features), and the sample of their features that is here.
 
-    ``cells`` are exact counts of labels, and wait here until they are paid for; their total is public. ``table`` is
-    the sample, sorted by ``places``; ``share`` is about which part of all rows it has, and 1 if it has all.
+    ``cells`` are exact counts of labels that wait here until they are paid for; their total is public. ``table``
+    is the sample, sorted by ``places``; ``share`` is about which part of all rows it has, and 1 if it has all.
     """
 
     frame: DataFrame
     bounds: tuple[float, float]
-    cells: Sums
+    cells: Sums = field(repr=False)
     key: ReleaseKey
     label: str
     table: FeatureTable
