@@ -1,19 +1,18 @@
 """The same integer noise from coins that stop early: exact, and its time tells the noise. A twin for comparison.
 
-The samplers of Canonne, Kamath and Steinke ("The discrete Gaussian for differential privacy", 2020) as published,
+The sampler of Canonne, Kamath and Steinke ("The discrete Gaussian for differential privacy", 2020) as published,
 and as the library drew its noise once: a loop that runs ⌊noise/scale⌋ times, and coins that are tossed until the
-first one fails. `benchmarks.timing` measures what that tells; tests use it as an oracle of the distributions.
+first one fails. `benchmarks.timing` measures what that tells; tests use it as an oracle of the distribution.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.noise import DiscreteGaussian, DiscreteLaplace
+from labeldp.noise import DiscreteLaplace
 from labeldp.randomness import WordSource
 
 _BATCH = 1 << 10
@@ -22,17 +21,14 @@ _BATCH = 1 << 10
 class LoopNoise:
     """Draws from the distribution of some noise, in a time that follows the draw."""
 
-    def __init__(self, noise: DiscreteLaplace | DiscreteGaussian) -> None:
+    def __init__(self, noise: DiscreteLaplace) -> None:
         self._noise = noise
         self._words: list[int] = []
 
     def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
         """Return independent draws."""
         self._words = []
-        if isinstance(self._noise, DiscreteLaplace):
-            draws = [self._laplace(self._noise.scale, source) for _ in range(size)]
-        else:
-            draws = [self._gaussian(self._noise.sigma_squared, source) for _ in range(size)]
+        draws = [self._laplace(self._noise.scale, source) for _ in range(size)]
         return np.array(draws, dtype=np.int64)
 
     def _below(self, bound: int, source: WordSource) -> int:
@@ -72,11 +68,3 @@ class LoopNoise:
             negative = self._below(2, source) == 1
             if not (negative and size == 0):
                 return -size if negative else size
-
-    def _gaussian(self, variance: Fraction, source: WordSource) -> int:
-        t = isqrt(variance.numerator // variance.denominator) + 1
-        while True:
-            y = self._laplace(Fraction(t), source)
-            excess = (abs(y) - variance / t) ** 2 / (2 * variance)
-            if self._exp_minus(excess.numerator, excess.denominator, source):
-                return y

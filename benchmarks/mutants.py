@@ -34,14 +34,13 @@ CHANNELS = [
 NOISE = ["noise/test_coins.py", "noise/test_noise.py"]
 ROW_WORDS = ["randomness/test_row_words.py", "randomness/test_row_ids.py"]
 ROOMS = {
-    "channels/proof.py": ["channels/test_proof.py", "noise/test_concentrated.py"],
+    "channels/proof.py": ["channels/test_proof.py"],
     "channels/sampling.py": ["channels/test_domain.py", "channels/test_proof.py", "channels/test_channels.py"],
     "channels/table.py": CHANNELS,
     "channels/window.py": CHANNELS,
     "channels/shift.py": [*CHANNELS, "channels/test_delta_channels.py"],
     "noise/probabilities.py": NOISE,
     "noise/integers.py": NOISE,
-    "noise/concentrated.py": ["noise/test_concentrated.py"],
     "randomness/word_sources.py": ["randomness/test_randomness.py"],
     "randomness/row_words.py": ROW_WORDS,
     "randomness/row_ids.py": ROW_WORDS,

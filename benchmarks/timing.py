@@ -31,7 +31,7 @@ import labeldp as ldp
 from benchmarks.loop_noise import LoopNoise
 from benchmarks.report import Sheet, commit, cpu, load
 from labeldp.audit.bounds import loss_at_least
-from labeldp.noise import DiscreteGaussian, DiscreteLaplace
+from labeldp.noise import DiscreteLaplace
 from labeldp.randomness import SecureWords
 
 RESULTS = Path(__file__).with_suffix(".md")
@@ -58,7 +58,7 @@ class Case:
     calls: int
 
 
-def released(noise: DiscreteLaplace | DiscreteGaussian) -> Callable[[int], float]:
+def released(noise: DiscreteLaplace) -> Callable[[int], float]:
     source, exact = SecureWords(), np.zeros(1, dtype=np.int64)
 
     def call(which: int) -> float:
@@ -80,10 +80,8 @@ def score(epsilon: float) -> Callable[[int], float]:
 
 def cases(calls: int) -> list[Case]:
     laplace = DiscreteLaplace.calibrated(sensitivity=SENSITIVITY, epsilon=Fraction(6))
-    gaussian = DiscreteGaussian(Fraction(SENSITIVITY) ** 2 / 4)
     return [
         Case("a Laplace draw", 6.0, released(laplace), calls),
-        Case("a Gaussian draw, σ = Δ/2", float("nan"), released(gaussian), calls),
         Case("`private_score`", 3.0, score(3.0), calls // 2),
     ]
 
@@ -92,10 +90,10 @@ def cases(calls: int) -> list[Case]:
 def loops() -> Iterator[None]:
     """Let the library draw from coins that stop early."""
 
-    def sample(noise: DiscreteLaplace | DiscreteGaussian, size: int, source: SecureWords) -> NDArray[np.int64]:
+    def sample(noise: DiscreteLaplace, size: int, source: SecureWords) -> NDArray[np.int64]:
         return LoopNoise(noise).sample(size, source)
 
-    with patch.object(DiscreteLaplace, "sample", sample), patch.object(DiscreteGaussian, "sample", sample):
+    with patch.object(DiscreteLaplace, "sample", sample):
         yield
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from labeldp.noise import integers, probabilities
 from labeldp.noise.integers import Coins
-from labeldp.noise.probabilities import bit_bounds, exp_minus_bounds, root_bounds
+from labeldp.noise.probabilities import bit_bounds, exp_minus_bounds
 
 BITS = 192
 RATES = ["0", "1/1000000000000000000000000000000000000000", "1/3", "1", "7/2", "13", "40", "133", "1000", "1e30"]
@@ -50,14 +50,6 @@ def test_bounds_contain_the_probability(rate, less):
     rounded = lambda bits: math.floor(rate * 2**bits) - less  # noqa: E731
     assert within(partial(exp_minus_bounds, rounded), exp_minus(rate))
     assert within(partial(bit_bounds, rounded), exp_minus(rate) / (1 + exp_minus(rate)))
-
-
-@pytest.mark.parametrize("square", [0, 1, 2, 9, 10**9 + 7, 1 << 130])
-def test_a_root_lies_between_its_bounds(square):
-    for bits in (0, 1, 40):
-        low, high = root_bounds(square, bits)
-        assert low**2 <= square < high**2
-        assert high - low == Fraction(1, 1 << bits)
 
 
 def test_numbers_on_the_way_to_a_probability_have_one_length():
@@ -216,63 +208,3 @@ def test_every_draw_has_words_of_its_own(size):
     draws = Coins(Source()).laplace(Fraction(1 << 40), size)
     assert np.unique(draws).size == draws.size == size
     assert sum(fills) == size * 2 * 3 * (places_of(1 << 40) + 1)
-
-
-# ---- Gaussian and K-norm noise --------------------------------------------------------------------------
-
-
-def scripted(draws, answers):
-    """Return coins with scripted draws and tosses, and lists of the scales and probabilities of these."""
-    coins, scales, probabilities, draws, answers = Coins(Script([])), [], [], list(draws), list(answers)
-
-    def laplace(scale, size):
-        scales.append(scale)
-        return np.array([draws.pop(0) for _ in range(size)], dtype=np.int64)
-
-    def toss(bounds):
-        probabilities.append(bounds)
-        return answers.pop(0)
-
-    coins.laplace, coins.toss = laplace, toss
-    return coins, scales, probabilities
-
-
-DISTANCES = [0, 1, -1, 2, -3, 10, 57, -(10**6)]
-
-
-@pytest.mark.parametrize("variance", ["1/5", "1", "10/3", "9", "5000/7", "1000000000000/7"])
-def test_gaussian_draws_are_kept_by_what_their_square_weighs_more(variance):
-    """|y|/t for the Laplace draw and γ for the coin that keeps it are together y²/(2σ²), and a constant."""
-    variance = Fraction(variance)
-    coins, scales, probabilities = scripted(DISTANCES, [True] * len(DISTANCES))
-    assert coins.gaussian(variance, len(DISTANCES)).tolist() == DISTANCES
-    (t,) = scales
-    assert t == math.floor(math.sqrt(variance)) + 1
-    for y, bounds in zip(DISTANCES, probabilities, strict=True):
-        gamma = y**2 / (2 * variance) - abs(y) / t + variance / (2 * t**2)
-        assert within(bounds, exp_minus(gamma))
-
-
-def test_gaussian_draws_that_are_not_kept_are_drawn_again():
-    coins, scales, _ = scripted([4, 5, 6, -1, 7], [False, True, False, True, True])
-    assert coins.gaussian(Fraction(2), 3).tolist() == [5, -1, 7]
-    assert scales == [2, 2]
-
-
-VECTORS = [(0,), (-3,), (0, 0), (3, -4), (1, 0, -2, 5, 1), (10**9, -(10**8), 3)]
-
-
-@pytest.mark.parametrize("vector", VECTORS)
-@pytest.mark.parametrize(
-    "scale", [Fraction(scale) for scale in ("8/5", "1/7", "10000000000/3", "1e-7", "1.00000000001")]
-)
-def test_vectors_are_kept_by_what_their_length_weighs_more_than_their_coordinates(vector, scale):
-    size = len(vector)
-    coins, scales, probabilities = scripted([9] * size + list(vector), [False, True])
-    assert coins.norm(scale, size).tolist() == list(vector)
-    assert scales[0] == scales[1]
-    q = scales[0] / scale
-    assert q**2 >= size > (q - Fraction(1, 1 << 31)) ** 2
-    for x, bounds in zip(([9] * size, vector), probabilities, strict=True):
-        length = real(Decimal.sqrt, Fraction(sum(v * v for v in x)))
-        assert within(bounds, exp_minus((length - sum(map(abs, x)) / q) / scale))

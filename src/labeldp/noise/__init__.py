@@ -1,5 +1,5 @@
 """Exact integers added to a curator's sums, in work that does not depend on the noise."""
 
-from labeldp.noise.integers import DiscreteGaussian, DiscreteLaplace, IntegerNoise, LatticeNorm
+from labeldp.noise.integers import DiscreteLaplace, IntegerNoise
 
-__all__ = ["DiscreteGaussian", "DiscreteLaplace", "IntegerNoise", "LatticeNorm"]
+__all__ = ["DiscreteLaplace", "IntegerNoise"]

@@ -23,19 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.errors import ParameterError
-from labeldp.noise.concentrated import rho_for
 from labeldp.noise.probabilities import (
     COIN_BITS,
     COIN_WORDS,
     Bounds,
-    exp_minus_bounds,
     place_bounds,
-    root_bounds,
     thresholds,
 )
 from labeldp.randomness import WordSource
 
-__all__ = ["Coins", "DiscreteGaussian", "DiscreteLaplace", "IntegerNoise", "LatticeNorm"]
+__all__ = ["Coins", "DiscreteLaplace", "IntegerNoise"]
 
 _LARGEST = 1 << 52
 """Scales up to this give noise below 2^63, but once in e^96."""
@@ -44,9 +41,6 @@ _BLOCK = 1 << 15
 """Coins that are tossed at a time."""
 
 Words = NDArray[np.uint64]
-
-MOST_COORDINATES = 17
-"""Of a vector with K-norm noise: docs/proofs/noise.md bounds what its rejections reveal up to this."""
 
 
 def _less(words: Words, threshold: Words) -> NDArray[np.bool_]:
@@ -127,51 +121,6 @@ class Coins:
             piece[:] = numbers[: piece.size] - numbers[piece.size :]
         return noise
 
-    def gaussian(self, variance: Fraction, size: int) -> NDArray[np.int64]:
-        """Return integers x with probability in proportion to e^(−x²/(2·variance)).
-
-        A Laplace draw y of scale t, which is √variance or a little more, is kept with probability
-        e^(−(|y| − variance/t)²/(2·variance)).
-        """
-        top, bottom = variance.numerator, variance.denominator
-        t = math.isqrt(top // bottom) + 1
-        divisor = 2 * t * t * top * bottom
-
-        def keep(distance: int) -> bool:
-            square = (distance * t * bottom - top) ** 2
-            return self.toss(partial(exp_minus_bounds, lambda work: (square << work) // divisor))
-
-        noise: list[int] = []
-        while len(noise) < size:
-            proposals = self.laplace(Fraction(t), size - len(noise))
-            noise += proposals[[keep(distance) for distance in np.abs(proposals).tolist()]].tolist()
-        return np.array(noise, dtype=np.int64)
-
-    def norm(self, scale: Fraction, size: int) -> NDArray[np.int64]:
-        """Return an integer vector x with probability in proportion to e^(−‖x‖₂/scale).
-
-        Independent Laplace draws of scale · q, with q ≥ √size, are kept with probability
-        e^(−(‖x‖₂ − ‖x‖₁/q)/scale), which is at most 1 since ‖x‖₁ ≤ √size · ‖x‖₂.
-        """
-        top, bottom = scale.numerator, scale.denominator
-        q = root_bounds(size, 32)[1]
-        steps, wide = int(q * (1 << 32)), q * scale
-        more = 32 + bottom.bit_length()
-
-        def keep(sizes: list[int]) -> bool:
-            square, total = sum(x * x for x in sizes), sum(sizes) << 32
-
-            def rate(work: int) -> int:
-                root = min(square, 1) * math.isqrt(max(square, 1) << 2 * (work + more))  # no shortcut for 0
-                return (root * steps - (total << (work + more))) * bottom // (top * steps << more)
-
-            return self.toss(partial(exp_minus_bounds, rate))
-
-        while True:
-            proposal = self.laplace(wide, size)
-            if keep(np.abs(proposal).tolist()):
-                return proposal
-
 
 # ---- noise --------------------------------------------------------------------------------------------
 
@@ -213,17 +162,7 @@ class IntegerNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class _ScaledNoise(IntegerNoise):
-    """Noise of a rational scale."""
-
-    scale: Fraction
-
-    def __post_init__(self) -> None:
-        _positive(self.scale, "scale", _LARGEST)
-
-
-@dataclass(frozen=True, slots=True)
-class DiscreteLaplace(_ScaledNoise):
+class DiscreteLaplace(IntegerNoise):
     """Two-sided geometric noise: P(x) ∝ e^(−|x|/scale) on the integers.
 
     Added to integers that a change of one label moves by at most Δ in sum, it is differentially private with
@@ -234,79 +173,22 @@ class DiscreteLaplace(_ScaledNoise):
     scale : Fraction
     """
 
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self.scale, "scale", _LARGEST)
+
     @classmethod
     def calibrated(cls, *, sensitivity: int, epsilon: Fraction) -> DiscreteLaplace:
         """Return the noise for a statistic of this L1 sensitivity and budget."""
         _positive(epsilon, "epsilon")
         return cls(Fraction(sensitivity) / epsilon)
 
-    def variance(self, size: int = 1) -> float:
-        """Return the variance of one draw, of however many."""
+    def variance(self) -> float:
+        """Return the variance of one draw."""
         r = float(np.exp(-1 / float(self.scale)))
         return 2 * r / float(np.expm1(-1 / float(self.scale))) ** 2
 
     def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
         """Return ``size`` independent draws."""
         return Coins(source).laplace(self.scale, size)
-
-
-@dataclass(frozen=True, slots=True)
-class DiscreteGaussian(IntegerNoise):
-    """Gaussian noise on the integers: P(x) ∝ e^(−x²/(2·sigma²)).
-
-    Added to integers that a change of one label moves by at most Δ in Euclidean length, it is
-    Δ²/(2·sigma²)-concentrated differentially private.
-
-    Parameters
-    ----------
-    sigma_squared : Fraction
-    """
-
-    sigma_squared: Fraction
-
-    def __post_init__(self) -> None:
-        _positive(self.sigma_squared, "sigma_squared", _LARGEST**2)
-
-    @classmethod
-    def calibrated(cls, *, squared_sensitivity: int, epsilon: Fraction, delta: Fraction) -> DiscreteGaussian:
-        """Return the noise for a statistic of this squared Euclidean sensitivity, and a budget with δ > 0."""
-        return cls(Fraction(squared_sensitivity) / (2 * rho_for(epsilon, delta)))
-
-    def variance(self, size: int = 1) -> float:
-        """Return an upper bound of the variance of one draw, close to it from a σ of 1 on."""
-        return float(self.sigma_squared)
-
-    def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
-        """Return ``size`` independent draws."""
-        return Coins(source).gaussian(self.sigma_squared, size)
-
-
-@dataclass(frozen=True, slots=True)
-class LatticeNorm(_ScaledNoise):
-    """K-norm noise on integer vectors: P(x) ∝ e^(−‖x‖₂/scale).
-
-    Added to an integer vector that a change of one label moves by at most Δ in Euclidean length, it keeps
-    ε = Δ/scale, exactly, with far less noise in several dimensions than Laplace noise in each.
-
-    Parameters
-    ----------
-    scale : Fraction
-    """
-
-    @classmethod
-    def calibrated(cls, *, squared_sensitivity: int, epsilon: Fraction) -> LatticeNorm:
-        """Return the noise for a statistic whose squared Euclidean sensitivity is an integer."""
-        _positive(epsilon, "epsilon")
-        return cls(root_bounds(squared_sensitivity, 32)[1] / epsilon)
-
-    def variance(self, size: int) -> float:
-        """Return the variance of one coordinate, for a scale well above 1."""
-        return (size + 1) * float(self.scale) ** 2
-
-    def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
-        """Return one vector of ``size`` coordinates; the time grows steeply with their number."""
-        if size > MOST_COORDINATES:
-            raise ParameterError(
-                f"LatticeNorm draws at most {MOST_COORDINATES} coordinates, got {size}: use DiscreteGaussian"
-            )
-        return Coins(source).norm(self.scale, size)

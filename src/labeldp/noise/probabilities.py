@@ -20,7 +20,6 @@ __all__ = [
     "bit_bounds",
     "exp_minus_bounds",
     "place_bounds",
-    "root_bounds",
     "thresholds",
 ]
 
@@ -86,12 +85,6 @@ def bit_bounds(rate: Rate, bits: int) -> tuple[int, int]:
     low, high = exp_minus_bounds(rate, bits + 8)
     one = 1 << (bits + 8)
     return (low << bits) // (one + low), -((-high << bits) // (one + high))
-
-
-def root_bounds(square: int, bits: int) -> tuple[Fraction, Fraction]:
-    """Return two fractions around √square, 2^(−bits) apart."""
-    root = math.isqrt(square << (2 * bits))
-    return Fraction(root, 1 << bits), Fraction(root + 1, 1 << bits)
 
 
 # ---- the bits of a geometric number -----------------------------------------------------------------------
