@@ -31,8 +31,10 @@ def prior(what="prior (curator)", epsilon=0.5, *, column=0, people=1):
     return Charge(what, Budget(epsilon), WHEN, None, people, "prior", column)
 
 
-def other(purpose, epsilon=0.1):
-    return Charge(purpose, Budget(epsilon), WHEN, "some noise", 1, purpose)
+def other(what, epsilon=0.1):
+    """Return a charge for a statistic of all labels."""
+    purpose = "prior" if what in ("range", "spread") else what
+    return Charge(what, Budget(epsilon), WHEN, "some noise", 1, purpose)
 
 
 def release(*charges, mechanisms=(STRONG,), priors=None, bounds=BOUNDS, trust="curator", secure=True):
@@ -44,11 +46,11 @@ def release(*charges, mechanisms=(STRONG,), priors=None, bounds=BOUNDS, trust="c
 
 ALL_PARTS = "; ".join(f"part {k}: {fingerprint(part.channel)}" for k, part in enumerate(PARTS, 1))
 IN_ROUNDS = Charge("labels", Budget(1), WHEN, ALL_PARTS, 1, "labels")
-KNOWN = {"low": 0.0, "high": 5.0, "mean": 2.5, "mean_variance": 0.1, "variance": 2.0, "counted": False}
+KNOWN = {"low": 0.0, "high": 5.0, "variance": 1.25, "residual": 0.0, "sums": 0}
 TERMS = {
     "release": release(labels(), prior()),
-    "row-release": Terms(70, PARTS, (), (IN_ROUNDS, other("mean"), other("prior")), (BOUNDS,), "local", True),
-    "model": Terms(70, PARTS, (), (IN_ROUNDS, other("mean")), (BOUNDS,), "curator", True),
+    "row-release": Terms(70, PARTS, (), (IN_ROUNDS, other("sums"), other("range")), (BOUNDS,), "local", True),
+    "model": Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "curator", True),
     "model of sums": Terms(70, (), (), (other("sums"),), (BOUNDS,), "curator", True),
 }
 MORE = {"release": {"file": {"name": "out.csv"}}, "row-release": {"knowledge": KNOWN, "rounds": 2}}

@@ -168,7 +168,7 @@ def model_output(df, epsilon):
     grid = np.random.default_rng(1).normal(size=(50, 2))
     return {
         "card": card_content(model.to_card()),
-        "inside": pickle.dumps((model._model, model._public)),
+        "inside": pickle.dumps((model._blend, model._public)),
         "predictions": model.predict(grid).tobytes(),
     }
 

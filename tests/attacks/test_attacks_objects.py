@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 import labeldp as ldp
 from labeldp.cli import app
+from labeldp.estimators.fit_budget import STEPS
 from labeldp.noise import IntegerNoise
-from labeldp.priors.curator import GRID
 from object_graph import Secrets, secrets_inside, secrets_of
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ MADE = {
         X, Y
     ),
     "model": lambda: ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(X, Y),
-    "model, gaussian": lambda: ldp.ModelReleaseRegressor(epsilon=0.5, delta=1e-5, bounds=BOUNDS).fit(X, Y),
+    "model, at a high budget": lambda: ldp.ModelReleaseRegressor(epsilon=8.0, bounds=BOUNDS).fit(X, Y),
 }
 
 
@@ -174,8 +174,8 @@ def test_the_walk_finds_what_is_hidden(hide, found, made):
 # in sequence, would not be there by chance.
 
 NOISY = {
-    **{name: MADE[name] for name in ("privatize", "prior", "labels", "model", "model, gaussian")},
-    "sums against directions": lambda: ldp.ModelReleaseRegressor(epsilon=0.05, bounds=BOUNDS).fit(X, Y),
+    **{name: MADE[name] for name in ("privatize", "prior", "labels", "model", "model, at a high budget")},
+    "one stage of sums": lambda: ldp.ModelReleaseRegressor(epsilon=0.05, bounds=BOUNDS).fit(X, Y),
     "adaptive prior": lambda: ldp.estimate_prior(Y, epsilon=1.0, bounds=BOUNDS, method="adaptive"),
 }
 
@@ -186,7 +186,7 @@ def recorded(monkeypatch):
     secrets, release = Secrets(), IntegerNoise.release
 
     def record(noise, exact, source):
-        means = BOUNDS[0] + exact * (BOUNDS[1] - BOUNDS[0]) / (GRID * ROWS)
+        means = BOUNDS[0] + exact * (BOUNDS[1] - BOUNDS[0]) / (STEPS * ROWS)
         large = np.abs(exact) > 10**6
         for kind, numbers in {"sum": exact[large], "mean": means[large]}.items():
             secrets.values.update({f"{kind} {len(secrets.values)}.{k}": v for k, v in enumerate(numbers)})
@@ -213,7 +213,7 @@ def test_a_model_that_kept_its_exact_sums_is_found(form, recorded, monkeypatch):
     monkeypatch.setattr(
         IntegerNoise, "release", lambda noise, exact, source: kept.append(exact) or watched(noise, exact, source)
     )
-    made = NOISY["sums against directions"]()
+    made = NOISY["one stage of sums"]()
     made.first_ = form(kept[0])
     assert secrets_inside(made, recorded)
 

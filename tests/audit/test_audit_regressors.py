@@ -1,7 +1,7 @@
 """Both regressors as functions of their data set: the ledger's total bounds what an audit of a whole fit finds.
 
 The neighbours differ in one label at its worst: at the other end of the bounds, in the only row whose feature is
-not that of the others, so that sums, mean and prediction hang on it. Three rows and one feature make a fit cheap.
+not that of the others, so that sums, range and prediction hang on it. Three rows and one feature make a fit cheap.
 What no label enters is worked out once, and searches that see only what is private already are cut short, by
 `quick`; every step from the labels to the noise is the library's own. `benchmarks/audit_pipelines.py` audits fits
 as they are.
@@ -9,8 +9,9 @@ as they are.
 Every audit has two twins that it must convict: the same fit for several times the ε, and one with something raw.
 """
 
-from dataclasses import replace
-from functools import cache, partial
+from functools import cache
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,13 +20,11 @@ from sklearn.dummy import DummyRegressor
 import labeldp as ldp
 from helpers import seeded
 from labeldp.audit.events import QuantileLens
-from labeldp.estimators import label_rounds, learner, model_regressor, round_design, sums
-from labeldp.estimators.designs import Design
-from labeldp.estimators.feature_table import FeatureTable
-from labeldp.estimators.features import PublicFeatures
-from labeldp.estimators.sums import SumPlan
-from labeldp.noise import IntegerNoise
-from labeldp.priors import curator
+from labeldp.estimators import fit_budget, label_rounds, learner, round_design, sums
+from labeldp.estimators.features import FeatureTable, PublicFeatures
+from labeldp.estimators.fit_budget import STEPS
+from labeldp.estimators.groups import Geometry
+from labeldp.estimators.sums import CELLS, Stage
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
@@ -34,7 +33,7 @@ X = np.array([[1.0], [0.0], [0.0]])
 PAIR = (np.array([0.0, 1.0, 1.0]), np.array([5.0, 1.0, 1.0]))
 CLAIM = 0.5
 SURE = 1 - 1e-7
-"""Four acquittals below: a false alarm among them has probability 4e-7 at most."""
+"""Six acquittals below: a false alarm among them has probability 6e-7 at most."""
 
 
 @pytest.fixture(autouse=True)
@@ -43,14 +42,13 @@ def quick(monkeypatch):
     once = cache(lambda: PublicFeatures.fit(X))
     table = FeatureTable(once(), X)
     spectrum = table.spectrum()
-    plan = cache(partial(SumPlan.make, table, BOUNDS))
+    geometry = cache(lambda prior: Geometry.of.__func__(Geometry, table, np.frombuffer(prior)))
     monkeypatch.setattr(PublicFeatures, "fit", lambda _: once())
     monkeypatch.setattr(FeatureTable, "spectrum", lambda _: spectrum)
-    monkeypatch.setattr(SumPlan, "make", lambda _, bounds, epsilon, delta: plan(epsilon, delta))
-    few = sums.unknown_variance(5.0)[:1]
-    monkeypatch.setattr(sums, "unknown_variance", lambda _: few)
-    known_variance = learner.known_variance
-    monkeypatch.setattr(learner, "known_variance", lambda *given, **options: known_variance(*given, **options)[:1])
+    monkeypatch.setattr(sums, "Geometry", SimpleNamespace(of=lambda _, prior: geometry(prior.tobytes())))
+    unknown_variance = sums.unknown_variance
+    for module in (sums, learner):
+        monkeypatch.setattr(module, "unknown_variance", lambda width, **_: unknown_variance(width)[:1])
     monkeypatch.setattr(round_design, "_LOWER", (0.0, 0.2))
     monkeypatch.setattr(round_design, "_UPPER", (0.8, 1.0))
 
@@ -59,28 +57,27 @@ def quick(monkeypatch):
 
 
 def by_labels(y, ledger, source, epsilon=CLAIM, mechanism="two-point"):
-    """What a label release tells: the mean, the worst row's label, how it was made, and the prediction there."""
+    """What a label release tells: what is known, the worst row's label, how it was made, and its prediction."""
     model = ldp.LabelReleaseRegressor(
         DummyRegressor(), epsilon=epsilon, bounds=BOUNDS, mechanism=mechanism, ledger=ledger, random_state=source
     ).fit(X, y)
     kept = model.release_
     made = [kept.offset[0], kept.scale[0], *noise_in(kept.mechanisms)]
-    return [kept.knowledge.mean, kept.labels[0], *made, *model.predict(X[:1])]
+    known = kept.knowledge
+    return [known.low, known.high, known.residual, kept.start[0], kept.labels[0], *made, *model.predict(X[:1])]
 
 
 def by_model(y, ledger, source, epsilon=CLAIM):
     """What a model tells: its prediction for the worst row, what it calls unexplained, and how loud noise was."""
     model = ldp.ModelReleaseRegressor(epsilon=epsilon, bounds=BOUNDS, ledger=ledger, random_state=source)
     predicted = model.fit(X, y).predict(X[:1])
-    return [*predicted, model._model.rest, *noise_in(model.mechanism_)]
+    known = model._blend.knowledge
+    return [*predicted, known.low, known.high, known.residual, model._blend.rest, *noise_in(model.mechanism_)]
 
 
-def noise_in(made):
-    """How loud each mechanism, or each noise on sums, is: a number that its design decides."""
-    return [
-        float(np.squeeze(each.variance([0.0]) if isinstance(each, ldp.Mechanism) else each.variance(1)))
-        for each in made
-    ]
+def noise_in(mechanisms):
+    """How loud each mechanism is: a number that its design decides."""
+    return [float(np.squeeze(each.variance([0.0]))) for each in mechanisms]
 
 
 def one_stage(monkeypatch):
@@ -88,17 +85,27 @@ def one_stage(monkeypatch):
 
 
 def two_stages(monkeypatch):
-    monkeypatch.setattr(sums, "LONE", 0.0)
+    monkeypatch.setattr(fit_budget, "_TWO_STAGES", 0.0)
+
+
+def everything(monkeypatch):
+    """A range, two stages and the spread between them, as with many rows."""
+    two_stages(monkeypatch)
+    monkeypatch.setattr(fit_budget, "_RANGE", (0.3, np.inf, 0.0))
+    monkeypatch.setattr(fit_budget, "_SPREAD", (0.2, np.inf, 0.0))
 
 
 def labels_one_by_one(monkeypatch):
-    monkeypatch.setattr(model_regressor, "ENOUGH", 0.0)
+    monkeypatch.setattr(fit_budget, "_FEWEST_FOR_LABELS", 0.02)
+    monkeypatch.setattr(fit_budget, "_WORTH_LABELS", 0.0)
 
 
 FITS = {
     "LabelReleaseRegressor": (by_labels, one_stage, 300, 6),
-    "ModelReleaseRegressor": (by_model, one_stage, 500, 4),
-    "ModelReleaseRegressor, two stages": (by_model, two_stages, 120, 12),
+    "LabelReleaseRegressor, mostly labels": (by_labels, labels_one_by_one, 300, 6),
+    "LabelReleaseRegressor, everything": (by_labels, everything, 120, 16),
+    "ModelReleaseRegressor": (by_model, one_stage, 300, 6),
+    "ModelReleaseRegressor, everything": (by_model, everything, 120, 16),
     "ModelReleaseRegressor, labels one by one": (by_model, labels_one_by_one, 120, 12),
 }
 """How to fit, which path, how often for each data set, and how many times the ε must be convicted."""
@@ -142,39 +149,34 @@ def test_a_fit_that_spends_several_times_what_the_ledger_shows_is_convicted(name
 # ---- fits that use something raw -----------------------------------------------------------------------------
 
 
-class Silent(IntegerNoise):
-    """Noise that says how large it is, and is not there."""
+def raw_range(monkeypatch):
+    """The published mistake, in another place: where labels lie is read off them."""
 
-    def __init__(self, noise):
-        self.variance = noise.variance
+    def raw(counts, bounds, epsilon, source):
+        places = np.flatnonzero(counts)
+        width = (bounds[1] - bounds[0]) / CELLS
+        return (bounds[0] + width * places[0], bounds[0] + width * (places[-1] + 1)), "none"
 
-    def sample(self, size, source):
-        return np.zeros(size, dtype=np.int64)
-
-
-def raw_prior(monkeypatch):
-    """The published mistake: the histogram that labels are released under is counted, and gets no noise."""
-    knowledge_of = label_rounds.knowledge_of
-
-    def raw(exact, bounds, budget, source):
-        known, values, _ = knowledge_of(exact, bounds, budget, source)
-        masses = exact().counts + 1e-12
-        masses /= masses.sum()
-        variance = float(masses @ (values - masses @ values) ** 2)
-        return replace(known, variance=variance), values, masses
-
-    monkeypatch.setattr(label_rounds, "knowledge_of", raw)
+    monkeypatch.setattr(label_rounds, "find_range", raw)
 
 
-def raw_mean(monkeypatch):
-    mean_noise = curator.mean_noise
-    monkeypatch.setattr(curator, "mean_noise", lambda epsilon: Silent(mean_noise(epsilon)))
+def raw_stages(which):
+    """Return what makes sums of some stages get no noise."""
+
+    def spoil(monkeypatch):
+        noisy = Stage.noisy
+
+        def raw(stage, exact, epsilon, source):
+            return exact * (stage.width / STEPS) if which(stage) else noisy(stage, exact, epsilon, source)
+
+        monkeypatch.setattr(Stage, "noisy", raw)
+
+    return spoil
 
 
-def raw_sums(monkeypatch):
-    noisy = Design.noisy
-    raw = lambda design, exact, width, noise, source: noisy(design, exact, width, Silent(noise), source)  # noqa: E731
-    monkeypatch.setattr(Design, "noisy", raw)
+raw_sums = raw_stages(lambda stage: not stage.squared)
+raw_residuals = raw_stages(lambda stage: stage.guess is not None and not stage.squared)
+raw_spread = raw_stages(lambda stage: stage.squared)
 
 
 def with_own_mechanism(y, ledger, source):
@@ -185,13 +187,15 @@ def with_own_mechanism(y, ledger, source):
 
 
 RAW = {
-    "LabelReleaseRegressor, prior of raw labels": (by_labels, one_stage, raw_prior),
     "LabelReleaseRegressor, mechanism designed for raw labels": (with_own_mechanism, one_stage, one_stage),
-    "LabelReleaseRegressor, raw mean": (by_labels, one_stage, raw_mean),
+    "LabelReleaseRegressor, raw sums": (by_labels, one_stage, raw_sums),
+    "LabelReleaseRegressor, raw range": (by_labels, everything, raw_range),
+    "LabelReleaseRegressor, raw spread": (by_labels, everything, raw_spread),
     "ModelReleaseRegressor, raw sums": (by_model, one_stage, raw_sums),
-    "ModelReleaseRegressor, two stages of raw sums": (by_model, two_stages, raw_sums),
-    "ModelReleaseRegressor, prior of raw labels": (by_model, labels_one_by_one, raw_prior),
-    "ModelReleaseRegressor, raw mean": (by_model, labels_one_by_one, raw_mean),
+    "ModelReleaseRegressor, raw sums of residuals": (by_model, everything, raw_residuals),
+    "ModelReleaseRegressor, raw range": (by_model, everything, raw_range),
+    "ModelReleaseRegressor, raw spread": (by_model, everything, raw_spread),
+    "ModelReleaseRegressor, raw sums before labels": (by_model, labels_one_by_one, raw_sums),
 }
 
 

@@ -175,24 +175,19 @@ def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(fold
     assert not [price for price in homes()["price"].to_pylist() if repr(price) in html]
 
 
-def test_a_score_with_delta_and_several_rows_a_person_is_refused_only_if_it_cannot_be_paid(tmp_path):
-    rng = np.random.default_rng(0)  # so many columns, so few rows and so large a δ that Gaussian noise is chosen
-    wide = {f"x{k}": rng.normal(size=120) for k in range(40)}
-    pa.parquet.write_table(pa.table({**wide, "price": rng.uniform(0, 5, 120)}), tmp_path / "wide.parquet")
+def test_a_score_and_several_rows_a_person_are_refused_only_if_they_cannot_be_paid(folder, tmp_path):
+    """Two rows a person, and ε = 2 for the model and 1 for the score. The δ that is allowed is not needed."""
 
     def fit(name, most, code=0):
-        given = ("--label", "price", "--bounds", 0, 5, "--epsilon", 1, "--delta", 0.1, "--score", 1)
-        limits = ("--rows-per-person", 2, "--limit", 4, "--limit-delta", most, "--ledger", tmp_path / f"{name}.b")
-        return said("fit", tmp_path / "wide.parquet", *given, *limits, "-o", tmp_path / name, code=code)
+        given = ("--delta", 0.1, "--score", 1, "--rows-per-person", 2, "--limit", most, "--limit-delta", 0.5)
+        limits = ("--ledger", tmp_path / f"{name}.b")
+        return said("fit", folder / "homes.parquet", *FIT, *given, *limits, "-o", tmp_path / name, code=code)
 
-    # The model is charged in two parts, 2 · e^ε · δ each with its own ε and δ: 0.33 in all. For ε and the score
-    # together it would be 2 · e² · 0.1 = 1.5, for the model in one part 0.54.
-    fit("paid", 0.34)
+    fit("paid", 6)
     spent = Ledger.open(tmp_path / "paid.b").total
-    assert spent.epsilon == 4.0
-    assert 0.3 < spent.delta < 0.34
-    assert "nothing was spent" in fit("less", 0.3, code=3)
-    assert files_in(tmp_path) == ["paid", "paid.b", "wide.parquet"]
+    assert (spent.epsilon, spent.delta) == (6.0, 0.0)
+    assert "nothing was spent" in fit("less", 5.9, code=3)
+    assert files_in(tmp_path) == ["paid", "paid.b"]
 
 
 # ---- bad input --------------------------------------------------------------------------------------------

@@ -154,9 +154,8 @@ def test_what_was_charged_before_a_fit_stopped_counts_in_the_next(case, monkeypa
     """A mechanism function of the user's, say, sees the private prior before it fails."""
     model = new(case)
     with monkeypatch.context() as patch:
-        for module, name in ((label_regressor, "draw_rounds"), (model_regressor, "draw_rounds")):
-            patch.setattr(module, name, broken)
-        patch.setattr(model_regressor, "fit_sums", broken)
+        for module in (label_regressor, model_regressor):
+            patch.setattr(module, "measure", broken)
         for _ in range(2):
             with pytest.raises(RuntimeError, match="broken"):
                 model.fit(**OLD)

@@ -105,7 +105,7 @@ def test_a_regressor_is_judged_on_its_own_release_by_rows_held_out_of_the_last_r
 
 
 def test_labels_at_the_middle_and_at_both_ends_are_not_told_apart_so_nothing_is_claimed():
-    """Two-point rows without a counted prior: any figure would be invented."""
+    """Two-point rows whose spread was not measured: any figure would be invented."""
     constant = DummyRegressor(strategy="constant", constant=2.5).fit(X, Y)
     for trust in ("local", "curator"):
         for labels in (np.full(300, 2.5), np.where(np.arange(300) % 2, 0.0, 5.0)):

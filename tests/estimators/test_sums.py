@@ -1,4 +1,4 @@
-"""Sums over labels, beside a plain account: one label moves each by what its noise is calibrated for, at most."""
+"""What a curator takes from labels: one label moves each statistic by what its noise is calibrated for."""
 
 from fractions import Fraction
 
@@ -7,32 +7,31 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.estimators.designs import STEPS, PublicGeometry, _directions, _groups
-from labeldp.estimators.feature_table import FeatureTable
-from labeldp.estimators.label_statistics import LabelBudget, LabelSums
-from labeldp.estimators.sums import Stage, SumBudget, SumPlan, fit_sums
-from labeldp.noise import DiscreteGaussian, DiscreteLaplace, LatticeNorm
-from labeldp.priors.curator import GRID
+from labeldp.estimators import fit_budget, label_regressor, label_rounds
+from labeldp.estimators.features import FeatureTable
+from labeldp.estimators.fit_budget import STEPS, FitBudget
+from labeldp.estimators.groups import Geometry
+from labeldp.estimators.label_rounds import RowsHere
+from labeldp.estimators.sums import CELLS, Stage, find_range, fit_sums
+from labeldp.noise import DiscreteLaplace
+from labeldp.priors.curator import count
 
 BOUNDS = (1.0, 6.0)
 ROWS = 90
+WORST = (-1e308, 1.0, 5e-324, 3.3, 6.0, 1e308)
+"""Labels inside, at and far outside the bounds."""
 
 
 class Few:
     """Stands in for `PublicFeatures`: six features of two columns, so that plain loops do not take long."""
 
     block = np.array([0, 0, 1, 2, 3])
+    size = 6
 
     def transform(self, X):
         a, b = X[:, 0], X[:, -1]
         features = np.column_stack([a, b, a**2 - 1, a * b, np.sin(a + b), np.ones(len(X))])
         return features.astype(np.float32)
-
-    def standardised(self, X):
-        return X
-
-    def spectrum(self, features):
-        return np.geomspace(0.3, 0.01, 5)
 
 
 def small_table(rows):
@@ -40,121 +39,268 @@ def small_table(rows):
     return FeatureTable(Few(), np.random.default_rng(1).normal(size=(rows, 2)) @ scale)
 
 
-TABLE = small_table(ROWS)
-GEOMETRY = PublicGeometry.of(TABLE, np.full(6, 0.1))
-DESIGNS = {"groups": _groups(TABLE, GEOMETRY, 8), "directions": _directions(TABLE, GEOMETRY, 2)}
-SPECTRUM = np.geomspace(0.3, 1e-3, 50)
-WORST = (-1e308, 1.0, 5e-324, 3.3, 6.0, 1e308)
-"""Labels inside, at and far outside the bounds."""
-
-each_design = pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
+def random_labels(seed, rows=ROWS):
+    """Return labels in one or two heaps, some outside the bounds."""
+    rng = np.random.default_rng(seed)
+    heaps = rng.normal(rng.uniform(0, 7, 2)[:, None], rng.choice([0.001, 0.1, 3.0], 2)[:, None], (2, rows))
+    return np.where(rng.random(rows) < rng.random(), *heaps)
 
 
-@pytest.mark.parametrize("rows", [20, 300, 16_000, 10**6])
-@pytest.mark.parametrize("epsilon", ["0.002", "0.01", "1/3", "1", "7.3", "20"])
-def test_the_parts_of_a_budget_sum_to_epsilon_and_delta_exactly(epsilon, rows):
-    exact, delta = Fraction(epsilon), Fraction(1, 10**6)
-    labels = LabelBudget.plan(exact, rows, SPECTRUM, "curator")
-    assert labels.mean + labels.prior + labels.labels == exact
-    assert labels.labels >= Fraction(1, 1000), "enough for a mechanism"
-    sums = SumBudget.plan(exact, rows, delta)
-    assert (sums.rough + sums.fine, sums.rough_delta + sums.fine_delta) == (exact, delta)
-    for budget in (labels, sums):
-        assert sum(charge.budget.exact_epsilon for charge in budget.charges(rows_per_person=3)) == 3 * exact
+@pytest.fixture
+def scripted(monkeypatch):
+    """Let noise give out numbers that no label reached; return what it was asked to hide, and how well."""
+    asked = []
+
+    def release(noise, exact, source):
+        asked.append((noise.scale, exact.tolist()))
+        return source.integers(0, 4 * STEPS if exact.max() > 4 * ROWS else 2 * ROWS, exact.size)
+
+    monkeypatch.setattr(DiscreteLaplace, "release", release)
+    return asked
 
 
-def test_noise_of_the_mean_and_of_the_prior_is_for_their_own_parts():
-    budget = LabelBudget(Fraction(1, 3), Fraction(1, 7), Fraction(2))
-    _, mean, prior = budget.descriptions([])
-    assert mean == str(DiscreteLaplace(Fraction(3 * GRID)))
-    assert prior == str(DiscreteLaplace(Fraction(2 * 7)))
+def spent(one, other):
+    """Return the ε of statistics that move from one list to the other, by Laplace noise on each integer."""
+    assert [scale for scale, _ in one] == [scale for scale, _ in other]
+    return sum(
+        Fraction(sum(abs(a - b) for a, b in zip(before, after, strict=True))) / scale
+        for (scale, before), (_, after) in zip(one, other, strict=True)
+    )
 
 
-def test_the_worst_change_of_one_label_moves_the_mean_and_the_counts_by_what_their_noise_is_calibrated_for():
-    sums = []
-    for label in WORST:
-        labels = np.full(50, 1.0)
+# ---- the budget ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [1, 20, 300, 4_177, 16_000, 10**6, 10**9])
+@pytest.mark.parametrize("epsilon", ["0.002", "0.01", "0.05", "1/3", "1", "2.7", "7.3", "20"])
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_charges_sum_to_epsilon_exactly(epsilon, rows, labels, grouped):
+    budget = FitBudget.plan(Fraction(epsilon), rows, labels=labels, grouped=grouped)
+    parts = (budget.range, budget.rough, budget.spread, budget.fine, budget.labels)
+    assert min(parts) >= 0
+    assert sum(parts) == Fraction(epsilon)
+    assert budget.rough > 0, "nothing is known of labels without it"
+    charges = budget.charges(rows_per_person=3)
+    assert sum(charge.budget.exact_epsilon for charge in charges) == 3 * Fraction(epsilon)
+    assert all(charge.budget.exact_epsilon for charge in charges)
+    assert len(budget.descriptions([], "noise of the range")) == len(charges)
+    if labels:
+        assert budget.labels >= Fraction(1, 1000), "enough for a mechanism"
+    if not grouped:
+        assert budget.spread == budget.fine == 0, "these need groups, or guesses for all rows"
+
+
+def test_each_charge_names_the_noise_of_its_own_part():
+    budget = FitBudget(9, *map(Fraction, ("1/3", "1/7", "1/11", "1/5", "2")))
+    noise = [str(DiscreteLaplace(Fraction(many * STEPS))) for many in (7, 11, 5)]
+    assert budget.descriptions([], "of a range")[1:] == ["of a range", *noise]
+
+
+# ---- the range ----------------------------------------------------------------------------------------------
+
+
+def most_in_a_window(labels, level):
+    """Return the largest number of labels in a window as wide as the bounds over 2^level, by half a width each."""
+    cells = np.clip(np.floor((np.clip(labels, *BOUNDS) - 1) / 5 * CELLS), 0, CELLS - 1)
+    halves = 2 << level
+    half = CELLS // halves
+    return max(int(((cells >= k * half) & (cells < (k + 2) * half)).sum()) for k in range(halves - 1))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_one_label_moves_the_count_of_a_window_by_one_and_the_counts_by_two(seed, scripted):
+    """Whatever was found before: the second labels get the answers of the first."""
+    epsilon, runs = Fraction(3, 10), []
+    labels = random_labels(seed)
+    for label in (labels[7], *WORST):
+        scripted.clear()
         labels[7] = label
-        sums.append(LabelSums.of(labels, BOUNDS))
-    assert max(abs(int(a.total[0] - b.total[0])) for a in sums for b in sums) == GRID
-    assert max(int(np.abs(a.counts - b.counts).sum()) for a in sums for b in sums) == 2
+        found = find_range(count(labels, BOUNDS, CELLS), BOUNDS, epsilon, np.random.default_rng(seed))
+        runs.append((found, list(scripted)))
+    assert len({found for found, _ in runs}) == 1, "the same answers, the same range"
+    for _, asked in runs:
+        *search, (scale, place) = asked
+        assert 1 <= len(search) <= 4
+        assert {noise for noise, _ in search} == {8 / epsilon}
+        assert scale == 4 / epsilon
+        assert sum(place) == ROWS
+        for (_, largest), (_, before) in zip(search, runs[0][1], strict=False):
+            assert abs(largest[0] - before[0]) <= 1
+        assert sum(abs(a - b) for a, b in zip(place, runs[0][1][-1][1], strict=True)) <= 2
+        assert spent(runs[0][1], asked) <= epsilon
 
 
-def test_sums_are_exact_add_up_from_parts_and_show_nothing():
-    """They are arrays: the time and memory of Python integers depend on their size."""
-    labels = np.array(WORST)
-    whole = LabelSums.of(labels, BOUNDS)
-    parts = LabelSums.of(labels[:2], BOUNDS) + LabelSums.of(labels[2:], BOUNDS)
-    places = [(min(max(y, 1.0), 6.0) - 1.0) / 5.0 for y in WORST]
-    assert whole.total.tolist() == parts.total.tolist() == [sum(round(place * GRID) for place in places)]
-    assert whole.counts.tolist() == parts.counts.tolist()
-    assert (whole.counts[0], whole.counts.sum()) == (3, 6)
-    assert whole.total.dtype == whole.counts.dtype == np.int64
-    assert repr(whole) == "<6 labels, summed>"
+@pytest.mark.parametrize("seed", range(5))
+def test_the_search_for_a_width_asks_for_the_largest_count_of_any_window(seed, scripted):
+    labels, level = random_labels(seed), 6
+    find_range(count(labels, BOUNDS, CELLS), BOUNDS, Fraction(1), np.random.default_rng(seed))
+    assert scripted[0][1] == [most_in_a_window(labels, level)]
 
 
-def test_with_local_trust_no_sum_is_computed(monkeypatch):
-    monkeypatch.setattr(LabelSums, "of", pytest.fail)
-    model = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, trust="local")
-    assert not model.fit(TABLE.X, np.full(ROWS, 2.0)).release_.knowledge.counted
+@pytest.mark.parametrize("middle", [1.0, 1.2, 3.0, 5.999])
+@pytest.mark.parametrize("width", [0.01, 0.3, 5.0])
+def test_a_range_lies_inside_the_bounds_and_holds_nearly_all_labels(middle, width):
+    labels = np.clip(np.random.default_rng(1).normal(middle, width / 4, 20_000), *BOUNDS)
+    (low, high), _ = find_range(count(labels, BOUNDS, CELLS), BOUNDS, Fraction(1, 2), seeded(1))
+    assert BOUNDS[0] <= low < high <= BOUNDS[1]
+    assert ((labels >= low) & (labels <= high)).mean() > 0.99
+    assert high - low <= max(12 * width, 0.01)
 
 
-def weights(design):
-    """Return the integer weight of each row in each sum."""
-    return np.eye(design.count, dtype=np.int64)[design.group] if design.weights is None else design.weights
+# ---- sums ---------------------------------------------------------------------------------------------------
+
+GROUP = np.random.default_rng(4).integers(0, 8, ROWS)
+GUESS = np.random.default_rng(3).uniform(1, 6, ROWS)
+STAGES = {
+    "labels": Stage(BOUNDS, GROUP, 8),
+    "one sum": Stage(BOUNDS),
+    "residuals": Stage(BOUNDS, GROUP, 8, GUESS, 1.25),
+    "squares": Stage(BOUNDS, guess=GUESS, reach=1.25, squared=True),
+}
+each_stage = pytest.mark.parametrize("name", STAGES)
 
 
-@each_design
-@pytest.mark.parametrize("guess", [False, True], ids=["labels", "residuals"])
-def test_sums_of_a_stage_are_exact_and_add_up_from_parts(design, guess):
-    labels = np.random.default_rng(2).uniform(0, 7, ROWS)
+def place(name, label, guess):
+    """Return what is summed of a label, from 0 to 1."""
+    inside = min(max(label, 1.0), 6.0)
+    gap = min(max(inside - guess, -1.25), 1.25)
+    return {"residuals": (gap + 1.25) / 2.5, "squares": gap**2 / 1.25**2}.get(name, (inside - 1) / 5)
+
+
+@each_stage
+def test_sums_of_a_stage_are_exact_and_add_up_from_parts(name):
+    stage, labels = STAGES[name], random_labels(2)
     labels[: len(WORST)] = WORST
-    centre = np.random.default_rng(3).uniform(1, 6, ROWS)
-    stage = Stage(design, BOUNDS, centre, 1.25) if guess else Stage(design, BOUNDS)
-    expected = np.zeros(design.count, dtype=np.int64)
-    for row, (label, near) in enumerate(zip(labels.tolist(), centre.tolist(), strict=True)):
-        inside = min(max(label, 1.0), 6.0)
-        place = (min(max(inside - near, -1.25), 1.25) + 1.25) / 2.5 if guess else (inside - 1) / 5
-        expected += weights(design)[row] * round(place * STEPS)
-    assert stage.sums(labels).tolist() == expected.tolist()
+    expected = [0] * stage.count
+    for row, label in enumerate(labels.tolist()):
+        group = 0 if stage.group is None else GROUP[row]
+        expected[group] += round(place(name, label, float(GUESS[row])) * STEPS)
+    assert stage.sums(labels).tolist() == expected
+    assert stage.sums(labels).dtype == np.int64, "the time of Python integers depends on their size"
     order = np.random.default_rng(3).permutation(ROWS)
     parts = [stage.sums(labels[rows], rows) for rows in (order[:31], order[31:])]
-    assert (parts[0] + parts[1]).tolist() == expected.tolist()
+    assert (parts[0] + parts[1]).tolist() == expected
 
 
-@each_design
-@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10)])
-def test_the_worst_change_of_one_label_moves_sums_by_what_their_noise_is_calibrated_for(design, delta):
-    epsilon, worst = Fraction(1, 10), 0
+@each_stage
+def test_one_label_moves_one_sum_by_what_its_noise_is_for(name):
+    stage, worst = STAGES[name], 0
     for row in range(ROWS):
-        labels = np.full(ROWS, 1.0)
-        sums = []
-        for label in WORST:
+        labels, sums = random_labels(row), []
+        for label in (labels[row], *WORST):
             labels[row] = label
-            sums.append(Stage(design, BOUNDS).sums(labels))
-        gap = max(sums, key=lambda some: int(np.abs(some - sums[0]).sum())) - sums[0]
-        worst = max(worst, int(np.abs(gap).sum() if design.weights is None else (gap * gap).sum()))
-    noise = design.noise(epsilon, delta)
-    if design.weights is None:
-        assert noise == DiscreteLaplace.calibrated(sensitivity=worst, epsilon=epsilon)
-    elif delta:
-        assert noise == DiscreteGaussian.calibrated(squared_sensitivity=worst, epsilon=epsilon, delta=delta)
-    else:
-        assert noise == LatticeNorm.calibrated(squared_sensitivity=worst, epsilon=epsilon)
+            sums.append(stage.sums(labels))
+        gaps = [np.abs(one - other) for one in sums for other in sums]
+        assert max(np.count_nonzero(gap) for gap in gaps) <= 1
+        worst = max(worst, *(int(gap.sum()) for gap in gaps))
+    assert STEPS / 2 < worst <= STEPS
+    assert fit_budget.sum_noise(Fraction(1, 10)).scale == 10 * STEPS
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "delta"), [("1/50", "0"), ("1/10", "0"), ("1", "0"), ("4", "0"), ("1/2", "1/10")]
-)
-def test_each_stage_reads_labels_once_and_gets_noise_for_its_own_part_of_the_budget(epsilon, delta):
-    table = small_table(300)
-    labels = np.clip(3.5 + table.X[:, 0], *BOUNDS)
-    plan, stages = SumPlan.make(table, BOUNDS, Fraction(epsilon), Fraction(delta)), []
-    _, noises = fit_sums(plan, lambda stage: stages.append(stage) or stage.sums(labels), seeded(5))
-    budget = plan.budget
-    parts = [(budget.rough, budget.rough_delta), (budget.fine, budget.fine_delta)]
-    parts = [part for part in parts if part[0]]
-    assert sum(part for part, _ in parts) == Fraction(epsilon)
-    assert sum(part for _, part in parts) in (0, Fraction(delta)), "all of δ, or none if it buys nothing"
-    assert [stage.design.noise(*part) for stage, part in zip(stages, parts, strict=True)] == list(noises)
-    assert len(budget.charges(1)) == len(stages)
+BUDGET = FitBudget(300, *map(Fraction, ("0", "1/3", "1/7", "1/5", "0")))
+
+
+def test_what_is_summed_follows_from_features_and_noisy_sums_alone(scripted):
+    """Groups, guesses and reach are the same for other labels; each row is in one group of each stage."""
+    table, runs = small_table(300), []
+    for seed in (1, 2):
+        stages, labels = [], random_labels(seed, 300)
+        add_up = lambda stage, stages=stages, labels=labels: stages.append(stage) or stage.sums(labels)  # noqa: E731
+        model = fit_sums(table, BOUNDS, BUDGET, add_up, np.random.default_rng(5))
+        runs.append((stages, model))
+    for one, other in zip(runs[0][0], runs[1][0], strict=True):
+        assert np.array_equal(one.group, other.group)
+        assert (one.reach, one.squared, one.count) == (other.reach, other.squared, other.count)
+        assert one.guess is other.guess is None or np.array_equal(one.guess, other.guess)
+        if one.group is not None:
+            assert one.group.shape == (300,)
+            assert np.unique(one.group).tolist() == list(range(one.count)), (
+                "no group is empty, and none is missing"
+            )
+    assert np.array_equal(runs[0][1].linear.weights, runs[1][1].linear.weights)
+    parts = [BUDGET.rough, BUDGET.spread, BUDGET.fine]
+    assert [scale for scale, _ in scripted] == [STEPS / part for part in parts] * 2, (
+        "each stage once, for its part"
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_label_spends_no_more_than_epsilon_over_all_stages(seed, scripted):
+    table, runs, labels = small_table(300), [], random_labels(seed, 300)
+    for label in (labels[9], *WORST):
+        scripted.clear()
+        labels[9] = label
+        fit_sums(table, BOUNDS, BUDGET, lambda stage: stage.sums(labels), np.random.default_rng(seed))
+        runs.append(list(scripted))
+    most = max(spent(one, other) for one in runs for other in runs)
+    assert 0 < most <= BUDGET.rough + BUDGET.spread + BUDGET.fine
+
+
+def test_groups_cover_each_row_once_and_sum_its_features():
+    table = small_table(500)
+    groups = Geometry.of(table, np.full(6, 0.1)).groups(table, noise=20.0, rest=0.5)
+    again = Geometry.of(table, np.full(6, 0.1)).groups(table, noise=20.0, rest=0.5)
+    assert np.array_equal(groups.group, again.group)
+    assert 1 < groups.sizes.size < 500
+    assert groups.sizes.tolist() == [(groups.group == k).sum() for k in range(groups.sizes.size)]
+    features = Few().transform(table.X)
+    by_hand = [features[groups.group == k].sum(axis=0) for k in range(groups.sizes.size)]
+    np.testing.assert_allclose(groups.features, by_hand, rtol=1e-4, atol=1e-4)
+
+
+# ---- nobody trusted -------------------------------------------------------------------------------------------
+
+
+class TouchedError(Exception):
+    """Labels were counted or summed."""
+
+
+@pytest.fixture
+def untouchable(monkeypatch):
+    def touch(*_):
+        raise TouchedError
+
+    for name in ("counts", "add_up"):
+        monkeypatch.setattr(RowsHere, name, touch)
+
+
+def fit_locally(rows=2_000):
+    model = ldp.LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS, trust="local", rounds=2, random_state=seeded(1))
+    return model.fit(np.random.default_rng(1).normal(size=(rows, 2)), np.full(rows, 2.0))
+
+
+def test_with_local_trust_no_sum_count_or_range_is_computed(untouchable):
+    model = fit_locally()
+    assert [charge.what for charge in model.charges_] == ["labels"]
+    known = model.release_.knowledge
+    assert (known.low, known.high, known.residual, known.sums) == (*BOUNDS, 0.0, 0)
+
+
+def test_a_variant_that_forgets_local_trust_is_convicted(untouchable, monkeypatch):
+    def forgets(rows, budget, *more):
+        return label_rounds.measure(rows, FitBudget.plan(Fraction(2), rows.count, labels=True), *more)
+
+    monkeypatch.setattr(label_regressor, "measure", forgets)
+    with pytest.raises(TouchedError):
+        fit_locally()
+
+
+# ---- loose bounds ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("regressor", [ldp.LabelReleaseRegressor, ldp.ModelReleaseRegressor])
+def test_bounds_a_hundred_times_too_wide_cost_little(regressor, monkeypatch):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(6_000, 3))
+    y = np.clip(2.5 + X[:, 0] + 0.4 * rng.normal(size=6_000), 0, 5)
+
+    def error(bounds):
+        model = regressor(epsilon=1.0, bounds=bounds, random_state=seeded(3)).fit(X[:5_000], y[:5_000])
+        return np.mean((model.predict(X[5_000:]) - y[5_000:]) ** 2)
+
+    tight, wide = error((0.0, 5.0)), error((-100.0, 400.0))
+    assert wide < 1.6 * tight < 0.6 * y.var()
+    monkeypatch.setattr(fit_budget, "_RANGE", (0.0, 0.0, np.inf))
+    assert error((-100.0, 400.0)) > 1.6 * tight, "it is the search for a range that helps"

@@ -51,14 +51,13 @@ def fitted(table, labels, encoder):
 def with_trees(fitted, table, labels, encoder):
     """The same model with boosted trees blended in, as fits on many rows have them."""
     X = encoder.transform(table)
-    linear = fitted._model
-    known = Knowledge(*BOUNDS, linear.mean, 0.0, 1.0, counted=False)
-    inputs = np.column_stack([fitted._public.standardised(X), np.zeros(len(X))])
+    known = Knowledge(*BOUNDS, variance=1.0, sums=3)
+    inputs = fitted._public.codes(X)
     made = np.random.default_rng(2).normal(size=len(X))
     trees = HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5, max_features=0.6).fit(inputs, made)
     model = ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
     model.__dict__.update(fitted.__dict__)
-    model._model = Blend(linear, trees, 0.5, 0.1, 0.2, known)
+    model._blend = Blend(fitted._blend.linear, trees, 0.5, 0.1, 0.2, known)
     return model
 
 
@@ -139,7 +138,7 @@ def test_no_true_label_can_be_reached_from_a_model_or_its_files(name, request, l
 def test_a_model_that_kept_labels_would_be_caught(fitted, labels):
     leaky = ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
     leaky.__dict__.update(fitted.__dict__)
-    leaky._kept = {"deep": [replace(fitted._model, weights=labels[:7])]}
+    leaky._kept = {"deep": [replace(fitted._blend.linear, weights=labels[:7])]}
     assert {f"label {k}" for k in range(7)} <= secrets_inside(leaky, secrets_of(labels, BOUNDS))
 
 
@@ -322,7 +321,7 @@ def test_a_model_is_replaced_only_by_force_and_anything_else_never(path, fitted,
 def test_the_trees_predict_as_scikit_learn_does(with_trees):
     """What is private to scikit-learn is read in `forest`: look there before another version joins this list."""
     assert sklearn.__version__.startswith("1.9.")
-    booster = with_trees._model.trees
+    booster = with_trees._blend.trees
     inputs = np.random.default_rng(3).normal(size=(500, booster.n_features_in_))
     again = Forest.from_arrays(Forest.of(booster).as_arrays())
     assert np.array_equal(again.predict(inputs), booster.predict(inputs))

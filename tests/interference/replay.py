@@ -9,7 +9,6 @@ of the secure source, the clock, random names; memory that nobody wrote differs 
 import datetime
 import hashlib
 import itertools
-import math
 import os
 import secrets
 import sys
@@ -29,8 +28,7 @@ from labeldp.channels import ShiftChannel, TableChannel, WindowChannel
 from labeldp.channels.proof import fingerprint
 from labeldp.ledger import Ledger
 from labeldp.mechanisms.no_privacy import IdentityChannel
-from labeldp.noise import DiscreteGaussian, DiscreteLaplace, IntegerNoise
-from labeldp.noise.concentrated import rho_for
+from labeldp.noise import IntegerNoise
 from labeldp.randomness import SecureWords
 
 CHANNELS = (WindowChannel, TableChannel, ShiftChannel, IdentityChannel)
@@ -85,20 +83,10 @@ class Tape:
         Channels spend on all rows, on average. Sums spend by how far they moved from this run to its replay, where
         the labels of some rows are changed.
         """
-        pure = sum(epsilon * size for epsilon, size in self.spent) / Fraction(rows)
-        rho = Fraction(0)
+        spent = sum(epsilon * size for epsilon, size in self.spent) / Fraction(rows)
         for (noise, one), (_, two) in zip(self.exact, other.exact, strict=True):
-            steps = [abs(int(step)) for step in one - two]
-            squared = sum(step**2 for step in steps)
-            if isinstance(noise, DiscreteGaussian):
-                rho += Fraction(squared, changed**2) / (2 * noise.sigma_squared)
-            else:
-                length = sum(steps) if isinstance(noise, DiscreteLaplace) else math.isqrt(squared)
-                pure += Fraction(length, changed) / noise.scale
-        left = sum(budget.exact_epsilon for budget in self.charged) - pure
-        delta = sum(budget.exact_delta for budget in self.charged)
-        allowed = rho_for(left, delta) if rho and delta and left > 0 else 0
-        return self.unpaid or left < 0 or rho > allowed
+            spent += Fraction(sum(abs(int(step)) for step in one - two), changed) / noise.scale
+        return self.unpaid or spent > sum(budget.exact_epsilon for budget in self.charged)
 
 
 class _Run:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from labeldp.estimators.label_statistics import LabelSums
 from labeldp.priors.curator import FEW_BINS, count
 
 LABELS = np.concatenate([np.random.default_rng(3).normal(0.5, 0.4, 70_000), [-1e308, 1e308, 0.0, 1.0, 0.25, 0.5]])
@@ -16,7 +15,7 @@ def test_counts_are_those_of_a_plain_histogram(bins):
     assert count(LABELS, (0.0, 1.0), bins).tolist() == by_hand.tolist()
 
 
-def test_the_prior_of_the_regressors_is_counted_by_comparisons_and_not_in_a_table(monkeypatch):
+def test_few_bins_are_counted_by_comparisons_and_not_in_a_table(monkeypatch):
     """A table is looked up at a place that depends on the label, which the cache may show."""
     monkeypatch.setattr(np, "bincount", lambda *_, **__: pytest.fail("counted in a table"))
-    assert LabelSums.of(LABELS, (0.0, 1.0)).counts.sum() == LABELS.size
+    assert count(LABELS, (0.0, 1.0), FEW_BINS).sum() == LABELS.size

@@ -81,7 +81,6 @@ def fit(
         from labeldp.files.models import model_folder, save_model  # noqa: PLC0415 (an extra)
 
         later = _score_charges(score, rows_per_person)
-        # What δ costs a person with many rows depends on how ε is split: that is for the charge itself to refuse.
         refuse_overspend(
             book.limit,
             book.charges,

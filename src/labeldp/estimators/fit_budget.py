@@ -72,8 +72,8 @@ class FitBudget:
             if grouped
             else 1 - min(0.5, max(0.05, 20 / (rows * total)))
         )
-        one_by_one = max(share * left, least) if share else 0.0
-        if left - one_by_one < least:
+        one_by_one = min(max(share * left, least), left - least) if share else 0.0
+        if one_by_one < least and share:
             raise ParameterError(f"epsilon={total} is too small to be split; give at least {2 * least}")
         fractions = [Fraction(f"{part:.4g}") for part in (range, spread, one_by_one)]
         sums = epsilon - sum(fractions)
