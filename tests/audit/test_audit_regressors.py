@@ -10,7 +10,6 @@ Every audit has two twins that it must convict: the same fit for several times t
 """
 
 from functools import cache
-
 from types import SimpleNamespace
 
 import numpy as np
