@@ -104,6 +104,23 @@ def test_a_regressor_is_judged_on_its_own_release_by_rows_held_out_of_the_last_r
     assert model.ledger_.total == ldp.Budget(epsilon), "judging cost nothing"
 
 
+@pytest.mark.parametrize("rows", [200, 1000])
+def test_where_there_is_nothing_to_learn_a_regressor_does_not_look_better_than_it_is(rows):
+    """Noisy sums hold the labels that judge: on pure noise, eight fits look no better than on fresh labels."""
+    gaps, doubts = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        noise, labels = rng.normal(size=(rows, 4)), np.clip(rng.normal(2.5, 0.8, rows), *BOUNDS)
+        model = ldp.LabelReleaseRegressor(
+            epsilon=8.0, bounds=BOUNDS, mechanism="rp", rounds=2, random_state=seeded(seed)
+        ).fit(noise, labels)
+        risk = ldp.private_risk(model, noise, model.release_)
+        fresh = np.clip(rng.normal(2.5, 0.8, (50, rows)), *BOUNDS)
+        gaps.append(risk.mse + risk.hidden - float(np.mean((fresh - model.predict(noise)) ** 2)))
+        doubts.append(risk.standard_error)
+    assert np.mean(gaps) > -3 * np.sqrt(np.mean(np.square(doubts)) / 8)
+
+
 def test_labels_at_the_middle_and_at_both_ends_are_not_told_apart_so_nothing_is_claimed():
     """Two-point rows whose spread was not measured: any figure would be invented."""
     constant = DummyRegressor(strategy="constant", constant=2.5).fit(X, Y)
