@@ -104,11 +104,10 @@ def test_a_regressor_is_judged_on_its_own_release_by_rows_held_out_of_the_last_r
     assert model.ledger_.total == ldp.Budget(epsilon), "judging cost nothing"
 
 
-@pytest.mark.parametrize("rows", [200, 1000])
-def test_where_there_is_nothing_to_learn_a_regressor_does_not_look_better_than_it_is(rows):
-    """Noisy sums hold the labels that judge: on pure noise, eight fits look no better than on fresh labels."""
-    gaps, doubts = [], []
-    for seed in range(8):
+def test_where_there_is_nothing_to_learn_a_regressor_does_not_look_better_than_it_is():
+    """Noisy sums hold the labels that judge: on pure noise, six fits look no better than on fresh labels."""
+    rows, gaps, doubts = 300, [], []
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         noise, labels = rng.normal(size=(rows, 4)), np.clip(rng.normal(2.5, 0.8, rows), *BOUNDS)
         model = ldp.LabelReleaseRegressor(
@@ -118,7 +117,7 @@ def test_where_there_is_nothing_to_learn_a_regressor_does_not_look_better_than_i
         fresh = np.clip(rng.normal(2.5, 0.8, (50, rows)), *BOUNDS)
         gaps.append(risk.mse + risk.hidden - float(np.mean((fresh - model.predict(noise)) ** 2)))
         doubts.append(risk.standard_error)
-    assert np.mean(gaps) > -3 * np.sqrt(np.mean(np.square(doubts)) / 8)
+    assert np.mean(gaps) > -3 * np.sqrt(np.mean(np.square(doubts)) / 6)
 
 
 def test_labels_at_the_middle_and_at_both_ends_are_not_told_apart_so_nothing_is_claimed():

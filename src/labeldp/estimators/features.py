@@ -261,7 +261,7 @@ class FeatureTable:
             some = rows[piece]
             yield piece, self._cache[some] if self._cache is not None else self.public.transform(self.X[some])
 
-    def sample(self, most: int) -> Small:
+    def even_rows(self, most: int) -> Small:
         """Return the features of all rows, or of about this many, evenly spread."""
         rows = np.arange(0, self.rows, max(1, self.rows // most))
         return np.concatenate([part for _, part in self.pieces(rows)])
@@ -289,4 +289,4 @@ class FeatureTable:
 
     def spectrum(self) -> Array:
         """Return the leading eigenvalues of the features' covariance, from at most 20,000 rows or so."""
-        return self.public.spectrum(self.sample(_SAMPLE))
+        return self.public.spectrum(self.even_rows(_SAMPLE))

@@ -84,7 +84,7 @@ class Geometry:
     @classmethod
     def of(cls, table: FeatureTable, prior: Array) -> Geometry:
         """Return the geometry of a table's rows; ``prior`` holds the variance of each weight."""
-        features = table.sample(_SAMPLE)
+        features = table.even_rows(_SAMPLE)
         root = np.sqrt(prior).astype(np.float32)
         scaled = features[:, :-1] * root[:-1]
         axes = np.linalg.eigh((scaled.T @ scaled / np.float32(len(scaled))).astype(np.float64))[1]

@@ -246,7 +246,7 @@ def fit_sums(
 
 
 def _mean_row(table: FeatureTable, rows: int) -> NDArray[np.float32]:
-    sample = table.sample(20_000)
+    sample = table.even_rows(20_000)
     return np.asarray(sample.mean(axis=0, keepdims=True) * np.float32(rows), dtype=np.float32)
 
 
