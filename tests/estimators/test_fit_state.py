@@ -110,7 +110,7 @@ def test_an_interrupt_anywhere_leaves_the_old_model_the_new_one_or_none(case, re
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_labels_that_were_paid_for_are_kept_without_the_old_model_if_learning_from_them_stops(error, monkeypatch):
-    def stop(*arguments):
+    def stop(*arguments, **named):
         raise error
 
     model = new("labels").fit(**OLD)

@@ -46,7 +46,7 @@ _NULL = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Sufficient statistics of rows, or of averages of rows, with one noise level.
+    """Sufficient statistics of rows, or of scaled sums over rows, with one noise level.
 
     Attributes
     ----------
@@ -56,8 +56,8 @@ class Observations:
         sᵀs.
     count : int
     share : float
-        What part of a single row's unexplained variance is in one observation: 1 for rows, 1/g for
-        averages over g rows.
+        How much of a single row's unexplained variance is in one observation: 1 for rows, the mean over
+        scaled sums.
     noise : float
         Known variance of the privacy noise.
     """
