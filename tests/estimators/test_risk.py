@@ -95,8 +95,8 @@ def test_rows_that_trained_a_model_are_left_out_by_naming_the_others():
 
 @pytest.mark.parametrize(("own", "epsilon"), [(None, 2.0), (Ridge(), 4.0)])
 def test_a_regressor_is_judged_on_its_own_release_by_rows_held_out_of_the_last_round(own, epsilon):
-    model = ldp.LabelReleaseRegressor(own, epsilon=epsilon, bounds=BOUNDS, random_state=seeded(1))
-    model.fit(X[:300], Y[:300])
+    how = {"mechanism": "rp", "random_state": seeded(1)}
+    model = ldp.LabelReleaseRegressor(own, epsilon=epsilon, bounds=BOUNDS, **how).fit(X[:300], Y[:300])
     risk = ldp.private_risk(model, X[:300], model.release_)
     assert risk.rows == 150, "half of the rows are in the last round"
     error = truth(model, slice(300, None))
