@@ -67,14 +67,11 @@ def test_what_is_said_of_a_models_error_for_free_is_not_too_good():
     X = rng.normal(size=(5000, 3))
     y = np.clip(2.5 + np.tanh(X[:, 0]) + rng.laplace(size=5000) * 0.5, 0, 5)  # tails that clipping hides
     shared = {"epsilon": 3.0, "bounds": (0, 5)}
-    estimates = []
     for seed in range(3):
         model = labeldp.LabelReleaseRegressor(mechanism="rp", **shared, random_state=seed).fit(X[:300], y[:300])
-        first, rest = quality(model, X[:300])
+        first, _ = quality(model, X[:300])
         error = np.mean((model.predict(X[300:]) - y[300:]) ** 2)
-        estimates.append(float(re.search(r"mean squared error ([0-9.]+) ±", rest)[1]) / error)
         assert error < float(re.search(r"±([0-9.]+) or less", first)[1]) ** 2 < 3 * error
-    assert min(estimates) < 1  # the estimate alone is too good as often as not
     model = labeldp.ModelReleaseRegressor(**shared, random_state=0).fit(X[:300], y[:300])
     assert not re.search("±|typical", quality(model, X[:300])[0])  # its own idea of its error is an assumption
 

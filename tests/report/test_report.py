@@ -119,7 +119,7 @@ def test_the_report_of_a_release_says_what_it_cost_what_left_and_what_was_proven
         ("release", 5, "Where labels lie: the prior"),
         ("columns", 9, "What a label becomes, column 1"),
         ("with-delta", 4, "δ = 1e-05"),
-        ("rounds", 3, "privately known: mean"),
+        ("rounds", 3, "privately known: residual"),
         ("labels-model", 1, "LabelReleaseRegressor"),
         ("sums-model", 1, "ModelReleaseRegressor"),
     ],
