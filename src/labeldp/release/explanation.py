@@ -218,9 +218,11 @@ class _Subject:
         if self.kind == "mechanism":
             return ["Nothing yet: this card describes what would be done to labels."]
         if self.kind == "model":
+            summed = any(charge.purpose == "sums" for charge in terms.charges)
+            sources = ["sums with noise"] * summed + ["private labels"] * bool(terms.mechanisms)
             left = [
                 f"The model ({self.about.get('model', 'a model')}), and all that it will predict.",
-                f"What it was made from: {'private labels' if terms.mechanisms else 'sums with noise'}.",
+                f"What it was made from: {' and '.join(sources)}.",
             ]
         elif self.kind == "row-release":
             left = [
