@@ -34,9 +34,10 @@ MIXES = (
 )
 """How the explained variance is split over the blocks of `PublicFeatures`."""
 
-EXPLAINED = (0.0006, 0.0025, 0.01, 0.04)
-"""The explained variance where only the labels' range is known, in squared ranges: labels that fill their range
-evenly have 0.083 in all."""
+EXPLAINED = (1e-6, 3e-5, 0.0006, 0.0025, 0.01, 0.04)
+RESTS = (1e-5, 2e-4, 0.001, 0.004, 0.015, 0.05)
+"""The explained variance, and the rest, in squared ranges: labels that fill their range evenly have 0.083 in all, and
+bounds may be a hundred times too wide."""
 
 Choices = tuple[tuple[tuple[float, ...], float, float], ...]
 
@@ -98,11 +99,9 @@ class Posterior:
 
 def unknown_variance(width: float, *, few: bool = False) -> Choices:
     """Return what to average over where only the labels' range is known; a part of it if few will do."""
-    rests = (0.001, 0.004, 0.015, 0.05)
     mixes = (MIXES[0], MIXES[2], MIXES[3]) if few else MIXES
-    return tuple(
-        (mix, e * width**2, r * width**2) for e in EXPLAINED for r in rests if r > e / 30 for mix in mixes
-    )
+    pairs = [(e, r) for e in EXPLAINED for r in RESTS if e / 30 < r < 300 * e]
+    return tuple((mix, e * width**2, r * width**2) for e, r in pairs for mix in mixes)
 
 
 def fit_linear(

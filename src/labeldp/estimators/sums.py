@@ -35,17 +35,18 @@ _LEVELS = 12
 CELLS = 2 << _LEVELS
 """Labels are counted in so many cells of the bounds, of which no count leaves, to find their range."""
 
-_COVER = 0.8
+_COVER, _MARGIN = 0.8, 2.0
 """A range is as wide as a window that holds this part of the labels, and twice as much on either side."""
 
-_BLOCKS = np.array([0.35, 0.3, 0.2, 0.15]) * np.mean(EXPLAINED)
+_SIGNAL = 0.0133
+_BLOCKS = np.array([0.35, 0.3, 0.2, 0.15])
 _REST = 0.02
 """Guesses before any release, in squared ranges: what blocks of features explain, and what they do not."""
 
 
 def first_prior(table: FeatureTable, width: float) -> Array:
     """Return the prior variance of each weight before any release."""
-    return np.append(_BLOCKS[table.public.block] * width**2, width**2 / 12)
+    return np.append(_SIGNAL * _BLOCKS[table.public.block] * width**2, width**2 / 12)
 
 
 def find_range(counts: Sums, bounds: Range, epsilon: Fraction, source: WordSource) -> tuple[Range, str]:
@@ -80,7 +81,7 @@ def find_range(counts: Sums, bounds: Range, epsilon: Fraction, source: WordSourc
     noisy = place.release(_halves(counts, widest), source)
     width = (high - low) / 2**widest
     start = low + width / 2 * int(np.argmax(noisy[1:] + noisy[:-1]))
-    return (max(low, start - 2 * width), min(high, start + 3 * width)), f"{search}, {place}"
+    return (max(low, start - _MARGIN * width), min(high, start + (1 + _MARGIN) * width)), f"{search}, {place}"
 
 
 def _halves(counts: Sums, level: int) -> Sums:
@@ -253,8 +254,8 @@ def _mean_row(table: FeatureTable, rows: int) -> NDArray[np.float32]:
 def _updated_prior(likely: Choices, choices: Choices, block: Index, width: float) -> Array:
     """Return the prior variance of each weight, by what the rough model found likely."""
     options = likely or choices[:5]
-    each = [np.asarray(mix) * max(explained, 0.0006 * width**2) for mix, explained, _ in options]
-    strength = np.maximum(np.mean(each, axis=0), 1e-4 * width**2)
+    each = [np.asarray(mix) * max(explained, EXPLAINED[0] * width**2) for mix, explained, _ in options]
+    strength = np.maximum(np.mean(each, axis=0), EXPLAINED[0] / 10 * width**2)
     return np.append(strength[block], width**2 / 12)
 
 
