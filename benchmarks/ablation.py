@@ -32,6 +32,7 @@ from labeldp.estimators import (
     groups,
     label_rounds,
     learner,
+    sums,
 )
 
 BUDGETS = (0.1, 1.0, 4.0)
@@ -84,15 +85,15 @@ def _no_groups() -> None:
 
 
 def _no_range() -> None:
-    fit_budget._RANGE = (0.0, 0.0, math.inf)
+    sums._RANGE_ROWS = math.inf
 
 
 def _no_spread() -> None:
-    fit_budget._SPREAD = (0.0, 0.0, math.inf)
+    sums._MEASURED = math.inf
 
 
 def _one_stage() -> None:
-    fit_budget._TWO_STAGES = math.inf
+    sums._TWO_STAGES = math.inf
 
 
 def _sums_always() -> None:

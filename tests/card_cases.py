@@ -33,8 +33,7 @@ def prior(what="prior (curator)", epsilon=0.5, *, column=0, people=1):
 
 def other(what, epsilon=0.1):
     """Return a charge for a statistic of all labels."""
-    purpose = "prior" if what in ("range", "spread") else what
-    return Charge(what, Budget(epsilon), WHEN, "some noise", 1, purpose)
+    return Charge(what, Budget(epsilon), WHEN, "some noise", 1, what)
 
 
 def release(*charges, mechanisms=(STRONG,), priors=None, bounds=BOUNDS, trust="curator", secure=True):
@@ -49,7 +48,7 @@ IN_ROUNDS = Charge("labels", Budget(1), WHEN, ALL_PARTS, 1, "labels")
 KNOWN = {"low": 0.0, "high": 5.0, "variance": 1.25, "residual": 0.0, "sums": 0}
 TERMS = {
     "release": release(labels(), prior()),
-    "row-release": Terms(70, PARTS, (), (IN_ROUNDS, other("sums"), other("range")), (BOUNDS,), "local", True),
+    "row-release": Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "local", True),
     "model": Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "curator", True),
     "model of sums": Terms(70, (), (), (other("sums"),), (BOUNDS,), "curator", True),
 }

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import labeldp as ldp
 from labeldp.cli import app
-from labeldp.estimators.fit_budget import STEPS
+from labeldp.estimators.sums import STEPS
 from labeldp.noise import IntegerNoise
 from object_graph import Secrets, secrets_inside, secrets_of
 

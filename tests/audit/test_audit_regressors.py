@@ -21,9 +21,8 @@ from helpers import seeded
 from labeldp.audit.events import QuantileLens
 from labeldp.estimators import fit_budget, label_rounds, learner, round_design, sums
 from labeldp.estimators.features import FeatureTable, PublicFeatures
-from labeldp.estimators.fit_budget import STEPS
 from labeldp.estimators.groups import Geometry
-from labeldp.estimators.sums import CELLS, Stage
+from labeldp.estimators.sums import CELLS, STEPS, Stage
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
@@ -97,19 +96,11 @@ def one_stage(monkeypatch):
 
 
 def two_stages(monkeypatch):
-    monkeypatch.setattr(fit_budget, "_TWO_STAGES", 0.0)
+    monkeypatch.setattr(sums, "_TWO_STAGES", 0.0)
 
 
-def with_spread(monkeypatch):
-    """Two stages, and the spread between them."""
-    two_stages(monkeypatch)
-    monkeypatch.setattr(fit_budget, "_SPREAD", (0.1, np.inf, 0.0))
-
-
-def everything(monkeypatch):
-    """A range, too, as with many rows."""
-    with_spread(monkeypatch)
-    monkeypatch.setattr(fit_budget, "_RANGE", (0.1, np.inf, 0.0))
+def with_range(monkeypatch):
+    monkeypatch.setattr(sums, "_RANGE_ROWS", 0.0)
 
 
 def labels_one_by_one(monkeypatch):
@@ -120,9 +111,9 @@ def labels_one_by_one(monkeypatch):
 FITS = {
     "LabelReleaseRegressor": (by_labels, one_stage, 300, 6),
     "LabelReleaseRegressor, mostly labels": (by_labels, labels_one_by_one, 300, 10),
-    "LabelReleaseRegressor, two stages": (by_labels, with_spread, 160, 30),
+    "LabelReleaseRegressor, two stages": (by_labels, two_stages, 160, 30),
     "ModelReleaseRegressor": (by_model, one_stage, 300, 6),
-    "ModelReleaseRegressor, two stages": (by_model, with_spread, 120, 24),
+    "ModelReleaseRegressor, two stages": (by_model, two_stages, 120, 24),
     "ModelReleaseRegressor, labels one by one": (by_model, labels_one_by_one, 120, 12),
 }
 """How to fit, which path, how often for each data set, and how many times the ε must be convicted."""
@@ -169,10 +160,10 @@ def test_a_fit_that_spends_several_times_what_the_ledger_shows_is_convicted(name
 def raw_range(monkeypatch):
     """The published mistake, in another place: where labels lie is read off them."""
 
-    def raw(counts, bounds, epsilon, source):
+    def raw(counts, bounds, budget, source):
         places = np.flatnonzero(counts)
         width = (bounds[1] - bounds[0]) / CELLS
-        return (bounds[0] + width * places[0], bounds[0] + width * (places[-1] + 1)), "none"
+        return bounds[0] + width * places[0], bounds[0] + width * (places[-1] + 1)
 
     monkeypatch.setattr(label_rounds, "find_range", raw)
 
@@ -181,18 +172,18 @@ def raw_stages(which):
     """Return what makes sums of some stages get no noise."""
 
     def spoil(monkeypatch):
-        noisy = Stage.noisy
+        release = Stage.release
 
-        def raw(stage, exact, epsilon, source):
-            return exact * (stage.width / STEPS) if which(stage) else noisy(stage, exact, epsilon, source)
+        def raw(stage, exact, epsilon, budget, source):
+            noisy = release(stage, exact, epsilon, budget, source)
+            return exact * (stage.width / STEPS) if which(stage) else noisy
 
-        monkeypatch.setattr(Stage, "noisy", raw)
+        monkeypatch.setattr(Stage, "release", raw)
 
     return spoil
 
 
 raw_sums = raw_stages(lambda stage: not stage.squared)
-raw_spread = raw_stages(lambda stage: stage.squared)
 
 
 def with_own_mechanism(y, ledger, source):
@@ -205,11 +196,10 @@ def with_own_mechanism(y, ledger, source):
 RAW = {
     "LabelReleaseRegressor, mechanism designed for raw labels": (with_own_mechanism, one_stage, one_stage),
     "LabelReleaseRegressor, raw sums": (by_labels, one_stage, raw_sums),
-    "LabelReleaseRegressor, raw range": (by_labels, everything, raw_range),
-    "LabelReleaseRegressor, raw spread": (by_labels, with_spread, raw_spread),
+    "LabelReleaseRegressor, raw range": (by_labels, with_range, raw_range),
     "ModelReleaseRegressor, raw sums": (by_model, one_stage, raw_sums),
     "ModelReleaseRegressor, two stages of raw sums": (by_model, two_stages, raw_sums),
-    "ModelReleaseRegressor, raw range": (by_model, everything, raw_range),
+    "ModelReleaseRegressor, raw range": (by_model, with_range, raw_range),
 }
 
 

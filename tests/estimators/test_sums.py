@@ -7,12 +7,13 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.estimators import fit_budget, label_regressor, label_rounds
+from labeldp.errors import PrivacyProofError
+from labeldp.estimators import label_regressor, label_rounds, sums
 from labeldp.estimators.features import FeatureTable
-from labeldp.estimators.fit_budget import STEPS, FitBudget
+from labeldp.estimators.fit_budget import FitBudget, SumBudget
 from labeldp.estimators.groups import Geometry
 from labeldp.estimators.label_rounds import RowsHere
-from labeldp.estimators.sums import CELLS, Stage, find_range, fit_sums
+from labeldp.estimators.sums import CELLS, STEPS, Stage, find_range, fit_sums
 from labeldp.noise import DiscreteLaplace
 from labeldp.priors.curator import count
 
@@ -77,24 +78,26 @@ def spent(one, other):
 @pytest.mark.parametrize("grouped", [False, True])
 def test_charges_sum_to_epsilon_exactly(epsilon, rows, labels, grouped):
     budget = FitBudget.plan(Fraction(epsilon), rows, labels=labels, grouped=grouped)
-    parts = (budget.range, budget.rough, budget.spread, budget.fine, budget.labels)
-    assert min(parts) >= 0
-    assert sum(parts) == Fraction(epsilon)
-    assert budget.rough > 0, "nothing is known of labels without it"
+    assert budget.labels >= 0
+    assert budget.sums > 0, "nothing is known of labels without it"
+    assert budget.labels + budget.sums == Fraction(epsilon)
     charges = budget.charges(rows_per_person=3)
     assert sum(charge.budget.exact_epsilon for charge in charges) == 3 * Fraction(epsilon)
     assert all(charge.budget.exact_epsilon for charge in charges)
-    assert len(budget.descriptions([], "noise of the range")) == len(charges)
+    assert len(budget.descriptions([], ["noise of sums"])) == len(charges)
     if labels:
         assert budget.labels >= Fraction(1, 1000), "enough for a mechanism"
-    if not grouped:
-        assert budget.spread == budget.fine == 0, "these need groups, or guesses for all rows"
 
 
-def test_each_charge_names_the_noise_of_its_own_part():
-    budget = FitBudget(9, *map(Fraction, ("1/3", "1/7", "1/11", "1/5", "2")))
-    noise = [str(DiscreteLaplace(Fraction(many * STEPS))) for many in (7, 11, 5)]
-    assert budget.descriptions([], "of a range")[1:] == ["of a range", *noise]
+def test_a_budget_for_sums_gives_out_no_more_than_there_is_and_names_what_it_bought():
+    budget, exact = SumBudget(Fraction(1, 2), 100), np.array([3, 4])
+    budget.release(exact, Fraction(1, 3), seeded(1), sensitivity=2, what="counts")
+    assert budget.left == Fraction(1, 6)
+    assert budget.noise == [f"counts: {DiscreteLaplace(Fraction(6))}"]
+    with pytest.raises(PrivacyProofError, match="more than is left"):
+        budget.release(exact, Fraction(1, 5), seeded(1), sensitivity=2, what="counts")
+    assert budget.left == Fraction(1, 6)
+    assert 0 < budget.part(1.0, np.inf) <= budget.left
 
 
 # ---- the range ----------------------------------------------------------------------------------------------
@@ -111,38 +114,38 @@ def most_in_a_window(labels, level):
 @pytest.mark.parametrize("seed", range(40))
 def test_one_label_moves_the_count_of_a_window_by_one_and_the_counts_by_two(seed, scripted):
     """Whatever was found before: the second labels get the answers of the first."""
-    epsilon, runs = Fraction(3, 10), []
+    epsilon, runs = Fraction(3), []
     labels = random_labels(seed)
     for label in (labels[7], *WORST):
         scripted.clear()
         labels[7] = label
-        found = find_range(count(labels, BOUNDS, CELLS), BOUNDS, epsilon, np.random.default_rng(seed))
+        budget = SumBudget(epsilon, ROWS)
+        found = find_range(count(labels, BOUNDS, CELLS), BOUNDS, budget, np.random.default_rng(seed))
         runs.append((found, list(scripted)))
+        assert sum(Fraction(1 if len(exact) == 1 else 2) / scale for scale, exact in scripted) <= epsilon
+        assert budget.left >= 0
     assert len({found for found, _ in runs}) == 1, "the same answers, the same range"
     for _, asked in runs:
-        *search, (scale, place) = asked
-        assert 1 <= len(search) <= 4
-        assert {noise for noise, _ in search} == {8 / epsilon}
-        assert scale == 4 / epsilon
-        assert sum(place) == ROWS
-        for (_, largest), (_, before) in zip(search, runs[0][1], strict=False):
-            assert abs(largest[0] - before[0]) <= 1
-        assert sum(abs(a - b) for a, b in zip(place, runs[0][1][-1][1], strict=True)) <= 2
+        assert len(asked) <= 6, "a test, at most four steps, and counts"
+        for (_, exact), (_, before) in zip(asked, runs[0][1], strict=True):
+            assert len(exact) == 1 or sum(exact) == ROWS
+            assert sum(abs(a - b) for a, b in zip(exact, before, strict=True)) <= min(2, len(exact))
         assert spent(runs[0][1], asked) <= epsilon
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_search_for_a_width_asks_for_the_largest_count_of_any_window(seed, scripted):
-    labels, level = random_labels(seed), 6
-    find_range(count(labels, BOUNDS, CELLS), BOUNDS, Fraction(1), np.random.default_rng(seed))
-    assert scripted[0][1] == [most_in_a_window(labels, level)]
+    labels = random_labels(seed)
+    find_range(count(labels, BOUNDS, CELLS), BOUNDS, SumBudget(Fraction(3), ROWS), np.random.default_rng(seed))
+    assert scripted[0][1] == [most_in_a_window(labels, 3)]
 
 
 @pytest.mark.parametrize("middle", [1.0, 1.2, 3.0, 5.999])
 @pytest.mark.parametrize("width", [0.01, 0.3, 5.0])
 def test_a_range_lies_inside_the_bounds_and_holds_nearly_all_labels(middle, width):
     labels = np.clip(np.random.default_rng(1).normal(middle, width / 4, 20_000), *BOUNDS)
-    (low, high), _ = find_range(count(labels, BOUNDS, CELLS), BOUNDS, Fraction(1, 2), seeded(1))
+    budget = SumBudget(Fraction(1, 2), labels.size)
+    low, high = find_range(count(labels, BOUNDS, CELLS), BOUNDS, budget, seeded(1))
     assert BOUNDS[0] <= low < high <= BOUNDS[1]
     assert ((labels >= low) & (labels <= high)).mean() > 0.99
     assert high - low <= max(12 * width, 0.01)
@@ -195,10 +198,25 @@ def test_one_label_moves_one_sum_by_what_its_noise_is_for(name):
         assert max(np.count_nonzero(gap) for gap in gaps) <= 1
         worst = max(worst, *(int(gap.sum()) for gap in gaps))
     assert STEPS / 2 < worst <= STEPS
-    assert fit_budget.sum_noise(Fraction(1, 10)).scale == 10 * STEPS
 
 
-BUDGET = FitBudget(300, *map(Fraction, ("0", "1/3", "1/7", "1/5", "0")))
+def test_one_label_moves_the_counts_of_distances_by_two():
+    stage = Stage(BOUNDS, guess=GUESS, reach=5.0, octaves=True)
+    labels = random_labels(5)
+    before = stage.sums(labels)
+    distances = np.abs(np.clip(labels, *BOUNDS) - GUESS)
+    by_hand = [int(((distances <= 5 / 2**k) & (distances > 5 / 2 ** (k + 1))).sum()) for k in range(8)]
+    assert before[:8].tolist() == by_hand
+    assert before.sum() == ROWS
+    for row in range(ROWS):
+        for label in WORST:
+            other = labels.copy()
+            other[row] = label
+            assert np.abs(stage.sums(other) - before).sum() <= 2
+
+
+EPSILON = Fraction(5)
+"""For 300 rows: two stages of sums, and both measures of what is between them."""
 
 
 def test_what_is_summed_follows_from_features_and_noisy_sums_alone(scripted):
@@ -207,11 +225,14 @@ def test_what_is_summed_follows_from_features_and_noisy_sums_alone(scripted):
     for seed in (1, 2):
         stages, labels = [], random_labels(seed, 300)
         add_up = lambda stage, stages=stages, labels=labels: stages.append(stage) or stage.sums(labels)  # noqa: E731
-        model = fit_sums(table, BOUNDS, BUDGET, add_up, np.random.default_rng(5))
+        budget = SumBudget(EPSILON, 300)
+        model = fit_sums(table, BOUNDS, budget, add_up, np.random.default_rng(5), squares=True)
+        assert budget.left == 0
+        assert len(budget.noise) == len(stages) == 4
         runs.append((stages, model))
     for one, other in zip(runs[0][0], runs[1][0], strict=True):
         assert np.array_equal(one.group, other.group)
-        assert (one.reach, one.squared, one.count) == (other.reach, other.squared, other.count)
+        assert (one.reach, one.squared, one.octaves) == (other.reach, other.squared, other.octaves)
         assert one.guess is other.guess is None or np.array_equal(one.guess, other.guess)
         if one.group is not None:
             assert one.group.shape == (300,)
@@ -219,10 +240,6 @@ def test_what_is_summed_follows_from_features_and_noisy_sums_alone(scripted):
                 "no group is empty, and none is missing"
             )
     assert np.array_equal(runs[0][1].linear.weights, runs[1][1].linear.weights)
-    parts = [BUDGET.rough, BUDGET.spread, BUDGET.fine]
-    assert [scale for scale, _ in scripted] == [STEPS / part for part in parts] * 2, (
-        "each stage once, for its part"
-    )
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -231,10 +248,11 @@ def test_one_label_spends_no_more_than_epsilon_over_all_stages(seed, scripted):
     for label in (labels[9], *WORST):
         scripted.clear()
         labels[9] = label
-        fit_sums(table, BOUNDS, BUDGET, lambda stage: stage.sums(labels), np.random.default_rng(seed))
+        budget, rng = SumBudget(EPSILON, 300), np.random.default_rng(seed)
+        fit_sums(table, BOUNDS, budget, lambda stage: stage.sums(labels), rng, squares=True)
         runs.append(list(scripted))
     most = max(spent(one, other) for one in runs for other in runs)
-    assert 0 < most <= BUDGET.rough + BUDGET.spread + BUDGET.fine
+    assert 0 < most <= EPSILON
 
 
 def test_groups_cover_each_row_once_and_sum_its_features():
@@ -278,8 +296,9 @@ def test_with_local_trust_no_sum_count_or_range_is_computed(untouchable):
 
 
 def test_a_variant_that_forgets_local_trust_is_convicted(untouchable, monkeypatch):
-    def forgets(rows, budget, *more):
-        return label_rounds.measure(rows, FitBudget.plan(Fraction(2), rows.count, labels=True), *more)
+    def forgets(rows, budget, *more, **options):
+        forged = FitBudget.plan(Fraction(2), rows.count, labels=True)
+        return label_rounds.measure(rows, forged, *more, **options)
 
     monkeypatch.setattr(label_regressor, "measure", forgets)
     with pytest.raises(TouchedError):
@@ -302,5 +321,6 @@ def test_bounds_a_hundred_times_too_wide_cost_little(regressor, monkeypatch):
 
     tight, wide = error((0.0, 5.0)), error((-100.0, 400.0))
     assert wide < 1.6 * tight < 0.6 * y.var()
-    monkeypatch.setattr(fit_budget, "_RANGE", (0.0, 0.0, np.inf))
-    assert error((-100.0, 400.0)) > 1.6 * tight, "it is the search for a range that helps"
+    for name in ("_RANGE_ROWS", "_MEASURED"):
+        monkeypatch.setattr(sums, name, np.inf)
+    assert error((-100.0, 400.0)) > 1.6 * tight, "it is the search for place and scale that helps"

@@ -65,10 +65,10 @@ def test_from_labels_it_learns_as_well_as_one_machine(spark, monkeypatch, quick,
     ask = {"epsilon": 1.0, "bounds": BOUNDS, "random_state": 3}
     model = fit_model(frame(spark, X, y, ids), features=FEATURES, label="y", id="id", **ask)
     alone = ldp.ModelReleaseRegressor(**ask).fit(X, y)
-    parts = ["labels", "range", *(["sums"] if sampled else ["rough sums", "spread", "sums"])]
-    assert [c.what for c in model.charges_] == parts
+    assert [c.what for c in model.charges_] == ["labels", "sums"]
     assert model.ledger_.total == ldp.Budget(1.0)
-    assert model.charges_[1].mechanism == alone.charges_[1].mechanism
+    if not sampled:
+        assert model.charges_[1].mechanism == alone.charges_[1].mechanism
     names = pytest.importorskip("pandas").DataFrame(X, columns=FEATURES)
     errors = [float(np.mean((guess - y) ** 2)) for guess in (model.predict(names), alone.predict(X))]
     assert max(errors) < 0.2 * y.var()

@@ -36,8 +36,8 @@ MIXES = (
 
 EXPLAINED = (1e-6, 3e-5, 0.0006, 0.0025, 0.01, 0.04)
 RESTS = (1e-5, 2e-4, 0.001, 0.004, 0.015, 0.05)
-"""The explained variance, and the rest, in squared ranges: labels that fill their range evenly have 0.083 in all, and
-bounds may be a hundred times too wide."""
+"""The explained variance, and the rest, in squared ranges: labels that fill their range evenly have 0.083 in all,
+and bounds may be a hundred times too wide."""
 
 Choices = tuple[tuple[tuple[float, ...], float, float], ...]
 

@@ -1,4 +1,4 @@
-"""How a fit splits ε, by what is public: a range, sums, the spread of residuals, and labels."""
+"""How a fit splits ε: between noisy sums and labels by what is public, and among sums as they come."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from labeldp._validation import EPSILON_RANGE
 from labeldp.channels.proof import fingerprint
-from labeldp.errors import ParameterError
+from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.ledger import Budget, Charge, Purpose, new_charge
 from labeldp.mechanisms import Mechanism
 from labeldp.noise import DiscreteLaplace
+from labeldp.randomness import WordSource
 from labeldp.release.terms import join_fingerprints
 
-__all__ = ["STEPS", "FitBudget", "sum_noise"]
+__all__ = ["FitBudget", "SumBudget"]
 
-STEPS = 1 << 16
-"""Labels are integers from 0 to this where they are summed."""
+Sums = NDArray[np.int64]
 
 _FEWEST_FOR_LABELS, _LABELS_GROW, _MOST_FOR_LABELS = 400, 0.55, 0.9
 """Noise of sums falls with rows · ε, that of labels with its root: from so many rows · ε² on labels get a part of
@@ -31,24 +34,49 @@ _LEAST_FOR_LABELS = 0.03
 _WORTH_LABELS = 1000
 """From so many rows · ε² on labels are released also where nobody asks for them."""
 
-_RANGE = (0.05, 120, 40)
-_SPREAD = (0.02, 100, 20)
-"""The most of ε for the range and for the spread; how much ε times rows is enough; and with less there is none."""
 
-_TWO_STAGES = 60
-"""From this many rows · ε on, sums have two stages: a rougher first model could not tell residuals."""
+class SumBudget:
+    """What is left of ε for statistics of all rows, each paid as it comes, and what was bought with it.
+
+    How much the next one gets may depend on what the last one gave out: the parts add up to no more than there is.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+    rows : int
+    """
+
+    def __init__(self, epsilon: Fraction, rows: int) -> None:
+        self.left, self.rows = epsilon, rows
+        self.noise: list[str] = []
+
+    @property
+    def power(self) -> float:
+        """What is left, times rows: a count of all rows has noise of about one over it."""
+        return self.rows * float(self.left)
+
+    def part(self, share: float, most: float) -> Fraction:
+        """Return a share of what is left, or as much as is worth ``most`` rows; it is not taken yet."""
+        wish = min(share * float(self.left), most / self.rows)
+        return min(Fraction(f"{wish:.4g}"), self.left)
+
+    def release(self, exact: Sums, epsilon: Fraction, source: WordSource, *, sensitivity: int, what: str) -> Sums:
+        """Take a part, and return integers that one label moves by ``sensitivity`` in all, with noise for it."""
+        if epsilon > self.left:
+            raise PrivacyProofError(f"{what}: more than is left would be spent, so nothing was released")
+        self.left -= epsilon
+        noise = DiscreteLaplace.calibrated(sensitivity=sensitivity, epsilon=epsilon)
+        self.noise.append(f"{what}: {noise}")
+        return noise.release(exact, source)
 
 
 @dataclass(frozen=True, slots=True)
 class FitBudget:
-    """Parts of ε. Those that are 0 are not spent; with one stage of sums, it is ``rough``."""
+    """Parts of ε; under local trust there is none for sums."""
 
     rows: int
-    range: Fraction = Fraction(0)
-    rough: Fraction = Fraction(0)
-    spread: Fraction = Fraction(0)
-    fine: Fraction = Fraction(0)
-    labels: Fraction = Fraction(0)
+    labels: Fraction
+    sums: Fraction = Fraction(0)
 
     @classmethod
     def plan(cls, epsilon: Fraction, rows: int, *, labels: bool, grouped: bool = True) -> FitBudget:
@@ -64,57 +92,32 @@ class FitBudget:
             Whether sums over groups can be had, and guesses for all rows; else the mean is the only sum.
         """
         total, least = float(epsilon), EPSILON_RANGE[0]
-        range, spread = (_small(total, rows, limits) for limits in (_RANGE, _SPREAD))
-        spread = spread if grouped else 0.0
-        left = total - range - spread
-        share = (
-            _label_share(rows * total**2, always=labels)
-            if grouped
-            else 1 - min(0.5, max(0.05, 20 / (rows * total)))
-        )
-        one_by_one = min(max(share * left, least), left - least) if share else 0.0
-        if one_by_one < least and share:
+        share = _label_share(rows * total**2, always=labels)
+        if not grouped:
+            share = 1 - min(0.5, max(0.05, 100 / (rows * total)))
+        one_by_one = min(max(share * total, least), total - least) if share else 0.0
+        if share and one_by_one < least:
             raise ParameterError(f"epsilon={total} is too small to be split; give at least {2 * least}")
-        fractions = [Fraction(f"{part:.4g}") for part in (range, spread, one_by_one)]
-        sums = epsilon - sum(fractions)
-        rough = sums
-        if grouped and rows * float(sums) >= _TWO_STAGES:
-            rough = Fraction(f"{_first_part(rows, float(sums)) * float(sums):.4g}")
-        return cls(rows, fractions[0], rough, fractions[1], sums - rough, fractions[2])
+        for_labels = Fraction(f"{one_by_one:.4g}")
+        return cls(rows, for_labels, epsilon - for_labels)
 
     def charges(self, rows_per_person: int) -> list[Charge]:
         """Return what is to be paid."""
+        parts: list[tuple[Purpose, Fraction]] = [("labels", self.labels), ("sums", self.sums)]
         return [
-            new_charge(what, Budget(epsilon), purpose=purpose, rows_per_person=rows_per_person)
-            for what, purpose, epsilon in self._parts()
+            new_charge(purpose, Budget(epsilon), purpose=purpose, rows_per_person=rows_per_person)
+            for purpose, epsilon in parts
+            if epsilon
         ]
 
-    def _parts(self) -> list[tuple[str, Purpose, Fraction]]:
-        parts: list[tuple[str, Purpose, Fraction]] = [
-            ("labels", "labels", self.labels),
-            ("range", "prior", self.range),
-            ("rough sums" if self.fine else "sums", "sums", self.rough),
-            ("spread", "prior", self.spread),
-            ("sums", "sums", self.fine),
-        ]
-        return [part for part in parts if part[2]]
-
-    def descriptions(self, mechanisms: Sequence[Mechanism], range_noise: str) -> list[str]:
+    def descriptions(self, mechanisms: Sequence[Mechanism], noise: Sequence[str]) -> list[str]:
         """Return what each charge was spent on, for the ledger; labels on a mechanism a round."""
-        labels = join_fingerprints([fingerprint(mechanism.channel) for mechanism in mechanisms])
-        named = {"labels": labels, "range": range_noise}
-        return [named.get(what) or str(sum_noise(epsilon)) for what, _, epsilon in self._parts()]
-
-
-def sum_noise(epsilon: Fraction) -> DiscreteLaplace:
-    """Return the noise of a sum of labels as integers: one label moves one sum, by at most `STEPS`."""
-    return DiscreteLaplace.calibrated(sensitivity=STEPS, epsilon=epsilon)
-
-
-def _small(epsilon: float, rows: int, limits: tuple[float, float, float]) -> float:
-    part, enough, least = limits
-    wish = min(part * epsilon, enough / rows)
-    return wish if rows * wish >= least and wish >= EPSILON_RANGE[0] else 0.0
+        texts = []
+        if self.labels:
+            texts.append(join_fingerprints([fingerprint(mechanism.channel) for mechanism in mechanisms]))
+        if self.sums:
+            texts.append("; ".join(noise))
+        return texts
 
 
 def _label_share(power: float, *, always: bool) -> float:
@@ -122,8 +125,3 @@ def _label_share(power: float, *, always: bool) -> float:
         return 0.0
     wish = _LABELS_GROW * math.log10(power / _FEWEST_FOR_LABELS)
     return min(max(wish, _LEAST_FOR_LABELS), _MOST_FOR_LABELS)
-
-
-def _first_part(rows: int, epsilon: float) -> float:
-    """Return the rough model's part: more where it would be worth less than 50 rows without noise."""
-    return min(0.4, max(0.3, 50 / (rows * epsilon)))

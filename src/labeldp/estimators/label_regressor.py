@@ -142,10 +142,10 @@ class LabelReleaseRegressor(PrivateRegressor):
             self._warn(y)
             payment = draft._pay(budget.charges(self.rows_per_person))
             rows: LabelRows[RowPart] = RowsHere(table, labels, bounds, source)
-            measured = measure(rows, budget, source, step)
+            measured = measure(rows, budget, source, step, squares=True)
             parts = draw_rounds(rows, measured, for_labels, fractions, source, spectrum, unit, step)
             mechanisms = [part.mechanism for part in parts]
-            payment.describe(budget.descriptions(mechanisms, measured.range_noise))
+            payment.describe(budget.descriptions(mechanisms, measured.noise))
             draft.terms_ = payment.terms(X.shape[0], (bounds,), source, mechanisms=mechanisms, trust=self.trust)
             draft.release_ = _as_release(parts, measured, draft.terms_, draft.ledger_)
             draft._public, draft._blend, draft.estimator_ = table.public, None, None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from labeldp.errors import PrivacyProofError
 from labeldp.estimators.bayes import Observations, Posterior
 from labeldp.estimators.features import FeatureTable
-from labeldp.estimators.fit_budget import FitBudget
+from labeldp.estimators.fit_budget import FitBudget, SumBudget
 from labeldp.estimators.learner import Blend, Knowledge, PrivateRows, fit_blend
 from labeldp.estimators.progress import Step, quiet
 from labeldp.estimators.round_design import (
@@ -160,7 +160,7 @@ class Measured:
 
     knowledge: Knowledge
     sums: SumModel | None = None
-    range_noise: str = ""
+    noise: Sequence[str] = ()
 
     @property
     def observations(self) -> list[Observations]:
@@ -178,21 +178,31 @@ class Measured:
         return Blend(constant, None, 0.0, rest, knowledge.variance, knowledge)
 
 
-def measure(rows: LabelRows[Part], budget: FitBudget, source: WordSource, step: Step = quiet) -> Measured:
+def measure(
+    rows: LabelRows[Part], budget: FitBudget, source: WordSource, step: Step = quiet, *, squares: bool = False
+) -> Measured:
     """Return what was paid for before labels: a range, noisy sums and the spread around their model.
 
     Under local trust nothing was, and no sum, count or range is taken.
     """
-    low, high = rows.bounds
-    if not budget.rough:
+    if not budget.sums:
+        low, high = rows.bounds
         return Measured(Knowledge(low, high, (high - low) ** 2 / 20))
-    noise = ""
-    if budget.range:
-        step("range")
-        (low, high), noise = find_range(rows.counts(), rows.bounds, budget.range, source)
-    sums = fit_sums(rows.table, (low, high), budget, rows.add_up, source, grouped=rows.all_here, step=step)
+    wallet = SumBudget(budget.sums, rows.count)
+    step("range")
+    low, high = find_range(rows.counts(), rows.bounds, wallet, source)
+    sums = fit_sums(
+        rows.table,
+        (low, high),
+        wallet,
+        rows.add_up,
+        source,
+        grouped=rows.all_here,
+        squares=squares,
+        step=step,
+    )
     variance = sums.linear.explained + sums.linear.rest
-    return Measured(Knowledge(low, high, variance, sums.residual, sums.sums), sums, noise)
+    return Measured(Knowledge(low, high, variance, sums.residual, sums.sums), sums, wallet.noise)
 
 
 def draw_rounds(

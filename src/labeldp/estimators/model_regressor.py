@@ -125,7 +125,7 @@ class ModelReleaseRegressor(PrivateRegressor):
             step("model")
             blend = blend_of(rows.table, parts, measured, spectrum)
         self.mechanism_: tuple[Mechanism, ...] = tuple(part.mechanism for part in parts)
-        payment.describe(budget.descriptions(self.mechanism_, measured.range_noise))
+        payment.describe(budget.descriptions(self.mechanism_, measured.noise))
         self.terms_ = payment.terms(rows.count, (rows.bounds,), source, mechanisms=self.mechanism_)
         self._blend, self._public = blend, rows.table.public
 

@@ -14,14 +14,14 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import erf
 
 from labeldp.estimators.bayes import EXPLAINED, Choices, Observations, Posterior, fit_linear, unknown_variance
 from labeldp.estimators.features import FeatureTable
-from labeldp.estimators.fit_budget import STEPS, FitBudget, sum_noise
+from labeldp.estimators.fit_budget import SumBudget
 from labeldp.estimators.groups import Geometry, Groups
 from labeldp.estimators.progress import Step, quiet
 from labeldp.noise import DiscreteLaplace
-from labeldp.priors.curator import count_noise
 from labeldp.randomness import WordSource
 
 __all__ = ["CELLS", "Stage", "SumModel", "Sums", "find_range", "first_prior", "fit_sums"]
@@ -31,12 +31,27 @@ Index = NDArray[np.int64]
 Sums = NDArray[np.int64]
 Range = tuple[float, float]
 
+STEPS = 1 << 16
+"""Labels are integers from 0 to this where they are summed."""
+
 _LEVELS = 12
 CELLS = 2 << _LEVELS
 """Labels are counted in so many cells of the bounds, of which no count leaves, to find their range."""
 
-_COVER, _MARGIN = 0.8, 2.0
-"""A range is as wide as a window that holds this part of the labels, and twice as much on either side."""
+_LOOSE = 3
+_COVER = 0.8
+"""Bounds are loose if a window 2^−3 as wide holds this part of the labels; the range is then about the narrowest
+such window that is found, what lies next to it, and a window on either side."""
+
+_OCTAVES = 14
+_MEASURED, _SQUARED = 500, 800
+"""From this many rows · ε on, distances of labels from the first model are counted, and squared and summed."""
+
+_RANGE_ROWS = 200
+"""With less than this many rows · ε a range could not be found, and is not looked for."""
+
+_TWO_STAGES = 60
+"""From this many rows · ε on, sums have two stages: a rougher first model could not tell residuals."""
 
 _SIGNAL = 0.0133
 _BLOCKS = np.array([0.35, 0.3, 0.2, 0.15])
@@ -49,39 +64,57 @@ def first_prior(table: FeatureTable, width: float) -> Array:
     return np.append(_SIGNAL * _BLOCKS[table.public.block] * width**2, width**2 / 12)
 
 
-def find_range(counts: Sums, bounds: Range, epsilon: Fraction, source: WordSource) -> tuple[Range, str]:
-    """Return where labels lie, inside the bounds, and the noise in words.
+def find_range(counts: Sums, bounds: Range, budget: SumBudget, source: WordSource) -> Range:
+    """Return where labels lie, inside the bounds; the bounds themselves unless they are far too wide.
 
-    The narrowest window, among widths halved again and again, that holds most labels: a search by halves for its
-    width, each step with noise on the largest count of any window of that width, which one label moves by one at
-    most; then noisy counts that place it. Wide margins keep the tails.
+    First a small test whether bounds are loose, which costs next to nothing. If they are, the narrowest window,
+    among widths halved again and again, that holds most labels: a search by halves for its width, each step with
+    noise on the largest count of any window of that width, which one label moves by one at most; then noisy counts
+    that place it.
 
     Parameters
     ----------
     counts : array of `CELLS` integers
         How many labels lie in each cell of the bounds.
     bounds : (lo, hi)
-    epsilon : Fraction
+    budget : SumBudget
     source : source of words
     """
     low, high = bounds
-    steps = math.ceil(math.log2(_LEVELS + 1))
-    search = DiscreteLaplace.calibrated(sensitivity=1, epsilon=epsilon / 2 / steps)
-    place = count_noise(epsilon / 2)
-    rows = int(counts.sum())  # public
-    narrowest, widest = _LEVELS, 0  # as halvings of the bounds
-    while widest < narrowest:
-        middle = (widest + narrowest + 1) // 2
-        halves = _halves(counts, middle)
+    if budget.power < _RANGE_ROWS:
+        return bounds
+
+    def holds_most(level: int, epsilon: Fraction) -> bool:
+        halves = _halves(counts, level)
         largest = np.max(halves[1:] + halves[:-1], keepdims=True)
-        if search.release(largest, source)[0] >= _COVER * rows:
-            widest = middle
+        noisy = budget.release(largest, epsilon, source, sensitivity=1, what="largest count of a window")
+        return bool(noisy[0] >= _COVER * budget.rows)
+
+    if not holds_most(_LOOSE, budget.part(0.05, 20)):
+        return bounds
+    wide, narrow = _LOOSE, _LEVELS  # as halvings of the bounds
+    epsilon = budget.part(0.2, 200) / math.ceil(math.log2(narrow - wide + 1))
+    while wide < narrow:
+        middle = (wide + narrow + 1) // 2
+        if holds_most(middle, epsilon):
+            wide = middle
         else:
-            narrowest = middle - 1
-    noisy = place.release(_halves(counts, widest), source)
-    width = (high - low) / 2**widest
-    start = low + width / 2 * int(np.argmax(noisy[1:] + noisy[:-1]))
-    return (max(low, start - _MARGIN * width), min(high, start + (1 + _MARGIN) * width)), f"{search}, {place}"
+            narrow = middle - 1
+    halves = _halves(counts, wide)
+    epsilon = budget.part(0.25, 100)
+    noisy = budget.release(halves, epsilon, source, sensitivity=2, what="counts of windows")
+    pairs = noisy[1:] + noisy[:-1]
+    if pairs.max() < budget.rows / 2:  # lost in noise
+        return bounds
+    first = last = int(np.argmax(pairs))
+    last += 1
+    some = max(0.02 * budget.rows, 6 / float(epsilon))  # more than noise would give a cell
+    while first > 0 and noisy[first - 1] > some:
+        first -= 1
+    while last < noisy.size - 1 and noisy[last + 1] > some:
+        last += 1
+    half = (high - low) / 2**wide / 2
+    return max(low, low + half * (first - 2)), min(high, low + half * (last + 3))
 
 
 def _halves(counts: Sums, level: int) -> Sums:
@@ -92,6 +125,8 @@ def _halves(counts: Sums, level: int) -> Sums:
 @dataclass(frozen=True, slots=True)
 class Stage:
     """What is summed of each label: its place in a range, its clipped distance from a guess, or the square of it.
+
+    Or, with ``octaves``, how many labels are how far from their guesses.
 
     Attributes
     ----------
@@ -107,6 +142,8 @@ class Stage:
         How far from its guess a label counts.
     squared : bool
         Whether squares of distances are summed, in units of the squared reach.
+    octaves : bool
+        Whether labels are counted by their distance: up to the reach, half of it, a quarter, and so on.
     """
 
     range: Range
@@ -115,6 +152,7 @@ class Stage:
     guess: Array | None = field(default=None, repr=False)
     reach: float = 0.0
     squared: bool = False
+    octaves: bool = False
 
     @property
     def width(self) -> float:
@@ -132,6 +170,9 @@ class Stage:
         else:
             guess = self.guess if rows is None else self.guess[rows]
             gaps = np.clip(values - guess, -self.reach, self.reach)
+            if self.octaves:
+                far = np.clip(-np.log2(np.abs(gaps) / self.reach), 0, _OCTAVES - 1).astype(np.int64)
+                return np.bincount(far, minlength=_OCTAVES).astype(np.int64)
             values = gaps**2 if self.squared else gaps + self.reach
         steps = np.clip(np.rint(values / self.width * STEPS), 0, STEPS).astype(np.int64)
         if self.group is None:
@@ -141,12 +182,15 @@ class Stage:
         return sums
 
     def variance(self, epsilon: Fraction) -> float:
-        """Return the variance of a noisy sum, in squared units of labels."""
-        return sum_noise(epsilon).variance() * (self.width / STEPS) ** 2
+        """Return the variance of the noise of a sum, in squared units of what is summed."""
+        noise = DiscreteLaplace.calibrated(sensitivity=STEPS, epsilon=epsilon)
+        return noise.variance() * (self.width / STEPS) ** 2
 
-    def noisy(self, sums: Sums, epsilon: Fraction, source: WordSource) -> Array:
-        """Return sums with noise, as numbers."""
-        return np.asarray(sum_noise(epsilon).release(sums, source) * (self.width / STEPS))
+    def release(self, sums: Sums, epsilon: Fraction, budget: SumBudget, source: WordSource) -> Array:
+        """Return sums with noise, as numbers: one label moves one sum, by at most `STEPS`."""
+        what = "squares" if self.squared else f"{self.count:,} sums"
+        noisy = budget.release(sums, epsilon, source, sensitivity=STEPS, what=what)
+        return np.asarray(noisy * (self.width / STEPS))
 
 
 AddUp = Callable[[Stage], Sums]
@@ -187,17 +231,19 @@ class SumModel:
 def fit_sums(
     table: FeatureTable,
     range: Range,
-    budget: FitBudget,
+    budget: SumBudget,
     add_up: AddUp,
     source: WordSource,
     *,
     grouped: bool = True,
+    squares: bool = False,
     step: Step = quiet,
 ) -> SumModel:
-    """Return the linear model learnt from noisy sums.
+    """Return the linear model learnt from noisy sums, for all of the budget.
 
     Labels are summed once a stage, by ``add_up``; noise is added here, and what follows sees nothing else. Unless
-    ``grouped``, the mean of all labels is the only sum: where the table is a sample of the rows.
+    ``grouped``, the mean of all labels is the only sum: where the table is a sample of the rows. Squared distances
+    from the first model are summed on request, for `private_risk`.
     """
     low, high = range
     width, middle = high - low, (low + high) / 2
@@ -209,41 +255,66 @@ def fit_sums(
         )
         return linear, np.clip(table.predict(linear, rows), low, high)
 
-    step("rough sums" if budget.fine else "sums")
+    two_stages = grouped and budget.power >= _TWO_STAGES
+    epsilon = budget.part(max(0.3, min(0.4, 50 / budget.power)), math.inf) if two_stages else budget.left
+    step("rough sums" if two_stages else "sums")
     prior, rest = first_prior(table, width), _REST * width**2
-    noise = Stage(range).variance(budget.rough)
+    noise = Stage(range).variance(epsilon)
     if grouped:
         groups = Geometry.of(table, prior).groups(table, noise=noise, rest=rest)
     else:
-        groups = Groups(
-            np.zeros(table.rows, np.int64), np.array([float(budget.rows)]), _mean_row(table, budget.rows)
-        )
+        size = np.array([float(budget.rows)])
+        groups = Groups(np.zeros(table.rows, np.int64), size, _mean_row(table, budget.rows))
     stage = Stage(range, groups.group if grouped else None, groups.sizes.size)
-    sums = stage.noisy(add_up(stage), budget.rough, source) - groups.sizes * (middle - low)
+    sums = stage.release(add_up(stage), epsilon, budget, source) - groups.sizes * (middle - low)
     observed = [groups.observations(sums, rest, noise)]
     linear, start = learn(observed)
-    guess = linear.rest + linear.explained / 2
+    guess = spread = linear.rest + linear.explained / 2
     residual = 0.0
-    if budget.spread:
-        reach = min(width / 2, 4 * math.sqrt(linear.rest + linear.explained))
-        stage = Stage(range, guess=start, reach=reach, squared=True)
-        total = float(stage.noisy(add_up(stage), budget.spread, source)[0])
-        residual = float(np.clip(total / budget.rows, 1e-6 * width**2, reach**2))
-    spread = residual or guess
-    if budget.fine:
-        step("sums of residuals")
-        reach = min(width, 2 * math.sqrt(residual)) if residual else _reach(float(budget.fine)) * width
-        stage = Stage(range, guess=start, reach=reach)
-        noise, rest = stage.variance(budget.fine), min(linear.rest, spread)
-        geometry = Geometry.of(table, _updated_prior(linear.likely, choices, table.public.block, width))
-        groups = geometry.groups(table, noise=noise, rest=rest, known=observed[0].gram)
-        stage = Stage(range, groups.group, groups.sizes.size, start, reach)
-        sums = stage.noisy(add_up(stage), budget.fine, source) - groups.sizes * reach
-        sums += np.bincount(groups.group, start - middle, groups.sizes.size)
-        observed.append(groups.observations(sums, rest, noise))
-        linear, _ = learn(observed)
-        spread = 0.95 * residual if residual else float(np.clip(linear.rest, spread / 2, spread))
+    if not two_stages:
+        return SumModel(range, linear, observed, start, residual, spread)
+    if budget.power >= _MEASURED:
+        step("spread")
+        stage = Stage(range, guess=start, reach=width, octaves=True)
+        epsilon = budget.part(0.1, 80)
+        noisy = budget.release(add_up(stage), epsilon, source, sensitivity=2, what="counts of distances")
+        spread = _spread(noisy, float(epsilon), width)
+        if squares and budget.power >= _SQUARED:
+            reach = min(width, 4 * math.sqrt(spread))
+            stage = Stage(range, guess=start, reach=reach, squared=True)
+            total = float(stage.release(add_up(stage), budget.part(0.2, 300), budget, source)[0])
+            residual = float(np.clip(total / budget.rows, spread / 2, reach**2))
+    step("sums of residuals")
+    epsilon = budget.left
+    measured = spread != guess
+    reach = min(width, 2 * math.sqrt(spread)) if measured else _reach(float(epsilon)) * width
+    noise, rest = Stage(range, guess=start, reach=reach).variance(epsilon), min(linear.rest, spread)
+    geometry = Geometry.of(table, _updated_prior(linear.likely, choices, table.public.block, width))
+    groups = geometry.groups(table, noise=noise, rest=rest, known=observed[0].gram)
+    stage = Stage(range, groups.group, groups.sizes.size, start, reach)
+    sums = stage.release(add_up(stage), epsilon, budget, source) - groups.sizes * reach
+    sums += np.bincount(groups.group, start - middle, groups.sizes.size)
+    observed.append(groups.observations(sums, rest, noise))
+    linear, _ = learn(observed)
+    spread = 0.95 * spread if measured else float(np.clip(linear.rest, spread / 2, spread))
     return SumModel(range, linear, observed, start, residual, spread)
+
+
+def _spread(noisy: Sums, epsilon: float, width: float) -> float:
+    """Return the variance of residuals whose distances, by octaves, fit noisy counts best.
+
+    Residuals are taken to lie between a bell and a double exponential, as where intervals are designed.
+    """
+    rows = max(1.0, float(noisy.sum()))
+    edges = np.append(2.0 ** -np.arange(_OCTAVES), 0.0)  # from far to near, in widths
+    best = (math.inf, 0.0)
+    for deviation in 2.0 ** (-np.arange(4, 48) / 4):
+        t = edges / deviation
+        within = 0.5 * erf(t / math.sqrt(2)) + 0.5 * -np.expm1(-math.sqrt(2) * t)
+        expected = rows * np.append(1 - within[1], within[1:-1] - within[2:])
+        level = 8 / epsilon**2 + expected + (0.03 * rows) ** 2
+        best = min(best, (float(np.sum((noisy - expected) ** 2 / level)), float(deviation)))
+    return (best[1] * width) ** 2
 
 
 def _mean_row(table: FeatureTable, rows: int) -> NDArray[np.float32]:
