@@ -6,7 +6,7 @@ import pytest
 
 from conftest import spark_program
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("spark trouble")
 
 
 @pytest.fixture(scope="module")
