@@ -100,7 +100,7 @@ class Posterior:
 def unknown_variance(width: float, *, few: bool = False) -> Choices:
     """Return what to average over where only the labels' range is known; a part of it if few will do."""
     mixes = (MIXES[0], MIXES[2], MIXES[3]) if few else MIXES
-    pairs = [(e, r) for e in EXPLAINED for r in RESTS if e / 30 < r < 300 * e]
+    pairs = [(e, r) for e in EXPLAINED for r in RESTS if e / 30 < r < 30 * e]
     return tuple((mix, e * width**2, r * width**2) for e, r in pairs for mix in mixes)
 
 
