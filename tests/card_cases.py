@@ -48,7 +48,7 @@ IN_ROUNDS = Charge("labels", Budget(1), WHEN, ALL_PARTS, 1, "labels")
 KNOWN = {"low": 0.0, "high": 5.0, "variance": 1.25, "residual": 0.0, "sums": 0}
 TERMS = {
     "release": release(labels(), prior()),
-    "row-release": Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "local", True),
+    "row-release": Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "curator", True),
     "model": Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "curator", True),
     "model of sums": Terms(70, (), (), (other("sums"),), (BOUNDS,), "curator", True),
 }

@@ -160,8 +160,8 @@ def test_a_fit_that_spends_several_times_what_the_ledger_shows_is_convicted(name
 def raw_range(monkeypatch):
     """The published mistake, in another place: where labels lie is read off them."""
 
-    def raw(counts, bounds, budget, source):
-        places = np.flatnonzero(counts)
+    def raw(count_labels, bounds, budget, source):
+        places = np.flatnonzero(count_labels())
         width = (bounds[1] - bounds[0]) / CELLS
         return bounds[0] + width * places[0], bounds[0] + width * (places[-1] + 1)
 

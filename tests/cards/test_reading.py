@@ -194,6 +194,15 @@ def test_what_is_known_of_rows_is_paid_for():
             refuse(stated(known, paid)[1], "does not charge for")
     for known in ({"low": -1.0}, {"high": 6.0}, {"low": 5.0}):
         refuse(stated(known, ("sums",))[1], "outside its bounds")
+    for known in ({"sums": -3}, {"sums": "7"}, {"sums": True}, {"residual": -4.0}, {"variance": 0.0}):
+        refuse(stated(known, ("sums",))[1], "cannot be")
+    for known in ({"low": "x"}, {"variance": None}, {"residual": [1]}, {"high": True}):
+        refuse(stated(known, ("sums",))[1], "must be finite numbers")
+
+
+def test_with_local_trust_no_card_charges_for_sums():
+    for kind in ("row-release", "model"):
+        refuse(of_terms(kind, dataclasses.replace(TERMS[kind], trust="local")), "nobody can sum labels")
 
 
 # ---- priors and bounds ---------------------------------------------------------------------------------
@@ -307,7 +316,7 @@ def test_what_is_known_of_rows_is_of_its_kind():
 
 
 def test_models_and_rows_have_one_pair_of_bounds_and_no_prior():
-    for kind in ("row-release", "model", "model of sums"):
+    for kind in ("row-release", "model"):
         refuse(card(kind, priors=[{**SHOWN, "source": "public"}]), "no prior")
         assert read_any_card(card(kind, priors=[None])).terms.priors == (None,)
 

@@ -102,6 +102,8 @@ WILD = np.where(np.arange(300) % 3 == 0, 1e308, np.where(np.arange(300) % 3 == 1
     [
         ({"bounds": (5, 0)}, "lo < hi"),
         ({"bounds": (1e15, 1e15 + 200)}, "offset"),
+        ({"bounds": (0, 1e-20)}, "another unit"),
+        ({"bounds": (0, 1e20)}, "another unit"),
         ({"random_state": "x"}, "random_state"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"ledger": 3.0}, r"Ledger\.open"),

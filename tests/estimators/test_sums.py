@@ -96,6 +96,9 @@ def test_a_budget_for_sums_gives_out_no_more_than_there_is_and_names_what_it_bou
     assert budget.noise == [f"counts: {DiscreteLaplace(Fraction(6))}"]
     with pytest.raises(PrivacyProofError, match="more than is left"):
         budget.release(exact, Fraction(1, 5), seeded(1), sensitivity=2, what="counts")
+    for wrong in (Fraction(0), Fraction(-5)):
+        with pytest.raises(PrivacyProofError):
+            budget.release(exact, wrong, seeded(1), sensitivity=2, what="counts")
     assert budget.left == Fraction(1, 6)
     assert 0 < budget.part(1.0, np.inf) <= budget.left
 
@@ -120,7 +123,7 @@ def test_one_label_moves_the_count_of_a_window_by_one_and_the_counts_by_two(seed
         scripted.clear()
         labels[7] = label
         budget = SumBudget(epsilon, ROWS)
-        found = find_range(count(labels, BOUNDS, CELLS), BOUNDS, budget, np.random.default_rng(seed))
+        found = find_range(lambda: count(labels, BOUNDS, CELLS), BOUNDS, budget, np.random.default_rng(seed))
         runs.append((found, list(scripted)))
         assert sum(Fraction(1 if len(exact) == 1 else 2) / scale for scale, exact in scripted) <= epsilon
         assert budget.left >= 0
@@ -136,7 +139,9 @@ def test_one_label_moves_the_count_of_a_window_by_one_and_the_counts_by_two(seed
 @pytest.mark.parametrize("seed", range(5))
 def test_the_search_for_a_width_asks_for_the_largest_count_of_any_window(seed, scripted):
     labels = random_labels(seed)
-    find_range(count(labels, BOUNDS, CELLS), BOUNDS, SumBudget(Fraction(3), ROWS), np.random.default_rng(seed))
+    find_range(
+        lambda: count(labels, BOUNDS, CELLS), BOUNDS, SumBudget(Fraction(3), ROWS), np.random.default_rng(seed)
+    )
     assert scripted[0][1] == [most_in_a_window(labels, 3)]
 
 
@@ -145,7 +150,7 @@ def test_the_search_for_a_width_asks_for_the_largest_count_of_any_window(seed, s
 def test_a_range_lies_inside_the_bounds_and_holds_nearly_all_labels(middle, width):
     labels = np.clip(np.random.default_rng(1).normal(middle, width / 4, 20_000), *BOUNDS)
     budget = SumBudget(Fraction(1, 2), labels.size)
-    low, high = find_range(count(labels, BOUNDS, CELLS), BOUNDS, budget, seeded(1))
+    low, high = find_range(lambda: count(labels, BOUNDS, CELLS), BOUNDS, budget, seeded(1))
     assert BOUNDS[0] <= low < high <= BOUNDS[1]
     assert ((labels >= low) & (labels <= high)).mean() > 0.99
     assert high - low <= max(12 * width, 0.01)

@@ -231,6 +231,8 @@ def _contradictions(kind: str, content: dict[str, Any], terms: Terms) -> Iterato
         yield "its charges do not give the cost it states"
     if len({charge.rows_per_person for charge in charges}) != 1:
         yield "all of its charges must have the same rows_per_person"
+    if terms.trust == "local" and any(charge.purpose in ("sums", "mean") for charge in charges):
+        yield "with local trust nobody can sum labels, and it charges for sums"
     yield from _unpaid_mechanisms(kind, terms)
     if kind == "release":
         yield from _misplaced_columns(terms)
@@ -290,6 +292,11 @@ def _unpaid_priors(entries: list[Any], terms: Terms) -> Iterator[str]:
 def _unpaid_knowledge(known: Any, terms: Terms) -> Iterator[str]:
     """Find what is known of all labels, beyond the bounds, and was not paid for."""
     low, high = terms.bounds[0]
+    numbers = [known[name] for name in ("low", "high", "variance", "residual")]
+    if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
+        yield "what is known of its rows must be finite numbers"
+    if known["variance"] <= 0 or known["residual"] < 0 or type(known["sums"]) is not int or known["sums"] < 0:
+        yield "what is known of its rows cannot be"
     if not low <= known["low"] < known["high"] <= high:
         yield "what is known of its rows lies outside its bounds"
     free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "residual": 0, "sums": 0}

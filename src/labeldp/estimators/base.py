@@ -18,9 +18,22 @@ from labeldp.ledger import Charge, Ledger, as_ledger, warn_if_seen
 from labeldp.release.plan import Payment
 from labeldp.release.terms import Terms
 
-__all__ = ["PrivateRegressor"]
+__all__ = ["PrivateRegressor", "refuse_width"]
 
 Array = NDArray[np.float64]
+
+
+def refuse_width(bounds: tuple[float, float]) -> None:
+    """Refuse bounds in a unit in which squares of labels are no numbers for a model.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not 1e-12 <= bounds[1] - bounds[0] <= 1e15:
+        raise ParameterError(
+            f"a model needs bounds between 1e-12 and 1e15 apart, got {bounds}: measure labels in another unit"
+        )
 
 
 class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -60,7 +73,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ParameterError("this regressor requires y to be passed, but the target y is None")
         as_epsilon(self.epsilon)
-        as_roomy_bounds(self.bounds)
+        refuse_width(as_roomy_bounds(self.bounds))
         as_ledger(self.ledger)
         X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
         labels = column_or_1d(as_labels(y), warn=True).astype(np.float64)

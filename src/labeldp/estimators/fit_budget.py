@@ -62,10 +62,10 @@ class SumBudget:
 
     def release(self, exact: Sums, epsilon: Fraction, source: WordSource, *, sensitivity: int, what: str) -> Sums:
         """Take a part, and return integers that one label moves by ``sensitivity`` in all, with noise for it."""
-        if epsilon > self.left:
+        if not 0 < epsilon <= self.left:
             raise PrivacyProofError(f"{what}: more than is left would be spent, so nothing was released")
-        self.left -= epsilon
         noise = DiscreteLaplace.calibrated(sensitivity=sensitivity, epsilon=epsilon)
+        self.left -= epsilon
         self.noise.append(f"{what}: {noise}")
         return noise.release(exact, source)
 

@@ -48,7 +48,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         function ``(prior, epsilon)`` that returns an unbiased mechanism on [0, 1].
     rounds : "auto", int or sequence of floats
         Rows are released in disjoint rounds, later ones over narrow intervals around what earlier ones
-        predict. 1 is the paper's Algorithm 4 with the library's design.
+        predict.
     trust : {"curator", "local"}
         With "local" every label is randomised on its own, and nothing else is computed from labels.
     ledger : Ledger, optional

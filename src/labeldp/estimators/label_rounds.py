@@ -190,7 +190,7 @@ def measure(
         return Measured(Knowledge(low, high, (high - low) ** 2 / 20))
     wallet = SumBudget(budget.sums, rows.count)
     step("range")
-    low, high = find_range(rows.counts(), rows.bounds, wallet, source)
+    low, high = find_range(rows.counts, rows.bounds, wallet, source)
     sums = fit_sums(
         rows.table,
         (low, high),

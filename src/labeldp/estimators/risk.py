@@ -30,7 +30,7 @@ How = Literal["unbiased", "prior", "assumed", "curator"]
 
 _BASIS = {
     "unbiased": "Unbiased: it follows from the private labels alone.",
-    "prior": "It rests on a private prior or a measured spread of the labels, whose error is not in the ± above.",
+    "prior": "It rests on the private prior for the labels' own spread, whose error is not in the ± above.",
     "assumed": "What clipping hides follows from an assumed shape of residuals; its error is not in the ± above.",
     "curator": "A curator's sum of squared errors; ± holds its noise, and the most that chance in the rows adds.",
 }
@@ -142,7 +142,7 @@ def private_risk(model: Any, X: Any, release: Release | RowRelease, *, rows: Any
             )
         index, predicted = model.predict_held_out(X)
         risk = _risk_by_rows(predicted, release, index)
-        return replace(risk, mse=risk.mse * (1 + 2 * release.knowledge.sums / total))
+        return replace(risk, mse=risk.mse / max(1 - 2 * release.knowledge.sums / total, 0.5))
     predicted = predictions(model, X, index.size)
     if isinstance(release, RowRelease):
         return _risk_by_rows(predicted, release, index)
@@ -236,6 +236,12 @@ def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]
     Where every mechanism distinguishes y², it is (z − f)² less the noise, plus what clipping hides. Else it is
     (f − s)² − 2(f − s)(z − s) plus the mean of (y − s)², if that was measured around the first predictions s.
     """
+    known = release.knowledge
+    if (known.low, known.high) != release.terms.bounds[0]:
+        raise NotUnbiasedError(
+            "the bounds were far too wide, so labels were clipped to a narrower range, found privately, and "
+            "how far they lie outside is not known: use private_score on fresh labels, or give tighter bounds"
+        )
     labels, part, hidden = release.labels[rows], release.part[rows], release.hidden[rows]
     spreads = {int(k): _spread(release.mechanisms[k], 0.0, 1.0) for k in np.unique(part)}
     clipped = release.clipped
@@ -250,11 +256,11 @@ def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]
         how: How = "assumed" if clipped else "unbiased"
         risk = _risk((labels - predicted) ** 2 - noise + hidden, 0.0, how, release.secure)
         size = max(risk.mse, 0.0) + 2 * risk.standard_error
-    elif release.knowledge.residual:
+    elif known.residual:
         start = release.start[rows]
         step = predicted - start
-        terms = step**2 - 2 * step * (labels - start) + release.knowledge.residual
-        risk = _risk(terms, 0.0, "prior", release.secure)
+        terms = step**2 - 2 * step * (labels - start) + known.residual
+        risk = _risk(terms, 0.0, "assumed", release.secure)
         size = float((step**2).mean())
     else:
         raise NotUnbiasedError(

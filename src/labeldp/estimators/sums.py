@@ -64,7 +64,7 @@ def first_prior(table: FeatureTable, width: float) -> Array:
     return np.append(_SIGNAL * _BLOCKS[table.public.block] * width**2, width**2 / 12)
 
 
-def find_range(counts: Sums, bounds: Range, budget: SumBudget, source: WordSource) -> Range:
+def find_range(count_labels: Callable[[], Sums], bounds: Range, budget: SumBudget, source: WordSource) -> Range:
     """Return where labels lie, inside the bounds; the bounds themselves unless they are far too wide.
 
     First a small test whether bounds are loose, which costs next to nothing. If they are, the narrowest window,
@@ -74,8 +74,8 @@ def find_range(counts: Sums, bounds: Range, budget: SumBudget, source: WordSourc
 
     Parameters
     ----------
-    counts : array of `CELLS` integers
-        How many labels lie in each cell of the bounds.
+    count_labels : callable
+        Returns how many labels lie in each of `CELLS` cells of the bounds, exactly; called only if that is used.
     bounds : (lo, hi)
     budget : SumBudget
     source : source of words
@@ -83,6 +83,7 @@ def find_range(counts: Sums, bounds: Range, budget: SumBudget, source: WordSourc
     low, high = bounds
     if budget.power < _RANGE_ROWS:
         return bounds
+    counts = count_labels()
 
     def holds_most(level: int, epsilon: Fraction) -> bool:
         halves = _halves(counts, level)
@@ -269,11 +270,11 @@ def fit_sums(
     sums = stage.release(add_up(stage), epsilon, budget, source) - groups.sizes * (middle - low)
     observed = [groups.observations(sums, rest, noise)]
     linear, start = learn(observed)
-    guess = spread = linear.rest + linear.explained / 2
-    residual = 0.0
+    spread, residual = linear.rest + linear.explained / 2, 0.0
     if not two_stages:
         return SumModel(range, linear, observed, start, residual, spread)
-    if budget.power >= _MEASURED:
+    measured = budget.power >= _MEASURED
+    if measured:
         step("spread")
         stage = Stage(range, guess=start, reach=width, octaves=True)
         epsilon = budget.part(0.1, 80)
@@ -286,7 +287,6 @@ def fit_sums(
             residual = float(np.clip(total / budget.rows, spread / 2, reach**2))
     step("sums of residuals")
     epsilon = budget.left
-    measured = spread != guess
     reach = min(width, 2 * math.sqrt(spread)) if measured else _reach(float(epsilon)) * width
     noise, rest = Stage(range, guess=start, reach=reach).variance(epsilon), min(linear.rest, spread)
     geometry = Geometry.of(table, _updated_prior(linear.likely, choices, table.public.block, width))

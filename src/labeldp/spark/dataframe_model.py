@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.errors import DataError
+from labeldp.estimators.base import refuse_width
 from labeldp.estimators.bayes import Observations
 from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.label_rounds import Part, Round
@@ -86,6 +87,7 @@ def fit_model(
     as_delta(delta, smallest=0.0)
     group_budget(Budget(0), rows_per_person)
     pair, seed, ledger = as_roomy_bounds(bounds), as_seed(random_state), as_ledger(ledger)
+    refuse_width(pair)
     label = label_column(df, label)
     id = id_column(df, id, label)
     names = feature_columns(df, features, label)
@@ -101,7 +103,9 @@ def fit_model(
     try:
         inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in names)]
         rows = source.frame.select(*(one.alias(f"c{k}", metadata={}) for k, one in enumerate(inputs)))
-        cells = _count_labels(rows, pair, check_ids=check_ids)
+        count = count_rows(rows, "c0", "c1", rows.columns[2:])
+        if check_ids:
+            refuse_repeated_ids(rows, "c1")
         if ledger is None:
             warn_if_seen(df)
         model = ModelReleaseRegressor(
@@ -113,7 +117,7 @@ def fit_model(
             random_state=random_state,
         )
         with release_key(seed) as key:
-            model.fit_rows(ClusterRows.of(rows, pair, cells, key, label), resolve_source(seed))
+            model.fit_rows(ClusterRows.of(rows, pair, count, key, label), resolve_source(seed))
     finally:
         source.drop()
     model.n_features_in_ = len(names)
@@ -121,28 +125,16 @@ def fit_model(
     return model
 
 
-def _count_labels(rows: DataFrame, bounds: tuple[float, float], *, check_ids: bool) -> Sums:
-    """Check the rows, and return how many labels lie in each cell of the bounds, exactly."""
-    count = count_rows(rows, "c0", "c1", rows.columns[2:])
-    if check_ids:
-        refuse_repeated_ids(rows, "c1")
-    cells = sum_integers(rows.select("c0"), label_counter(bounds))
-    if int(cells.sum()) != count:
-        raise DataError("the table changed while it was read")
-    return cells
-
-
 @dataclass(frozen=True, slots=True)
 class ClusterRows:
     """Rows on a cluster (label, id, features), and the sample of their features that is here.
 
-    ``cells`` are exact counts of labels that wait here until they are paid for; their total is public. ``table``
-    is the sample, sorted by ``places``; ``share`` is about which part of all rows it has, and 1 if it has all.
+    ``table`` is the sample, sorted by ``places``; ``share`` is about the part of all rows that it has.
     """
 
     frame: DataFrame
     bounds: tuple[float, float]
-    cells: Sums = field(repr=False)
+    count: int
     key: ReleaseKey
     label: str
     table: FeatureTable
@@ -151,22 +143,16 @@ class ClusterRows:
 
     @classmethod
     def of(
-        cls, frame: DataFrame, bounds: tuple[float, float], cells: Sums, key: ReleaseKey, label: str
+        cls, frame: DataFrame, bounds: tuple[float, float], count: int, key: ReleaseKey, label: str
     ) -> ClusterRows:
         """Return the rows, with a public sample of their features."""
-        count = int(cells.sum())
         share = 1.0 if count <= GROWN else GROWN / count
         data = sum_vectors(frame.select(*frame.columns[1:]), row_sampler(share))[1]
         places, values = _sort_sample(data, len(frame.columns) - 1)
         X = values.view(np.float64)
         if (places[1:] == places[:-1]).any() or (share == 1.0 and len(X) != count):
             raise DataError("rows share an id, or the table changed while it was read")
-        return cls(frame, bounds, cells, key, label, FeatureTable(PublicFeatures.fit(X), X), places, share)
-
-    @property
-    def count(self) -> int:
-        """How many rows there are."""
-        return int(self.cells.sum())
+        return cls(frame, bounds, count, key, label, FeatureTable(PublicFeatures.fit(X), X), places, share)
 
     @property
     def all_here(self) -> bool:
@@ -174,8 +160,11 @@ class ClusterRows:
         return self.share == 1.0
 
     def counts(self) -> Sums:
-        """Return how many labels lie in each cell of the bounds, exactly."""
-        return self.cells
+        """Return how many labels lie in each cell of the bounds, exactly, in one pass."""
+        cells = sum_integers(self.frame.select("c0"), label_counter(self.bounds))
+        if int(cells.sum()) != self.count:
+            raise DataError("the table changed while it was read")
+        return cells
 
     def add_up(self, stage: Stage) -> Sums:
         """Return a stage's exact sums over all labels, in one pass."""
