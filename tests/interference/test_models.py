@@ -14,6 +14,8 @@ from fuzzing import LONG, tries
 from interference import changes
 from interference.harness import Way, assert_nothing_tells, fresh, interference, overspending
 from interference.outputs import described_error
+from labeldp.estimators import sums
+from labeldp.estimators.fit_budget import SumBudget
 from labeldp.files.models import load_model, save_model
 from labeldp.tabular import TableEncoder
 
@@ -80,6 +82,25 @@ MODELS = {
 @pytest.mark.parametrize("change", ["all rows", "first row 1e300"] if LONG else ["all rows"])
 def test_everything_of_a_fitted_model(model, change, tmp_path):
     assert_nothing_tells(Way(lambda labels: fitted(MODELS[model](), labels)), *pair(change), tmp_path)
+
+
+@pytest.mark.parametrize("model", ["labels, much ε", "sums", "labels behind a model"])
+def test_everything_of_a_model_that_measured_all_it_can(model, tmp_path, monkeypatch):
+    """With more rows a range is looked for, and distances are counted and squared: here few are enough."""
+    for name in ("_RANGE_ROWS", "_TWO_STAGES", "_MEASURED", "_SQUARED"):
+        monkeypatch.setattr(sums, name, 0.0)
+    monkeypatch.setattr(sums, "_COVER", -1e9)  # bounds count as loose
+    asked = []
+    release = SumBudget.release
+
+    def spy(budget, *exact, what, **options):
+        asked.append(what)
+        return release(budget, *exact, what=what, **options)
+
+    monkeypatch.setattr(SumBudget, "release", spy)
+    assert_nothing_tells(Way(lambda labels: fitted(MODELS[model](), labels)), *pair("all rows"), tmp_path)
+    assert {"largest count of a window", "counts of windows", "counts of distances"} <= set(asked)
+    assert ("squares" in asked) == model.startswith("labels,")
 
 
 @pytest.mark.parametrize("change", CHANGES if LONG else SOME)
