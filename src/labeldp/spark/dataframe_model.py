@@ -32,7 +32,7 @@ from labeldp.spark.frame_checks import (
     refuse_repeated_ids,
     stable_frame,
 )
-from labeldp.spark.model_passes import label_counter, round_drawer, row_masker, row_sampler, stage_summer
+from labeldp.spark.model_passes import range_counter, round_drawer, row_masker, row_sampler, stage_summer
 from labeldp.spark.plan_checks import refuse_related
 from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
 
@@ -161,7 +161,7 @@ class ClusterRows:
 
     def counts(self) -> Sums:
         """Return how many labels lie in each cell of the bounds, exactly, in one pass."""
-        cells = sum_integers(self.frame.select("c0"), label_counter(self.bounds))
+        cells = sum_integers(self.frame.select("c0"), range_counter(self.bounds))
         if int(cells.sum()) != self.count:
             raise DataError("the table changed while it was read")
         return cells

@@ -16,14 +16,14 @@ from labeldp.randomness.row_words import RowWords
 from labeldp.spark.executor import SAMPLE, Batches, Counter, Work, array_ids, floats, vector_batch
 from labeldp.spark.session import SealedSecret
 
-__all__ = ["label_counter", "round_drawer", "row_masker", "row_sampler", "stage_summer"]
+__all__ = ["range_counter", "round_drawer", "row_masker", "row_sampler", "stage_summer"]
 
 Array = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
 
-def label_counter(bounds: tuple[float, float]) -> Counter:
-    """Return a function that counts labels, the only column, in cells of the bounds."""
+def range_counter(bounds: tuple[float, float]) -> Counter:
+    """Return a function that counts labels, the only column, in the cells in which a range is looked for."""
 
     def count_labels(batch: pa.RecordBatch) -> NDArray[np.int64]:
         return count(floats(batch.column(0)), bounds, CELLS)
