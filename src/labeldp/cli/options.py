@@ -45,7 +45,7 @@ Bounds = Annotated[
 Epsilon = Annotated[
     float, typer.Option("--epsilon", "-e", help="The whole budget; less is more private.", show_default=False)
 ]
-Delta = Annotated[float, typer.Option(help="δ, for a mechanism that needs one, such as gaussian; a model needs none.")]
+Delta = Annotated[float, typer.Option(help="δ, for mechanisms that need one; a model needs none.")]
 LedgerFile = Annotated[
     Path | None,
     typer.Option(
