@@ -49,10 +49,10 @@ def fit(folder, number, ledger):
     model.release_.save(f"{folder}/{number}.npz")
 
 def replaced(folder, number, ledger):
-    from labeldp.files.models import model_folder, save_model
+    from labeldp.files.models import model_folder, write_model
     fitted = ldp.ModelReleaseRegressor(epsilon=E, bounds=BOUNDS, ledger=ledger).fit(FEATURES, LABELS)
     with model_folder(f"{folder}/latest.model", force=True) as draft:
-        save_model(fitted, ENCODER, draft, label="price")
+        write_model(fitted, ENCODER, draft, label="price")
 
 def command(folder, number, ledger):
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -74,13 +74,13 @@ def writes_in_place(folder, number, ledger):
         np.savez(stream, labels=release.labels, card=np.array(release.to_card()))
 
 def replaces_in_place(folder, number, ledger):
-    from labeldp.files.models import save_model
+    from labeldp.files.models import write_model
     fitted = ldp.ModelReleaseRegressor(epsilon=E, bounds=BOUNDS, ledger=ledger).fit(FEATURES, LABELS)
     begun = time.perf_counter()
     target = Path(f"{folder}/latest.model")
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
-    save_model(fitted, ENCODER, target, label="price")
+    write_model(fitted, ENCODER, target, label="price")
     (target / "card.json").rename(f"{folder}/card.part")
     time.sleep(0.05 + time.perf_counter() - begun)
     Path(f"{folder}/card.part").rename(target / "card.json")

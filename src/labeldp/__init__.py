@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         private_risk,
         private_score,
     )
+    from labeldp.files.models import load_model, save_model
 
 __version__ = "0.1.0"
 
@@ -90,11 +91,13 @@ __all__ = [
     "audit_pipeline",
     "estimate_prior",
     "load_mechanism",
+    "load_model",
     "optimal_interval",
     "private_risk",
     "private_score",
     "privatize",
     "read_release_card",
+    "save_model",
 ]
 
 _ESTIMATORS = (
@@ -113,4 +116,8 @@ def __getattr__(name: str) -> Any:
         from labeldp import estimators  # noqa: PLC0415
 
         return getattr(estimators, name)
+    if name in ("load_model", "save_model"):
+        from labeldp.files import models  # noqa: PLC0415 (an extra)
+
+        return getattr(models, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

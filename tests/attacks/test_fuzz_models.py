@@ -13,7 +13,7 @@ import labeldp as ldp
 from forged_cards import forged, put
 from fuzzing import places, tries, values
 from labeldp.files import models
-from labeldp.files.models import load_model, save_model
+from labeldp.files.models import load_model, write_model
 from labeldp.files.places import sha256
 from labeldp.tabular import TableEncoder
 
@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
     fitted = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(
         encoder.transform(TABLE), np.linspace(1, 4, 80)
     )
-    save_model(fitted, encoder, path, label="price")
+    write_model(fitted, encoder, path, label="price")
     return path
 
 

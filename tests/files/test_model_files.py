@@ -17,7 +17,7 @@ from labeldp.cards.reading import read_any_card
 from labeldp.errors import CardError, DataNotFoundError, LabelDPError, ParameterError
 from labeldp.estimators.learner import Blend, Knowledge
 from labeldp.files.forest import Forest
-from labeldp.files.models import load_model, model_folder, save_model
+from labeldp.files.models import load_model, model_folder, write_model
 from labeldp.files.places import sha256
 from labeldp.tabular import TableEncoder
 from object_graph import secrets_inside, secrets_of
@@ -68,7 +68,7 @@ def released(table, labels, encoder):
 
 def saved(model, encoder, path):
     with model_folder(path) as draft:
-        save_model(model, encoder, draft, label="price")
+        write_model(model, encoder, draft, label="price")
     return path
 
 
@@ -301,7 +301,7 @@ def test_a_model_is_replaced_only_by_force_and_anything_else_never(path, fitted,
         saved(fitted, encoder, path)
     (path / "card.report.html").write_text("a page about the old model")
     with model_folder(path, force=True) as draft:
-        save_model(fitted, encoder, draft, label="other")
+        write_model(fitted, encoder, draft, label="other")
     assert not (path / "card.report.html").exists()
     assert load_model(path).label == "other"
     (path / "thesis.tex").write_text("years of work")

@@ -4,6 +4,7 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from interference.harness import Way, assert_nothing_tells, fresh, interference,
 from interference.outputs import described_error
 from labeldp.estimators import sums
 from labeldp.estimators.fit_budget import SumBudget
-from labeldp.files.models import load_model, save_model
+from labeldp.files.models import load_model, write_model
 from labeldp.tabular import TableEncoder
 
 BOUNDS = changes.BOUNDS
@@ -50,7 +51,7 @@ def fitted(model, labels):
     if getattr(model, "estimator", None) is None:
         Path("model").mkdir()
         encoder = TableEncoder.fit(pa.table(dict(zip("abc", X.T, strict=True))), list("abc"))
-        left.append(save_model(model, encoder, Path("model"), label="y"))
+        left.append(write_model(model, encoder, Path("model"), label="y"))
         left.append(load_model("model").predict(pa.table(dict(zip("abc", X[:50].T, strict=True)))))
     return left
 
@@ -113,6 +114,27 @@ def test_each_change_of_labels(change, tmp_path):
         return left
 
     assert_nothing_tells(Way(act), *pair(change), tmp_path)
+
+
+def frame(rows):
+    """Return public columns of several kinds."""
+    towns, sold = (
+        np.array(["York", None, "Bath"], dtype=object),
+        np.datetime64("2020-01-01") + np.arange(rows) % 90,
+    )
+    return pd.DataFrame({"size": features(rows)[:, 0], "town": towns[np.arange(rows) % 3], "sold": sold})
+
+
+def test_everything_of_models_fitted_to_data_frames(tmp_path):
+    def act(labels):
+        table, left = frame(labels.size), []
+        for number, model in enumerate((label_model(epsilon=2.0, rounds=1), sum_model(epsilon=0.5))):
+            model.fit(table, pd.Series(labels, name="price", index=table.index[::-1]))
+            ldp.save_model(model, f"model {number}", label="price")
+            left += [model, model.predict(table[:5]), ldp.load_model(f"model {number}").predict(table)]
+        return left
+
+    assert_nothing_tells(Way(act), *pair("all rows"), tmp_path)
 
 
 @given(inputs=changes.pairs())

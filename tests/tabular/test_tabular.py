@@ -120,7 +120,7 @@ def test_the_encoding_follows_from_public_columns_alone_and_a_target_encoding_wo
         (["a"] * 100, "the same"),
         ([f"name {k}" for k in range(100)], "value of its own"),
         (pa.nulls(100, pa.float64()), "missing"),
-        (pa.nulls(100), "null"),
+        (pa.nulls(100), "missing"),
         ([[1, 2]] * 100, "list"),
         ([b"x", b"y"] * 50, "binary"),
     ],

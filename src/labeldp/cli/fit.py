@@ -78,7 +78,7 @@ def fit(
         "Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.",
         book,
     ):
-        from labeldp.files.models import model_folder, save_model  # noqa: PLC0415 (an extra)
+        from labeldp.files.models import model_folder, write_model  # noqa: PLC0415 (an extra)
 
         later = _score_charges(score, rows_per_person)
         refuse_overspend(
@@ -119,7 +119,7 @@ def fit(
             with book.reserve(later):
                 model.fit(inputs.X[train], inputs.labels[train])
             note = score_note(model.charges_, later, len(inputs.labels[test])) if later else None
-            card = save_model(model, inputs.encoder, draft, label=label, note=note)
+            card = write_model(model, inputs.encoder, draft, label=label, note=note)
         console = Console()
         tell(console, model.summary())
         if score is None:

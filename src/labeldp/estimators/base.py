@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -17,6 +18,8 @@ from labeldp.estimators.wrappers import warn_of_wrappers
 from labeldp.ledger import Charge, Ledger, as_ledger, warn_if_seen
 from labeldp.release.plan import Payment
 from labeldp.release.terms import Terms
+from labeldp.tabular import TableEncoder, as_table, frame_names, is_frame
+from labeldp.tabular.memory import refuse_too_wide
 
 __all__ = ["PrivateRegressor", "refuse_width"]
 
@@ -44,6 +47,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ledger: Ledger | None
     rows_per_person: int
     terms_: Terms
+    encoder_: TableEncoder | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -75,10 +79,34 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         as_epsilon(self.epsilon)
         refuse_width(as_roomy_bounds(self.bounds))
         as_ledger(self.ledger)
-        X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
+        self.encoder_ = None
+        if is_frame(X):
+            X = self._fit_encoder(X, y)
+        else:
+            X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
         labels = column_or_1d(as_labels(y), warn=True).astype(np.float64)
         check_consistent_length(X, labels)
         return X, labels
+
+    def _fit_encoder(self, X: Any, y: Any) -> Array:
+        """Learn how the columns of a data frame become numbers, and return the numbers."""
+        names = frame_names(X)
+        of_label = frame_names(y) if is_frame(y) else [getattr(y, "name", None)]
+        for name in of_label:
+            if name is not None and str(name) in names:
+                raise ParameterError(
+                    f"X has the column {name!r}, which is the name of y: features are public, so the labels must "
+                    f"not be among them; drop it from X, or rename y if they are not the same"
+                )
+        table = as_table(X)
+        self.encoder_ = TableEncoder.fit(table, names)
+        refuse_too_wide(table.num_rows, self.encoder_.width)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        if self.encoder_.left_out:
+            listed = "; ".join(f"{name!r}: {why}" for name, why in self.encoder_.left_out)
+            warnings.warn(f"columns of no use were left out ({listed})", UserWarning, stacklevel=4)
+        return self.encoder_.transform(table)
 
     def _get_ledger(self) -> Ledger:
         """Return the ledger to charge, the user's or an own one in which all fits add up, also those that fail.
@@ -130,5 +158,17 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self.terms_.to_card("labeldp.model", model=type(self).__name__, **more)
 
     def _inputs(self, X: Any) -> Any:
+        """Return X as numbers, after the checks of a prediction."""
         check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        encoder: TableEncoder | None = getattr(self, "encoder_", None)
+        if encoder is None:
+            return validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        if is_frame(X):
+            return encoder.transform(as_table(X))
+        warnings.warn(
+            f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names: its "
+            "columns are taken in the order of the fit",
+            UserWarning,
+            stacklevel=3,
+        )
+        return encoder.transform(as_table(X, list(self.feature_names_in_)))

@@ -64,6 +64,10 @@ class LabelReleaseRegressor(PrivateRegressor):
         The private labels, to keep, save and reuse.
     ledger_ : Ledger
     mechanism_ : Mechanism or tuple
+    encoder_ : TableEncoder or None
+        How the columns of a data frame became numbers; None if the fit got an array.
+    feature_names_in_ : array of str
+        The columns of the fit; only if it got a data frame.
     n_features_in_ : int
 
     Examples
@@ -115,10 +119,10 @@ class LabelReleaseRegressor(PrivateRegressor):
 
         Parameters
         ----------
-        X : array-like, rows × columns
-            Public features.
+        X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
+            Public features. Of a data frame, text, categories, booleans, dates and gaps are taken as they are.
         y : array-like
-            Private labels.
+            Private labels: an array, a Series or an Arrow array.
         """
         draft = self._copy_for_fit()
         X, labels = draft._validate(X, y, unknown)
@@ -238,7 +242,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         return mechanisms[0] if len(mechanisms) == 1 else mechanisms
 
     def predict(self, X: Any) -> Array:
-        """Return predictions inside the bounds."""
+        """Return predictions inside the bounds; a data frame's columns may be in any order, among others."""
         X = self._inputs(X)
         if self._blend is None and self.estimator_ is None:
             raise NotFittedError("the labels were released, but no model was learnt from them; see release_")

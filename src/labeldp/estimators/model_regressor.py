@@ -56,6 +56,10 @@ class ModelReleaseRegressor(PrivateRegressor):
         False if the noise came from a seed: then the model is **not private**.
     mechanism_ : tuple
         The mechanisms that randomised labels one by one, if any did.
+    encoder_ : TableEncoder or None
+        How the columns of a data frame became numbers; None if the fit got an array.
+    feature_names_in_ : array of str
+        The columns of the fit; only if it got a data frame.
     n_features_in_ : int
 
     Examples
@@ -95,10 +99,10 @@ class ModelReleaseRegressor(PrivateRegressor):
 
         Parameters
         ----------
-        X : array-like, rows × columns
-            Public features.
+        X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
+            Public features. Of a data frame, text, categories, booleans, dates and gaps are taken as they are.
         y : array-like
-            Private labels.
+            Private labels: an array, a Series or an Arrow array.
         """
         draft = self._copy_for_fit()
         X, labels = draft._validate(X, y, unknown)
@@ -135,6 +139,6 @@ class ModelReleaseRegressor(PrivateRegressor):
         return self._public, self._blend
 
     def predict(self, X: Any) -> Array:
-        """Return predictions inside the bounds."""
+        """Return predictions inside the bounds; a data frame's columns may be in any order, among others."""
         X = self._inputs(X)
         return self._blend.predict(FeatureTable(self._public, X), np.arange(X.shape[0]))

@@ -39,9 +39,9 @@ from labeldp.estimators.features import PIECE, FeatureTable, Narrowing, PublicFe
 from labeldp.estimators.learner import Blend, Knowledge
 from labeldp.files.forest import Forest
 from labeldp.files.places import MODEL_FILES, refuse_target, sha256
-from labeldp.tabular import TableEncoder, Tally
+from labeldp.tabular import TableEncoder, Tally, as_table
 
-__all__ = ["SavedModel", "load_model", "model_folder", "save_model"]
+__all__ = ["SavedModel", "encoder_of", "load_model", "model_folder", "save_model", "write_model"]
 
 Array = NDArray[np.float64]
 Arrays = Mapping[str, NDArray[Any]]
@@ -72,15 +72,64 @@ def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterat
 
 def save_model(
     model: LabelReleaseRegressor | ModelReleaseRegressor,
+    path: str | os.PathLike[str],
+    *,
+    label: str = "label",
+    force: bool = False,
+) -> None:
+    """Write a fitted regressor of either kind into a new folder, whole or not at all; no true label is in it.
+
+    How a data frame's columns became numbers is kept with it. `load_model` reads the folder, and so does
+    ``labeldp predict``.
+
+    Parameters
+    ----------
+    model : LabelReleaseRegressor or ModelReleaseRegressor
+        Fitted; a `LabelReleaseRegressor` with an estimator of your own cannot be saved as plain numbers.
+    path : path
+        The folder.
+    label : str
+        What is predicted: the label's name.
+    force : bool
+        Whether a model that is there may be replaced.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, pandas as pd, labeldp as ldp
+    >>> frame = pd.DataFrame({"size": np.arange(200.0), "town": ["York", "Bath"] * 100})
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 200)).fit(frame, np.arange(200.0))
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     ldp.save_model(model, f"{place}/model", label="price")
+    ...     again = ldp.load_model(f"{place}/model")
+    >>> bool(np.allclose(again.predict(frame[["town", "size"]]), model.predict(frame)))
+    True
+    """
+    encoder = encoder_of(model)
+    with model_folder(path, force=force) as draft:
+        write_model(model, encoder, draft, label=label)
+
+
+def encoder_of(model: LabelReleaseRegressor | ModelReleaseRegressor) -> TableEncoder:
+    """Return how a model's columns become numbers; those of an array are numbers already."""
+    public, _ = model.public_model()
+    fitted: TableEncoder | None = getattr(model, "encoder_", None)
+    if fitted is not None:
+        return fitted
+    count = model.n_features_in_
+    names = getattr(model, "feature_names_in_", [f"x{place}" for place in range(count)])
+    fills = np.zeros(count) if public.narrowing is not None else public.center
+    return TableEncoder.for_numbers(dict(zip(names, fills, strict=True)))
+
+
+def write_model(
+    model: LabelReleaseRegressor | ModelReleaseRegressor,
     encoder: TableEncoder,
     folder: Path,
     *,
     label: str,
     note: str | None = None,
 ) -> str:
-    """Write a fitted regressor of either kind into a folder, and return its card.
-
-    No true label is in any of the files.
+    """Write a fitted regressor of either kind into a folder that is there, and return its card.
 
     Parameters
     ----------
@@ -114,7 +163,7 @@ def save_model(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedModel:
-    """A model that was read, and may predict.
+    """A model that was read, and may predict; `load_model` returns it.
 
     Attributes
     ----------
@@ -131,9 +180,17 @@ class SavedModel:
     _public: PublicFeatures
     _blend: Blend
 
-    def predict(self, table: Any, tally: Tally | None = None) -> Array:
-        """Return predictions inside the bounds for the rows of an Arrow table or batch."""
-        return self.predict_numbers(self.encoder.transform(table, tally))
+    @property
+    def feature_names_in_(self) -> list[str]:
+        """The columns that a table must have."""
+        return self.encoder.names
+
+    def predict(self, X: Any, tally: Tally | None = None) -> Array:
+        """Return predictions inside the bounds for the rows of a data frame, or of an array in the fit's order.
+
+        A data frame may be of pandas, Polars or Arrow; its columns may be in any order, among others.
+        """
+        return self.predict_numbers(self.encoder.transform(as_table(X, self.encoder.names), tally))
 
     def predict_numbers(self, X: Array) -> Array:
         """Return predictions for rows that are numbers already."""

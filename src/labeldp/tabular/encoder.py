@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,13 +67,16 @@ class TableEncoder:
         strict : bool
             Whether a column that cannot be used is refused instead of left out.
         """
+        if not table.num_rows:
+            raise DataError("the table has no rows")
         encodings: list[Numbers | Categories] = []
         left: list[tuple[str, str]] = []
         for name in names:
             column = table.column(name)
             kind = "category" if name in categories else kind_of(column.type)
             if kind is None:
-                encoding: Numbers | Categories | str = f"{column.type} cannot be used"
+                what = "all of it is missing" if str(column.type) == "null" else f"{column.type} cannot be used"
+                encoding: Numbers | Categories | str = what
             else:
                 encoding = (Categories if kind == "category" else Numbers).fit(name, column)
             if not isinstance(encoding, str):
@@ -86,6 +89,11 @@ class TableEncoder:
             why = "; ".join(f"{name!r}: {reason}" for name, reason in left)
             raise DataError("no column is left to learn from" + (f" ({why})" if why else ""))
         return cls(tuple(encodings), tuple(left))
+
+    @classmethod
+    def for_numbers(cls, fills: Mapping[str, float]) -> TableEncoder:
+        """Return the encoder of columns that are numbers already, each with what stands for missing values."""
+        return cls(tuple(Numbers(name, "number", float(fill), False) for name, fill in fills.items()))
 
     @property
     def names(self) -> list[str]:

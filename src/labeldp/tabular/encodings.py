@@ -32,6 +32,7 @@ REMEMBERED = 10_000
 """How common a value is, is kept for this many values; all others count as seen once."""
 
 HASHED = 8
+_MISSING = " is missing"
 _LARGEST = 1e100
 _DAY = 86_400.0
 _KINDS = {"number": "numbers", "boolean": "booleans", "date": "dates", "time": "times", "category": "text"}
@@ -40,8 +41,8 @@ _KINDS = {"number": "numbers", "boolean": "booleans", "date": "dates", "time": "
 def kind_of(kind: Any) -> str | None:
     """Return what a column of this Arrow type is: a number, boolean, date, time or category; None for others."""
     types = arrow().types
-    if types.is_dictionary(kind):
-        return kind_of(kind.value_type)
+    if types.is_dictionary(kind):  # a categorical column, also where its categories are numbers
+        return "category" if kind_of(kind.value_type) else None
     tests = {
         "boolean": types.is_boolean(kind),
         "number": types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind),
@@ -56,7 +57,11 @@ def one_array(column: Any) -> Any:
     """Return a column in one piece, with dictionaries looked up."""
     pa = arrow()
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        values = column.type.value_type
+        target = pa.large_string() if kind_of(values) == "category" else values
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        pieces = [chunk.dictionary.cast(target).take(chunk.indices) for chunk in chunks]  # not every view casts
+        column = pa.chunked_array(pieces, target)
     if kind_of(column.type) == "category":
         column = column.cast(pa.large_string())  # pieces of short strings may not fit together
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -119,6 +124,11 @@ class Numbers:
         """How many columns of numbers it becomes."""
         return 1 + self.marks_missing
 
+    @property
+    def suffixes(self) -> list[str]:
+        """What stands behind the column's name in the names of its numbers."""
+        return ["", *[_MISSING] * self.marks_missing]
+
     def encode(self, column: Any, tally: Tally) -> Array:
         """Return rows × width numbers."""
         values = np.full(len(column), np.nan) if _is_null(column) else as_floats(column)
@@ -180,6 +190,12 @@ class Categories:
         """How many columns of numbers it becomes."""
         return len(self.values) + self.marks_missing + (1 + HASHED if self.shares else 0)
 
+    @property
+    def suffixes(self) -> list[str]:
+        """What stands behind the column's name in the names of its numbers."""
+        known = [f"={value}" for value in self.values] + [_MISSING] * self.marks_missing
+        return known + ([" frequency", *(f" hash {k}" for k in range(HASHED))] if self.shares else [])
+
     def encode(self, column: Any, tally: Tally) -> Array:
         """Return rows × width numbers; a value that the fit did not see has no column of its own."""
         if _is_null(column):
@@ -226,7 +242,7 @@ class Categories:
 def refuse_another_kind(column: Numbers | Categories, kind: Any) -> None:
     """Refuse a column that is not what it was in the fit."""
     types = arrow().types
-    now = kind_of(kind)
+    now = kind_of(kind.value_type if types.is_dictionary(kind) else kind)
     if types.is_null(kind) or now == column.kind or (column.kind == "category" and now is not None):
         return
     raise DataError(

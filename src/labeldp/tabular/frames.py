@@ -1,0 +1,83 @@
+"""Data frames of any kind as Arrow tables: pandas, Polars, Arrow, and whatever else speaks Arrow's interface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from labeldp.errors import DataError
+from labeldp.tabular.arrow import arrow
+
+__all__ = ["as_table", "frame_names", "is_frame", "row_count"]
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether something is a table with named columns; arrays, lists and single columns are not.
+
+    Examples
+    --------
+    >>> import numpy as np, pyarrow as pa
+    >>> is_frame(pa.table({"a": [1]})), is_frame(np.ones((2, 2))), is_frame(pa.array([1]))
+    (True, False, False)
+    """
+    speaks = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
+    return speaks and len(getattr(X, "shape", ())) == 2
+
+
+def row_count(X: Any) -> int:
+    """Return how many rows a table, an array or a sequence of rows has."""
+    shape = getattr(X, "shape", None)
+    return int(shape[0]) if shape else len(X)
+
+
+def frame_names(frame: Any) -> list[str]:
+    """Return the names of a data frame's columns, in order; other than text they are written out."""
+    names = getattr(frame, "column_names", None)  # Arrow's tables; their columns are arrays
+    return [str(name) for name in (frame.columns if names is None else names)]
+
+
+def as_table(X: Any, names: Sequence[str] | None = None) -> Any:
+    """Return a data frame as an Arrow table, or the columns of an array under ``names``.
+
+    An index of pandas says which row is which: it is not a column.
+
+    Raises
+    ------
+    DataError
+        If two columns have one name, or a column holds values of several types.
+    """
+    pa = arrow()
+    if is_frame(X):
+        listed = frame_names(X)
+        if len(set(listed)) < len(listed):
+            twice = next(name for name in listed if listed.count(name) > 1)
+            raise DataError(f"two columns are called {twice!r}: rename one")
+        plain = X.reset_index(drop=True) if hasattr(X, "reset_index") else X
+        try:
+            table = pa.table(plain).rename_columns(listed)
+        except (pa.ArrowException, TypeError, ValueError):
+            raise DataError(_mixed(plain, listed)) from None
+    else:
+        columns = np.asarray(X)
+        if columns.ndim != 2 or names is None or columns.shape[1] != len(names):
+            wanted = "rows × columns" if names is None else f"rows of {len(names)} columns"
+            raise DataError(f"X must be a data frame, or an array of {wanted}, got shape {columns.shape}")
+        arrays = [pa.array(column, from_pandas=True) for column in columns.T]
+        table = pa.Table.from_arrays(arrays, list(names))
+    return table
+
+
+def _mixed(frame: Any, names: Sequence[str]) -> str:
+    """Return which column of a pandas frame is no column of one type, and what to do."""
+    pa = arrow()
+    for place, name in enumerate(names):
+        try:
+            pa.array(frame.iloc[:, place], from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError, AttributeError):
+            return (
+                f"the column {name!r} holds values of several types: make it text with "
+                f'X[{name!r}].astype("string"), or numbers with pandas.to_numeric'
+            )
+    return "the data frame cannot be read as an Arrow table: convert it with pyarrow.table"
