@@ -1,6 +1,7 @@
 """Cards of each kind by hand: their terms, the card that states them, and what a reader says of it."""
 
 import json
+from fractions import Fraction
 
 import pytest
 
@@ -8,7 +9,7 @@ import labeldp as ldp
 from forged_cards import forged
 from labeldp.cards import read_any_card, verify_card
 from labeldp.channels.proof import fingerprint
-from labeldp.ledger import Budget, Charge
+from labeldp.ledger import Budget, Charge, Statistic
 from labeldp.release.terms import Terms
 
 WHEN = "2026-01-01T00:00:00+00:00"
@@ -45,12 +46,17 @@ def release(*charges, mechanisms=(STRONG,), priors=None, bounds=BOUNDS, trust="c
 
 ALL_PARTS = "; ".join(f"part {k}: {fingerprint(part.channel)}" for k, part in enumerate(PARTS, 1))
 IN_ROUNDS = Charge("labels", Budget(1), WHEN, ALL_PARTS, 1, "labels")
+SUMS = (
+    Statistic("counts of windows", "counts", 16, 1, Fraction(1, 25)),
+    Statistic("9 sums", "sums", 9, 1 << 16, Fraction(3, 50)),
+)
+"""What a charge of a tenth for sums bought."""
 KNOWN = {"low": 0.0, "high": 5.0, "variance": 1.25, "residual": 0.0, "sums": 0}
 TERMS = {
     "release": release(labels(), prior()),
-    "row-release": Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "curator", True),
-    "model": Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "curator", True),
-    "model of sums": Terms(70, (), (), (other("sums"),), (BOUNDS,), "curator", True),
+    "row-release": Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "curator", True, SUMS),
+    "model": Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "curator", True, SUMS),
+    "model of sums": Terms(70, (), (), (other("sums"),), (BOUNDS,), "curator", True, SUMS),
 }
 MORE = {"release": {"file": {"name": "out.csv"}}, "row-release": {"knowledge": KNOWN, "rounds": 2}}
 

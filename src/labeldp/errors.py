@@ -25,6 +25,10 @@ class CardError(LabelDPError):
     """A card is damaged, tampered with, or of an unknown kind."""
 
 
+class UncheckableError(CardError):
+    """A card names what is not known here, so that nobody can say here whether it holds."""
+
+
 class ConformanceError(LabelDPError):
     """A mechanism does not keep the contract; the message says which part, and what to do."""
 

@@ -17,6 +17,7 @@ from card_cases import (
     OTHERS,
     PARTS,
     STRONG,
+    SUMS,
     TERMS,
     WEAK,
     card,
@@ -182,7 +183,10 @@ def test_a_charge_pays_for_epsilon_and_delta_to_the_last_digit(mechanism):
 
 def test_what_is_known_of_rows_is_paid_for():
     def stated(known, paid):
-        terms = dataclasses.replace(TERMS["row-release"], charges=(IN_ROUNDS, *map(other, paid)))
+        listed = SUMS if "sums" in paid else ()
+        terms = dataclasses.replace(
+            TERMS["row-release"], charges=(IN_ROUNDS, *map(other, paid)), statistics=listed
+        )
         return terms, of_terms("row-release", terms, knowledge={**KNOWN, **known})
 
     narrow, measured, summed = {"low": 1.0}, {"residual": 0.3}, {"sums": 7, "variance": 2.0}

@@ -14,6 +14,7 @@ from labeldp.estimators.fit_budget import FitBudget, SumBudget
 from labeldp.estimators.groups import Geometry
 from labeldp.estimators.label_rounds import RowsHere
 from labeldp.estimators.sums import CELLS, STEPS, Stage, find_range, fit_sums
+from labeldp.ledger import Statistic
 from labeldp.noise import DiscreteLaplace
 from labeldp.priors.curator import count
 
@@ -91,14 +92,15 @@ def test_charges_sum_to_epsilon_exactly(epsilon, rows, labels, grouped):
 
 def test_a_budget_for_sums_gives_out_no_more_than_there_is_and_names_what_it_bought():
     budget, exact = SumBudget(Fraction(1, 2), 100), np.array([3, 4])
-    budget.release(exact, Fraction(1, 3), seeded(1), sensitivity=2, what="counts")
+    budget.release(exact, Fraction(1, 3), seeded(1), kind="counts", what="counts")
     assert budget.left == Fraction(1, 6)
-    assert budget.noise == [f"counts: {DiscreteLaplace(Fraction(6))}"]
+    assert budget.noise == [Statistic("counts", "counts", 2, 1, Fraction(1, 3))]
+    assert str(budget.noise[0]) == f"counts: {DiscreteLaplace(Fraction(6))}"
     with pytest.raises(PrivacyProofError, match="more than is left"):
-        budget.release(exact, Fraction(1, 5), seeded(1), sensitivity=2, what="counts")
+        budget.release(exact, Fraction(1, 5), seeded(1), kind="counts", what="counts")
     for wrong in (Fraction(0), Fraction(-5)):
         with pytest.raises(PrivacyProofError):
-            budget.release(exact, wrong, seeded(1), sensitivity=2, what="counts")
+            budget.release(exact, wrong, seeded(1), kind="counts", what="counts")
     assert budget.left == Fraction(1, 6)
     assert 0 < budget.part(1.0, np.inf) <= budget.left
 

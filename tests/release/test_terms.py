@@ -43,6 +43,7 @@ def test_a_card_says_all_that_the_terms_say(schema):
         "mechanisms": [WEAK.to_json(), STRONG.to_json()],
         "priors": [None, {"nodes": [0.0, 1.0, 5.0], "masses": [0.25, 0.75], "source": "public"}],
         "charges": [one.as_data() for one in TWO.charges],
+        "statistics": [],
         "file": {"name": "out.csv"},
     }
     assert json.loads(TWO.to_card())["schema"] == "labeldp.release"

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from labeldp import card_format
 from labeldp._validation import as_bounds
+from labeldp.cards.contradictions import contradictions
 from labeldp.channels.proof import fingerprint
-from labeldp.errors import CardError, LabelDPError, PrivacyProofError
+from labeldp.errors import CardError, LabelDPError, PrivacyProofError, UncheckableError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, group_budget, name_of_charge
+from labeldp.ledger import Charge, Statistic
 from labeldp.mechanisms.base import Mechanism, registered_class
 from labeldp.release.explanation import Explanation, explain
-from labeldp.release.terms import Terms, join_fingerprints
+from labeldp.release.terms import Terms
 
 __all__ = [
     "MOST_MECHANISMS",
@@ -30,6 +30,8 @@ __all__ = [
 SCHEMAS = (card_format.SCHEMA, "labeldp.release", "labeldp.row-release", "labeldp.model")
 MOST_MECHANISMS = 16
 """A card with more distinct ones is refused: proving one can take a second."""
+
+MOST_STATISTICS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def read_any_card(
             terms = _terms_of_mechanism(load_mechanism(text, allow_no_privacy=allow_no_privacy))
         else:
             terms = _terms(kind, content, most_mechanisms)
-            for contradiction in _contradictions(kind, content, terms):
+            for contradiction in contradictions(kind, content, terms):
                 raise CardError(f"the card contradicts itself: {contradiction}")
     except (CardError, PrivacyProofError):
         raise
@@ -206,6 +208,7 @@ def _terms(kind: str, content: dict[str, Any], most_mechanisms: int) -> Terms:
         bounds=tuple(as_bounds(pair) for pair in content["bounds"]),
         trust=trust,
         secure=content["words"] == "secure",
+        statistics=_statistics(content.get("statistics", [])),
     )
 
 
@@ -216,90 +219,16 @@ def _charge(place: int, data: Any) -> Charge:
         raise CardError(f"charges[{place}] is not a valid charge: {error}") from None
 
 
-# ---- what a card may not say at once ------------------------------------------------------------------------
-# A checksum is no signature: whoever writes a card can make one that agrees with itself and is false.
-
-
-def _contradictions(kind: str, content: dict[str, Any], terms: Terms) -> Iterator[str]:
-    """Yield what a card contradicts itself in; what is checked later relies on what was checked before."""
-    charges, cost = terms.charges, terms.cost
-    if not charges or not all(charge.budget.exact_epsilon for charge in charges):
-        yield "it must have charges, each for more than nothing and for less than everything"
-    if content["guarantee"] != terms.guarantee:
-        yield "its charges do not give the guarantee it states"
-    if content["cost"] != {"epsilon": cost.epsilon, "delta": cost.delta}:
-        yield "its charges do not give the cost it states"
-    if len({charge.rows_per_person for charge in charges}) != 1:
-        yield "all of its charges must have the same rows_per_person"
-    if terms.trust == "local" and any(charge.purpose in ("sums", "mean") for charge in charges):
-        yield "with local trust nobody can sum labels, and it charges for sums"
-    yield from _unpaid_mechanisms(kind, terms)
-    if kind == "release":
-        yield from _misplaced_columns(terms)
-        yield from _unpaid_priors(content["priors"], terms)
-    elif len(terms.bounds) != 1 or any(prior is not None for prior in terms.priors):
-        yield "it must have one pair of bounds, and no prior beside it"
-    if kind == "row-release":
-        yield from _unpaid_knowledge(content["knowledge"], terms)
-
-
-def _unpaid_mechanisms(kind: str, terms: Terms) -> Iterator[str]:
-    """Find mechanisms that are not paid for: by their column's charge, or else by the one charge for labels."""
-    mechanisms = terms.mechanisms
-    paying = [charge for charge in terms.charges if charge.purpose == "labels"]
-    if kind == "release":
-        groups = [[mechanism] for mechanism in mechanisms]
-        if [charge.column for charge in paying] != list(range(len(mechanisms))):
-            yield "each of its mechanisms needs a charge of its own, for labels of its column"
-    else:
-        groups = [list(mechanisms)] if mechanisms else []
-        if len(paying) != len(groups):
-            yield "its mechanisms need one charge for labels, and such a charge needs mechanisms"
-    distinct = {id(mechanism): mechanism for mechanism in mechanisms}  # a card may name one ten thousand times
-    proofs = {key: mechanism.verify() for key, mechanism in distinct.items()}
-    prints = {key: fingerprint(mechanism.channel) for key, mechanism in distinct.items()}
-    for group, charge in zip(groups, paying, strict=True):
-        for proof in {id(mechanism): proofs[id(mechanism)] for mechanism in group}.values():
-            if not group_budget(Budget(proof.epsilon, proof.delta), charge.rows_per_person) <= charge.budget:
-                yield "its mechanisms cost more than it charges"
-        if charge.mechanism != join_fingerprints([prints[id(mechanism)] for mechanism in group]):
-            yield "it charges for another mechanism than it shows"
-
-
-def _misplaced_columns(terms: Terms) -> Iterator[str]:
-    """Find priors outside their bounds, and mechanisms for other labels only; they may be for more labels."""
-    if not len(terms.bounds) == len(terms.priors) == len(terms.mechanisms):
-        yield "each mechanism needs bounds, and a prior or none"
-    for mechanism, prior, (low, high) in zip(terms.mechanisms, terms.priors, terms.bounds, strict=True):
-        rounding = 1e-9 * (high - low)
-        if prior is not None and not low - rounding <= prior.bounds[0] < prior.bounds[1] <= high + rounding:
-            yield "a prior lies outside its bounds"
-        if mechanism.domain[1] <= low or high <= mechanism.domain[0]:
-            yield "a mechanism is for labels outside its bounds"
-
-
-def _unpaid_priors(entries: list[Any], terms: Terms) -> Iterator[str]:
-    """Find priors that were paid for without a charge of their own, and charges for any other prior."""
-    sources = {column: entry["source"] for column, entry in enumerate(entries) if entry is not None}
-    if not set(sources.values()) <= {"public", "paid for"}:
-        yield 'the source of a prior must be "public" or "paid for"'
-    name = f"prior ({terms.trust})"
-    due = [(k, name_of_charge(name, k, len(entries))) for k, source in sources.items() if source == "paid for"]
-    if due != [(charge.column, charge.what) for charge in terms.charges if charge.purpose == "prior"]:
-        yield "its charges and trust do not fit the source of a prior"
-
-
-def _unpaid_knowledge(known: Any, terms: Terms) -> Iterator[str]:
-    """Find what is known of all labels, beyond the bounds, and was not paid for."""
-    low, high = terms.bounds[0]
-    numbers = [known[name] for name in ("low", "high", "variance", "residual")]
-    if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
-        yield "what is known of its rows must be finite numbers"
-    if known["variance"] <= 0 or known["residual"] < 0 or type(known["sums"]) is not int or known["sums"] < 0:
-        yield "what is known of its rows cannot be"
-    if not low <= known["low"] < known["high"] <= high:
-        yield "what is known of its rows lies outside its bounds"
-    free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "residual": 0, "sums": 0}
-    shown = any(known[name] != value for name, value in free.items())
-    if shown and "sums" not in {charge.purpose for charge in terms.charges}:
-        yield "it shows what it does not charge for, of all labels"
+def _statistics(entries: Any) -> tuple[Statistic, ...]:
+    """Return what left with noise, each with its noise computed again; older cards list none."""
+    if not isinstance(entries, list) or len(entries) > MOST_STATISTICS:
+        raise CardError(f"the card's statistics must be a list of at most {MOST_STATISTICS}")
+    statistics = []
+    for place, data in enumerate(entries):
+        try:
+            statistics.append(Statistic.from_data(data))
+        except UncheckableError:
+            raise
+        except LabelDPError as error:
+            raise CardError(f"statistics[{place}] does not hold: {error}") from None
+    return tuple(statistics)

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
 
 from labeldp import card_format
 from labeldp._validation import rounded_up
+from labeldp.cards.contradictions import charged_for, spent_on_statistics
 from labeldp.cards.reading import SCHEMAS, ReadCard, read_any_card
-from labeldp.errors import LabelDPError
+from labeldp.errors import LabelDPError, UncheckableError
+from labeldp.ledger import RULES, Statistic
 from labeldp.release.explanation import not_private, proof_of
 from labeldp.release.numbers import times
+from labeldp.release.terms import Terms
 
-__all__ = ["BEYOND", "Check", "Verification", "verify_card"]
+__all__ = ["BEYOND", "Check", "Verdict", "Verification", "verify_card"]
 
 BEYOND = (
     "that the noise came from the secure source: the card says so, and only whoever ran it knows",
     "that nobody kept the true labels, or released them elsewhere too",
+    "that what was summed, counted or randomised is what the card lists, each row's label once in each",
     "that the bounds were chosen without looking at the labels, and so was a prior that it calls public",
     "that a prior cost no more than the epsilon charged for it: its noise is not on the card",
     "that the file holds private labels and not the true ones: its checksum only ties the card to its bytes",
@@ -25,6 +32,8 @@ BEYOND = (
     "who wrote the card: its checksum finds damage, but it is no signature",
 )
 """What verifying a card cannot show."""
+
+Verdict = Literal["holds", "does not hold", "cannot be checked here"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +46,36 @@ class Check:
     holds : bool or None
         None if it could not be looked at, and then `detail` says why.
     detail : str
+    needed : bool
+        Whether the card cannot be said to hold without it: a part of the guarantee, and no file beside the card.
     """
 
     name: str
     holds: bool | None
     detail: str
+    needed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """All checks of a card; `holds` if none failed."""
+    """All checks of a card, and the card, where it could be read."""
 
     checks: tuple[Check, ...]
     card: ReadCard | None
 
     @property
+    def verdict(self) -> Verdict:
+        """What all checks come to; what does not hold outweighs what cannot be checked."""
+        if any(check.holds is False for check in self.checks):
+            return "does not hold"
+        if any(check.holds is None and check.needed for check in self.checks):
+            return "cannot be checked here"
+        return "holds"
+
+    @property
     def holds(self) -> bool:
-        """Whether no check failed."""
-        return self.card is not None and all(check.holds is not False for check in self.checks)
+        """Whether the verdict is that the card holds."""
+        return self.verdict == "holds"
 
 
 def verify_card(text: str) -> Verification:
@@ -64,32 +85,31 @@ def verify_card(text: str) -> Verification:
     --------
     >>> import labeldp as ldp
     >>> verification = verify_card(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
-    >>> [check.name for check in verification.checks], verification.holds
-    (['checksum', 'agreement', 'proof', 'privacy'], True)
+    >>> [check.name for check in verification.checks], verification.verdict
+    (['checksum', 'agreement', 'proof', 'privacy'], 'holds')
     """
     checks: list[Check] = []
     try:
         card_format.parse(text, *SCHEMAS)
-        checks.append(Check("checksum", True, "the card is as it was written"))
+        checks.append(
+            Check("checksum", True, "the card is undamaged; anyone can compute a checksum, a forger too")
+        )
         card = read_any_card(text, allow_no_privacy=True)
+    except UncheckableError as error:
+        return Verification((*checks, Check("agreement", None, str(error), needed=True)), None)
     except LabelDPError as error:
-        checks.append(Check("agreement" if checks else "checksum", False, str(error)))
-        return Verification(tuple(checks), None)
+        return Verification((*checks, Check("agreement" if checks else "checksum", False, str(error))), None)
     agreement = (
         "its counts follow from its parameters, and its proof from its counts"
         if card.kind == "mechanism"
         else "its charges pay for all it shows, and give the cost and guarantee it states"
     )
-    checks += [Check("agreement", True, agreement), *_proofs(card), _privacy(card)]
+    checks += [Check("agreement", True, agreement), *_proofs(card), *_noise(card.terms), _privacy(card)]
     return Verification(tuple(checks), card)
 
 
 def _proofs(card: ReadCard) -> Iterator[Check]:
     mechanisms = card.terms.mechanisms
-    if not mechanisms:
-        yield Check(
-            "proof", None, "a model from noisy sums shows no counts: its noise was proven when it was fitted"
-        )
     for k, mechanism in enumerate(mechanisms):
         name = "proof" if len(mechanisms) == 1 else f"proof {k + 1}"
         proof = proof_of(mechanism)
@@ -103,6 +123,36 @@ def _proofs(card: ReadCard) -> Iterator[Check]:
             detail += f"; worst ratio of counts {ratio.numerator}/{ratio.denominator} ≈ {float(ratio):.9g}"
             detail += f", at most e^{rounded_up(float(mechanism.epsilon))}"
         yield Check(name, True, f"{detail}; {proof.checked}")
+
+
+def _noise(terms: Terms) -> Iterator[Check]:
+    """Show the noise of each statistic, computed again, and whether the statistics make up what was charged."""
+    different = Counter(terms.statistics)
+    for k, (statistic, often) in enumerate(different.items()):
+        name = "noise" if len(different) == 1 else f"noise {k + 1}"
+        yield Check(name, True, _calibration(statistic) + (f", {often} times" if often > 1 else ""))
+    spent = spent_on_statistics(terms)
+    for purpose in sorted({charge.purpose for charge in terms.charges} - {"labels", "prior"}):
+        charged = charged_for(terms, purpose).exact_epsilon
+        listed = spent[purpose].exact_epsilon if purpose in spent else Fraction(0)
+        if listed == charged:
+            people = max(charge.rows_per_person for charge in terms.charges)
+            whom = f", for a person's {people:,} rows" if people > 1 else ""
+            detail = f"the noise above costs epsilon = {listed} in all{whom}: what was charged for {purpose}"
+            yield Check(purpose, True, detail)
+        else:
+            detail = (
+                f"epsilon = {charged} was charged for {purpose}, and the card says for {listed} of it what left"
+            )
+            yield Check(purpose, None, detail, needed=True)
+
+
+def _calibration(statistic: Statistic) -> str:
+    size = "" if statistic.size == 1 else f" ({statistic.size:,} integers)"
+    return (
+        f"{statistic.what}{size}: sensitivity {statistic.sensitivity:,}, since {RULES[statistic.kind].reason}; "
+        f"over epsilon = {statistic.epsilon} that is noise of scale {statistic.noise.scale}, exactly as listed"
+    )
 
 
 def _privacy(card: ReadCard) -> Check:

@@ -17,6 +17,7 @@ from labeldp.audit.run import audit as audit_mechanism
 from labeldp.audit.run import default_labels
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.cli.check_commands import read_card_file
+from labeldp.cli.own_mechanisms import Modules, import_modules
 from labeldp.cli.shell import EXIT, explained, progress
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.base import Mechanism
@@ -37,6 +38,7 @@ def audit(
             help="Probability that no claim is refuted which is true. It says nothing of acquittals.",
         ),
     ] = 0.999999,
+    modules: Modules = None,
 ) -> None:
     """Measure from samples whether the mechanisms of a card keep what it claims.
 
@@ -45,6 +47,7 @@ def audit(
     """
     console = Console()
     with explained("Stopped; no verdict."):
+        import_modules(modules)
         path, text = read_card_file(card)
         read = read_any_card(text)
         if not read.terms.mechanisms:

@@ -21,6 +21,7 @@ from labeldp.card_format import MAX_TEXT
 from labeldp.cards.reading import read_any_card
 from labeldp.cards.verification import BEYOND, Verification
 from labeldp.cli.options import Force
+from labeldp.cli.own_mechanisms import Modules, import_modules
 from labeldp.cli.shell import EXIT, explained, news, printable, tell
 from labeldp.errors import CardError, ParameterError
 from labeldp.ledger import Budget, Ledger, total_of
@@ -72,13 +73,16 @@ def explain(
         Path,
         typer.Argument(metavar="CARD", help="A card, the file it lies beside, a model's folder, or - for a pipe."),
     ],
+    modules: Modules = None,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts: the same as JSON.")] = False,
 ) -> None:
     """Say what a card means: what was done, what left, what it cost, and what to do with it.
 
-    The card is checked and proven again first; one that does not hold is not explained (exit code 4).
+    The card is checked and proven again first; one that does not hold is not explained (exit code 4), nor one that
+    cannot be checked here (5).
     """
     with explained():
+        import_modules(modules)
         _, text = read_card_file(card)
         read = read_any_card(text, allow_no_privacy=True)
         explanation = read.explain()
@@ -128,15 +132,18 @@ def verify(
         Path | None,
         typer.Argument(metavar="[FILE]", help="What was released with it; found by its name beside the card."),
     ] = None,
+    modules: Modules = None,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts: the same as JSON.")] = False,
 ) -> None:
-    """Check a card again: checksum, contradictions, the exact proof, and the file it speaks of.
+    """Check a card again: checksum, contradictions, proofs, the noise of sums, and the file it speaks of.
 
-    Exit code 0 if all holds, 4 if anything does not, or if it is not private.
+    The verdict is an exit code: 0 if the card holds, 4 if anything does not, or it is not private, 5 if it cannot
+    be checked here, because it names a mechanism that is not known or does not say what left.
     """
     with explained():
         if file is not None and not file.exists():
             raise ParameterError(f"there is no file {file}")
+        import_modules(modules)
         from labeldp.files.card_check import verify_files  # noqa: PLC0415 (slow to import)
 
         path, text = read_card_file(card)
@@ -146,6 +153,7 @@ def verify(
         if as_json:
             checks = [{"name": c.name, "holds": c.holds, "detail": printable(c.detail)} for c in result.checks]
             data = {
+                "verdict": result.verdict,
                 "holds": result.holds,
                 "checks": checks,
                 "cannot_show": list(BEYOND),
@@ -154,7 +162,7 @@ def verify(
         else:
             _show_checks(result, Console())
         if not result.holds:
-            raise typer.Exit(EXIT["claim"])
+            raise typer.Exit(EXIT["claim" if result.verdict == "does not hold" else "open"])
 
 
 def _show_checks(result: Verification, console: Console) -> None:
@@ -171,7 +179,11 @@ def _show_checks(result: Verification, console: Console) -> None:
     console.print(table)
     console.print()
     if result.holds:
-        console.print(Text("The card holds.", style="bold green"))
+        compared = all(check.holds is not None for check in result.checks if check.name == "file")
+        unseen = "" if compared else " Its file was not compared."
+        console.print(Text(f"The card holds.{unseen}", style="bold green"))
+    elif result.verdict == "cannot be checked here":
+        console.print(Text("The card cannot be checked here: it may hold, or not.", style="bold yellow"))
     else:
         sound = all(check.holds is not False or check.name == "privacy" for check in result.checks)
         verdict = "The card agrees with itself, and says NOT PRIVATE." if sound else "The card does NOT hold."
@@ -194,6 +206,7 @@ def report(
     ledger: Annotated[
         Path | None, typer.Option(help="A ledger, to show what is left.", show_default=False)
     ] = None,
+    modules: Modules = None,
     force: Force = False,
 ) -> None:
     """Explain a card on one HTML page: what left, what it cost, what it protects, what to expect.
@@ -204,6 +217,7 @@ def report(
         from labeldp.files.places import refuse_same  # noqa: PLC0415
         from labeldp.report import write_report  # noqa: PLC0415
 
+        import_modules(modules)
         path, text = read_card_file(card)
         target = out or path.with_name(f"{path.name.removesuffix('.json').removesuffix('.card')}.report.html")
         refuse_same({"the report": target}, {"the card": path, "the ledger": ledger})

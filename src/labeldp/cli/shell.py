@@ -8,6 +8,7 @@ code meaning
 2    the input or an option cannot be used
 3    the ledger refused: its limit would be passed, or its file cannot be trusted
 4    a card, a proof or a file does not hold what it claims
+5    a card cannot be checked here: it names what is not known, or does not say enough
 130  stopped by Ctrl-C or a signal
 ==== ==========================================================================
 """
@@ -33,6 +34,7 @@ from labeldp.errors import (
     LedgerError,
     MissingExtraError,
     PrivacyProofError,
+    UncheckableError,
 )
 from labeldp.ledger import Ledger, total_of
 
@@ -47,11 +49,12 @@ __all__ = [
     "tell",
 ]
 
-EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "stopped": 130}
+EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "open": 5, "stopped": 130}
 _CODES: dict[type[BaseException], int] = {  # the first that fits counts
     MissingExtraError: EXIT["machine"],
     BudgetError: EXIT["ledger"],
     LedgerError: EXIT["ledger"],
+    UncheckableError: EXIT["open"],
     CardError: EXIT["claim"],
     PrivacyProofError: EXIT["claim"],
     LabelDPError: EXIT["input"],

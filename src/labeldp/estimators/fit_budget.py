@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from labeldp._validation import EPSILON_RANGE
 from labeldp.channels.proof import fingerprint
 from labeldp.errors import ParameterError, PrivacyProofError
-from labeldp.ledger import Budget, Charge, Purpose, new_charge
+from labeldp.ledger import Budget, Charge, Purpose, Statistic, new_charge
 from labeldp.mechanisms import Mechanism
-from labeldp.noise import DiscreteLaplace
 from labeldp.randomness import WordSource
 from labeldp.release.terms import join_fingerprints
 
@@ -48,7 +47,7 @@ class SumBudget:
 
     def __init__(self, epsilon: Fraction, rows: int) -> None:
         self.left, self.rows = epsilon, rows
-        self.noise: list[str] = []
+        self.noise: list[Statistic] = []
 
     @property
     def power(self) -> float:
@@ -60,14 +59,16 @@ class SumBudget:
         wish = min(share * float(self.left), most / self.rows)
         return min(Fraction(f"{wish:.4g}"), self.left)
 
-    def release(self, exact: Sums, epsilon: Fraction, source: WordSource, *, sensitivity: int, what: str) -> Sums:
-        """Take a part, and return integers that one label moves by ``sensitivity`` in all, with noise for it."""
+    def release(
+        self, exact: Sums, epsilon: Fraction, source: WordSource, *, kind: str, what: str, steps: int = 1
+    ) -> Sums:
+        """Take a part, and return integers with noise for it; `RULES` say how far one label moves them."""
         if not 0 < epsilon <= self.left:
             raise PrivacyProofError(f"{what}: more than is left would be spent, so nothing was released")
-        noise = DiscreteLaplace.calibrated(sensitivity=sensitivity, epsilon=epsilon)
+        statistic = Statistic(what, kind, exact.size, steps, epsilon)
         self.left -= epsilon
-        self.noise.append(f"{what}: {noise}")
-        return noise.release(exact, source)
+        self.noise.append(statistic)
+        return statistic.noise.release(exact, source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +111,13 @@ class FitBudget:
             if epsilon
         ]
 
-    def descriptions(self, mechanisms: Sequence[Mechanism], noise: Sequence[str]) -> list[str]:
+    def descriptions(self, mechanisms: Sequence[Mechanism], noise: Sequence[Statistic]) -> list[str]:
         """Return what each charge was spent on, for the ledger; labels on a mechanism a round."""
         texts = []
         if self.labels:
             texts.append(join_fingerprints([fingerprint(mechanism.channel) for mechanism in mechanisms]))
         if self.sums:
-            texts.append("; ".join(noise))
+            texts.append("; ".join(map(str, noise)))
         return texts
 
 

@@ -150,7 +150,14 @@ class LabelReleaseRegressor(PrivateRegressor):
             parts = draw_rounds(rows, measured, for_labels, fractions, source, spectrum, unit, step)
             mechanisms = [part.mechanism for part in parts]
             payment.describe(budget.descriptions(mechanisms, measured.noise))
-            draft.terms_ = payment.terms(X.shape[0], (bounds,), source, mechanisms=mechanisms, trust=self.trust)
+            draft.terms_ = payment.terms(
+                X.shape[0],
+                (bounds,),
+                source,
+                mechanisms=mechanisms,
+                trust=self.trust,
+                statistics=measured.noise,
+            )
             draft.release_ = _as_release(parts, measured, draft.terms_, draft.ledger_)
             draft._public, draft._blend, draft.estimator_ = table.public, None, None
             draft._sums = measured.observations

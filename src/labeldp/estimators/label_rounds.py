@@ -28,6 +28,7 @@ from labeldp.estimators.round_design import (
     round_cuts,
 )
 from labeldp.estimators.sums import CELLS, Stage, SumModel, Sums, find_range, fit_sums
+from labeldp.ledger import Statistic
 from labeldp.mechanisms import Mechanism
 from labeldp.priors.curator import count
 from labeldp.randomness import RowSource, WordSource
@@ -156,11 +157,11 @@ class LabelRows(Protocol[P_co]):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was learnt before labels are released one by one, and the noise that it took, in words."""
+    """What was learnt before labels are released one by one, and the statistics that it took."""
 
     knowledge: Knowledge
     sums: SumModel | None = None
-    noise: Sequence[str] = ()
+    noise: Sequence[Statistic] = ()
 
     @property
     def observations(self) -> list[Observations]:

@@ -130,7 +130,9 @@ class ModelReleaseRegressor(PrivateRegressor):
             blend = blend_of(rows.table, parts, measured, spectrum)
         self.mechanism_: tuple[Mechanism, ...] = tuple(part.mechanism for part in parts)
         payment.describe(budget.descriptions(self.mechanism_, measured.noise))
-        self.terms_ = payment.terms(rows.count, (rows.bounds,), source, mechanisms=self.mechanism_)
+        self.terms_ = payment.terms(
+            rows.count, (rows.bounds,), source, mechanisms=self.mechanism_, statistics=measured.noise
+        )
         self._blend, self._public = blend, rows.table.public
 
     def public_model(self) -> tuple[PublicFeatures, Blend]:

@@ -88,7 +88,7 @@ def find_range(count_labels: Callable[[], Sums], bounds: Range, budget: SumBudge
     def holds_most(level: int, epsilon: Fraction) -> bool:
         halves = _halves(counts, level)
         largest = np.max(halves[1:] + halves[:-1], keepdims=True)
-        noisy = budget.release(largest, epsilon, source, sensitivity=1, what="largest count of a window")
+        noisy = budget.release(largest, epsilon, source, kind="largest count", what="largest count of a window")
         return bool(noisy[0] >= _COVER * budget.rows)
 
     if not holds_most(_LOOSE, budget.part(0.05, 20)):
@@ -103,7 +103,7 @@ def find_range(count_labels: Callable[[], Sums], bounds: Range, budget: SumBudge
             narrow = middle - 1
     halves = _halves(counts, wide)
     epsilon = budget.part(0.25, 100)
-    noisy = budget.release(halves, epsilon, source, sensitivity=2, what="counts of windows")
+    noisy = budget.release(halves, epsilon, source, kind="counts", what="counts of windows")
     pairs = noisy[1:] + noisy[:-1]
     if pairs.max() < budget.rows / 2:  # lost in noise
         return bounds
@@ -197,7 +197,7 @@ class Stage:
     def release(self, sums: Sums, epsilon: Fraction, budget: SumBudget, source: WordSource) -> Array:
         """Return sums with noise, as numbers: one label moves one sum, by at most `STEPS`."""
         what = "squares" if self.squared else f"{self.count:,} sums"
-        noisy = budget.release(sums, epsilon, source, sensitivity=STEPS, what=what)
+        noisy = budget.release(sums, epsilon, source, kind="sums", what=what, steps=STEPS)
         return np.asarray(noisy * (self.width / STEPS))
 
 
@@ -285,7 +285,7 @@ def fit_sums(
         step("spread")
         stage = Stage(range, guess=start, reach=width, octaves=True)
         epsilon = budget.part(0.1, 80)
-        noisy = budget.release(add_up(stage), epsilon, source, sensitivity=2, what="counts of distances")
+        noisy = budget.release(add_up(stage), epsilon, source, kind="counts", what="counts of distances")
         spread = _spread(noisy, float(epsilon), width)
         if squares and budget.power >= _SQUARED:
             reach = min(width, 4 * math.sqrt(spread))

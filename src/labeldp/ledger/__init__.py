@@ -11,12 +11,15 @@ from labeldp.ledger.budget import (
     total_of,
 )
 from labeldp.ledger.ledger import Ledger, as_ledger, warn_if_seen
+from labeldp.ledger.statistic import RULES, Statistic
 
 __all__ = [
+    "RULES",
     "Budget",
     "Charge",
     "Ledger",
     "Purpose",
+    "Statistic",
     "as_ledger",
     "group_budget",
     "name_of_charge",

@@ -23,6 +23,7 @@ __all__ = [
     "group_budget",
     "name_of_charge",
     "new_charge",
+    "parse_fraction",
     "refuse_overspend",
     "total_of",
 ]
@@ -110,10 +111,10 @@ class Budget:
         if not isinstance(data, list) or len(data) != 2:
             raise ParameterError("an amount must be a list of epsilon and delta, as fractions in text")
         epsilon, delta = data
-        return cls(math.inf if epsilon is None else _fraction(epsilon), _fraction(delta))
+        return cls(math.inf if epsilon is None else parse_fraction(epsilon), parse_fraction(delta))
 
 
-def _fraction(text: Any) -> Fraction:
+def parse_fraction(text: Any) -> Fraction:
     """Return what `str` of a fraction gave. `Fraction` itself would take 1e999999999, and all memory with it."""
     if not isinstance(text, str) or not _FRACTION.fullmatch(text):
         raise ParameterError('an amount must be a fraction in text, such as "1/20"')

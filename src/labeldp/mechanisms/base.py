@@ -16,7 +16,7 @@ from labeldp import card_format
 from labeldp._validation import as_epsilon, as_fraction, as_labels, as_numbers
 from labeldp.channels import Channel, Promise, Proof
 from labeldp.channels.proof import fingerprint
-from labeldp.errors import CardError, ParameterError, PrivacyProofError
+from labeldp.errors import CardError, ParameterError, PrivacyProofError, UncheckableError
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise, best_interval
 from labeldp.randomness import RowSource, WordSource, resolve_source
@@ -290,9 +290,10 @@ def register(name: str) -> Callable[[T], T]:
 def registered_class(name: object) -> Any:
     """Return the class that a card names; nothing is imported for it."""
     if not isinstance(name, str) or name not in _registry:
-        raise CardError(
-            "the card names an unknown mechanism, which cannot be checked here. If it is your own, import its "
-            f"module first, in Python; known are: {', '.join(sorted(_registry))}"
+        raise (UncheckableError if isinstance(name, str) else CardError)(
+            f"the card names an unknown mechanism, {str(name)[:60]!r}, which cannot be checked here. If you trust "
+            "a module that brings it, import that first, in Python, or name it with --import; known are: "
+            + ", ".join(sorted(_registry))
         )
     return _registry[name]
 

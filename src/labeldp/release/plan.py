@@ -29,7 +29,7 @@ from labeldp._validation import (
 from labeldp.channels.proof import fingerprint
 from labeldp.errors import NotUnbiasedError, ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, Ledger, Purpose, group_budget, name_of_charge, new_charge
+from labeldp.ledger import Budget, Charge, Ledger, Purpose, Statistic, group_budget, name_of_charge, new_charge
 from labeldp.mechanisms import Mechanism, mechanism_class, mechanism_names
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
 from labeldp.mechanisms.interval import expected_risk
@@ -232,10 +232,9 @@ def choose_mechanism(
 def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
     """Return the part of ε for the prior, by the number of labels and ε alone.
 
-    A share ε₁ raises the labels' variance by about 2ε₁/ε. A curator's prior misplaces labels in proportion
-    to 1/(nε₁), so the sum is least at an ε₁ ∝ √(ε/n); 5√(ε/n), and a quarter at most, is near the best of
-    a sweep over distributions (``benchmarks/split.py``). A local prior gains little from more than a
-    twentieth.
+    A share ε₁ raises the labels' variance by about 2ε₁/ε. A curator's prior misplaces labels in proportion to
+    1/(nε₁), so the sum is least at an ε₁ ∝ √(ε/n); 5√(ε/n), and a quarter at most, is near the best of a sweep
+    over distributions (``benchmarks/split.py``). A local prior gains little from more than a twentieth.
 
     Examples
     --------
@@ -243,8 +242,8 @@ def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
     Fraction(177, 5000)
     """
     least, quarter = Fraction(str(EPSILON_RANGE[0])), epsilon / 4
-    if quarter < least or rows * quarter < 5:  # a histogram of a handful of labels would be all noise
-        return Fraction(0)
+    if quarter < least or rows * quarter < 5:
+        return Fraction(0)  # a histogram of a handful of labels would be all noise
     ideal = 5 * math.sqrt(epsilon / rows) if trust == "curator" else float(epsilon) / 20
     return min(max(Fraction(f"{ideal:.3g}"), least), quarter)
 
@@ -279,13 +278,7 @@ def _check_part(part: Fraction, what: str, columns: int) -> None:
 
 
 class Payment:
-    """Charges that a ledger has accepted, all of them or none, before anything is released.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    charges : sequence of Charge
-    """
+    """Charges that a ledger has accepted, all of them or none, before anything is released."""
 
     def __init__(self, ledger: Ledger, charges: Sequence[Charge]) -> None:
         self._ledger = ledger
@@ -305,6 +298,7 @@ class Payment:
         mechanisms: Sequence[Mechanism] = (),
         priors: Sequence[Histogram | None] = (),
         trust: str = "curator",
+        statistics: Sequence[Statistic] = (),
     ) -> Terms:
         """Return the terms of what was paid for, with the charges as the ledger has them."""
         recorded = self._ledger.charges
@@ -316,6 +310,7 @@ class Payment:
             bounds=bounds,
             trust=trust,
             secure=isinstance(source, SecureWords),
+            statistics=tuple(statistics),
         )
 
 
@@ -332,7 +327,7 @@ def prepare(
     source : source of words
         The one that labels will be randomised with.
     estimate_prior : callable
-        Returns the private prior of a label column, for ``plan.for_prior``; called once it is paid for.
+        Returns the private prior of a label column, for ``plan.for_prior``, once it is paid for.
     """
     request = plan.request
 

@@ -9,7 +9,7 @@ from typing import Any
 from labeldp import card_format
 from labeldp._validation import rounded_up
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, total_of
+from labeldp.ledger import Budget, Charge, Statistic, total_of
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.explanation import explain
 
@@ -35,6 +35,8 @@ class Terms:
     trust : str
     secure : bool
         False if the noise came from a seed: then this is an experiment, and **not private**.
+    statistics : tuple of Statistic
+        Integers of all rows that left with noise, each part of a charge.
     """
 
     rows: int
@@ -44,6 +46,7 @@ class Terms:
     bounds: tuple[tuple[float, float], ...]
     trust: str
     secure: bool
+    statistics: tuple[Statistic, ...] = ()
 
     @property
     def cost(self) -> Budget:
@@ -92,6 +95,7 @@ class Terms:
             "mechanisms": [mechanism.to_json() for mechanism in self.mechanisms],
             "priors": [self._prior_data(column) for column in range(len(self.priors))],
             "charges": [charge.as_data() for charge in self.charges],
+            "statistics": [statistic.as_data() for statistic in self.statistics],
         }
         return card_format.dump({**more, **content}, schema)
 

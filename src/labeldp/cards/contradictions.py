@@ -1,0 +1,120 @@
+"""What a card may not say at once.
+
+A checksum is no signature: whoever writes a card can make one that agrees with itself and is false. What is found
+here cannot be true of any release.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from labeldp.channels.proof import fingerprint
+from labeldp.ledger import Budget, group_budget, name_of_charge, total_of
+from labeldp.release.terms import Terms, join_fingerprints
+
+__all__ = ["charged_for", "contradictions", "spent_on_statistics"]
+
+
+def contradictions(kind: str, content: dict[str, Any], terms: Terms) -> Iterator[str]:
+    """Yield what a card contradicts itself in; what is checked later relies on what was checked before."""
+    charges, cost = terms.charges, terms.cost
+    if not charges or not all(charge.budget.exact_epsilon for charge in charges):
+        yield "it must have charges, each for more than nothing and for less than everything"
+    if content["guarantee"] != terms.guarantee:
+        yield "its charges do not give the guarantee it states"
+    if content["cost"] != {"epsilon": cost.epsilon, "delta": cost.delta}:
+        yield "its charges do not give the cost it states"
+    if len({charge.rows_per_person for charge in charges}) != 1:
+        yield "all of its charges must have the same rows_per_person"
+    if terms.trust == "local" and any(charge.purpose in ("sums", "mean") for charge in charges):
+        yield "with local trust nobody can sum labels, and it charges for sums"
+    for purpose, spent in spent_on_statistics(terms).items():
+        if not spent <= charged_for(terms, purpose):
+            yield f"its statistics cost more than it charges for {purpose}"
+    yield from _unpaid_mechanisms(kind, terms)
+    if kind == "release":
+        yield from _misplaced_columns(terms)
+        yield from _unpaid_priors(content["priors"], terms)
+    elif len(terms.bounds) != 1 or any(prior is not None for prior in terms.priors):
+        yield "it must have one pair of bounds, and no prior beside it"
+    if kind == "row-release":
+        yield from _unpaid_knowledge(content["knowledge"], terms)
+
+
+def charged_for(terms: Terms, purpose: str) -> Budget:
+    """Return what was charged for a purpose."""
+    return total_of(charge for charge in terms.charges if charge.purpose == purpose)
+
+
+def spent_on_statistics(terms: Terms) -> dict[str, Budget]:
+    """Return what a card's statistics cost, for all rows of a person, by the purpose of their charge."""
+    people = max((charge.rows_per_person for charge in terms.charges), default=1)
+    spent: dict[str, Budget] = {}
+    for statistic in terms.statistics:
+        cost = group_budget(Budget(statistic.epsilon), people)
+        spent[statistic.purpose] = spent.get(statistic.purpose, Budget(0)) + cost
+    return spent
+
+
+def _unpaid_mechanisms(kind: str, terms: Terms) -> Iterator[str]:
+    """Find mechanisms that are not paid for: by their column's charge, or else by the one charge for labels."""
+    mechanisms = terms.mechanisms
+    paying = [charge for charge in terms.charges if charge.purpose == "labels"]
+    if kind == "release":
+        groups = [[mechanism] for mechanism in mechanisms]
+        if [charge.column for charge in paying] != list(range(len(mechanisms))):
+            yield "each of its mechanisms needs a charge of its own, for labels of its column"
+    else:
+        groups = [list(mechanisms)] if mechanisms else []
+        if len(paying) != len(groups):
+            yield "its mechanisms need one charge for labels, and such a charge needs mechanisms"
+    distinct = {id(mechanism): mechanism for mechanism in mechanisms}  # a card may name one ten thousand times
+    proofs = {key: mechanism.verify() for key, mechanism in distinct.items()}
+    prints = {key: fingerprint(mechanism.channel) for key, mechanism in distinct.items()}
+    for group, charge in zip(groups, paying, strict=True):
+        for proof in {id(mechanism): proofs[id(mechanism)] for mechanism in group}.values():
+            if not group_budget(Budget(proof.epsilon, proof.delta), charge.rows_per_person) <= charge.budget:
+                yield "its mechanisms cost more than it charges"
+        if charge.mechanism != join_fingerprints([prints[id(mechanism)] for mechanism in group]):
+            yield "it charges for another mechanism than it shows"
+
+
+def _misplaced_columns(terms: Terms) -> Iterator[str]:
+    """Find priors outside their bounds, and mechanisms for other labels only; they may be for more labels."""
+    if not len(terms.bounds) == len(terms.priors) == len(terms.mechanisms):
+        yield "each mechanism needs bounds, and a prior or none"
+    for mechanism, prior, (low, high) in zip(terms.mechanisms, terms.priors, terms.bounds, strict=True):
+        rounding = 1e-9 * (high - low)
+        if prior is not None and not low - rounding <= prior.bounds[0] < prior.bounds[1] <= high + rounding:
+            yield "a prior lies outside its bounds"
+        if mechanism.domain[1] <= low or high <= mechanism.domain[0]:
+            yield "a mechanism is for labels outside its bounds"
+
+
+def _unpaid_priors(entries: list[Any], terms: Terms) -> Iterator[str]:
+    """Find priors that were paid for without a charge of their own, and charges for any other prior."""
+    sources = {column: entry["source"] for column, entry in enumerate(entries) if entry is not None}
+    if not set(sources.values()) <= {"public", "paid for"}:
+        yield 'the source of a prior must be "public" or "paid for"'
+    name = f"prior ({terms.trust})"
+    due = [(k, name_of_charge(name, k, len(entries))) for k, source in sources.items() if source == "paid for"]
+    if due != [(charge.column, charge.what) for charge in terms.charges if charge.purpose == "prior"]:
+        yield "its charges and trust do not fit the source of a prior"
+
+
+def _unpaid_knowledge(known: Any, terms: Terms) -> Iterator[str]:
+    """Find what is known of all labels, beyond the bounds, and was not paid for."""
+    low, high = terms.bounds[0]
+    numbers = [known[name] for name in ("low", "high", "variance", "residual")]
+    if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
+        yield "what is known of its rows must be finite numbers"
+    if known["variance"] <= 0 or known["residual"] < 0 or type(known["sums"]) is not int or known["sums"] < 0:
+        yield "what is known of its rows cannot be"
+    if not low <= known["low"] < known["high"] <= high:
+        yield "what is known of its rows lies outside its bounds"
+    free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "residual": 0, "sums": 0}
+    shown = any(known[name] != value for name, value in free.items())
+    if shown and "sums" not in {charge.purpose for charge in terms.charges}:
+        yield "it shows what it does not charge for, of all labels"

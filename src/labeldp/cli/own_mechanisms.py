@@ -1,0 +1,58 @@
+"""``--import``: modules with mechanisms of one's own, named by whoever types the command and never by a card."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated
+
+import typer
+
+from labeldp.errors import ParameterError
+
+__all__ = ["Modules", "import_modules"]
+
+Modules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="MODULE",
+        help="A module, or a .py file, with mechanisms of your own. It is run: name only what you trust.",
+        show_default=False,
+    ),
+]
+
+
+def import_modules(names: Iterable[str] | None) -> None:
+    """Import modules by name, as Python finds them, or by the path of a file that ends in .py.
+
+    The folder in which one stands is not searched: a folder that somebody sent may hold modules of any name.
+
+    Raises
+    ------
+    ParameterError
+        If one cannot be imported.
+    """
+    for name in names or ():
+        try:
+            _import_file(Path(name)) if name.endswith(".py") else import_module(name)
+        except (Exception, SystemExit) as error:  # whatever a module does when it runs
+            raise ParameterError(f"--import {name}: {type(error).__name__}: {error}") from None
+
+
+def _import_file(path: Path) -> ModuleType:
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or path.stem in sys.modules:
+        raise ImportError("there is a module of this name already")
+    module = module_from_spec(spec)
+    sys.modules[path.stem] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[path.stem]
+        raise
+    return module

@@ -1,0 +1,204 @@
+"""Three verdicts: a card holds, does not hold, or cannot be checked here; and the noise of sums again."""
+
+import dataclasses
+import json
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from card_cases import TERMS, card, of_terms, other, refuse
+from command_line import run, said
+from forged_cards import forged
+from labeldp.cards import read_any_card, verify_card
+from labeldp.ledger import Budget, Statistic
+
+FROM_SUMS = ("row-release", "model", "model of sums")
+LISTED = json.loads(card("model of sums"))["statistics"]
+OPEN = "cannot be checked here"
+
+
+def with_statistic(**changes):
+    """Return a card whose charge bought something else than its noise was computed for."""
+    entries = [{**LISTED[0], **changes}, *LISTED[1:]]
+    return card(
+        "model of sums", statistics=[{k: v for k, v in entry.items() if v is not ...} for entry in entries]
+    )
+
+
+# ---- the noise of sums ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fits():
+    """Cards of fits that look for a range, sum and randomise; one row a person, and three."""
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    y = np.clip(X[:, 0] + 2, 0, 5)
+    shared = {"ledger": ldp.Ledger()}
+    by_sums = ldp.ModelReleaseRegressor(epsilon=0.4, bounds=(0, 500), rows_per_person=3, **shared).fit(X, y)
+    by_both = ldp.LabelReleaseRegressor(epsilon=2.0, bounds=(0, 5), **shared).fit(X, y)
+    return [by_sums.to_card(), by_both.to_card(), by_both.release_.to_card()]
+
+
+def test_every_fit_lists_what_left_with_which_noise_and_its_card_proves_it_again(fits):
+    for text in fits:
+        terms = read_any_card(text).terms
+        paid = next(charge for charge in terms.charges if charge.purpose == "sums")
+        parts = sum(statistic.epsilon for statistic in terms.statistics)
+        assert parts * paid.rows_per_person == paid.budget.exact_epsilon
+        assert "; ".join(map(str, terms.statistics)) == paid.mechanism, "what the ledger noted when it was drawn"
+        assert verify_card(text).verdict == "holds"
+        shown = {check.name: check.detail for check in verify_card(text).checks}
+        assert f"epsilon = {paid.budget.exact_epsilon} in all" in shown["sums"]
+        assert "sensitivity 65,536, since each label is in one sum" in " ".join(shown.values())
+
+
+LIES = {
+    "less noise": {"scale": "49"},
+    "more noise": {"scale": "51"},
+    "a smaller sensitivity, and noise for it": {"sensitivity": 1, "scale": "25"},
+    "fewer steps, and the same sensitivity": {"steps": 2},
+    "another kind, by the same noise": {"kind": "largest count"},
+    "another reason": {"because": "labels are few"},
+    "a smaller epsilon": {"epsilon": "1/50"},
+    "no epsilon": {"epsilon": "0"},
+    "a negative epsilon": {"epsilon": "-1/25"},
+    "an epsilon over 0": {"epsilon": "1/0"},
+    "an epsilon that is a float": {"epsilon": 0.04},
+    "a decimal": {"epsilon": "0.04"},
+    "an endless epsilon": {"epsilon": "1" * 101 + "/25", "scale": "50"},
+    "no integers": {"integers": 0},
+    "a boolean of integers": {"integers": True},
+    "more integers than there are": {"integers": 10**30},
+    "words that are none": {"what": None},
+    "an entry too many": {"more": 1},
+    **{f"no {name}": {name: ...} for name in LISTED[0]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LIES)
+def test_noise_that_does_not_follow_from_what_was_summed_does_not_hold(case):
+    refuse(with_statistic(**LIES[case]), r"statistics\[0\] does not hold")
+    assert verify_card(with_statistic(**LIES[case])).verdict == "does not hold"
+
+
+@pytest.mark.parametrize("kind", FROM_SUMS)
+def test_statistics_that_cost_more_than_is_charged_do_not_hold(kind):
+    dear = Statistic("counts", "counts", 4, 1, Fraction(1, 10**9)).as_data()
+    for entries in (
+        [*LISTED, dear],
+        [{**dear, "purpose": "score"}, *LISTED],
+        [{**dear, "purpose": "labels or so"}],
+    ):
+        refuse(card(kind, statistics=entries), "its statistics cost more than it charges for")
+
+
+def test_statistics_are_charged_for_each_row_of_a_person():
+    for people, epsilon, verdict in ((3, 0.3, "holds"), (3, 0.1, "does not hold"), (1, 0.1, "holds")):
+        paid = dataclasses.replace(other("sums"), budget=Budget(epsilon), rows_per_person=people)
+        text = of_terms("model", dataclasses.replace(TERMS["model of sums"], charges=(paid,)))
+        assert verify_card(text).verdict == verdict
+
+
+@pytest.mark.parametrize("lie", [None, 3, {}, "noise", [3], [None], [[]], LISTED * 200])
+def test_statistics_that_are_none_are_refused(lie):
+    refuse(card("model", statistics=lie), "statistics")
+
+
+# ---- what cannot be checked here ---------------------------------------------------------------------------
+
+
+def open_because(text, why):
+    """Return whether the verdict is open, for a reason."""
+    verification = verify_card(text)
+    reasons = [check.detail for check in verification.checks if check.holds is None and check.needed]
+    return (verification.verdict, verification.holds) == (OPEN, False) and any(why in one for one in reasons)
+
+
+@pytest.mark.parametrize("kind", FROM_SUMS)
+def test_a_card_that_does_not_say_what_a_charge_bought_cannot_be_checked(kind):
+    for entries in (..., [], LISTED[:1]):
+        assert open_because(card(kind, statistics=entries), "charged for sums, and the card says for")
+
+
+def test_a_statistic_or_noise_of_a_kind_that_is_not_known_cannot_be_checked():
+    for unknown in ({"kind": "medians"}, {"noise": "Gauss"}):
+        assert open_because(with_statistic(**unknown), "does not know")
+        with pytest.raises(ldp.CardError):
+            read_any_card(with_statistic(**unknown))
+
+
+def test_what_does_not_hold_is_said_even_where_something_else_cannot_be_checked():
+    seeded = dataclasses.replace(TERMS["model"], secure=False, statistics=())
+    assert verify_card(of_terms("model", seeded)).verdict == "does not hold"
+    assert (
+        verify_card(card("model", statistics=[], cost={"epsilon": 0.1, "delta": 0.0})).verdict == "does not hold"
+    )
+
+
+OWN = """
+from dataclasses import dataclass
+import labeldp as ldp
+from labeldp.mechanisms import channel_field, register
+
+@register("NAME")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Twice(ldp.Mechanism):
+    bounds: tuple
+    epsilon: float
+    channel: object = channel_field()
+    def _build(self):
+        return ldp.TwoPoint(bounds=self.bounds, epsilon=self.epsilon).channel
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A mechanism that somebody wrote: its file, and a card that names it, in a process that does not know it."""
+    path = tmp_path / "own_of_a_test.py"
+    path.write_text(OWN.replace("NAME", "own-of-a-test"))
+    text = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json()
+    card_file = tmp_path / "own.card.json"
+    card_file.write_text(forged({**json.loads(text), "mechanism": "own-of-a-test"}))
+    yield path, card_file
+    sys.modules.pop(path.stem, None)
+    ldp.mechanisms.base._registry.pop("own-of-a-test", None)
+
+
+def test_an_unknown_mechanism_is_open_until_the_reviewer_names_its_module(own):
+    path, card_file = own
+    assert OPEN in said("verify", card_file, code=5)
+    assert json.loads(run("verify", "--json", card_file, code=5).stdout)["verdict"] == OPEN
+    for command in ("explain", "report", "audit"):
+        assert OPEN in said(command, card_file, code=5)
+    assert "The card holds." in said("verify", card_file, "--import", path)
+    assert "What it means" in said("explain", card_file, "--import", "own_of_a_test")
+
+
+def test_nothing_is_imported_because_a_card_names_it(own, monkeypatch):
+    path, card_file = own
+    monkeypatch.syspath_prepend(str(path.parent))
+    monkeypatch.chdir(path.parent)
+    content = json.loads(card_file.read_text())
+    for name in ("own_of_a_test", "own_of_a_test:Twice", str(path), "own_of_a_test.py"):
+        for entries in ({"mechanism": name}, {"import": name}, {"module": name}):
+            assert verify_card(forged({**content, **entries})).verdict != "holds"
+    assert path.stem not in sys.modules
+
+
+@pytest.mark.parametrize("code", ["1 / 0", "raise SystemExit", "import nothing_of_this_name", "("])
+def test_a_module_that_cannot_be_imported_is_named(own, code):
+    path, card_file = own
+    path.write_text(code)
+    assert f"--import {path}:" in said("verify", card_file, "--import", path, code=2)
+    assert "--import no_such_module_here:" in said("verify", card_file, "--import", "no_such_module_here", code=2)
+    assert path.stem not in sys.modules
+
+
+def test_a_module_cannot_take_the_name_of_a_mechanism_that_is_known(own):
+    path, card_file = own
+    path.write_text(OWN.replace("NAME", "laplace"))
+    assert "registered already" in said("verify", card_file, "--import", path, code=2)
+    assert ldp.mechanisms.base.mechanism_class("laplace") is ldp.Laplace
