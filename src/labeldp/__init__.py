@@ -43,10 +43,12 @@ from labeldp.release.arrays import Release, privatize
 
 if TYPE_CHECKING:
     from labeldp.estimators import (
+        IntervalModel,
         LabelReleaseRegressor,
         ModelReleaseRegressor,
         Risk,
         RowRelease,
+        private_intervals,
         private_risk,
         private_score,
     )
@@ -63,6 +65,7 @@ __all__ = [
     "Gaussian",
     "Histogram",
     "InsecureRandomnessWarning",
+    "IntervalModel",
     "LabelDPError",
     "LabelError",
     "LabelReleaseRegressor",
@@ -93,6 +96,7 @@ __all__ = [
     "load_mechanism",
     "load_model",
     "optimal_interval",
+    "private_intervals",
     "private_risk",
     "private_score",
     "privatize",
@@ -101,10 +105,12 @@ __all__ = [
 ]
 
 _ESTIMATORS = (
+    "IntervalModel",
     "LabelReleaseRegressor",
     "ModelReleaseRegressor",
     "Risk",
     "RowRelease",
+    "private_intervals",
     "private_risk",
     "private_score",
 )

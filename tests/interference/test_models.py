@@ -1,6 +1,7 @@
 """Models, their cards and files, and what is said of how good they are."""
 
 import pickle
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +180,31 @@ def test_a_private_score(change, tmp_path):
     assert_nothing_tells(Way(act), *pair(change), tmp_path)
 
 
+@pytest.mark.parametrize("change", ["all rows", "first row 1e300", "last"])
+def test_private_intervals(change, tmp_path):
+    public = Ridge().fit(features(50), features(50)[:, 0])
+
+    def act(labels):
+        ledger = ldp.Ledger.open("ledger.jsonl")
+        options = {"bounds": BOUNDS, "ledger": ledger, "rows_per_person": 2}
+        left = [ledger]
+        for epsilon in (0.01, 0.3, 4.0):  # too little, enough to search for, enough to find
+            with warnings.catch_warnings(record=True) as said:
+                made = ldp.private_intervals(public, features(labels.size), labels, epsilon=epsilon, **options)
+            said = [str(warning.message) for warning in said]
+            left += [
+                made,
+                made.summary(),
+                repr(made),
+                made.predict_interval(features(9)),
+                pickle.dumps(made),
+                said,
+            ]
+        return left
+
+    assert_nothing_tells(Way(act), *pair(change), tmp_path)
+
+
 def test_a_private_risk(tmp_path):
     def act(labels):
         X, left = features(labels.size), []
@@ -223,6 +249,7 @@ SPENDING = {
     "sums, one stage": lambda X, y: sum_model(epsilon=0.1).fit(X, y),
     "labels behind a model": lambda X, y: sum_model(epsilon=8.0).fit(X, y),
     "score": lambda X, y: ldp.private_score(Constant(), X, y, epsilon=0.5, bounds=BOUNDS),
+    "intervals": lambda X, y: ldp.private_intervals(Constant(), X, y, epsilon=2.0, bounds=BOUNDS),
 }
 
 

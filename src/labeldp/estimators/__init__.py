@@ -1,9 +1,19 @@
 """Regressors that keep ε for every label, through scikit-learn's interface."""
 
+from labeldp.estimators.intervals import IntervalModel, private_intervals
 from labeldp.estimators.label_regressor import LabelReleaseRegressor
 from labeldp.estimators.model_regressor import ModelReleaseRegressor
 from labeldp.estimators.risk import Risk, private_risk
 from labeldp.estimators.row_release import RowRelease
 from labeldp.estimators.score import private_score
 
-__all__ = ["LabelReleaseRegressor", "ModelReleaseRegressor", "Risk", "RowRelease", "private_risk", "private_score"]
+__all__ = [
+    "IntervalModel",
+    "LabelReleaseRegressor",
+    "ModelReleaseRegressor",
+    "Risk",
+    "RowRelease",
+    "private_intervals",
+    "private_risk",
+    "private_score",
+]

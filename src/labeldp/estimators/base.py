@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from labeldp._validation import as_epsilon, as_labels, as_roomy_bounds
 from labeldp.errors import ParameterError
+from labeldp.estimators.seen_rows import row_digests
 from labeldp.estimators.wrappers import warn_of_wrappers
 from labeldp.ledger import Charge, Ledger, as_ledger, warn_if_seen
 from labeldp.release.plan import Payment
@@ -86,6 +87,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
         labels = column_or_1d(as_labels(y), warn=True).astype(np.float64)
         check_consistent_length(X, labels)
+        self._rows_seen = row_digests(X)
         return X, labels
 
     def _fit_encoder(self, X: Any, y: Any) -> Array:
@@ -172,3 +174,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             stacklevel=3,
         )
         return encoder.transform(as_table(X, list(self.feature_names_in_)))
+
+    def remembers(self, X: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64] | None]:
+        """Return digests of these rows' features and of those of the fit; None where these were not kept."""
+        return row_digests(self._inputs(X)), getattr(self, "_rows_seen", None)

@@ -148,7 +148,7 @@ def group_budget(budget: Budget, rows_per_person: int) -> Budget:
     return Budget(k * budget.exact_epsilon, delta)
 
 
-Purpose = Literal["labels", "prior", "mean", "sums", "score", "other"]
+Purpose = Literal["labels", "prior", "mean", "sums", "score", "intervals", "other"]
 """What was released for a charge: programs read this, people read the text beside it."""
 
 
@@ -168,7 +168,7 @@ class Charge:
         Fingerprint of the mechanism's channel, once it is known.
     rows_per_person : int
         How many rows one person may have; the cost above is for all of them.
-    purpose : {"labels", "prior", "mean", "sums", "score", "other"}
+    purpose : {"labels", "prior", "mean", "sums", "score", "intervals", "other"}
         What was released, for programs.
     column : int or None
         Which label column it was for, where each column has its own charge.

@@ -1,0 +1,76 @@
+"""Which rows a regressor was trained on, as far as their public features tell."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from labeldp.errors import ParameterError
+from labeldp.release.numbers import percent
+
+__all__ = ["refuse_seen_rows", "row_digests"]
+
+Digests = NDArray[np.uint64]
+
+_MARGIN = 0.05
+"""So many more rows than by chance must look like rows of the training before it counts as told."""
+
+
+def row_digests(X: Any) -> Digests:
+    """Return 64 bits for each row of checked public features, equal for equal rows, dense or sparse.
+
+    Examples
+    --------
+    >>> bool((row_digests(np.eye(3)) == row_digests(sparse.csr_array(np.eye(3)))).all())
+    True
+    """
+    rows, columns = X.shape
+    odd = np.random.default_rng(0).integers(0, 1 << 63, columns, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+        digests = np.zeros(rows, dtype=np.uint64)
+        places = np.repeat(np.arange(rows), np.diff(X.indptr))
+        np.add.at(digests, places, _mixed(X.data) * odd[X.indices])
+        return digests
+    return sum((_mixed(X[:, k]) * odd[k] for k in range(columns)), start=np.zeros(rows, dtype=np.uint64))
+
+
+def _mixed(values: NDArray[np.float64]) -> Digests:
+    """Return numbers' bits, the high ones in the low ones too; 0 for 0, as sparse tables leave it out."""
+    bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
+    return bits ^ (bits >> np.uint64(32))
+
+
+def refuse_seen_rows(model: Any, X: Any) -> None:
+    """Refuse rows that a regressor of this library was trained on, looking inside pipelines and searches.
+
+    Fresh rows look like rows of the training as often as rows of the training look like each other.
+
+    Raises
+    ------
+    ParameterError
+    """
+    while not hasattr(model, "remembers"):
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif isinstance(model, Pipeline):
+            model, X = model[-1], model[:-1].transform(X) if len(model) > 1 else X
+        else:
+            return
+    digests, trained = model.remembers(X)
+    if trained is None:
+        return
+    _, place, counts = np.unique(trained, return_inverse=True, return_counts=True)
+    chance = float(np.mean(counts[place] > 1))
+    share = float(np.mean(np.isin(digests, trained)))
+    if share > chance + _MARGIN + 4 * math.sqrt(chance * (1 - chance) / digests.size):
+        raise ParameterError(
+            f"{percent(share)} of these rows have the features of rows that the model was trained on, where "
+            f"{percent(chance)} would have them by chance: its errors are too small there, and intervals would "
+            "not cover; keep rows out of the fit, and calibrate on those"
+        )
