@@ -55,10 +55,19 @@ def test_predictions_are_good_and_the_other_columns_as_they_were(folder, tmp_pat
     pa.parquet.write_table(fresh, tmp_path / "new.parquet")
     words = said("predict", folder / "model", tmp_path / "new.parquet", "-o", tmp_path / "out.parquet")
     out = pa.parquet.read_table(tmp_path / "out.parquet")
-    truth, predicted = out["price"].to_numpy(), out["prediction"].to_numpy()
+    truth, predicted = fresh["price"].to_numpy(), out["prediction"].to_numpy()
     assert np.mean((truth - predicted) ** 2) < 0.6 * truth.var()
-    assert out.drop_columns(["prediction"]).equals(fresh)
-    assert re.search("400 rows.* area: .* missing.* not private", words)  # it had true prices, which were copied
+    assert out.drop_columns(["prediction"]).equals(fresh.drop_columns(["price"]))
+    assert re.search("400 rows.* area: .* missing.* 'price' was left out: --keep-label", words)
+
+
+def test_true_labels_are_copied_only_if_that_is_asked_for(folder, tmp_path):
+    pa.parquet.write_table(homes(20), tmp_path / "new.parquet")
+    given = ("predict", folder / "model", tmp_path / "new.parquet", "-o")
+    run(*given, tmp_path / "out.parquet")
+    assert "not private" in said(*given, tmp_path / "all.parquet", "--keep-label")
+    names = {path: pa.parquet.read_schema(tmp_path / path).names for path in ("out.parquet", "all.parquet")}
+    assert ["price" in columns for columns in names.values()] == [False, True]
 
 
 @pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
@@ -106,7 +115,7 @@ def test_codes_in_text_files_keep_their_zeros_and_rows_without_a_label_are_left_
     words = said("predict", tmp_path / "model", tmp_path / "codes.csv", "-o", tmp_path / "out.csv")
     assert "new since the fit" not in words
     out = (tmp_path / "out.csv").read_text().replace('"', "").splitlines()
-    assert [line.rsplit(",", 1)[0] for line in out] == ["code,area,town,price", *rows]
+    assert [line.rsplit(",", 1)[0] for line in out] == ["code,area,town", *(row.rsplit(",", 1)[0] for row in rows)]
 
 
 def test_predictions_stay_with_their_rows_over_many_batches_and_files(folder, tmp_path):
@@ -278,7 +287,7 @@ def test_predict_refuses_what_does_not_fit_and_writes_nothing(folder, tmp_path):
     assert "'area' is near" not in refused(fresh.drop_columns(["town"]))
     assert "'twon' is near" in refused(fresh.rename_columns(["id", "area", "twon", "lift", "price"]))
     assert "held numbers" in refused(fresh.set_column(1, "area", pa.array(["big"] * 20)))
-    assert "--column" in refused(fresh, "--column", "price")
+    assert "--column" in refused(fresh, "--column", "town")
     assert "no model here" in refused(fresh, model=tmp_path / "nowhere")
     damaged = folder / "damaged"
     damaged.mkdir()

@@ -167,7 +167,7 @@ BAD = {
     "ragged.csv": b"a,price\n1,2\n1\n",
     "empty.csv": b"",
     "twice.csv": b"a,a\n1,2\n",
-    "latin.csv": "a,price\nä,2\n".encode("latin-1"),
+    "neither.csv": b"a,price\n\x81,2\n",
     "no.parquet": b"hello",
     "cut.parquet": b"PAR1abc",
     "no.arrow": b"hello there, this is no arrow",

@@ -22,7 +22,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr("labeldp.files.text_files.BLOCK", 8192)
     monkeypatch.setattr("labeldp.files.text_files.LONGEST_ROW", 1024)
     monkeypatch.setattr("labeldp.files.text_files.LONGEST", 4096)
-    monkeypatch.setattr("labeldp.files.columns.LONGEST", 4096)
+    monkeypatch.setattr("labeldp.files.text_types.LONGEST", 4096)
     monkeypatch.setattr("labeldp.files.batches.CELLS_OF_ANY_LENGTH", 100)  # of 1024 rows at least
 
 
@@ -32,7 +32,7 @@ def lines(label, rows=6000):
 
 FAULTS = {
     "ragged": lambda row: row + ",7",
-    "not UTF-8": lambda row: row.replace(",", "\udce9,"),
+    "not text": lambda row: row.replace(",", "\udc81,"),
     "long": lambda row: "x" * 2000 + row,
     "no number": lambda row: row.split(",")[0] + ",cheap",
     "missing": lambda row: row.split(",")[0] + ",",
@@ -81,7 +81,7 @@ def test_faults_of_the_file_come_before_those_of_labels(fault):
 def test_a_fault_is_told_by_its_row():
     content = lines(SHORT)
     content[4321] = FAULTS["no number"](content[4321])
-    assert "'price' is not a number in row 4,322:" in complaint("in.csv", content)[1]
+    assert "'price' is not a number in row 4,322." in complaint("in.csv", content)[1]
     content[5000] = FAULTS["ragged"](content[5000])
     assert "row 5,001 has more values" in complaint("in.csv.gz", content)[1]
 

@@ -143,8 +143,24 @@ def as_arrow(given):
     return pa.table(ordered(columns, KINDS[given.kind](given.labels), given.place))
 
 
+DIALECTS = {"german.csv": (";", "cp1252"), "excel.csv": ("\t", "utf-16")}
+"""Text with decimal commas: separators and encodings, as programs in some countries write it."""
+
+
+def _with_commas(given):
+    """Return the table with commas in decimals, and its labels in the one currency that they are in."""
+    columns = {**_columns(given)}
+    if "ratio" in columns:
+        columns["ratio"] = [cell.replace(".", ",") for cell in columns["ratio"]]
+    labels = [label and "€" + label.replace(".", ",") for label in given.labels]
+    return Input(labels, given.cuts, given.kind, columns, given.place)
+
+
 def as_bytes(given, form):
     """Return the table as a file's bytes; row groups and record batches are cut where the input says."""
+    if form in DIALECTS:
+        separator, encoding = DIALECTS[form]
+        return as_text(_with_commas(given), separator).encode(encoding)
     if form in ("csv", "tsv", "csv.gz"):
         text = as_text(given, "\t" if form == "tsv" else ",").encode(errors="surrogateescape")
         return gzip.compress(text, mtime=0) if form.endswith("gz") else text

@@ -64,6 +64,12 @@ def test_each_format_from_and_to_several(form, to, tmp_path):
     assert set(first.files) == {f"out.{to}", f"out.{to}.card.json", "ledger.jsonl"}
 
 
+@pytest.mark.parametrize(("form", "to"), [("german.csv", "csv"), ("excel.csv", "parquet"), ("german.csv", "tsv")])
+def test_text_in_other_dialects(form, to, tmp_path):
+    first = assert_nothing_tells(way(form, f"out.{to}"), *inputs(), tmp_path)
+    assert to == "parquet" or "," in first.files[f"out.{to}"][1].decode("cp1252")
+
+
 FEW = [name for name in CHANGES if LONG or name.startswith(("all", "sorted", "constant", "last"))]
 
 

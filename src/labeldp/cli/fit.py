@@ -57,6 +57,11 @@ def fit(
         typer.Option(help="ε more, to measure the error on a tenth of the rows, held out.", show_default=False),
     ] = None,
     format: options.InputFormat = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
+    na: options.Na = None,
     report: options.Report = None,
     force: options.Force = False,
 ) -> None:
@@ -100,6 +105,7 @@ def fit(
                 categories=categories,
                 missing=missing,
                 format=format,
+                dialect=options.as_dialect(separator, decimal, thousands, encoding, na),
             )
             for message in inputs.notes:
                 tell(screen, message)

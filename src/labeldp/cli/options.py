@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -16,6 +16,9 @@ from labeldp.errors import ParameterError
 from labeldp.ledger import Budget, Ledger
 from labeldp.tabular import TableEncoder, Tally, read_columns
 from labeldp.tabular.memory import refuse_too_wide
+
+if TYPE_CHECKING:
+    from labeldp.files import Dialect
 
 
 class Policy(StrEnum):
@@ -75,6 +78,25 @@ Format = Annotated[
     str | None,
     typer.Option(help=f"Format of IN and of OUT, where a name does not tell: {_FORMATS}.", show_default=False),
 ]
+_TEXT: dict[str, Any] = {
+    "show_default": False,
+    "rich_help_panel": "How a text file is written, where it does not show",
+}
+Separator = Annotated[
+    str | None, typer.Option(help="What stands between values, such as ';' or tab; the header shows it.", **_TEXT)
+]
+Decimal = Annotated[str | None, typer.Option(help="The decimal mark, . or ','; public columns show it.", **_TEXT)]
+Thousands = Annotated[
+    str | None,
+    typer.Option(help="The mark between thousands: . or ',' or space; public columns show it.", **_TEXT),
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="Such as latin-1 or utf-16; public columns show the usual ones.", **_TEXT)
+]
+Na = Annotated[
+    list[str] | None,
+    typer.Option("--na", help="A word for missing values beside the usual ones; may be repeated.", **_TEXT),
+]
 Features = Annotated[
     str | None, typer.Option(help="Columns to learn from, such as a,b,c; all by default.", show_default=False)
 ]
@@ -90,6 +112,15 @@ Report = Annotated[
 def split_names(text: str | None) -> list[str]:
     """Return what was given with commas between."""
     return [name for part in (text or "").split(",") if (name := part.strip())]
+
+
+def as_dialect(
+    separator: str | None, decimal: str | None, thousands: str | None, encoding: str | None, na: list[str] | None
+) -> Dialect:
+    """Return how a text file is written, as far as it was said."""
+    from labeldp.files import Dialect  # noqa: PLC0415 (an extra)
+
+    return Dialect(separator, decimal, thousands, encoding, na or ())
 
 
 def open_ledger(path: Path | None, limit: float | None, limit_delta: float) -> Ledger:
@@ -127,22 +158,23 @@ def read_inputs(
     missing: Policy,
     rows: int | None = None,
     format: str | None = None,
+    dialect: Dialect | None = None,
 ) -> Inputs:
     """Read a table, ``rows`` of it at most, and refuse whatever cannot be used before anything is paid."""
     from labeldp.files import open_table  # noqa: PLC0415 (an extra)
     from labeldp.files.columns import label_values  # noqa: PLC0415
 
     feature_names, dropped_names, category_names = (split_names(names) for names in (features, drop, categories))
-    table = open_table(source, format, label=label, text=category_names)
+    table = open_table(source, format, label=label, text=category_names, drop=dropped_names, dialect=dialect)
     for name in [*feature_names, *dropped_names, *category_names]:
-        table.field(name)
+        table.refuse_unknown(name)
     if label in feature_names or label in category_names:
         raise ParameterError(f"{label!r} is the label: it cannot be a feature too")
     names = feature_names or [name for name in table.schema.names if name != label]
     names = [name for name in dict.fromkeys(names) if name not in dropped_names]
     read = read_columns(table, [label, *names])
     labels, missing_rows = label_values(read.column(label), allow_missing=missing is not Policy.error)
-    messages = []
+    messages = list(table.notes)
     if missing_rows.any():
         read, labels = read.filter(~missing_rows), labels[~missing_rows]
         messages.append(f"{int(missing_rows.sum()):,} rows without a label were left out.")

@@ -26,13 +26,23 @@ def predict(
         str, typer.Option("--out", "-o", help="The table to write, or - for a pipe.", show_default=False)
     ],
     column: Annotated[str, typer.Option(help="What to call the new column.")] = "prediction",
+    keep_label: Annotated[
+        bool,
+        typer.Option("--keep-label", help="Copy the column that the model predicts, if the table has it, too."),
+    ] = False,
     format: options.Format = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
+    na: options.Na = None,
     force: options.Force = False,
 ) -> None:
     """Add a private model's predictions to a table; its other columns stay as they are.
 
     Columns are found by name, in any order; those that the model does not know
-    are only copied. Whatever is done with a private model costs no more ε.
+    are only copied. A column of true labels is left out: the output would not
+    be private. Whatever is done with a private model costs no more ε.
     """
     console = news()
     with explained():
@@ -42,7 +52,9 @@ def predict(
 
         pa = arrow()
         saved = load_model(model)
-        table = open_table(source, format, text=saved.encoder.texts)
+        dialect = options.as_dialect(separator, decimal, thousands, encoding, na)
+        drop = [] if keep_label else [saved.label]
+        table = open_table(source, format, text=saved.encoder.texts, drop=drop, dialect=dialect)
         saved.encoder.check(table.schema)
         if column in table.schema.names:
             raise ParameterError(f"the table has a column {column!r} already: name another with --column")
@@ -50,17 +62,20 @@ def predict(
         schema = output.schema.append(pa.field(column, pa.float64()))
         tally: Tally = Counter()
         rows = 0
-        with TableWriter(out, schema, format if out == "-" else None, force) as writer:
+        form = format if out == "-" else None
+        with TableWriter(out, schema, form, force, dialect=table.dialect_for) as writer:
             for batch in output.batches():
                 predicted = pa.array(saved.predict(table.parse(batch, saved.encoder.names), tally))
                 writer.write(pa.RecordBatch.from_arrays([*batch.columns, predicted], schema=schema))
                 rows += batch.num_rows
         tell(console, f"{rows:,} rows, with {saved.label!r} as predicted in the column {column!r}: {out}")
-        for note in notes(tally):
+        for note in [*table.notes, *notes(tally)]:
             tell(console, note)
-        if saved.label in table.schema.names:
+        if saved.label in table.private:
+            tell(console, f"The table's own column {saved.label!r} was left out: --keep-label copies it.")
+        elif saved.label in table.schema.names:
             tell(
                 console,
-                f"The table had a column {saved.label!r} itself; it was copied as it is. If it holds true labels, "
-                "this output is not private.",
+                f"The table's own column {saved.label!r} was copied. If it holds true labels, the output is not "
+                "private.",
             )

@@ -90,7 +90,13 @@ def privatize(
     limit: options.Limit = None,
     limit_delta: options.LimitDelta = 0.0,
     rows_per_person: options.RowsPerPerson = 1,
+    drop: options.Drop = None,
     format: options.Format = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
+    na: options.Na = None,
     card: Annotated[
         Path | None, typer.Option(help="Where the card goes; by default OUT.card.json.", show_default=False)
     ] = None,
@@ -114,6 +120,7 @@ def privatize(
     ):
         from labeldp.files import privatize_file  # noqa: PLC0415 (an extra)
 
+        dialect = options.as_dialect(separator, decimal, thousands, encoding, na)
         if report is not None:
             require_matplotlib()
             refuse_target(str(report), force=force)
@@ -136,6 +143,8 @@ def privatize(
                 ledger=book,
                 rows_per_person=rows_per_person,
                 format=format,
+                dialect=dialect,
+                drop=options.split_names(drop),
                 force=force,
                 card=card,
                 others={"the report": report},
@@ -145,6 +154,8 @@ def privatize(
         if report is not None:
             write_report(report, done.card, ledger=book if ledger else None, force=force)
         tell(screen, done.terms.summary())
+        for note in done.notes:
+            tell(screen, note)
         for name, (old, new) in done.types_changed.items():
             tell(screen, printable(f"The column {name!r} could not stay {old}: it is {new} now."))
         warned = _tell_hints(screen, hints)

@@ -123,7 +123,10 @@ def as_options(text: str) -> str:
     --------
     >>> as_options('leave their rows out with missing="drop"; force=True replaces it')
     'leave their rows out with --missing drop; --force replaces it'
+    >>> as_options('say which, as in Dialect(decimal=",")')
+    'say which, as in --decimal ,'
     """
+    text = re.sub(r'\bDialect\((\w+)=\[?"([^"]*)"\]?\)', r"--\1 \2", text)
     text = re.sub(r'\b(missing|debiased|trust|mechanism|format)="([\w-]+)"', r"--\1 \2", text)
     text = text.replace("limit=Budget(epsilon, delta)", "--limit and --limit-delta")
     return re.sub(r"\b(force|shuffle)=True\b", r"--\1", text)

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 from labeldp.tabular.arrow import arrow
 
 if TYPE_CHECKING:
+    from labeldp.files.dialect import Dialect
     from labeldp.files.file_release import FileRelease, privatize_file
-    from labeldp.files.tables import Table, open_table
+    from labeldp.files.opening import open_table
+    from labeldp.files.tables import Table
     from labeldp.files.writer import TableWriter
 
-__all__ = ["FileRelease", "Table", "TableWriter", "open_table", "privatize_file"]
+__all__ = ["Dialect", "FileRelease", "Table", "TableWriter", "open_table", "privatize_file"]
 
-_MODULES = {"Table": "tables", "open_table": "tables", "TableWriter": "writer"}
+_MODULES = {"Dialect": "dialect", "Table": "tables", "open_table": "opening", "TableWriter": "writer"}
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from labeldp import card_format, files
 from labeldp.cards.reading import ReadCard
 from labeldp.cards.verification import Check, Verification, verify_card
-from labeldp.errors import LabelDPError, MissingExtraError
+from labeldp.errors import DataError, LabelDPError, MissingExtraError
 from labeldp.files.places import MODEL_FILES, sha256
 
 __all__ = ["verify_files"]
@@ -117,7 +117,11 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
         yield Check("rows", False, "the card contradicts itself: its file has other rows than its labels")
         return
     try:
-        table = files.open_table(path, entry.get("format"))
+        written = [entry.get(name) for name in ("separator", "decimal", "encoding")]
+        if not all(value is None or isinstance(value, str) for value in written):
+            raise DataError("the card does not say how it is written")
+        dialect = files.Dialect(separator=written[0], decimal=written[1], encoding=written[2])
+        table = files.open_table(path, entry.get("format"), dialect=dialect)
         columns = list(table.schema.names)
         count = sum(batch.num_rows for batch in table.batches(columns[:1]))
     except MissingExtraError:

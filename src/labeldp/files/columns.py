@@ -23,21 +23,10 @@ __all__ = [
     "common_type",
     "is_number",
     "label_values",
-    "mark_missing",
-    "parse_labels",
     "refuse_other_than_numbers",
     "replace_inner_fields",
     "with_plain_inner_fields",
 ]
-
-_NULL_WORDS = (
-    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
-    *("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
-)
-"""What stands for a missing value in text: the words that PyArrow and pandas know."""
-
-LONGEST = 1 << 20
-TOO_LONG = f"a label has more than {LONGEST:,} characters: no number needs that many"
 
 _MISSING = (
     'some labels are missing or not finite: fill them, or leave their rows out with missing="drop"; '
@@ -45,57 +34,6 @@ _MISSING = (
 )
 
 # ---- labels ---------------------------------------------------------------------------------------------------
-
-
-def parse_labels(text: Any, name: str, before: int = 0) -> Any:
-    """Return an Arrow array of label text as float64, null where a label is missing: all labels in text come here.
-
-    A number beyond the range of floats is the last of them, as in an array: to refuse it, or to leave its row out,
-    would reveal it. Only words such as ``inf`` are infinite. If one is not a number, a `LabelError` says in which
-    row, where ``before`` rows were before these, and no other error is attached.
-
-    Examples
-    --------
-    >>> parse_labels(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf"]), "price").to_pylist()
-    [1.0, 25.0, None, -1.7976931348623157e+308, inf]
-    """
-    if (pc.max(pc.binary_length(text)).as_py() or 0) > LONGEST:
-        raise LabelError(TOO_LONG)
-    values = _floats(text)
-    if values is None:
-        raise LabelError(
-            f"the label {name!r} is not a number in row {before + _first_bad(text) + 1:,}: convert the column "
-            "first. Numbers have a decimal point, not a comma"
-        )
-    too_large = pc.and_(pc.is_inf(values), pc.match_substring_regex(text, "[0-9]"))
-    return pc.if_else(too_large, pc.multiply(pc.sign(values), np.finfo(np.float64).max), values)
-
-
-def _floats(text: Any) -> Any:
-    """Return text as floats, or None if some of it is no number."""
-    try:
-        return mark_missing(text).cast(pa.float64())
-    except pa.ArrowInvalid:
-        return None
-
-
-def _first_bad(text: Any) -> int:
-    """Return where the first text is that is not a number, among some that are not all numbers."""
-    first, last = 0, len(text)
-    while last - first > 1:
-        middle = (first + last) // 2
-        if _floats(text[first:middle]) is None:
-            last = middle
-        else:
-            first = middle
-    return first
-
-
-def mark_missing(text: Any) -> Any:
-    """Return text without blanks around it, null where a word stands for a missing value."""
-    trimmed = pc.ascii_trim(text, characters=" \t")
-    missing = pc.is_in(trimmed, value_set=pa.array(_NULL_WORDS, trimmed.type))
-    return pc.if_else(missing, pa.scalar(None, trimmed.type), trimmed)
 
 
 def label_values(array: Any, *, allow_missing: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import csv as python_csv
 import io
+import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -15,9 +17,17 @@ from pyarrow import types
 from labeldp.errors import ParameterError
 from labeldp.files.batches import SOLID, take_rows
 from labeldp.files.columns import replace_inner_fields
+from labeldp.files.dialect import Dialect
 from labeldp.files.places import DELIMITERS
 
-__all__ = ["Encoder", "bare_schema", "encoder", "parquet_file", "refuse_types", "without_residue"]
+__all__ = [
+    "Encoder",
+    "bare_schema",
+    "encoder",
+    "parquet_file",
+    "refuse_types",
+    "without_residue",
+]
 
 BATCH_ROWS = 1 << 16
 """Rows in a batch of Arrow's formats, and of text that is put together at once."""
@@ -37,11 +47,17 @@ class Encoder(Protocol):
 
 
 def encoder(
-    stream: Any, schema: Any, format: str, *, compression: str | None = None, repeating: Sequence[str] = ()
+    stream: Any,
+    schema: Any,
+    format: str,
+    *,
+    compression: str | None = None,
+    repeating: Sequence[str] = (),
+    dialect: Dialect | None = None,
 ) -> Encoder:
     """Return an encoder to an Arrow stream; ``repeating`` columns are worth a dictionary in Parquet."""
     if format in DELIMITERS:
-        return _Text(stream, schema, DELIMITERS[format], compression)
+        return _Text(stream, schema, (dialect or Dialect()).completed(format), compression)
     if format == "parquet":
         return _Parquet(stream, schema, compression, repeating)
     return _Ipc(stream, schema, in_stream=format == "arrow-stream")
@@ -185,17 +201,22 @@ class _Ipc:
 class _Text:
     """Lines of text, in which a value has quotes if it needs them: that follows from the value alone."""
 
-    def __init__(self, stream: Any, schema: Any, delimiter: str, compression: str | None) -> None:
+    def __init__(self, stream: Any, schema: Any, dialect: Dialect, compression: str | None) -> None:
         self._stream = pa.CompressedOutputStream(stream, compression) if compression else stream
         self._owned = compression is not None
-        self._delimiter = delimiter
+        self._delimiter, self._decimal = str(dialect.separator), str(dialect.decimal)
+        encoding = str(dialect.encoding)
+        self._encoder = None if encoding == "utf-8" else codecs.getincrementalencoder(encoding)()
         header = io.StringIO()
-        python_csv.writer(header, delimiter=delimiter, lineterminator="\n").writerow(schema.names)
-        self._stream.write(header.getvalue().encode())
+        python_csv.writer(header, delimiter=self._delimiter, lineterminator="\n").writerow(schema.names)
+        self._put(header.getvalue().encode())
 
     def write(self, table: Any) -> None:
         for batch in table.to_batches(max_chunksize=BATCH_ROWS):
-            self._stream.write(self._lines(batch))
+            self._put(self._lines(batch))
+
+    def _put(self, data: Any) -> None:
+        self._stream.write(data if self._encoder is None else self._encoder.encode(bytes(data).decode()))
 
     def _lines(self, batch: Any) -> Any:
         """Return the lines of some rows, one after the other, which is how Arrow keeps an array of them."""
@@ -207,13 +228,16 @@ class _Text:
         return _characters(_join(*columns, self._delimiter) if len(columns) > 1 else columns[0])
 
     def _quote(self, column: Any) -> Any:
-        text = column.cast(_plain_type(column.type)).cast(pa.large_string())
+        kind = _plain_type(column.type)
+        text = column.cast(kind).cast(pa.large_string())
+        if self._decimal != "." and (types.is_floating(kind) or types.is_decimal(kind)):
+            text = pc.replace_substring(text, ".", self._decimal)
         special = f'"\n\r{self._delimiter}'
         data = bytes(_characters(text))
         if not any(mark.encode() in data for mark in special):
             return text
         doubled = _join('"', pc.replace_substring(text, '"', '""'), '"', "")
-        return pc.if_else(pc.match_substring_regex(text, f"[{special}]"), doubled, text)
+        return pc.if_else(pc.match_substring_regex(text, f"[{re.escape(special)}]"), doubled, text)
 
     def close(self) -> None:
         if self._owned:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -24,10 +24,12 @@ from numpy.typing import NDArray
 from labeldp.errors import DataError, LabelError, ParameterError
 from labeldp.files.batches import read_ahead, shuffle_rows, take_rows
 from labeldp.files.columns import label_values
+from labeldp.files.dialect import Dialect
 from labeldp.files.hints import Watch
+from labeldp.files.opening import table_of
 from labeldp.files.places import DELIMITERS, PIPE, as_format, format_in, format_of, is_folder, refuse_same
 from labeldp.files.sources import find_parts
-from labeldp.files.tables import Table, table_of
+from labeldp.files.tables import Table
 from labeldp.files.writer import TableAndCard, TableWriter
 from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger, as_ledger
@@ -57,6 +59,8 @@ class FileRelease:
         None if the table went through a pipe, and no place was named for the card.
     types_changed : dict
         The types, in words, of columns that could not keep theirs: what they were, and what they are.
+    notes : tuple of str
+        What was found out about the source.
     """
 
     path: str
@@ -64,6 +68,7 @@ class FileRelease:
     card: str = field(repr=False)
     card_path: Path | None
     types_changed: dict[str, tuple[str, str]]
+    notes: tuple[str, ...]
 
 
 def privatize_file(
@@ -85,6 +90,8 @@ def privatize_file(
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     format: str | None = None,
+    dialect: Dialect | None = None,
+    drop: Collection[str] = (),
     force: bool = False,
     card: str | os.PathLike[str] | None = None,
     others: Mapping[str, str | os.PathLike[str] | None] | None = None,
@@ -111,6 +118,11 @@ def privatize_file(
         Write the rows in a random order.
     format : str, optional
         Of ``source``, and of ``out``, where a name implies none.
+    dialect : Dialect, optional
+        How text files are written; what it does not say is found out from the header and the public columns, never
+        from labels. Text is written as it was read.
+    drop : collection of str
+        Columns to leave out; they are not read.
     force : bool
         Replace what is there.
     card : path, optional
@@ -158,7 +170,7 @@ def privatize_file(
     ledger_path = None if ledger is None else ledger.path
     outputs = {"the output": to, "the card": card_path, "the ledger": ledger_path, **(others or {})}
     refuse_same(outputs, {"the source": os.fspath(source)})
-    table, out_format = _open(os.fspath(source), to, format, label)
+    table, out_format = _open(os.fspath(source), to, format, label, dialect or Dialect(), drop)
     door = Door(table, drop=missing == "drop", progress=progress or (lambda *_: None))
     output = Output(table, debiased)
     source_of_words = resolve_source(random_state)
@@ -170,6 +182,7 @@ def privatize_file(
         compression=table.compression,
         plain=[label, output.second or label],
         most=table.rights,
+        dialect=table.dialect_for,
     )
     if debiased != "no":
         _refuse_biased(request)
@@ -194,7 +207,7 @@ def privatize_file(
     if hints is not None and watch is not None:
         for hint in watch.hints(ordered=not shuffle):
             hints(hint)
-    return FileRelease(to, terms, text, card_path, output.types_changed(writer))
+    return FileRelease(to, terms, text, card_path, output.types_changed(writer), tuple(table.notes))
 
 
 def _refuse_biased(request: Request) -> None:
@@ -213,14 +226,19 @@ def _release_rows(door: Door, stream: LabelStream, output: Output, watch: Watch 
         yield output.batch(public, private, stream.mechanism)
 
 
-def _open(source: str, to: str, format: str | None, label: str) -> tuple[Table, str]:
+def _open(
+    source: str, to: str, format: str | None, label: str, dialect: Dialect, drop: Collection[str]
+) -> tuple[Table, str]:
     """Return the table, and the format to write it in, if its label can be released."""
     named = None if format is None else as_format(format)
     parts, kind = find_parts(source, named if format_in(source) is None else None)
     is_free = to == PIPE or is_folder(to)
     out_format = (named or kind) if is_free else (format_in(to) or named or format_of(to))
     as_written = out_format in DELIMITERS
-    return table_of(parts, kind, label, lambda name: as_written, exact=True), out_format
+    table = table_of(parts, kind, label, lambda name: as_written, dialect, exact=True, drop=drop)
+    for name in drop:
+        table.refuse_unknown(name)
+    return table, out_format
 
 
 class Door:
@@ -312,6 +330,13 @@ class Output:
         }
         return {name: (str(was), str(now)) for name, (was, now) in pairs.items() if was != now}
 
+    def _text_facts(self, format: str) -> dict[str, str]:
+        """Return what the card says of how text is written."""
+        if format not in DELIMITERS:
+            return {}
+        written = self._table.dialect_for(format).completed(format)
+        return {name: str(getattr(written, name)) for name in ("separator", "decimal", "encoding")}
+
     def facts(
         self, to: str, writer: TableWriter, digests: str | dict[str, str], *, left_out: int, shuffle: bool
     ) -> dict[str, Any]:
@@ -320,6 +345,7 @@ class Output:
         return {
             "name": PIPE if to == PIPE else Path(to).name,
             "format": writer.format,
+            **self._text_facts(writer.format),
             "rows": self.rows,
             "rows_left_out": left_out,
             "column": self.label,

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from labeldp._atomic import atomic_file, atomic_folder
 from labeldp.files.batches import size_of
+from labeldp.files.dialect import Dialect
 from labeldp.files.encoders import Encoder, bare_schema, encoder, parquet_file, refuse_types
 from labeldp.files.places import (
     EXTENSIONS,
@@ -64,6 +65,8 @@ class TableWriter:
         Columns of numbers that hardly repeat: a dictionary of them would be a waste.
     most : int
         The most rights that the files get; the umask may leave them fewer.
+    dialect : callable, optional
+        Returns the `Dialect` in which text of a format is written.
 
     Attributes
     ----------
@@ -91,13 +94,14 @@ class TableWriter:
         compression: str | None = None,
         plain: Sequence[str] = (),
         most: int = 0o666,
+        dialect: Callable[[str], Dialect] = lambda _: Dialect(),
     ) -> None:
         self._to = os.fspath(path)
         self.format = _format(self._to, format)
         self.schema = bare_schema(schema)
         self._compression = compression if self.format == "parquet" else compression_of(self._to)
         self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, SMALL_ROWS)
-        self._most = most
+        self._most, self._dialect = most, dialect(self.format)
         refuse_types(self.schema, self.format)
         self.new_types: dict[str, Any] = {}
         self._repeating: list[str] = []
@@ -179,7 +183,12 @@ class TableWriter:
             self._stream = pa.OSFile(str(part if in_folder else self._draft), "wb")
             self._parts += 1
             self._encoder = encoder(
-                self._stream, self.schema, self.format, compression=self._compression, repeating=self._repeating
+                self._stream,
+                self.schema,
+                self.format,
+                compression=self._compression,
+                repeating=self._repeating,
+                dialect=self._dialect,
             )
         self._encoder.write(table)
         self._part_rows += table.num_rows

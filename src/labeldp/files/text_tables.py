@@ -1,0 +1,138 @@
+"""Tables in text files: the types of public columns, and how files are written, follow from public values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from labeldp.errors import LabelDPError, LabelError
+from labeldp.files.batches import cut, rows_per_batch
+from labeldp.files.dialect import Dialect, find_dialect, find_marks
+from labeldp.files.sources import Part
+from labeldp.files.tables import Table
+from labeldp.files.text_files import TextFile, check_rows, first_fault, read_header, text_batches
+from labeldp.files.text_types import LabelText, TextType, parse_text
+
+__all__ = ["TextTable"]
+
+
+class TextTable(Table):
+    """A table in text files; the type of a public column is decided from all of it, and nothing else.
+
+    With ``exact``, a column is another type than text only if all its text comes back from it.
+    """
+
+    def __init__(
+        self,
+        parts: list[Part],
+        format: str,
+        label: str | None,
+        is_text: Callable[[str], bool],
+        dialect: Dialect,
+        *,
+        exact: bool,
+        drop: Collection[str] = (),
+    ) -> None:
+        self._is_text, self._exact, self._given = is_text, exact, dialect
+        private = {*drop, *(() if label is None else (label,))}
+        self._has_strict_quotes = not private
+        written = [find_dialect(part, dialect, format, private) for part in parts]
+        self._files = {part.name: TextFile(part, each) for part, each in zip(parts, written, strict=True)}
+        names = [read_header(file)[0] for file in self._files.values()]
+        self.dialect = replace(written[0], encoding=_common_encoding(parts, written))
+        self._headers = {(str(each.separator), tuple(row)) for each, row in zip(written, names, strict=True)}
+        super().__init__(parts, format, label, names, drop)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was found out about the files."""
+        words = self.dialect.describe(self.format)
+        return [f"The table was read as {self.format.upper()} with {words}."] if words else []
+
+    def as_text(self) -> Table:
+        """Return the same table with columns of text files as the text that is there, to the last digit."""
+        marks = replace(self._given, decimal=self.dialect.decimal, thousands=self.dialect.thousands)
+        drop = {*self.private} - {self.label}
+        return TextTable(self._parts, self.format, None, lambda name: True, marks, exact=False, drop=drop)
+
+    def parse(self, batch: Any, columns: Sequence[str]) -> Any:
+        """Return some columns of a batch of `as_text` as this table has them."""
+        schema = pa.schema([self.field(name) for name in columns])
+        return pa.RecordBatch.from_arrays([self._parse(batch, field) for field in schema], schema=schema)
+
+    def _parse(self, batch: Any, field: Any, before: int = 0) -> Any:
+        """Return a column of text as values; ``before`` counts the rows before it."""
+        column = batch.column(field.name)
+        if field.name == self.label:
+            return self._labels.parse(column, before)
+        return column if field.name in self._keys else parse_text(column, field.type, self.dialect)
+
+    def _fields(self) -> list[Any]:
+        decimal, thousands = find_marks([(file.part, file.dialect) for file in self._files.values()], self.private)
+        self.dialect = replace(self.dialect, decimal=decimal, thousands=thousands)
+        self._labels = LabelText(str(self.label), self.dialect)
+        kinds = {name: pa.float64() if name == self.label else pa.string() for name in self._inside}
+        public = [name for name in self._inside if name != self.label]
+        guesses = {name: TextType(self.dialect, exact=self._exact) for name in public if not self._is_text(name)}
+        if guesses:
+            for batch in self._text(pa.schema(dict.fromkeys(public, pa.string()))):
+                for name, guess in guesses.items():
+                    guess.see(batch.column(name))
+        kinds |= {name: guess.kind for name, guess in guesses.items()}
+        return [pa.field(name, kind) for name, kind in kinds.items()]
+
+    def _part_batches(self, part: Part, names: list[str]) -> Iterator[Any]:
+        return text_batches(self._files[part.name], names)
+
+    def _text(self, schema: Any) -> Iterator[Any]:
+        """Yield the rows as they are written.
+
+        What is wrong is looked for again, row by row, and raised from here, whoever found that there is something:
+        not even a traceback shows where a block ended. A public value with a line break may come from a stray
+        quote, and hold a label: all quotes must be in their places then.
+        """
+        texts = pa.schema(dict.fromkeys(schema.names, pa.string()))
+        inside = [name for name in schema.names if name not in self._keys]
+        has_line_breaks, files = False, list(self._files.values())
+        try:
+            for batch in cut(self._stored_batches(schema), rows_per_batch(texts)):
+                has_line_breaks |= check_rows(batch, inside, self._headers, self.private)
+                yield batch
+            if not has_line_breaks or self._has_strict_quotes:
+                return
+            problem = first_fault(files, self.private, self.label, strict=True)
+            self._has_strict_quotes = True
+        except LabelDPError as error:
+            problem = type(error)(*error.args)
+            problem = first_fault(files, self.private, self.label) or problem
+        if problem is not None:
+            raise problem
+
+    def _read(self, schema: Any) -> Iterator[Any]:
+        """Yield rows in the types of a schema.
+
+        That a label is not a number is said once the rest was read: what is wrong with the file itself is said
+        first, wherever a block ended.
+        """
+        row, problem = 0, None
+        for batch in self._text(schema):
+            if problem is not None:
+                continue
+            try:
+                arrays = [self._parse(batch, field, row) for field in schema]
+            except LabelError as error:
+                problem = LabelError(*error.args)
+                continue
+            row += batch.num_rows
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        if problem is not None:
+            raise problem
+
+
+def _common_encoding(parts: list[Part], written: Sequence[Dialect]) -> str:
+    """Return the encoding that holds all text: that of all files, else UTF-8; folders may have any name."""
+    encodings = {str(each.encoding) for each in written}
+    return encodings.pop() if len(encodings) == 1 and not parts[0].keys else "utf-8"

@@ -1,0 +1,145 @@
+"""Text files as people have them: what the header and public columns show is found out, the rest is asked for."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from file_cases import refused, release
+from labeldp.errors import LabelError, ParameterError
+from labeldp.files import Dialect, open_table
+
+ROWS = 60
+RATIOS = [f"{row / 8:.3f}" for row in range(ROWS)]
+LABELS = [f"{1 + row % 4}.5" for row in range(ROWS)]
+
+
+def put(place, name="in.csv", *, separator=",", decimal=".", encoding="utf-8", labels=LABELS, ratios=RATIOS):
+    """Write a table of three columns, the second of which shows the decimal mark."""
+    cells = [(f"Straße {row}", ratios[row], labels[row]) for row in range(ROWS)]
+    lines = [
+        ("name", "ratio", "price"),
+        *((a, b.replace(".", decimal), c.replace(".", decimal)) for a, b, c in cells),
+    ]
+    quoted = [[f'"{cell}"' if separator in cell else cell for cell in line] for line in lines]
+    (place / name).write_bytes("".join(separator.join(line) + "\n" for line in quoted).encode(encoding))
+
+
+WRITTEN = {
+    "as most": {},
+    "semicolons and decimal commas": {"separator": ";", "decimal": ","},
+    "decimal commas in quotes": {"decimal": ","},
+    "vertical bars": {"separator": "|"},
+    "tabs": {"separator": "\t"},
+    "Latin-1": {"encoding": "latin-1"},
+    "UTF-16": {"encoding": "utf-16", "separator": "\t", "decimal": ","},
+    "UTF-16 without a mark": {"encoding": "utf-16-be"},
+    "a byte-order mark": {"encoding": "utf-8-sig", "separator": ";", "decimal": ","},
+}
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_file_is_read_as_it_is_and_written_as_it_was(place, written):
+    how = {"separator": ",", "decimal": ".", "encoding": "utf-8", **WRITTEN[written]}
+    put(place, **how)
+    release("in.csv", "out.csv", mechanism="laplace")
+    before, after = ((place / name).read_bytes().decode(how["encoding"]) for name in ("in.csv", "out.csv"))
+    cut = how["separator"] if how["separator"] != how["decimal"] else f'{how["separator"]}"'
+    assert [line.rsplit(cut, 1)[0] for line in after.splitlines()] == [
+        line.rsplit(cut, 1)[0] for line in before.splitlines()
+    ]
+    read = pa.Table.from_batches(list(open_table("out.csv").batches()))
+    assert read.schema.types == [pa.string(), pa.float64(), pa.float64()]
+    assert np.ptp(read["price"]) > 1
+
+
+NUMBERS = {
+    "points": (["1.5", "20"], None, [1.5, 20]),
+    "commas": (["1,5", "20"], ["2,25", "3"], [1.5, 20]),
+    "thousands": (["1,234.5", "1,234,567", "20"], ["12,000.25", "7"], [1234.5, 1234567, 20]),
+    "points for thousands": (["1.234,5", "1.234"], ["2.000,5", "1"], [1234.5, 1234]),
+    "blanks for thousands": (["1 234,5", "1\u00a0234", "7"], ["2\u202f000,5", "1"], [1234.5, 1234, 7]),
+    "apostrophes": (["1'234.5"], ["2'000.5"], [1234.5]),
+    "currency": (["$1,234.50", "-$ 5", "$0.5"], ["€1,000.5", "€2"], [1234.5, -5, 0.5]),
+    "currency after it": (["1.234,50 €", "5€"], ["2.000,5", "1"], [1234.5, 5]),
+    "missing": (["n/a", "-", "#DIV/0!", "1.5"], None, [None, None, None, 1.5]),
+}
+
+
+def columns(labels, public=None):
+    rows = [(public or ["1.25"])[row % len(public or [1])] for row in range(len(labels))]
+    return "x;price\n" + "".join(f"{x};{label}\n" for x, label in zip(rows, labels, strict=True))
+
+
+@pytest.mark.parametrize("numbers", NUMBERS)
+def test_labels_have_the_marks_of_public_columns(place, numbers):
+    labels, public, expected = NUMBERS[numbers]
+    (place / "in.csv").write_text(columns(labels * 3, public))
+    (batch,) = open_table("in.csv", label="price").batches(["price"])
+    assert batch.column(0).to_pylist() == expected * 3
+
+
+@pytest.mark.parametrize(
+    ("labels", "public", "row"),
+    [
+        (["1.5", "2,5"], ["1.25"], 2),
+        (["15", "1,234"], ["1.25"], 2),  # may be thousands, and no public column shows it
+        (["1,5", "1.5"], ["2,25"], 2),
+        (["1.234,5", "1,234.5"], ["2.000,5"], 2),
+        (["1,23,4"], ["12,000.25"], 1),
+        (["$5", "€5"], ["1.25"], 2),
+        (["5", "unknown"], ["1.25"], 2),
+    ],
+)
+def test_a_label_that_does_not_fit_is_refused_by_its_row_and_not_by_its_value(place, labels, public, row):
+    (place / "in.csv").write_text(columns(labels, public))
+    told = str(refused("in.csv", error=LabelError))
+    assert f"is not a number in row {row}." in told
+    assert "Dialect(decimal" in told
+    assert not any(label in told for label in labels if len(label) > 2 and label != "unknown")
+
+
+def test_what_labels_look_like_decides_nothing(place):
+    """Without public decimals a comma between labels is not taken for one; and asked for where it is likely."""
+    (place / "in.csv").write_text(columns(["1,5", "2,5"], ["7"]))
+    assert 'Dialect(decimal=",")' in str(refused("in.csv", error=ParameterError))
+    release("in.csv", "out.csv", dialect=Dialect(decimal=","))
+    assert "," in (place / "out.csv").read_text()
+    (place / "in.csv").write_text('x,price\n7,"1,5"\n8,"2,5"\n')
+    assert "row 1." in str(refused("in.csv", "other.csv", error=LabelError))
+
+
+def test_options_say_what_public_columns_do_not(place):
+    (place / "in.csv").write_bytes("x|price\nÄ|unknown\nB|1 234,5\n".encode("mac-roman"))
+    how = Dialect(separator="|", decimal=",", thousands="space", encoding="mac-roman", na=["unknown"])
+    done = release("in.csv", "out.parquet", dialect=how, missing="drop", bounds=(0, 2000))
+    assert done.terms.rows == 1
+    assert open_table("out.parquet").schema.names == ["x", "price"]
+    assert "decimal mark ','" in done.notes[0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"separator": ";;"},
+        {"decimal": "'"},
+        {"thousands": "x"},
+        {"decimal": ",", "thousands": ","},
+        {"encoding": "rot13"},
+    ],
+)
+def test_options_that_cannot_be_are_refused(wrong):
+    with pytest.raises(ParameterError, match=next(reversed(wrong))):
+        Dialect(**wrong)
+
+
+def test_a_separator_is_the_one_that_names_the_label(place):
+    (place / "in.csv").write_text("a;price, net\n1,5;2,5\n")
+    assert open_table("in.csv", label="price, net").schema.names == ["a", "price, net"]
+
+
+def test_columns_that_are_dropped_are_not_read_and_do_not_leave(place):
+    (place / "in.csv").write_text("x,secret,price\n1.5,\u00e4,2\n2.5,b,3\n")
+    release("in.csv", "out.csv", drop=["secret"])
+    assert "secret" not in (place / "out.csv").read_text() + (place / "out.csv.card.json").read_text()
+    assert "did you mean 'secret'" in str(refused("in.csv", "other.csv", drop=["secert"]))
+    assert "the label" in str(refused("in.csv", "other.csv", drop=["price"]))
