@@ -29,9 +29,11 @@ BEYOND = (
     "that a prior cost no more than the epsilon charged for it: its noise is not on the card",
     "that the file holds private labels and not the true ones: its checksum only ties the card to its bytes",
     "that the column it names holds the private labels: it only shows that the file has such a column",
-    "who wrote the card: its checksum finds damage, but it is no signature",
 )
-"""What verifying a card cannot show."""
+"""What verifying a card cannot show, signed or not."""
+
+_UNSIGNED = "who wrote the card: its checksum finds damage, but it is no signature"
+_SIGNED = "that whoever signed the card tells the truth in it"
 
 Verdict = Literal["holds", "does not hold", "cannot be checked here"]
 
@@ -76,6 +78,12 @@ class Verification:
     def holds(self) -> bool:
         """Whether the verdict is that the card holds."""
         return self.verdict == "holds"
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """What the checks cannot show."""
+        signed = any(check.name == "signature" and check.holds for check in self.checks)
+        return (*BEYOND, _SIGNED if signed else _UNSIGNED)
 
 
 def verify_card(text: str) -> Verification:
@@ -148,7 +156,8 @@ def _noise(terms: Terms) -> Iterator[Check]:
 
 
 def _calibration(statistic: Statistic) -> str:
-    size = "" if statistic.size == 1 else f" ({statistic.size:,} integers)"
+    said = statistic.size == 1 or statistic.what.startswith(f"{statistic.size:,} ")
+    size = "" if said else f" ({statistic.size:,} integers)"
     return (
         f"{statistic.what}{size}: sensitivity {statistic.sensitivity:,}, since {RULES[statistic.kind].reason}; "
         f"over epsilon = {statistic.epsilon} that is noise of scale {statistic.noise.scale}, exactly as listed"

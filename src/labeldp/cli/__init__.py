@@ -57,7 +57,14 @@ COMMANDS = {
             "Say in plain words what a card promises.", "check_commands", "private.parquet.card.json"
         ),
         "verify": Command(
-            "Run a card's proof again, and check its file.", "check_commands", "private.parquet.card.json"
+            "Run a card's proof again, and check its file and its signature.",
+            "check_commands",
+            "private.parquet.card.json --trust owner.pub",
+        ),
+        "sign": Command(
+            "Sign a card, so that others can tell that it is as you wrote it.",
+            "sign",
+            "private.parquet.card.json --key ~/.ssh/id_ed25519",
         ),
         "audit": Command(
             "Sample a card's mechanisms, and try to break what it promises.",
@@ -83,7 +90,12 @@ class LazyCommand(TyperCommand):
         command = next(panel[name] for panel in COMMANDS.values() if name in panel)
         app = typer.Typer(add_completion=False, pretty_exceptions_show_locals=False)
         function = getattr(import_module(f"labeldp.cli.{command.module}"), name)
-        app.command(name, epilog=f"Example:  labeldp {name} {command.example}")(function)
+        paragraphs = (
+            " ".join(part.split()) for part in str(function.__doc__).split("\n\n")
+        )  # lines fit the screen
+        app.command(name, help="\n\n".join(paragraphs), epilog=f"Example:  labeldp {name} {command.example}")(
+            function
+        )
         return typer.main.get_command(app).make_context(*args, **kwargs)
 
 

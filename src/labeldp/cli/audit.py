@@ -16,9 +16,9 @@ from labeldp.audit.bounds import POWER
 from labeldp.audit.run import audit as audit_mechanism
 from labeldp.audit.run import default_labels
 from labeldp.cards.reading import ReadCard, read_any_card
-from labeldp.cli.check_commands import read_card_file
 from labeldp.cli.own_mechanisms import Modules, import_modules
 from labeldp.cli.shell import EXIT, explained, progress
+from labeldp.cli.sign import read_card_file
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.base import Mechanism
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,55 +16,18 @@ from rich.table import Table
 from rich.text import Text
 
 from labeldp._validation import rounded_up
-from labeldp.card_format import MAX_TEXT
 from labeldp.cards.reading import read_any_card
-from labeldp.cards.verification import BEYOND, Verification
+from labeldp.cards.verification import Verification
 from labeldp.cli.options import Force
 from labeldp.cli.own_mechanisms import Modules, import_modules
 from labeldp.cli.shell import EXIT, explained, news, printable, tell
-from labeldp.errors import CardError, ParameterError
+from labeldp.cli.sign import read_card_file, read_key, read_signature
+from labeldp.errors import ParameterError
 from labeldp.ledger import Budget, Ledger, total_of
 from labeldp.release.explanation import Explanation
 from labeldp.release.numbers import at_most, factor
 
-__all__ = ["explain", "ledger", "read_card_file", "report", "verify"]
-
-
-def read_card_file(path: Path) -> tuple[Path, str]:
-    """Return a card's path and text; for a model's folder, or what has its card beside it, of that card.
-
-    ``-`` is standard input.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "sales.csv.card.json").write_text("{}")
-    >>> path, text = read_card_file(folder / "sales.csv")
-    >>> path.name, text
-    ('sales.csv.card.json', '{}')
-    """
-    if path == Path("-"):
-        return path, _decode(sys.stdin.buffer.read(MAX_TEXT + 1), "standard input")
-    beside = path.parent / f"{path.name}.card.json"
-    inside = path / "card.json"
-    card = inside if inside.is_file() else beside if beside.is_file() else path
-    if not card.exists():
-        raise ParameterError(f"there is no file {card}")
-    if card.is_dir():
-        raise ParameterError(f"{path} holds no card.json, and there is no {beside.name} beside it")
-    with open(card, "rb") as stream:
-        data = stream.read(MAX_TEXT + 1)
-    if card == path and data.strip() and not data.lstrip().startswith((b"{", b"[")):
-        raise CardError(f"{path} is not a card, and there is no {beside.name} beside it")
-    return card, _decode(data, str(card))
-
-
-def _decode(data: bytes, name: str) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise CardError(f"{name} is not a card: it is not text") from None
+__all__ = ["explain", "ledger", "report", "verify"]
 
 
 def explain(
@@ -132,31 +94,52 @@ def verify(
         Path | None,
         typer.Argument(metavar="[FILE]", help="What was released with it; found by its name beside the card."),
     ] = None,
+    trust: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--trust",
+            metavar="KEY.pub",
+            help="A public Ed25519 key, as OpenSSH or PEM writes it, that must have signed the card.",
+            show_default=False,
+        ),
+    ] = None,
+    signature: Annotated[
+        Path | None,
+        typer.Option(help="The card's signature, if it is not beside it as CARD.sig.", show_default=False),
+    ] = None,
     modules: Modules = None,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts: the same as JSON.")] = False,
 ) -> None:
     """Check a card again: checksum, contradictions, proofs, the noise of sums, and the file it speaks of.
 
     The verdict is an exit code: 0 if the card holds, 4 if anything does not, or it is not private, 5 if it cannot
-    be checked here, because it names a mechanism that is not known or does not say what left.
+    be checked here, because it names a mechanism that is not known or does not say what left. A signature beside
+    the card, CARD.sig, is checked too; with --trust there must be one, by that key.
     """
     with explained():
         if file is not None and not file.exists():
             raise ParameterError(f"there is no file {file}")
         import_modules(modules)
+        from labeldp.cards.signatures import read_public_key  # noqa: PLC0415
         from labeldp.files.card_check import verify_files  # noqa: PLC0415 (slow to import)
 
         path, text = read_card_file(card)
         if file is None and path != card:
             file = card  # the file that the user named, whatever file the card beside it names
-        result = verify_files(text, file=file, folder=None if path == Path("-") else path.parent)
+        result = verify_files(
+            text,
+            file=file,
+            folder=None if path == Path("-") else path.parent,
+            signature=read_signature(path, signature),
+            trusted=[read_key(key, read_public_key) for key in trust or ()],
+        )
         if as_json:
             checks = [{"name": c.name, "holds": c.holds, "detail": printable(c.detail)} for c in result.checks]
             data = {
                 "verdict": result.verdict,
                 "holds": result.holds,
                 "checks": checks,
-                "cannot_show": list(BEYOND),
+                "cannot_show": list(result.beyond),
             }
             typer.echo(json.dumps(data, ensure_ascii=False, indent=2))
         else:
@@ -190,7 +173,7 @@ def _show_checks(result: Verification, console: Console) -> None:
         console.print(Text(verdict, style="bold red"))
     console.print()
     console.print(Text("What this cannot show:", style="dim"))
-    for line in BEYOND:
+    for line in result.beyond:
         console.print(Padding(Text(line, style="dim"), (0, 0, 0, 2), expand=False))
     console.print()
 

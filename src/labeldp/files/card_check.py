@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
 from labeldp import card_format, files
 from labeldp.cards.reading import ReadCard
+from labeldp.cards.signatures import check_signature
 from labeldp.cards.verification import Check, Verification, verify_card
 from labeldp.errors import DataError, LabelDPError, MissingExtraError
 from labeldp.files.places import MODEL_FILES, sha256
@@ -17,9 +21,14 @@ __all__ = ["verify_files"]
 
 
 def verify_files(
-    text: str, *, file: str | os.PathLike[str] | None = None, folder: str | os.PathLike[str] | None = None
+    text: str,
+    *,
+    file: str | os.PathLike[str] | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    signature: str | None = None,
+    trusted: Sequence[Ed25519PublicKey] = (),
 ) -> Verification:
-    """Check a card as `verify_card` does, and compare it with the file or folder it names.
+    """Check a card as `verify_card` does, with its signature, and compare it with the file or folder it names.
 
     Parameters
     ----------
@@ -28,12 +37,19 @@ def verify_files(
         What was released with the card.
     folder : path, optional
         Where to look for the file by the name on the card, if none is given.
+    signature : str, optional
+        What `sign_card` returned.
+    trusted : sequence of public keys
+        One of them must have signed the card, if any are given.
     """
     verification = verify_card(text)
-    if verification.card is None:
-        return verification
-    checks = _file_checks(verification.card, None if file is None else Path(file), folder)
-    return Verification((*verification.checks, *checks), verification.card)
+    card, checks = verification.card, [check_signature(text, signature, trusted), *verification.checks]
+    if card is not None:
+        if checks[0].holds:
+            covered = ", and so are the checksums of its files" if _entry(card)[1] else "; it has none of a file"
+            checks[0] = replace(checks[0], detail=checks[0].detail + covered)
+        checks += _file_checks(card, None if file is None else Path(file), folder)
+    return Verification(tuple(checks), card)
 
 
 def _file_checks(card: ReadCard, path: Path | None, folder: str | os.PathLike[str] | None) -> Iterator[Check]:

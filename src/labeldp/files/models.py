@@ -63,7 +63,7 @@ def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterat
         If there is no folder around it, or something is there: a model may be replaced with ``force``, anything
         else is never removed.
     """
-    names = {*MODEL_FILES, CARD, "card.report.html"}  # where labeldp report puts a model's page
+    names = {*MODEL_FILES, CARD, f"{CARD}.sig", "card.report.html"}  # what sign and report put there
     refuse = partial(refuse_target, f"{os.fspath(path)}/", force=force, may_go=names.__contains__)
     refuse()
     with atomic_folder(path, check=refuse) as draft:
