@@ -69,7 +69,7 @@ def released(noise: DiscreteLaplace) -> Callable[[int], float]:
 
 
 def score(epsilon: float) -> Callable[[int], float]:
-    features, labels = np.zeros((1, 1)), np.zeros(1)
+    features, labels = np.zeros((20, 1)), np.zeros(20)
 
     def call(which: int) -> float:
         labels[0] = which

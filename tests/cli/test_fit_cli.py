@@ -78,11 +78,12 @@ def test_what_is_said_of_a_models_error_for_free_is_not_too_good():
     shared = {"epsilon": 3.0, "bounds": (0, 5)}
     for seed in range(3):
         model = labeldp.LabelReleaseRegressor(mechanism="rp", **shared, random_state=seed).fit(X[:300], y[:300])
-        first, _ = quality(model, X[:300])
+        risk, (first, _) = quality(model, X[:300])
         error = np.mean((model.predict(X[300:]) - y[300:]) ** 2)
-        assert error < float(re.search(r"±([0-9.]+) or less", first)[1]) ** 2 < 3 * error
+        assert error < float(re.search(r"±([0-9.]+) or less", first)[1]) ** 2 < 4 * error
+        assert risk.rmse == risk.mse**0.5
     model = labeldp.ModelReleaseRegressor(**shared, random_state=0).fit(X[:300], y[:300])
-    assert not re.search("±|typical", quality(model, X[:300])[0])  # its own idea of its error is an assumption
+    assert not re.search("±|typical", quality(model, X[:300])[1][0])  # its own idea of its error is an assumption
 
 
 def test_private_labels_are_in_the_folder_if_they_are_released(tmp_path):
@@ -163,16 +164,20 @@ def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(fold
     paid = ("--ledger", book, "--limit", 4, "--score", 1.5, "--report", page)
     words = said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", *paid)
     assert "The report is in" in words
-    assert "Measured on rows held out, for ε = 1.5 more: mean squared error" in words
+    assert "Measured on rows held out, for ε = 1.5 more: typical error (RMSE)" in words
     assert "from 40 rows" in words
+    assert "A score of 40 rows for ε = 1.5 will have noise of: mean squared error ±" in words
     card = load_model(tmp_path / "model").card
     assert (card.content["rows"], card.terms.cost.epsilon) == (360, 2.0)
+    assert set(card.content["quality"]["figures"]) == {"mse", "rmse"}
     assert Ledger.open(book).charges[-1].what == "score"
     assert Ledger.open(book).total.epsilon == 3.5
     run("report", tmp_path / "model", "-o", later)
     for text in (words, card.content["note"], page.read_text(), later.read_text()):
         assert "costs ε = 1.5 on top of the model: ε = 3.5 in all" in text
         assert "exposed to the larger of the two" in text
+    for text in (words, page.read_text(), later.read_text()):
+        assert "typical error (RMSE)" in text
     html = page.read_text()
     for text in ("This cost ε = 3.5 in all.", "left is ε = 0.5", "<td>score</td><td>1.5</td>", "nearly every row"):
         assert text in html
@@ -216,6 +221,8 @@ BAD = {
     "a limit without a ledger": (homes(60), ["--limit", 3, "--no-ledger"], "--ledger"),
     "delta for labels": (homes(60), ["--release", "labels", "--delta", 1e-6], "--delta"),
     "a score on a handful of rows": (homes(60), ["--score", 1], "too few"),
+    "a score of nothing but noise": (homes(150), ["--score", 0.5], "would say nothing.*ε = 2.29 or more"),
+    "a figure that there is none of": (homes(150), ["--score", 9, "--metrics", "rmse,mape"], "metrics must be"),
     "a folder that is nowhere": (homes(60), ["-o", "/no/where/model"], "create it first"),
     "a report that is there": (homes(60), ["--report", __file__], "exists already"),
     "too little epsilon to split": (homes(60), ["--release", "labels", "--epsilon", 0.001], "too small"),

@@ -1,19 +1,22 @@
-"""private_risk and private_score: the true error, from private labels only, and never worse than they say."""
+"""private_risk: the true error, from private labels only, and never worse than it says."""
 
 import warnings
-from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.decomposition import PCA
 from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import VotingRegressor
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.estimators import score as score_module
-from labeldp.noise import DiscreteLaplace
-from labeldp.priors.curator import GRID
 
 RNG = np.random.default_rng(8)
 ROWS = 6_000
@@ -162,53 +165,6 @@ def test_a_model_is_never_judged_by_the_labels_it_was_trained_on(tmp_path):
             ldp.private_risk(model, X[:100], release)
 
 
-def test_a_score_is_the_error_on_fresh_labels_for_its_price():
-    ledger = ldp.Ledger(limit=ldp.Budget(1.0))
-    risk = ldp.private_score(MODELS["good"], X, Y, epsilon=0.5, bounds=BOUNDS, ledger=ledger)
-    assert abs(risk.mse - truth(MODELS["good"])) < 5 * risk.standard_error
-    assert risk.cost == ledger.total == ldp.Budget(0.5)
-    assert "DiscreteLaplace" in ledger.charges[0].mechanism
-    assert (
-        ldp.private_score(MODELS["good"], X, Y, epsilon=0.25, bounds=BOUNDS, rows_per_person=2).cost.epsilon == 0.5
-    )
-    with pytest.raises(ldp.BudgetError):
-        ldp.private_score(MODELS["good"], X, Y, epsilon=0.6, bounds=BOUNDS, ledger=ledger)
-
-
-def test_the_worst_change_of_a_label_moves_a_score_by_what_its_noise_is_calibrated_for(monkeypatch):
-    sums, original = [], score_module.noisy_mean
-    monkeypatch.setattr(
-        score_module, "noisy_mean", lambda total, *more: sums.append(int(total[0])) or original(total, *more)
-    )
-    far, ledger = DummyRegressor(strategy="constant", constant=0.5).fit(X, Y), ldp.Ledger()
-    for value in (0.5, 5.0, 1e308, -1e308, 0.0):
-        labels = np.full(20, 0.5)
-        labels[3] = value
-        ldp.private_score(far, X[:20], labels, epsilon=1.0, bounds=BOUNDS, ledger=ledger)
-    assert max(sums) - min(sums) == GRID
-    assert {charge.mechanism for charge in ledger.charges} == {str(DiscreteLaplace(Fraction(GRID)))}
-
-
-def test_bad_input_to_a_score_costs_nothing():
-    ledger = ldp.Ledger()
-    good = MODELS["good"]
-    for labels, error in (
-        (np.where(np.arange(ROWS) == 3, np.nan, Y), ldp.LabelError),
-        (Y[:10], ldp.ParameterError),
-        (Y[:, None], ldp.LabelError),
-    ):
-        with pytest.raises(error):
-            ldp.private_score(good, X, labels, epsilon=1.0, bounds=BOUNDS, ledger=ledger)
-    far = DummyRegressor(strategy="constant", constant=1.4e154).fit(X, Y)
-    with pytest.raises(ldp.ParameterError, match="too far"):
-        ldp.private_score(far, X, Y, epsilon=1.0, bounds=(-1e139, 1e139), ledger=ledger)
-    with pytest.raises(ldp.ParameterError):
-        ldp.private_score(good, X, Y, epsilon=0.0, bounds=BOUNDS, ledger=ledger)
-    with pytest.raises(ldp.ParameterError):
-        ldp.private_score(good, X, Y, epsilon=1.0, bounds=BOUNDS, ledger=3.0)
-    assert not ledger.charges
-
-
 @pytest.mark.parametrize("source", [None, 3])
 def test_an_estimate_made_with_a_seed_says_that_it_is_not_private(source):
     with warnings.catch_warnings():
@@ -227,24 +183,72 @@ def test_an_estimate_made_with_a_seed_says_that_it_is_not_private(source):
             assert ("NOT PRIVATE" in text) is (source is not None)
 
 
-def test_a_repr_tells_the_estimate_its_rows_and_its_price():
-    risk = ldp.Risk(0.52, 0.031, 0.0, "curator", 4000, ldp.Budget(0.2), secure=True)
-    assert repr(risk) == "<Risk: mean squared error 0.52 ± 0.031 from 4,000 rows, ε = 0.2, secure>"
+def pipeline_model(**options):
+    how = {"epsilon": 8.0, "bounds": BOUNDS, "mechanism": "rp", "rounds": 1, **options}
+    return ldp.LabelReleaseRegressor(DecisionTreeRegressor(random_state=0), **how)
 
 
-@pytest.mark.filterwarnings("error::labeldp.errors.RepeatedReleaseWarning")
-def test_scoring_the_same_labels_again_without_a_ledger_warns():
-    labels, how = Y[:200].copy(), {"epsilon": 1.0, "bounds": BOUNDS}
-    for _ in range(2):  # a ledger counts: no warning
-        ldp.private_score(MODELS["good"], X[:200], labels, ledger=ldp.Ledger(), **how)
-    with pytest.raises(ldp.ParameterError):
-        ldp.private_score(MODELS["good"], X[:200], labels, epsilon=-1.0, bounds=BOUNDS)
-    ldp.private_score(MODELS["good"], X[:200], labels, **how)
-    with pytest.warns(ldp.RepeatedReleaseWarning, match="released before") as caught:
-        ldp.private_score(MODELS["good"], X[:200], labels, **how)
+@pytest.mark.filterwarnings("ignore::labeldp.errors.RepeatedReleaseWarning")
+def test_a_regressor_is_found_in_pipelines_searches_and_frozen_models_and_judged_by_rows_held_out():
+    some, labels = X[:400], Y[:400]
+    pipe = make_pipeline(StandardScaler(), PCA(2), pipeline_model()).fit(some, labels)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), pipeline_model()), {"standardscaler__with_mean": [True]}, cv=2
+    ).fit(some, labels.copy())
+    for model, inner in ((pipe, pipe), (FrozenEstimator(pipe), pipe), (search, search.best_estimator_)):
+        own = inner[-1]
+        risk = ldp.private_risk(model, some, own.release_)
+        assert risk == ldp.private_risk(own, inner[:-1].transform(some), own.release_)
+        assert risk.rows == 400
+        with pytest.raises(ldp.ParameterError, match="very labels"):
+            ldp.private_risk(model, some[:50], own.release_, rows=np.arange(50))
+
+
+@pytest.mark.filterwarnings("ignore::labeldp.errors.RawLabelWarning")
+def test_a_model_of_which_only_a_part_was_trained_on_the_release_is_refused():
+    vote = VotingRegressor([("own", pipeline_model()), ("other", DummyRegressor())]).fit(X[:300], Y[:300])
+    target = TransformedTargetRegressor(pipeline_model(), func=np.sqrt, inverse_func=np.square)
+    target.fit(X[:300], Y[:300].copy())
+    staged = make_pipeline(StandardScaler(), vote)
+    for model, own in ((vote, vote.estimators_[0]), (target, target.regressor_), (staged, vote.estimators_[0])):
+        with pytest.raises(ldp.ParameterError, match="a regressor inside this"):
+            ldp.private_risk(model, X[:300], own.release_)
+    fresh = pipeline_model().fit(X[300:900], Y[300:900])
+    assert ldp.private_risk(vote, X[300:900], fresh.release_).mse > 0, "labels that no part of it has seen"
+
+
+def test_a_clearly_negative_error_is_never_returned_without_a_warning():
+    release = ldp.privatize(Y, epsilon=2.0, bounds=BOUNDS, mechanism="rp", epsilon_prior=0)
+    parrot = DecisionTreeRegressor(random_state=0).fit(X, release.debiased)
+    with pytest.warns(UserWarning, match="clearly below 0.*learnt from these very labels") as caught:
+        risk = ldp.private_risk(parrot, X, release)
     assert caught[0].filename == __file__
-    with pytest.warns(ldp.RepeatedReleaseWarning):
-        ldp.privatize(labels, **how)
+    assert risk.mse < 0 == risk.rmse
+
+
+@pytest.mark.parametrize("kind", ["release", "prior", "rows"])
+def test_r2_from_a_release_is_right_within_what_it_says_and_uses_private_estimates_only(kind):
+    if kind == "rows":
+        how = {"mechanism": "rp", "rounds": 2, "random_state": seeded(2)}
+        release = ldp.LabelReleaseRegressor(Ridge(), epsilon=6.0, bounds=BOUNDS, **how).fit(X, Y).release_
+    else:
+        parts = {"epsilon_prior": 0} if kind == "release" else {}
+        release = ldp.privatize(Y, epsilon=4.0, bounds=BOUNDS, mechanism="rp", random_state=seeded(2), **parts)
+    for model in MODELS.values():
+        risk = ldp.private_risk(model, X, release, metrics=["rmse", "r2"])
+        expected, slack = 1 - truth(model) / Y.var(), risk.hidden / Y.var() + (kind != "release") * 0.05
+        assert abs(risk.r2 - expected) < 6 * risk.figures["r2"].standard_error + slack
+        assert "private estimates" in risk.summary()
+    with pytest.raises(ldp.NotUnbiasedError, match="mean absolute error cannot be estimated"):
+        ldp.private_risk(MODELS["good"], X, release, metrics=["mae"])
+
+
+def test_r2_is_not_told_where_the_labels_spread_drowns_in_noise():
+    flat = np.full(300, 2.0)
+    release = ldp.privatize(flat, epsilon=1.0, bounds=BOUNDS, mechanism="laplace", random_state=seeded(0))
+    risk = ldp.private_risk(MODELS["constant"], X[:300], release, metrics="r2")
+    assert np.isnan(risk.r2)
+    assert "R² cannot be told" in risk.summary()
 
 
 def test_a_regressor_is_judged_by_the_learner_that_was_fitted_whatever_is_set_since():

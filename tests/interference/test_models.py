@@ -9,7 +9,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import labeldp as ldp
 from fuzzing import LONG, tries
@@ -172,10 +175,11 @@ def test_a_private_score(change, tmp_path):
 
     def act(labels):
         ledger = ldp.Ledger.open("ledger.jsonl")
-        risk = ldp.private_score(
-            public, features(labels.size), labels, epsilon=3.0, bounds=BOUNDS, ledger=ledger, rows_per_person=3
-        )
-        return risk, risk.summary(), repr(risk), ledger
+        left, how = [ledger], {"epsilon": 3.0, "bounds": BOUNDS, "ledger": ledger, "rows_per_person": 3}
+        for metrics in ("mse", "mae", ("rmse", "mae"), ("mse", "mae", "r2")):
+            risk = ldp.private_score(public, features(labels.size), labels, metrics=metrics, verbose=True, **how)
+            left += [risk, risk.summary(), repr(risk), risk.as_data()]
+        return left
 
     assert_nothing_tells(Way(act), *pair(change), tmp_path)
 
@@ -209,10 +213,12 @@ def test_a_private_risk(tmp_path):
     def act(labels):
         X, left = features(labels.size), []
         release = ldp.privatize(labels, epsilon=3.0, bounds=BOUNDS, mechanism="rp")
-        left.append(ldp.private_risk(Ridge().fit(X, release.debiased), X, release))
+        left.append(ldp.private_risk(Ridge().fit(X, release.debiased), X, release, metrics=["rmse", "r2"]))
         model = ldp.LabelReleaseRegressor(Ridge(), epsilon=8.0, bounds=BOUNDS, mechanism="rp", rounds=2)
         model.fit(X, labels)
-        left.append(ldp.private_risk(model, X, model.release_).summary())
+        left.append(ldp.private_risk(model, X, model.release_, metrics="r2").summary())
+        piped = make_pipeline(StandardScaler(), clone(model)).fit(X, labels.copy())
+        left.append(ldp.private_risk(piped, X, piped[-1].release_).summary())
         return left
 
     assert_nothing_tells(Way(act), *pair("all rows"), tmp_path)
@@ -249,6 +255,9 @@ SPENDING = {
     "sums, one stage": lambda X, y: sum_model(epsilon=0.1).fit(X, y),
     "labels behind a model": lambda X, y: sum_model(epsilon=8.0).fit(X, y),
     "score": lambda X, y: ldp.private_score(Constant(), X, y, epsilon=0.5, bounds=BOUNDS),
+    "score, all figures": lambda X, y: ldp.private_score(
+        Constant(), X, y, epsilon=2.0, bounds=BOUNDS, metrics=["mse", "mae", "r2"]
+    ),
     "intervals": lambda X, y: ldp.private_intervals(Constant(), X, y, epsilon=2.0, bounds=BOUNDS),
 }
 

@@ -102,7 +102,7 @@ def _show_score(survey: Survey, console: Console) -> None:
     tell(
         console,
         "\nOne's own model is measured by private_score, without showing a test label: for ε = 0.5 more it puts "
-        f"the error at ε = 2 at ±{number(max(score.mse, 0.0) ** 0.5, 3)}. Both together cost {ledger.total}. Each "
+        f"the error at ε = 2 at {score.figures['rmse']}. Both together cost {ledger.total}. Each "
         "release of the same incomes costs again: in earnest choose one.\n",
         "dim",
     )

@@ -13,14 +13,16 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
-from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
+from labeldp._validation import as_delta, as_epsilon, as_fraction, as_roomy_bounds
 from labeldp.cli import options
 from labeldp.cli.options import Inputs, read_inputs
 from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import DataError, NotUnbiasedError, ParameterError
-from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, private_risk, private_score
+from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, Risk, private_risk, private_score
+from labeldp.estimators.score_sums import ScorePlan
 from labeldp.files.places import refuse_same, refuse_target
 from labeldp.ledger import Budget, Charge, new_charge, refuse_overspend, total_of
+from labeldp.release.numbers import number
 from labeldp.report import Section, require_matplotlib, write_report
 
 __all__ = ["fit"]
@@ -56,6 +58,9 @@ def fit(
         float | None,
         typer.Option(help="ε more, to measure the error on a tenth of the rows, held out.", show_default=False),
     ] = None,
+    metrics: Annotated[
+        str, typer.Option(help="What --score measures, such as rmse,mae,r2: they share its ε.")
+    ] = "rmse",
     format: options.InputFormat = None,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
@@ -83,7 +88,7 @@ def fit(
         "Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.",
         book,
     ):
-        from labeldp.files.models import model_folder, write_model  # noqa: PLC0415 (an extra)
+        from labeldp.files.models import add_to_card, model_folder, write_model  # noqa: PLC0415 (an extra)
 
         later = _score_charges(score, rows_per_person)
         refuse_overspend(
@@ -107,9 +112,9 @@ def fit(
                 format=format,
                 dialect=options.as_dialect(separator, decimal, thousands, encoding, na),
             )
-            for message in inputs.notes:
+            train, test, notes = _parts(len(inputs.labels), score, bounds, metrics)
+            for message in [*inputs.notes, *notes]:
                 tell(screen, message)
-            train, test = _parts(len(inputs.labels), held_out=score is not None)
             shared: dict[str, Any] = {
                 "epsilon": epsilon,
                 "bounds": bounds,
@@ -128,19 +133,11 @@ def fit(
             card = write_model(model, inputs.encoder, draft, label=label, note=note)
         console = Console()
         tell(console, model.summary())
-        if score is None:
-            expected = quality(model, inputs.X[train])
-        else:
-            risk = private_score(
-                model,
-                inputs.X[test],
-                inputs.labels[test],
-                epsilon=score,
-                bounds=bounds,
-                ledger=book,
-                rows_per_person=rows_per_person,
-            )
-            expected = [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", str(note)]
+        how = {"epsilon": score, "bounds": bounds, "ledger": book, "rows_per_person": rows_per_person}
+        risk, expected = _judge(model, inputs, train, test, metrics, how)
+        if risk is not None:
+            card = add_to_card(out, card, quality=risk.as_data())
+        expected += [note] if note else []
         for line in expected:
             tell(console, line)
         tell(console, f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
@@ -183,14 +180,32 @@ def score_note(paid: Sequence[Charge], later: Sequence[Charge], rows: int) -> st
     )
 
 
-def _parts(rows: int, *, held_out: bool) -> tuple[Any, Any]:
-    """Return the rows to learn from, and a tenth to judge by if that was asked for: which ones is public."""
-    if not held_out:
-        return slice(None), slice(0)
+def _parts(
+    rows: int, score: float | None, bounds: tuple[float, float], metrics: str
+) -> tuple[Any, Any, list[str]]:
+    """Return the rows to learn from, a tenth to judge by if that was asked for, and what ± to expect of it.
+
+    Which rows these are is public. Both regressors predict inside the bounds, so a score will need no more than is
+    checked here.
+    """
+    if score is None:
+        return slice(None), slice(0), []
     if rows < 100:
         raise DataError(f"{rows} rows are too few to hold some out: leave --score out")
     order = np.random.default_rng(0).permutation(rows)
-    return np.sort(order[rows // 10 :]), np.sort(order[: rows // 10])
+    plan = ScorePlan.of(rows // 10, as_fraction(score), bounds, options.split_names(metrics))
+    return np.sort(order[rows // 10 :]), np.sort(order[: rows // 10]), [plan.describe()]
+
+
+def _judge(
+    model: Any, inputs: Inputs, train: Any, test: Any, metrics: str, how: dict[str, Any]
+) -> tuple[Risk | None, list[str]]:
+    """Return how wrong a model is, and in words: by rows held out if ε is given for that, else by what is free."""
+    if how["epsilon"] is None:
+        return quality(model, inputs.X[train])
+    names = options.split_names(metrics)
+    risk = private_score(model, inputs.X[test], inputs.labels[test], metrics=names, **how)
+    return risk, [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}"]
 
 
 def report_sections(label: str, inputs: Inputs, expected: list[str]) -> list[Section]:
@@ -208,8 +223,8 @@ def report_sections(label: str, inputs: Inputs, expected: list[str]) -> list[Sec
     ]
 
 
-def quality(model: Any, X: NDArray[np.float64]) -> list[str]:
-    """Return how good a model should be, by what left the room already; nothing if that does not tell.
+def quality(model: Any, X: NDArray[np.float64]) -> tuple[Risk | None, list[str]]:
+    """Return how good a model should be, by what left the room already, and in words; None if that does not tell.
 
     A model's own idea of its error rests on an assumed shape of what it could not see, and came out too good on
     real tables. So nothing is said where there is only that.
@@ -221,8 +236,12 @@ def quality(model: Any, X: NDArray[np.float64]) -> list[str]:
             pass
         else:
             most = math.sqrt(max(risk.mse + 2 * risk.standard_error + risk.hidden, 0.0))
-            return [
-                f"How good it should be, at no further cost: a typical error of ±{most:.3g} or less.",
+            return risk, [
+                f"How good it should be, at no further cost: a typical error of ±{number(most, 3)} or less.",
                 f"  {risk.summary()}",
             ]
-    return ["How good it is was not measured: --score 0.2 would, on rows held out, for ε = 0.2 more."]
+    enough = max(0.2, math.ceil(10_000 / len(X)) / 10)  # a tenth of the rows, and noise below a typical error
+    says = "How good it is was not measured"
+    if enough > 20:
+        return None, [f"{says}: {len(X):,} rows are too few for --score."]
+    return None, [f"{says}: --score {enough:g} would, on rows held out, for ε = {enough:g} more."]

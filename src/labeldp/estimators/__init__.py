@@ -3,7 +3,8 @@
 from labeldp.estimators.intervals import IntervalModel, private_intervals
 from labeldp.estimators.label_regressor import LabelReleaseRegressor
 from labeldp.estimators.model_regressor import ModelReleaseRegressor
-from labeldp.estimators.risk import Risk, private_risk
+from labeldp.estimators.quality import Risk
+from labeldp.estimators.risk import private_risk
 from labeldp.estimators.row_release import RowRelease
 from labeldp.estimators.score import private_score
 

@@ -8,93 +8,45 @@ but not a + by − y², as it is for two points, where labels at the middle look
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+import warnings
+from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.errors import NotUnbiasedError, ParameterError
-from labeldp.estimators.label_regressor import LabelReleaseRegressor
+from labeldp.estimators.quality import Figure, How, Risk, as_metrics, rmse_of
+from labeldp.estimators.release_owner import find_owner
 from labeldp.estimators.row_release import RowRelease
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget
 from labeldp.mechanisms import Mechanism
 from labeldp.release import Release
+from labeldp.tabular import row_count
 
-__all__ = ["Risk", "predictions", "private_risk"]
+__all__ = ["predictions", "private_risk"]
 
 Array = NDArray[np.float64]
 
-How = Literal["unbiased", "prior", "assumed", "curator"]
 
-_BASIS = {
-    "unbiased": "Unbiased: it follows from the private labels alone.",
-    "prior": "It rests on the private prior for the labels' own spread, whose error is not in the ± above.",
-    "assumed": "What clipping hides follows from an assumed shape of residuals; its error is not in the ± above.",
-    "curator": "A curator's sum of squared errors; ± holds its noise, and the most that chance in the rows adds.",
-}
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Risk:
-    """An estimate of a model's mean squared error on true labels.
-
-    Attributes
-    ----------
-    mse : float
-        The estimate. Unbiased estimates of a small error may be below 0.
-    standard_error : float
-        Of the estimate, by noise and by the choice of rows.
-    hidden : float
-        The most by which clipping may have moved the estimate, by the prior; 0 if no label was clipped.
-    how : {"unbiased", "prior", "assumed", "curator"}
-        What it rests on.
-    rows : int
-    cost : Budget
-        What it cost, beyond what was private already.
-    secure : bool
-        False if the noise came from a seed: then this is an experiment, and **not private**.
-    """
-
-    mse: float
-    standard_error: float
-    hidden: float
-    how: How
-    rows: int
-    cost: Budget
-    secure: bool
-
-    def __repr__(self) -> str:
-        words = "secure" if self.secure else "NOT PRIVATE"
-        return f"<Risk: {self._estimate()} from {self.rows:,} rows, {self.cost}, {words}>"
-
-    def _estimate(self) -> str:
-        return f"mean squared error {self.mse:.4g} ± {self.standard_error:.2g}"
-
-    def summary(self) -> str:
-        """Return the estimate, for people."""
-        lines = [f"{self._estimate()}, from {self.rows:,} rows"]
-        if not self.secure:
-            lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
-        lines.append(f"  {_BASIS[self.how]}")
-        if self.mse < 2 * self.standard_error:
-            lines.append("  The noise is as large as the error itself: this says little.")
-        if self.hidden:
-            lines.append(f"  Labels were clipped: that may hide up to {self.hidden:.2g} more or less.")
-        lines.append(f"  Cost: {self.cost}." if self.cost.epsilon else "  It cost nothing more.")
-        return "\n".join(lines)
-
-
-def private_risk(model: Any, X: Any, release: Release | RowRelease, *, rows: Any = None) -> Risk:
-    """Return a model's mean squared error on true labels, estimated from a release, at no further cost.
+def private_risk(
+    model: Any,
+    X: Any,
+    release: Release | RowRelease,
+    *,
+    rows: Any = None,
+    metrics: Collection[str] | str = ("mse",),
+) -> Risk:
+    """Return how wrong a model is on true labels, estimated from a release, at no further cost.
 
     With the default mechanism at ε of 1 or less, and few rows, there is often nothing to estimate it from: then
     this refuses, and `private_score` on fresh labels is the way.
 
     A model is too sure of labels that it was trained on. Give rows that it was not trained on, with ``rows`` if
-    they are a part of the release. For a `LabelReleaseRegressor` and its own ``release_`` that is done here:
-    models like it are fitted again without some rows of the last round, and judged on those.
+    they are a part of the release. For a `LabelReleaseRegressor` and its own ``release_``, alone or as the last
+    step of a pipeline or a search, that is done here: models like it are fitted again without some rows of the
+    last round, and judged on those.
 
     Parameters
     ----------
@@ -107,6 +59,9 @@ def private_risk(model: Any, X: Any, release: Release | RowRelease, *, rows: Any
     rows : array of int or bool, optional
         Which rows of the release ``X`` holds; all by default. Where the estimate rests on the prior, they should
         be a random part: the prior is that of all labels.
+    metrics : collection of {"mse", "rmse", "r2"}
+        What to estimate: the mean squared error with its root, in the label's unit, and R². The labels' variance
+        in R² is a private estimate as well. A mean absolute error cannot be estimated from a release.
 
     Returns
     -------
@@ -115,7 +70,15 @@ def private_risk(model: Any, X: Any, release: Release | RowRelease, *, rows: Any
     Raises
     ------
     NotUnbiasedError
-        If neither the mechanism nor a prior gives the labels' spread, or there are no unbiased labels at all.
+        If neither the mechanism nor a prior gives the labels' spread, or there are no unbiased labels at all; or
+        for a mean absolute error.
+    ParameterError
+        If something in ``model`` was trained on these labels, and rows held out of it cannot be had.
+
+    Warns
+    -----
+    UserWarning
+        If the estimate is clearly below 0: then the model has seen these labels.
 
     Examples
     --------
@@ -132,26 +95,44 @@ def private_risk(model: Any, X: Any, release: Release | RowRelease, *, rows: Any
     """
     if not isinstance(release, Release | RowRelease):
         raise ParameterError("release must come from privatize or from release_ of a LabelReleaseRegressor")
+    wanted = as_metrics(metrics)
+    if "mae" in wanted:
+        raise NotUnbiasedError(
+            "a mean absolute error cannot be estimated from private labels: their noise is added to errors before "
+            "the sign is dropped, and cannot be taken off again; ask for metrics=['rmse'], or use private_score "
+            "on fresh labels with metrics=['mae']"
+        )
     total = len(release.labels)
     index = np.arange(total) if rows is None else _row_index(rows, total)
-    if isinstance(release, RowRelease) and _trained_on(model, release):
-        if rows is not None or np.shape(X)[:1] != (total,):
+    optimism = 1.0
+    own = find_owner(model, release) if isinstance(release, RowRelease) else None
+    if own is None:
+        predicted = predictions(model, X, index.size)
+    else:
+        if rows is not None or row_count(X) != total:
             raise ParameterError(
                 f"this model was trained on these very labels: leave out rows, and give all {total:,} rows of X "
                 "as it was fitted; it is then judged by models like it that did not see the rows they judge by"
             )
-        index, predicted = model.predict_held_out(X)
-        risk = _risk_by_rows(predicted, release, index)
-        return replace(risk, mse=risk.mse / max(1 - 2 * release.knowledge.sums / total, 0.5))
-    predicted = predictions(model, X, index.size)
-    if isinstance(release, RowRelease):
-        return _risk_by_rows(predicted, release, index)
-    return _risk_by_release(predicted, release, index)
-
-
-def _trained_on(model: Any, release: RowRelease) -> bool:
-    own = getattr(model, "release_", None) if isinstance(model, LabelReleaseRegressor) else None
-    return isinstance(own, RowRelease) and np.array_equal(own.labels, release.labels)
+        index, predicted = own.predict_held_out(X)
+        optimism = max(1 - 2 * own.regressor.release_.knowledge.sums / total, 0.5)
+    terms_of = _terms_by_rows if isinstance(release, RowRelease) else _terms_by_release
+    terms, hidden, how = terms_of(predicted, release, index)
+    mse = _mean(terms / optimism)
+    figures = {"mse": mse, "rmse": rmse_of(mse)}
+    if "r2" in wanted:
+        labels = (release.labels if isinstance(release, RowRelease) else release.debiased).reshape(-1)[index]
+        around, _, _ = terms_of(np.full(index.size, labels.mean()), release, index)
+        figures["r2"] = _r2(terms / optimism, around + labels.var() / index.size)
+    if mse.value < -2 * mse.standard_error:
+        warnings.warn(
+            f"the estimate is clearly below 0 ({mse}), which no squared error is: the model has probably learnt "
+            "from these very labels, or the release is not of these rows; judge it by rows that it was not "
+            "trained on, with rows=, or by private_score",
+            UserWarning,
+            stacklevel=2,
+        )
+    return Risk(figures, hidden, how, index.size, Budget(0), release.secure)
 
 
 def _row_index(rows: Any, total: int) -> NDArray[np.int64]:
@@ -192,7 +173,8 @@ def _spread(mechanism: Mechanism, low: float, high: float) -> tuple[float, float
     return float(coefficients[0]), float(coefficients[1]), float(coefficients[2])
 
 
-def _risk_by_release(predicted: Array, release: Release, rows: NDArray[np.int64]) -> Risk:
+def _terms_by_release(predicted: Array, release: Any, rows: NDArray[np.int64]) -> tuple[Array, float, How]:
+    """Return each row's squared error, estimated, what clipping may hide of their mean, and what they rest on."""
     if len(release.mechanisms) > 1:
         raise ParameterError("the release has several label columns; judge a model of one label at a time")
     mechanism, prior, (low, high) = release.mechanism, release.prior, release.bounds[0]
@@ -221,7 +203,7 @@ def _risk_by_release(predicted: Array, release: Release, rows: NDArray[np.int64]
         more += float(masses @ (2 * clipped_values * cut + cut**2)) - 2 * float(predicted.mean() * (masses @ cut))
         hidden = 2 * float(predicted.std()) * math.sqrt(float(masses @ (cut - masses @ cut) ** 2))
     how: How = "prior" if clipped or spread is None else "unbiased"
-    return _risk(terms + more, hidden, how, release.secure)
+    return terms + more, hidden, how
 
 
 def _values(prior: Histogram) -> tuple[Array, Array]:
@@ -230,8 +212,8 @@ def _values(prior: Histogram) -> tuple[Array, Array]:
     return (points[:-1] + points[1:]) / 2, np.diff(prior.cumulative(points))
 
 
-def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]) -> Risk:
-    """Return the risk from labels in their own intervals.
+def _terms_by_rows(predicted: Array, release: Any, rows: NDArray[np.int64]) -> tuple[Array, float, How]:
+    """Return the same from labels in their own intervals.
 
     Where every mechanism distinguishes y², it is (z − f)² less the noise, plus what clipping hides. Else it is
     (f − s)² − 2(f − s)(z − s) plus the mean of (y − s)², if that was measured around the first predictions s.
@@ -254,13 +236,14 @@ def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]
             unit = (labels[at] - release.offset[rows][at]) / scale
             noise[at] = scale**2 * (a + b * unit + c * (unit**2 - a - b * unit) / (1 + c))
         how: How = "assumed" if clipped else "unbiased"
-        risk = _risk((labels - predicted) ** 2 - noise + hidden, 0.0, how, release.secure)
-        size = max(risk.mse, 0.0) + 2 * risk.standard_error
+        terms = (labels - predicted) ** 2 - noise + hidden
+        mean = _mean(terms)
+        size = max(mean.value, 0.0) + 2 * mean.standard_error
     elif known.residual:
         start = release.start[rows]
         step = predicted - start
         terms = step**2 - 2 * step * (labels - start) + known.residual
-        risk = _risk(terms, 0.0, "assumed", release.secure)
+        how = "assumed"
         size = float((step**2).mean())
     else:
         raise NotUnbiasedError(
@@ -268,9 +251,18 @@ def _risk_by_rows(predicted: Array, release: RowRelease, rows: NDArray[np.int64]
             "mechanism, and their spread was not measured: use private_score on fresh labels (a new release with "
             "mechanism='rp' would, and costs again)"
         )
-    return replace(risk, hidden=2 * math.sqrt(size * float(hidden.mean())) if clipped else 0.0)
+    return terms, 2 * math.sqrt(size * float(hidden.mean())) if clipped else 0.0, how
 
 
-def _risk(terms: Array, hidden: float, how: How, secure: bool) -> Risk:
+def _mean(terms: Array) -> Figure:
     error = float(terms.std(ddof=1) / math.sqrt(terms.size)) if terms.size > 1 else math.inf
-    return Risk(float(terms.mean()), error, hidden, how, terms.size, Budget(0), secure)
+    return Figure(float(terms.mean()), error)
+
+
+def _r2(terms: Array, around: Array) -> Figure:
+    """Return 1 − error/variance from estimates for each row, ± by both together; NaN if variance is noise."""
+    error, variance = _mean(terms), _mean(around)
+    if variance.value <= 2 * variance.standard_error:
+        return Figure(math.nan, math.inf)
+    rest = error.value / variance.value
+    return Figure(1 - rest, _mean(terms - rest * around).standard_error / variance.value)

@@ -1,8 +1,9 @@
-"""How wrong is a model on fresh labels? A curator's sum of squared errors, for a stated price."""
+"""How wrong is a model on fresh labels? A curator's sums of errors, for a stated price."""
 
 from __future__ import annotations
 
-import math
+import sys
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 
 from labeldp._validation import as_bounds, as_epsilon, as_fraction, as_labels, as_roomy_bounds
 from labeldp.errors import LabelError, ParameterError
-from labeldp.estimators.risk import Risk, predictions
+from labeldp.estimators.quality import Risk
+from labeldp.estimators.risk import predictions
+from labeldp.estimators.score_sums import ScorePlan
 from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
-from labeldp.priors.curator import grid_sum, mean_noise, noisy_mean
 from labeldp.randomness import SecureWords, WordSource, resolve_source
 from labeldp.release.plan import Payment
 
@@ -28,14 +30,16 @@ def private_score(
     *,
     epsilon: float,
     bounds: tuple[float, float],
+    metrics: Collection[str] | str = ("mse",),
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     random_state: int | WordSource | None = None,
+    verbose: bool = False,
 ) -> Risk:
-    """Return a model's mean squared error on fresh test labels, for ε.
+    """Return how wrong a model is on fresh test labels, for ε.
 
-    A curator sums squared errors as integers and adds exact noise for the worst change of one label. Predictions
-    inside the bounds keep that change small.
+    A curator sums errors as integers and adds exact noise for the worst change of one label. Predictions inside
+    the bounds keep that change small.
 
     Parameters
     ----------
@@ -44,17 +48,29 @@ def private_score(
     X, y : array-like
         Public features, and private labels that the model was not trained on.
     epsilon : float
+        For all figures together.
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
+    metrics : collection of {"mse", "rmse", "mae", "r2"}
+        What to estimate: the mean squared error with its root, in the label's unit; the mean absolute error; R².
+        More figures share the same ε: with the mean absolute error, the squared one's ± is √2 times as large; with
+        R² all are twice as large.
     ledger : Ledger, optional
     rows_per_person : int
     random_state : None, int or source of words
         Leave it out for a release.
+    verbose : bool
+        Whether to say on standard error, before the charge, what ± is to be expected.
 
     Returns
     -------
     Risk
-        Its standard error holds the noise, and the most that the choice of rows could add.
+        Its standard errors hold the noise, and the most that the choice of rows could add.
+
+    Raises
+    ------
+    ParameterError
+        Before anything is charged, if rows and ε are so few that the noise would say nothing.
 
     Examples
     --------
@@ -62,9 +78,9 @@ def private_score(
     >>> X = np.random.default_rng(0).normal(size=(5000, 3))
     >>> y = np.clip(2.5 + X[:, 0], 0, 5)
     >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:4000], y[:4000])
-    >>> risk = ldp.private_score(model, X[4000:], y[4000:], epsilon=0.2, bounds=(0, 5))
-    >>> risk.how, risk.cost
-    ('curator', Budget(epsilon=0.2))
+    >>> risk = ldp.private_score(model, X[4000:], y[4000:], epsilon=0.5, bounds=(0, 5), metrics=["rmse", "mae"])
+    >>> sorted(risk.figures), risk.cost
+    (['mae', 'mse', 'rmse'], Budget(epsilon=0.5))
     """
     budget = as_fraction(as_epsilon(epsilon))
     as_roomy_bounds(bounds)
@@ -73,28 +89,28 @@ def private_score(
     if labels.ndim != 1:
         raise LabelError(f"labels must be one column, got shape {labels.shape}")
     predicted = predictions(model, X, labels.size)
-    most = _largest_error(predicted, low, high)
-    if not np.isfinite(most):
-        raise ParameterError(
-            "the model's predictions are too far from the bounds for squared errors to be numbers"
-        )
+    largest = _largest_error(predicted, low, high)
+    plan = ScorePlan.of(labels.size, budget, (low, high), metrics, largest)
     ledger = as_ledger(ledger)
     source = resolve_source(random_state)
     charge = new_charge("score", Budget(budget), purpose="score", rows_per_person=rows_per_person)
+    if verbose:
+        print(plan.describe(), file=sys.stderr)
     if ledger is None:
         warn_if_seen(y)
         ledger = Ledger()
-    Payment(ledger, [charge]).describe([str(mean_noise(budget))])
-    with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
-        total = grid_sum((predicted - np.clip(labels, low, high)) ** 2, (0.0, most))
-    mean, variance = noisy_mean(total, labels.size, (0.0, most), budget, source)
-    inside = float(np.clip(mean, 0.0, most))
-    chance = inside * (most - inside) / labels.size  # a mean of values in [0, most] varies by no more
+    Payment(ledger, [charge]).describe([str(plan.noise)])
+    figures = plan.figures(plan.sums(predicted, labels), source)
     secure = isinstance(source, SecureWords)
-    return Risk(mean, math.sqrt(variance + chance), 0.0, "curator", labels.size, charge.budget, secure)
+    return Risk(figures, 0.0, "curator", labels.size, charge.budget, secure, plan.shared)
 
 
 def _largest_error(predicted: Array, low: float, high: float) -> float:
-    """Return the largest squared error that any label in the bounds could have."""
+    """Return the largest error that any label in the bounds could have; refuse one whose square is no number."""
     with np.errstate(over="ignore"):
-        return float(np.maximum((predicted - low) ** 2, (high - predicted) ** 2).max())
+        largest = float(np.maximum(np.abs(predicted - low), np.abs(high - predicted)).max())
+        if not np.isfinite(np.square(largest)):
+            raise ParameterError(
+                "the model's predictions are too far from the bounds for squared errors to be numbers"
+            )
+    return largest

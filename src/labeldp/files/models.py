@@ -18,9 +18,9 @@ import math
 import os
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -30,21 +30,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp import card_format
-from labeldp._atomic import atomic_folder
+from labeldp._atomic import atomic_file, atomic_folder
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.errors import CardError, DataError, DataNotFoundError, LabelDPError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
-from labeldp.estimators.bayes import Posterior
-from labeldp.estimators.features import PIECE, FeatureTable, Narrowing, PublicFeatures
-from labeldp.estimators.learner import Blend, Knowledge
-from labeldp.files.forest import Forest
+from labeldp.estimators.features import PIECE, FeatureTable, PublicFeatures
+from labeldp.estimators.learner import Blend
+from labeldp.files.model_arrays import as_arrays, from_arrays
 from labeldp.files.places import MODEL_FILES, refuse_target, sha256
 from labeldp.tabular import TableEncoder, Tally, as_table
 
-__all__ = ["SavedModel", "encoder_of", "load_model", "model_folder", "save_model", "write_model"]
+__all__ = ["SavedModel", "add_to_card", "encoder_of", "load_model", "model_folder", "save_model", "write_model"]
 
 Array = NDArray[np.float64]
-Arrays = Mapping[str, NDArray[Any]]
 
 CARD, COLUMNS, MODEL, RELEASE = "card.json", "columns.json", "model.npz", "release.npz"
 FORMAT = 3
@@ -141,7 +139,7 @@ def write_model(
         What else to say on the card; it must be public.
     """
     (folder / COLUMNS).write_text(json.dumps(encoder.as_data(), allow_nan=False), encoding="utf-8")
-    np.savez(folder / MODEL, allow_pickle=False, **_as_arrays(*model.public_model()))
+    np.savez(folder / MODEL, allow_pickle=False, **as_arrays(*model.public_model()))
     names = [COLUMNS, MODEL]
     if isinstance(model, LabelReleaseRegressor):
         model.release_.save(folder / RELEASE)
@@ -158,6 +156,14 @@ def write_model(
         },
     )
     (folder / CARD).write_text(card, encoding="utf-8")
+    return card
+
+
+def add_to_card(folder: Path, card: str, **more: Any) -> str:
+    """Write further public entries on the card of a saved model, whole or not at all, and return it."""
+    card = card_format.dump({**card_format.parse(card, "labeldp.model"), **more}, "labeldp.model")
+    with atomic_file(folder / CARD) as draft:
+        Path(draft).write_text(card, encoding="utf-8")
     return card
 
 
@@ -231,7 +237,7 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
     try:
         encoder = TableEncoder.from_data(json.loads(_text(folder / COLUMNS, MOST)))
         with np.errstate(all="ignore"):
-            model = _from_arrays(_read_arrays(folder / MODEL))
+            model = from_arrays(_read_arrays(folder / MODEL))
         saved = SavedModel(card, str(card.content["label"]), encoder, *model)
         _refuse_misfit(saved)
     except LabelDPError:
@@ -287,64 +293,3 @@ def _refuse_misfit(saved: SavedModel) -> None:
     predicted = saved.predict_numbers(np.zeros((2, saved.encoder.width)))
     if not low <= known.low < known.high <= high or not np.isfinite(predicted).all():
         raise CardError("the model's numbers do not fit its card")
-
-
-# ---- a model's numbers as arrays ------------------------------------------------------------------------------
-
-_LINEAR = ("mean", "explained", "rest")
-_BLEND = ("weight", "rest", "error")
-_KNOWN = ("low", "high", "variance", "residual")
-
-
-def _as_arrays(public: PublicFeatures, blend: Blend) -> dict[str, NDArray[Any]]:
-    """Return all numbers of a model."""
-    maps = {field.name: getattr(public, field.name) for field in fields(public) if field.name != "narrowing"}
-    numbers = {f"public_{name}": value for name, value in maps.items() if value is not None}
-    if public.narrowing is not None:
-        numbers |= {"narrow_matrix": public.narrowing.matrix, "narrow_shift": public.narrowing.shift}
-    numbers |= {"linear_weights": blend.linear.weights}
-    numbers |= {f"linear_{name}": getattr(blend.linear, name) for name in _LINEAR}
-    numbers |= {f"blend_{name}": getattr(blend, name) for name in _BLEND}
-    numbers |= {f"known_{name}": getattr(blend.knowledge, name) for name in (*_KNOWN, "sums")}
-    if blend.trees is not None:
-        forest = blend.trees if isinstance(blend.trees, Forest) else Forest.of(blend.trees)
-        numbers |= {f"trees_{name}": array for name, array in forest.as_arrays().items()}
-    return {name: np.asarray(value) for name, value in numbers.items()}
-
-
-def _from_arrays(arrays: Arrays) -> tuple[PublicFeatures, Blend]:
-    """Return the model that numbers make; numbers that make none raise whatever comes first."""
-    return _public(arrays), _blend(arrays)
-
-
-def _public(arrays: Arrays) -> PublicFeatures:
-    maps: dict[str, Any] = {
-        field.name: np.asarray(arrays[f"public_{field.name}"], dtype=np.float64)
-        for field in fields(PublicFeatures)
-        if field.name not in ("narrowing", "waves", "block", "directions", "direction_ranks")
-    }
-    for name in ("directions", "direction_ranks"):
-        array = arrays.get(f"public_{name}")
-        maps[name] = None if array is None else np.asarray(array, dtype=np.float64)
-    waves, block = int(arrays["public_waves"]), arrays["public_block"].astype(np.int64)
-    if not 1 <= waves <= 64 or (block < 0).any() or (block > 3).any() or (maps["scale"] <= 0).any():
-        raise ValueError("the maps of features are damaged")
-    narrowing = None
-    if "narrow_matrix" in arrays:
-        narrowing = Narrowing(*(np.asarray(arrays[f"narrow_{name}"], np.float64) for name in ("matrix", "shift")))
-    return PublicFeatures(**maps, waves=waves, block=block, narrowing=narrowing)
-
-
-def _blend(arrays: Arrays) -> Blend:
-    weights = np.asarray(arrays["linear_weights"], dtype=np.float32)
-    mean, explained, rest = (float(arrays[f"linear_{name}"]) for name in _LINEAR)
-    linear = Posterior(weights, mean, explained, rest, likely=())
-    numbers = {name: float(arrays[f"known_{name}"]) for name in _KNOWN}
-    known = Knowledge(**numbers, sums=int(arrays["known_sums"]))
-    trees: Any = None
-    if "trees_sizes" in arrays:
-        trees = Forest.from_arrays({name.removeprefix("trees_"): array for name, array in arrays.items()})
-    weight, rest, error = (float(arrays[f"blend_{name}"]) for name in _BLEND)
-    if not known.low < known.high or not 0 <= weight <= 1:
-        raise ValueError("the bounds or the share of the trees are damaged")
-    return Blend(linear, trees, weight, rest, error, known)

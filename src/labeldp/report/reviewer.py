@@ -14,6 +14,7 @@ from typing import Any
 from labeldp import __version__
 from labeldp.cards.reading import ReadCard
 from labeldp.channels.proof import fingerprint
+from labeldp.estimators.quality import quality_from_data
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.explanation import proof_of
 from labeldp.report.page import Section
@@ -86,6 +87,8 @@ def _statements(card: ReadCard) -> Section:
         rows.append(["guarantee, as the card states it", card.content["guarantee"]])
     if isinstance(card.content.get("note"), str):
         rows.append(["note", card.content["note"]])
+    if (quality := quality_from_data(card.content.get("quality"))) is not None:
+        rows.append(["how good the model is", quality])
     rows += [["bounds (public)", f"{low:.9g} to {high:.9g}"] for low, high in card.terms.bounds]
     rows += [[f"paid for: {charge.what}", charge.mechanism] for charge in card.terms.charges if charge.mechanism]
     if card.kind == "row-release":

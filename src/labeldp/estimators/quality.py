@@ -1,0 +1,197 @@
+"""How good a model is, in figures that people use, each with its ±."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from labeldp.errors import ParameterError
+from labeldp.ledger import Budget
+from labeldp.release.numbers import number
+
+__all__ = ["METRICS", "Figure", "How", "Risk", "as_metrics", "quality_from_data", "rmse_of"]
+
+METRICS = {
+    "rmse": "typical error (RMSE)",
+    "mse": "mean squared error",
+    "mae": "mean absolute error",
+    "r2": "R²",
+}
+"""Names of figures, and what they are called, in the order of a summary."""
+
+How = Literal["unbiased", "prior", "assumed", "curator"]
+
+_BASIS = {
+    "unbiased": "Unbiased: it follows from the private labels alone.",
+    "prior": "It rests on the private prior for the labels' own spread, whose error is not in the ± above.",
+    "assumed": "What clipping hides follows from an assumed shape of residuals; its error is not in the ± above.",
+    "curator": "A curator's sums; ± holds their noise, and the most that chance in the rows adds.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value, and its standard error."""
+
+    value: float
+    standard_error: float
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "not told"
+        return f"{number(self.value)} ± {number(self.standard_error, 2)}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Risk:
+    """How wrong a model is on true labels.
+
+    Attributes
+    ----------
+    figures : dict of Figure
+        What was estimated: ``"mse"`` and its root ``"rmse"``, in the label's unit; ``"mae"`` and ``"r2"`` if they
+        were asked for. Unbiased estimates of a small squared error may be below 0.
+    hidden : float
+        The most by which clipping may have moved the squared error, by the prior; 0 if no label was clipped.
+    how : {"unbiased", "prior", "assumed", "curator"}
+        What it rests on.
+    rows : int
+    cost : Budget
+        What it cost, beyond what was private already.
+    secure : bool
+        False if the noise came from a seed: then this is an experiment, and **not private**.
+    shared : str
+        What measuring several figures for one ε did to each ±, in words.
+
+    Examples
+    --------
+    >>> mse = Figure(0.25, 0.02)
+    >>> risk = Risk({"mse": mse, "rmse": rmse_of(mse)}, 0.0, "curator", 900, Budget(1), secure=True)
+    >>> risk.rmse, str(risk.figures["rmse"])
+    (0.5, '0.5 ± 0.02')
+    """
+
+    figures: Mapping[str, Figure]
+    hidden: float
+    how: How
+    rows: int
+    cost: Budget
+    secure: bool
+    shared: str = ""
+
+    @property
+    def mse(self) -> float:
+        """The mean squared error."""
+        return self._figure("mse").value
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean squared error, by noise and by the choice of rows."""
+        return self._figure("mse").standard_error
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error, a typical error in the label's unit; 0 if that came out negative."""
+        return self._figure("rmse").value
+
+    @property
+    def mae(self) -> float:
+        """The mean absolute error, in the label's unit."""
+        return self._figure("mae").value
+
+    @property
+    def r2(self) -> float:
+        """What part of the labels' variance the model explains; NaN where that drowns in noise."""
+        return self._figure("r2").value
+
+    def _figure(self, name: str) -> Figure:
+        if name not in self.figures:
+            raise ParameterError(f"{METRICS[name]} was not estimated: ask for it with metrics=[{name!r}, …]")
+        return self.figures[name]
+
+    def __repr__(self) -> str:
+        words = "secure" if self.secure else "NOT PRIVATE"
+        return f"<Risk: {self._estimates()} from {self.rows:,} rows, {self.cost}, {words}>"
+
+    def _estimates(self) -> str:
+        return ", ".join(f"{METRICS[name]} {self.figures[name]}" for name in METRICS if name in self.figures)
+
+    def summary(self) -> str:
+        """Return the estimates, for people."""
+        lines = [f"{self._estimates()}, from {self.rows:,} rows"]
+        if not self.secure:
+            lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
+        lines.append(f"  {_BASIS[self.how]}")
+        if "mse" in self.figures and self.mse < 2 * self.standard_error:
+            most = math.sqrt(max(self.mse, 0.0) + 2 * self.standard_error)
+            lines.append(
+                f"  The noise is as large as the error itself: it says RMSE < {number(most, 3)}, no more."
+            )
+        if "r2" in self.figures:
+            lines.append(f"  {self._about_r2()}")
+        if self.shared:
+            lines.append(f"  {self.shared}")
+        if self.hidden:
+            lines.append(
+                f"  Labels were clipped: that may hide up to {number(self.hidden, 2)} more or less of the mean "
+                "squared error."
+            )
+        lines.append(f"  Cost: {self.cost}." if self.cost.epsilon else "  It cost nothing more.")
+        return "\n".join(lines)
+
+    def _about_r2(self) -> str:
+        if math.isnan(self.r2):
+            return "R² cannot be told: the labels' own variance is as small as the noise in it."
+        return "R² is 1 − error/variance; both are private estimates, and the true variance was not used."
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the figures as plain data, for a card: each value with its standard error."""
+        told = {name: figure for name, figure in self.figures.items() if math.isfinite(figure.value)}
+        return {
+            "how": self.how,
+            "rows": self.rows,
+            "epsilon": self.cost.epsilon,
+            "figures": {name: [figure.value, figure.standard_error] for name, figure in told.items()},
+        }
+
+
+def quality_from_data(data: Any) -> str | None:
+    """Return what a card says of how good a model is, in words; None if it says nothing that can be read.
+
+    Examples
+    --------
+    >>> quality_from_data({"how": "curator", "rows": 900, "epsilon": 1.0, "figures": {"rmse": [0.5, 0.02]}})
+    'typical error (RMSE) 0.5 ± 0.02, measured on 900 rows for ε = 1'
+    """
+    try:
+        figures = {name: Figure(*map(float, data["figures"][name])) for name in METRICS if name in data["figures"]}
+        rows, price = int(data["rows"]), float(data["epsilon"])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    told = ", ".join(f"{METRICS[name]} {figure}" for name, figure in figures.items())
+    way = f"measured on {rows:,} rows for ε = {price:g}" if price else f"estimated from {rows:,} private labels"
+    return f"{told}, {way}" if told else None
+
+
+def rmse_of(mse: Figure) -> Figure:
+    """Return the root of a mean squared error; its ± is half of what ± of the square becomes.
+
+    Examples
+    --------
+    >>> print(rmse_of(Figure(4.0, 0.4)), "|", rmse_of(Figure(-0.1, 1.0)))
+    2 ± 0.1 | 0 ± 0.47
+    """
+    low, high = (math.sqrt(max(mse.value + sign * mse.standard_error, 0.0)) for sign in (-1, 1))
+    return Figure(math.sqrt(max(mse.value, 0.0)), (high - low) / 2)
+
+
+def as_metrics(metrics: Collection[str] | str) -> frozenset[str]:
+    """Return the figures to be estimated, or refuse names that there are none of."""
+    listed = [metrics] if isinstance(metrics, str) else list(metrics)
+    unknown = [name for name in listed if name not in METRICS]
+    if unknown or not listed:
+        known = ", ".join(f'"{name}"' for name in METRICS)
+        raise ParameterError(f"metrics must be some of {known}, got {metrics!r}")
+    return frozenset(listed)

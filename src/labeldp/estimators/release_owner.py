@@ -1,0 +1,85 @@
+"""Which regressor inside a model was trained on a release: alone, last in a pipeline, or in a search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from labeldp.errors import ParameterError
+from labeldp.estimators.label_regressor import LabelReleaseRegressor
+from labeldp.estimators.row_release import RowRelease
+
+__all__ = ["ReleaseOwner", "find_owner"]
+
+_DEEPEST = 12
+"""Models are searched this deep, step in step."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseOwner:
+    """A regressor, and the steps that X takes on its way to it."""
+
+    regressor: LabelReleaseRegressor
+    steps: tuple[Pipeline, ...]
+
+    def predict_held_out(self, X: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return rows of the last round, and what models that did not see their labels predict for them."""
+        for step in self.steps:
+            X = step.transform(X)
+        return self.regressor.predict_held_out(X)
+
+
+def find_owner(model: Any, release: RowRelease) -> ReleaseOwner | None:
+    """Return the regressor inside a model that was trained on a release; None if nothing in it was.
+
+    Raises
+    ------
+    ParameterError
+        If something in the model was, but is only a part of what predicts.
+    """
+    inner, steps = model, list[Pipeline]()
+    for _ in range(_DEEPEST):
+        if isinstance(inner, Pipeline):
+            if len(inner.steps) > 1:
+                steps.append(inner[:-1])
+            inner = inner.steps[-1][1]
+        elif isinstance(inner, FrozenEstimator):
+            inner = inner.estimator
+        elif hasattr(inner, "best_estimator_"):  # a search that was fitted
+            inner = inner.best_estimator_
+        else:
+            break
+    if isinstance(inner, LabelReleaseRegressor) and _is_of(inner, release):
+        return ReleaseOwner(inner, tuple(steps))
+    if any(_is_of(one, release) for one in _regressors_in(model, _DEEPEST, set())):
+        raise ParameterError(
+            f"a regressor inside this {type(model).__name__} was trained on these very labels, and what is around "
+            "it predicts as well, so that rows held out of it cannot be had: give that regressor itself, or judge "
+            "the whole by private_score on fresh labels"
+        )
+    return None
+
+
+def _is_of(regressor: LabelReleaseRegressor, release: RowRelease) -> bool:
+    own = getattr(regressor, "release_", None)
+    return isinstance(own, RowRelease) and np.array_equal(own.labels, release.labels)
+
+
+def _regressors_in(thing: Any, depth: int, seen: set[int]) -> Iterator[LabelReleaseRegressor]:
+    """Yield the regressors among the attributes of an object, and among theirs."""
+    if not depth or id(thing) in seen or isinstance(thing, str | bytes | np.ndarray | type):
+        return
+    seen.add(id(thing))
+    if isinstance(thing, LabelReleaseRegressor):
+        yield thing
+    elif isinstance(thing, list | tuple | dict):
+        for part in thing.values() if isinstance(thing, dict) else thing:
+            yield from _regressors_in(part, depth - 1, seen)
+    else:
+        yield from _regressors_in(getattr(thing, "__dict__", {}), depth, seen)
