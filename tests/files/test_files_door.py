@@ -11,7 +11,7 @@ import pytest
 from file_cases import refused, release
 from labeldp.errors import LabelDPError
 from labeldp.files import open_table
-from labeldp.files.encoders import without_residue
+from labeldp.files.residue import without_residue
 
 ROWS = 400
 SHORT, LONG = "1", "3.14159265358979"

@@ -4,11 +4,13 @@ import datetime
 import decimal
 import gzip
 import io
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -156,8 +158,22 @@ def _with_commas(given):
     return Input(labels, given.cuts, given.kind, columns, given.place)
 
 
+def as_workbook(given):
+    """Return the table as an Excel file; negative labels and infinite ones are text there, others numbers."""
+    labels = [float(label) if label and 0 <= float(label) < math.inf else label for label in given.labels]
+    book = openpyxl.Workbook()
+    whole = ordered(_columns(given), labels, given.place)
+    for row in [list(whole), *zip(*whole.values(), strict=True)]:
+        book.active.append(row)
+    sink = io.BytesIO()
+    book.save(sink)
+    return sink.getvalue()
+
+
 def as_bytes(given, form):
     """Return the table as a file's bytes; row groups and record batches are cut where the input says."""
+    if form == "xlsx":
+        return as_workbook(given)
     if form in DIALECTS:
         separator, encoding = DIALECTS[form]
         return as_text(_with_commas(given), separator).encode(encoding)

@@ -70,6 +70,11 @@ def test_text_in_other_dialects(form, to, tmp_path):
     assert to == "parquet" or "," in first.files[f"out.{to}"][1].decode("cp1252")
 
 
+@pytest.mark.parametrize(("form", "to"), [("xlsx", "xlsx"), ("xlsx", "csv"), ("csv", "xlsx")])
+def test_excel(form, to, tmp_path):
+    assert_nothing_tells(way(form, f"out.{to}"), *inputs(), tmp_path)
+
+
 FEW = [name for name in CHANGES if LONG or name.startswith(("all", "sorted", "constant", "last"))]
 
 

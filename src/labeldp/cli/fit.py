@@ -67,6 +67,8 @@ def fit(
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
     na: options.Na = None,
+    sheet: options.SheetName = None,
+    formulas: options.Formulas = None,
     report: options.Report = None,
     force: options.Force = False,
 ) -> None:
@@ -110,7 +112,7 @@ def fit(
                 categories=categories,
                 missing=missing,
                 format=format,
-                dialect=options.as_dialect(separator, decimal, thousands, encoding, na),
+                dialect=options.as_dialect(separator, decimal, thousands, encoding, na, sheet, formulas),
             )
             train, test, notes = _parts(len(inputs.labels), score, bounds, metrics)
             for message in [*inputs.notes, *notes]:

@@ -32,7 +32,8 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="IN",
-        help="A table: CSV, TSV, Parquet, Arrow or Feather; a file, a folder, a glob in quotes, or - for a pipe.",
+        help="A table: CSV, TSV, Excel, Parquet, Arrow or Feather; a file, a folder, a glob in quotes, or - for "
+        "a pipe.",
         show_default=False,
     ),
 ]
@@ -69,7 +70,7 @@ Missing = Annotated[
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
-_FORMATS = "csv, tsv, parquet, arrow or arrow-stream"
+_FORMATS = "csv, tsv, xlsx, parquet, arrow or arrow-stream"
 InputFormat = Annotated[
     str | None,
     typer.Option("--format", help=f"Format of IN, where its name does not tell: {_FORMATS}.", show_default=False),
@@ -97,6 +98,14 @@ Na = Annotated[
     list[str] | None,
     typer.Option("--na", help="A word for missing values beside the usual ones; may be repeated.", **_TEXT),
 ]
+_SHEET: dict[str, Any] = {"show_default": False, "rich_help_panel": "Excel"}
+SheetName = Annotated[str | None, typer.Option("--sheet", help="Which sheet; by default the only one.", **_SHEET)]
+Formulas = Annotated[
+    str | None,
+    typer.Option(
+        help="Public columns whose formulas do not use the label, such as a,b; others are refused.", **_SHEET
+    ),
+]
 Features = Annotated[
     str | None, typer.Option(help="Columns to learn from, such as a,b,c; all by default.", show_default=False)
 ]
@@ -115,12 +124,18 @@ def split_names(text: str | None) -> list[str]:
 
 
 def as_dialect(
-    separator: str | None, decimal: str | None, thousands: str | None, encoding: str | None, na: list[str] | None
+    separator: str | None,
+    decimal: str | None,
+    thousands: str | None,
+    encoding: str | None,
+    na: list[str] | None,
+    sheet: str | None,
+    formulas: str | None,
 ) -> Dialect:
-    """Return how a text file is written, as far as it was said."""
+    """Return how a file is written, as far as it was said."""
     from labeldp.files import Dialect  # noqa: PLC0415 (an extra)
 
-    return Dialect(separator, decimal, thousands, encoding, na or ())
+    return Dialect(separator, decimal, thousands, encoding, na or (), sheet, split_names(formulas))
 
 
 def open_ledger(path: Path | None, limit: float | None, limit_delta: float) -> Ledger:

@@ -30,12 +30,15 @@ def predict(
         bool,
         typer.Option("--keep-label", help="Copy the column that the model predicts, if the table has it, too."),
     ] = False,
+    drop: options.Drop = None,
     format: options.Format = None,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
     na: options.Na = None,
+    sheet: options.SheetName = None,
+    formulas: options.Formulas = None,
     force: options.Force = False,
 ) -> None:
     """Add a private model's predictions to a table; its other columns stay as they are.
@@ -52,9 +55,12 @@ def predict(
 
         pa = arrow()
         saved = load_model(model)
-        dialect = options.as_dialect(separator, decimal, thousands, encoding, na)
-        drop = [] if keep_label else [saved.label]
-        table = open_table(source, format, text=saved.encoder.texts, drop=drop, dialect=dialect)
+        dialect = options.as_dialect(separator, decimal, thousands, encoding, na, sheet, formulas)
+        named = options.split_names(drop)
+        left_out = named if keep_label else [*named, saved.label]
+        table = open_table(source, format, text=saved.encoder.texts, drop=left_out, dialect=dialect)
+        for name in named:
+            table.refuse_unknown(name)
         saved.encoder.check(table.schema)
         if column in table.schema.names:
             raise ParameterError(f"the table has a column {column!r} already: name another with --column")

@@ -97,6 +97,8 @@ def privatize(
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
     na: options.Na = None,
+    sheet: options.SheetName = None,
+    formulas: options.Formulas = None,
     card: Annotated[
         Path | None, typer.Option(help="Where the card goes; by default OUT.card.json.", show_default=False)
     ] = None,
@@ -120,7 +122,7 @@ def privatize(
     ):
         from labeldp.files import privatize_file  # noqa: PLC0415 (an extra)
 
-        dialect = options.as_dialect(separator, decimal, thousands, encoding, na)
+        dialect = options.as_dialect(separator, decimal, thousands, encoding, na, sheet, formulas)
         if report is not None:
             require_matplotlib()
             refuse_target(str(report), force=force)

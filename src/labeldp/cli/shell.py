@@ -109,7 +109,7 @@ def _sentence(error: BaseException) -> str:
         return as_options(str(error))
     if isinstance(error, ModuleNotFoundError):
         package = (error.name or "a package").partition(".")[0]
-        extra = {"pyarrow": "files", "matplotlib": "plots", "pyspark": "spark"}.get(package)
+        extra = {"pyarrow": "files", "openpyxl": "excel", "matplotlib": "plots", "pyspark": "spark"}.get(package)
         return f"{package} is not installed: pip install " + (f"'labeldp[{extra}]'" if extra else package)
     if isinstance(error, OSError):
         return f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
@@ -125,11 +125,19 @@ def as_options(text: str) -> str:
     'leave their rows out with --missing drop; --force replaces it'
     >>> as_options('say which, as in Dialect(decimal=",")')
     'say which, as in --decimal ,'
+    >>> as_options('drop them, as in drop=["tax", "net"]')
+    'drop them, as in --drop tax,net'
     """
-    text = re.sub(r'\bDialect\((\w+)=\[?"([^"]*)"\]?\)', r"--\1 \2", text)
+    names = r'\[?("[^"]*"(?:, "[^"]*")*)\]?'
+    text = re.sub(rf"\bDialect\((\w+)={names}\)|\b(drop)={names}", _as_option, text)
     text = re.sub(r'\b(missing|debiased|trust|mechanism|format)="([\w-]+)"', r"--\1 \2", text)
     text = text.replace("limit=Budget(epsilon, delta)", "--limit and --limit-delta")
     return re.sub(r"\b(force|shuffle)=True\b", r"--\1", text)
+
+
+def _as_option(found: re.Match[str]) -> str:
+    option, value, drop, names = found.groups()
+    return f"--{option or drop} " + (value or names).replace('", "', ",").replace('"', "")
 
 
 def printable(value: object, most: int = 1000) -> str:

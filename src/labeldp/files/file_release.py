@@ -21,10 +21,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from labeldp.errors import DataError, LabelError, ParameterError
-from labeldp.files.batches import read_ahead, shuffle_rows, take_rows
-from labeldp.files.columns import label_values
+from labeldp.errors import ParameterError
+from labeldp.files.batches import shuffle_rows
 from labeldp.files.dialect import Dialect
+from labeldp.files.door import Door, Progress
 from labeldp.files.hints import Watch
 from labeldp.files.opening import table_of
 from labeldp.files.places import DELIMITERS, PIPE, as_format, format_in, format_of, is_folder, refuse_same
@@ -41,7 +41,6 @@ from labeldp.release.terms import Terms
 
 __all__ = ["FileRelease", "privatize_file"]
 
-Progress = Callable[[str, int, int | None], None]
 NOT_COPIED = "metadata of the files and columns, row groups, batches, file names, sort orders"
 
 
@@ -104,7 +103,7 @@ def privatize_file(
     Parameters
     ----------
     source, out : path
-        CSV, TSV, Parquet, Arrow or Feather: a file, a folder, a glob (``source`` only), or ``-`` for a pipe.
+        CSV, TSV, Excel, Parquet, Arrow or Feather: a file, a folder, a glob (``source`` only), ``-`` for a pipe.
     label : str
         The private column. In ``out`` it is a column of float64 in the same place.
     bounds, epsilon, mechanism, prior, delta, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state
@@ -171,7 +170,7 @@ def privatize_file(
     outputs = {"the output": to, "the card": card_path, "the ledger": ledger_path, **(others or {})}
     refuse_same(outputs, {"the source": os.fspath(source)})
     table, out_format = _open(os.fspath(source), to, format, label, dialect or Dialect(), drop)
-    door = Door(table, drop=missing == "drop", progress=progress or (lambda *_: None))
+    door = Door(table, out_format, drop=missing == "drop", progress=progress or (lambda *_: None))
     output = Output(table, debiased)
     source_of_words = resolve_source(random_state)
     writer = TableWriter(
@@ -239,58 +238,6 @@ def _open(
     for name in drop:
         table.refuse_unknown(name)
     return table, out_format
-
-
-class Door:
-    """Where rows are split into their public part and their labels; `Table` has cut them by their number.
-
-    Rows without a label are left out with ``drop``, and refused else.
-    """
-
-    def __init__(self, table: Table, *, drop: bool, progress: Progress) -> None:
-        self.table, self._drop, self._progress = table, drop, progress
-        self._place = table.schema.get_field_index(table.label)
-        self.left_out = 0
-
-    def labels(self) -> Iterator[NDArray[np.float64]]:
-        """Yield the labels from the start.
-
-        Where that is cheap all columns are read, so that one that is damaged is found before the charge.
-        """
-        done = kept = 0
-        problem: LabelError | None = None  # is raised at the end: first what is wrong with the files themselves
-        columns = [str(self.table.label)] if self.table.format == "parquet" else None
-        for batch in read_ahead(self.table.batches(columns)):
-            try:
-                values, missing = self._labels(batch)
-            except LabelError as error:
-                problem = error
-                continue
-            done += batch.num_rows
-            kept += batch.num_rows - int(missing.sum())
-            if self.table.format not in DELIMITERS:  # how far it got before a fault shows where blocks end
-                self._progress("Counting", done, self.table.rows)
-            yield values[~missing]
-        if problem is not None:
-            raise problem
-        if kept == 0:
-            raise DataError("no row of the table has a label" if done else "the table has no rows")
-
-    def rows(self, total: int) -> Iterator[tuple[list[Any], NDArray[np.float64]]]:
-        """Yield the public columns and the labels of all rows that have one."""
-        done = 0
-        for batch in read_ahead(self.table.batches()):
-            values, missing = self._labels(batch)
-            public = batch.remove_column(self._place)
-            if missing.any():
-                public, values = take_rows(public, np.flatnonzero(~missing)), values[~missing]
-            self.left_out += int(missing.sum())
-            done += values.size
-            self._progress("Releasing", done, total)
-            yield public.columns, values
-
-    def _labels(self, batch: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        return label_values(batch.column(str(self.table.label)), allow_missing=self._drop)
 
 
 class Output:

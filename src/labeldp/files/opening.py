@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection
 
 from labeldp.files.dialect import Dialect
+from labeldp.files.excel import SheetTable
 from labeldp.files.places import DELIMITERS, as_format
 from labeldp.files.sources import Part, find_parts
 from labeldp.files.tables import Table, TypedTable
@@ -24,7 +25,7 @@ def open_table(
     drop: Collection[str] = (),
     dialect: Dialect | None = None,
 ) -> Table:
-    r"""Open a table: CSV, TSV, Parquet, Arrow or Feather.
+    r"""Open a table: CSV, TSV, Excel, Parquet, Arrow or Feather.
 
     Parameters
     ----------
@@ -32,7 +33,8 @@ def open_table(
         A file, a folder, a glob, or ``-`` for standard input. What comes through a pipe is kept in a temporary
         file without a name.
     format : str, optional
-        One of ``csv``, ``tsv``, ``parquet``, ``arrow`` and ``arrow-stream``; by default the name implies it.
+        One of ``csv``, ``tsv``, ``xlsx``, ``parquet``, ``arrow`` and ``arrow-stream``; by default the name implies
+        it.
     label : str, optional
         The private column: read as float64, and never looked at to decide anything.
     as_written : bool
@@ -43,7 +45,8 @@ def open_table(
     drop : collection of str
         Columns that are not read, and decide nothing, if there are such.
     dialect : Dialect, optional
-        How text files are written; what it does not say is found out from the header and the public columns.
+        How text files are written, and which sheet of a workbook is read; what it does not say is found out from
+        the header and the public columns.
 
     Raises
     ------
@@ -78,4 +81,6 @@ def table_of(
     """Return the table in some files; ``exact`` keeps all that public columns hold, ``is_text`` is for text."""
     if format in DELIMITERS:
         return TextTable(parts, format, label, is_text, dialect, exact=exact, drop=drop)
+    if format == "xlsx":
+        return SheetTable(parts, label, dialect, drop)
     return TypedTable(parts, format, label, exact=exact, drop=drop)

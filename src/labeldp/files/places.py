@@ -34,7 +34,10 @@ __all__ = [
 
 PIPE = "-"
 
-EXTENSIONS = {"csv": "csv", "tsv": "tsv", "parquet": "parquet", "arrow": "arrow", "arrow-stream": "arrows"}
+EXTENSIONS = {
+    **{"csv": "csv", "tsv": "tsv", "xlsx": "xlsx"},
+    **{"parquet": "parquet", "arrow": "arrow", "arrow-stream": "arrows"},
+}
 """The formats, and how the names of their files end; Feather is ``arrow``, Arrow's file format."""
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -51,14 +54,19 @@ _NAMES = {f".{extension}": format for format, extension in EXTENSIONS.items()} |
     ".pq": "parquet",
     ".feather": "arrow",
     ".ipc": "arrow",
+    ".xlsm": "xlsx",
+    ".txt": "csv",
 }
+_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
+"""Sheets in formats that are not read."""
+
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 """How CSV and TSV may be compressed, by the end of the name."""
 
 
 def as_format(name: str) -> str:
     """Return a format that a user named."""
-    format = {"feather": "arrow", "ipc": "arrow"}.get(name.lower(), name.lower())
+    format = {"feather": "arrow", "ipc": "arrow", "excel": "xlsx"}.get(name.lower(), name.lower())
     if format not in EXTENSIONS:
         raise ParameterError(f"unknown format {name!r}; known are {', '.join(EXTENSIONS)} and feather")
     return format
@@ -85,6 +93,10 @@ def format_in(name: str) -> str | None:
 def format_of(name: str) -> str:
     """Return the format that a file's name implies, or refuse it."""
     format = format_in(name)
+    if PurePath(name).suffix.lower() in _SHEETS:
+        raise DataError(
+            f"{PurePath(name).name!r} is a sheet in a format that is not read: save it as .xlsx or .csv"
+        )
     if format is None:
         near = nearest(PurePath(name).suffix.lower(), _NAMES)
         hint = f" (did you mean {near}?)" if near else ""
@@ -103,7 +115,7 @@ def sniff_format(start: bytes) -> str:
     >>> sniff_format(b"PAR1...."), sniff_format(b"name,price"), sniff_format(b"name\tprice")
     ('parquet', 'csv', 'tsv')
     """
-    marks = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow-stream"}
+    marks = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow-stream", b"PK\3\4": "xlsx"}
     for mark, name in marks.items():
         if start.startswith(mark):
             return name

@@ -253,7 +253,7 @@ def _sort_key(path: Path | str) -> list[tuple[int, str]]:
 
 
 def _is_hidden(path: Path) -> bool:
-    return path.name.startswith((".", "_")) or path.name.endswith((".part", ".card.json"))
+    return path.name.startswith((".", "_", "~$")) or path.name.endswith((".part", ".card.json"))
 
 
 def _files_below(path: Path) -> list[Path]:

@@ -22,7 +22,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
 from labeldp.errors import DataError, LabelDPError, LabelError
-from labeldp.files.dialect import SEPARATOR_NAMES, UTF8, Dialect, RawStream, text_reader
+from labeldp.files.dialect import SEPARATOR_NAMES, UTF8, Dialect
+from labeldp.files.sniffing import RawStream, text_reader
 from labeldp.files.sources import Part, guard_arrow
 from labeldp.files.text_types import LONGEST, TOO_LONG
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from labeldp.errors import LabelDPError, LabelError
 from labeldp.files.batches import cut, rows_per_batch
-from labeldp.files.dialect import Dialect, find_dialect, find_marks
+from labeldp.files.dialect import Dialect
+from labeldp.files.sniffing import find_dialect, find_marks
 from labeldp.files.sources import Part
 from labeldp.files.tables import Table
 from labeldp.files.text_files import TextFile, check_rows, first_fault, read_header, text_batches
