@@ -14,7 +14,7 @@ SOURCE = Path(labeldp.__file__).parent
 ROOMS = [
     *("errors", "_validation", "_atomic", "randomness", "channels", "noise", "histogram", "card_format"),
     *("mechanisms", "ledger", "priors", "release", "cards", "tabular", "estimators", "audit", "testing"),
-    *("comparison", "datasets"),
+    *("comparison", "planning", "datasets"),
 ]
 """From top to bottom."""
 

@@ -3,6 +3,7 @@
 python -m benchmarks.accuracy --half choose --epsilons 0.1,1 --splits 0-9 --label new --out cells.jsonl
 python -m benchmarks.accuracy --half choose … --label old --library ../older --out cells.jsonl
 python -m benchmarks.accuracy table cells.jsonl
+python -m benchmarks.accuracy package cells.jsonl --version new     # what the library's planner shows
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import typer
 
 from benchmarks.accuracy import tables
 from benchmarks.accuracy.methods import METHODS, installed
+from benchmarks.accuracy.packaged import TARGET, write_packaged
 from benchmarks.accuracy.runner import console, plan, read, run
 
 app = typer.Typer(add_completion=False)
@@ -76,6 +78,12 @@ def table(files: list[Path], new: str = "", old: str = "") -> None:
     from benchmarks.accuracy.summary import markdown  # noqa: PLC0415 - pandas, which a machine that only runs may lack
 
     print(markdown(read(files), new, old))
+
+
+@app.command()
+def package(files: list[Path], version: Annotated[str, typer.Option()], path: Path = TARGET) -> None:
+    """Write what ``labeldp preview`` says of models: errors of one version, by its label, over the constant's."""
+    console.print(f"{write_packaged(read(files), version, path)} tables: {path}")
 
 
 @app.command()

@@ -38,6 +38,7 @@ from labeldp.mechanisms import (
     Unbiased,
 )
 from labeldp.mechanisms.interval import optimal_interval
+from labeldp.planning import Preview, preview
 from labeldp.priors.estimate import estimate_prior
 from labeldp.release.arrays import Release, privatize
 
@@ -77,6 +78,7 @@ __all__ = [
     "NoPrivacy",
     "NotUnbiasedError",
     "ParameterError",
+    "Preview",
     "PrivacyProofError",
     "Proof",
     "RPWithPrior",
@@ -96,6 +98,7 @@ __all__ = [
     "load_mechanism",
     "load_model",
     "optimal_interval",
+    "preview",
     "private_intervals",
     "private_risk",
     "private_score",

@@ -32,6 +32,13 @@ COMMANDS = {
             "--rows 50000 --plot price.png",
         ),
     },
+    "Plan": {
+        "preview": Command(
+            "What each ε would give, before any label is read.",
+            "preview",
+            "--rows 20000 --bounds 0 200 --wanted 2 --plot preview.png",
+        ),
+    },
     "Release": {
         "privatize": Command(
             "A table in, the same table with private labels out, and a card.",

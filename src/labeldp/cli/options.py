@@ -138,6 +138,30 @@ def as_dialect(
     return Dialect(separator, decimal, thousands, encoding, na or (), sheet, split_names(formulas))
 
 
+def parse_numbers(text: str, name: str, example: str) -> list[float]:
+    """Return numbers that were given with commas between."""
+    try:
+        numbers = [float(part) for part in split_names(text)]
+    except ValueError:
+        numbers = []
+    if not numbers:
+        raise ParameterError(f"{name} must be numbers with commas between them, such as {example}")
+    return numbers
+
+
+def refuse_plot(path: Path | None, *, force: bool) -> None:
+    """Refuse a picture that could not be written, before any work."""
+    if path is None:
+        return
+    from labeldp.files.places import refuse_target  # noqa: PLC0415 (an extra)
+    from labeldp.report import require_matplotlib  # noqa: PLC0415
+
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise ParameterError(f"--plot must end in .png, .svg or .pdf, got {path}")
+    refuse_target(str(path), force=force)
+    require_matplotlib()
+
+
 def open_ledger(path: Path | None, limit: float | None, limit_delta: float) -> Ledger:
     """Return the ledger to charge; a new file is created with its first charge, so that a refusal leaves none."""
     if limit is None and limit_delta:

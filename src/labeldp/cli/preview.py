@@ -1,0 +1,70 @@
+"""``labeldp preview``: what each ε would give, before any label is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from labeldp._atomic import atomic_file
+from labeldp.cli import options
+from labeldp.cli.shell import explained, tell
+from labeldp.errors import ParameterError
+from labeldp.histogram import Histogram
+from labeldp.planning import preview as make_preview
+
+__all__ = ["preview"]
+
+
+def preview(
+    rows: Annotated[int, typer.Option(min=1, help="How many rows the table has.", show_default=False)],
+    bounds: options.Bounds,
+    budgets: Annotated[str, typer.Option(help="Values of ε, with commas.")] = "0.1,0.3,1,3",
+    wanted: Annotated[
+        float | None,
+        typer.Option(help="A ± that would be good enough: which ε gives it is told.", show_default=False),
+    ] = None,
+    edges: Annotated[
+        str | None,
+        typer.Option(help="Public bins of the label, such as 0,20,50,200; with --masses.", show_default=False),
+    ] = None,
+    masses: Annotated[
+        str | None, typer.Option(help="What share lies in each bin, such as 50,30,20.", show_default=False)
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Where to save the curves: .png, .svg or .pdf.", show_default=False)
+    ] = None,
+    force: options.Force = False,
+) -> None:
+    """Say what each ε would give: noise of labels and means, and what a score or a model may reach.
+
+    No table is read, so no label can be: rows and bounds are enough. Nothing
+    is spent. A public distribution of the label makes the figures closer.
+    """
+    with explained():
+        options.refuse_plot(plot, force=force)
+        if (edges is None) != (masses is None):
+            raise ParameterError("--edges and --masses go together: one share less than there are edges")
+        prior = None
+        if edges is not None and masses is not None:
+            nodes = options.parse_numbers(edges, "--edges", "0,20,50,200")
+            prior = Histogram(nodes, options.parse_numbers(masses, "--masses", "50,30,20"))
+        epsilons = options.parse_numbers(budgets, "--budgets", "0.1,0.3,1,3")
+        result = make_preview(rows=rows, bounds=bounds, epsilon=epsilons, prior=prior, wanted=wanted)
+        console = Console()
+        header, lines = result.table()
+        table = Table(title=f"{rows:,} rows: what each ε would give", title_justify="left")
+        for k, name in enumerate(header):
+            table.add_column(name, justify="right" if k else "left", no_wrap=True)
+        for line in lines:
+            table.add_row(*line)
+        console.print(table)
+        for note in result.notes():
+            tell(console, note)
+        if plot is not None:
+            with atomic_file(plot, public=True) as draft:
+                result.plot().savefig(draft, dpi=150, format=plot.suffix[1:])
+            tell(console, f"The curves are in {plot}.")

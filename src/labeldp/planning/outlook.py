@@ -1,0 +1,278 @@
+"""`preview`: what each ε would give, computed from public numbers alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._validation import as_bounds, as_epsilon, as_fraction, as_positive, as_roomy_bounds, rounded_up
+from labeldp.errors import ParameterError
+from labeldp.histogram import Histogram
+from labeldp.planning.suite import Kept, kept_in_suite
+from labeldp.priors.curator import GRID, mean_noise
+from labeldp.release.accuracy import Accuracy
+from labeldp.release.numbers import number, percent
+from labeldp.release.plan import Request
+
+__all__ = ["GROUP", "Outlook", "Preview", "preview"]
+
+Bounds = tuple[float, float]
+
+GROUP = 100
+"""Rows of the small group that errors are told for."""
+
+_HELD_OUT = 10
+"""A score takes one row in so many, as ``labeldp fit --score`` does."""
+
+_CURVE = tuple(float(f"{epsilon:.2g}") for epsilon in np.geomspace(0.02, 20, 25))
+"""Where curves are computed, beside the budgets asked for."""
+
+_NAMES = {
+    "label": "one label",
+    "group": f"mean of {GROUP} labels",
+    "mean": "mean of all labels",
+    "curator_mean": "curator's mean",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What to expect of one ε, in the label's unit.
+
+    Attributes
+    ----------
+    epsilon : float
+    label, group, mean : float
+        Typical error of one private label, of the mean of 100 of them, and of the mean of all.
+    curator_mean : float
+        Typical error of the mean of all labels, where nothing else is released.
+    score : float
+        The smallest root mean squared error that a score could tell from none, measured for this ε more on a tenth
+        of the rows, held out.
+    kept : Kept or None
+        What a model may keep of what features explain, by the accuracy suite.
+    """
+
+    epsilon: float
+    label: float
+    group: float
+    mean: float
+    curator_mean: float
+    score: float
+    kept: Kept | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Preview:
+    """What to expect of several budgets, before any label is read.
+
+    Attributes
+    ----------
+    rows : int
+    bounds : (lo, hi)
+    prior : Histogram or None
+    outlooks : tuple of Outlook
+        For the budgets asked for.
+    curve : tuple of Outlook
+        For many budgets, these among them: what a plot shows.
+    wanted : float or None
+        The ± that was asked for.
+    """
+
+    rows: int
+    bounds: Bounds
+    prior: Histogram | None
+    outlooks: tuple[Outlook, ...]
+    curve: tuple[Outlook, ...]
+    wanted: float | None
+
+    @property
+    def needed(self) -> dict[str, float | None]:
+        """The least ε for the wanted ±, by what it is of; None where no ε up to 20 gives it."""
+        if self.wanted is None:
+            return {}
+        return {name: _needed(self.curve, name, self.wanted) for name in _NAMES}
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return a header, and a line for each thing that could be released."""
+        header = ["", *(f"ε = {rounded_up(outlook.epsilon)}" for outlook in self.outlooks)]
+        lines = [
+            [what, *(f"±{number(getattr(outlook, name), 3)}" for outlook in self.outlooks)]
+            for name, what in _NAMES.items()
+        ]
+        width = self.bounds[1] - self.bounds[0]
+        scores = [number(o.score, 3) if o.score < width / 2 else "nothing" for o in self.outlooks]
+        lines.append(["score tells from", *scores])
+        lines.append(["model keeps", *(_share(o.kept) for o in self.outlooks)])
+        return header, lines
+
+    def notes(self) -> list[str]:
+        """Return what the figures rest on, in sentences."""
+        if self.prior is None:
+            basis = "Labels are private ones, none clipped, spread evenly over the bounds; most noise is smaller."
+        else:
+            basis = (
+                "Labels are private ones, as privatize would release them with this prior, errors of clipping too."
+            )
+        tables = [outlook.kept.tables for outlook in self.outlooks if outlook.kept is not None]
+        notes = [
+            f"No label was read, and nothing was spent. {basis} The {GROUP} are drawn at random. A curator's mean "
+            "is that of all labels, where nothing else leaves.",
+            f"Score: the least typical error (RMSE) that it could tell from none, on {self.rows // _HELD_OUT:,} "
+            "rows held out, for this ε more.",
+        ]
+        if tables:
+            notes.append(
+                "Model: what it keeps of what features explain, median and quartiles over the public tables of "
+                f"the accuracy suite with as many rows × ε (up to {max(tables)} tables). 100 % is as good as "
+                "boosted trees without privacy, 0 % is a constant. Your table may differ."
+            )
+        else:
+            notes.append("Model: the accuracy suite has too few tables with as many rows × ε.")
+        if self.wanted is not None:
+            notes.append(f"For ±{number(self.wanted)}: {'; '.join(self._needs())}.")
+        return notes
+
+    def _needs(self) -> list[str]:
+        needs = self.needed
+        return [f"{what} needs {_amount(needs[name])}" for name, what in _NAMES.items()]
+
+    def summary(self) -> str:
+        """Return the table and what it rests on, for people."""
+        header, lines = self.table()
+        widths = [max(len(line[k]) for line in (header, *lines)) for k in range(len(header))]
+        shown = [
+            "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))])
+            for line in (header, *lines)
+        ]
+        low, high = self.bounds
+        first = f"{self.rows:,} rows, labels in ({number(low)}, {number(high)})"
+        return "\n".join([first, *(line.rstrip() for line in shown), *self.notes()])
+
+    def __repr__(self) -> str:
+        budgets = ", ".join(rounded_up(outlook.epsilon) for outlook in self.outlooks)
+        return f"<Preview of {self.rows:,} rows at ε = {budgets}>"
+
+    def _repr_html_(self) -> str:
+        header, lines = self.table()
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+    def plot(self) -> Any:
+        """Return a Matplotlib figure: errors, and what models keep, against ε."""
+        from labeldp.planning.outlook_figure import draw_preview  # noqa: PLC0415 (an extra)
+
+        return draw_preview(self)
+
+
+def preview(
+    *,
+    rows: int,
+    bounds: Bounds,
+    epsilon: float | Sequence[float] = (0.1, 0.3, 1.0, 3.0),
+    prior: Histogram | None = None,
+    wanted: float | None = None,
+) -> Preview:
+    """Return what each ε would give, before any label is read: no data go in, and no budget is spent.
+
+    Parameters
+    ----------
+    rows : int
+    bounds : (lo, hi)
+        Public bounds of the label.
+    epsilon : float or sequence of float
+    prior : Histogram, optional
+        How labels are spread, where that is public: an older survey, a census. Without it, evenly over the bounds.
+    wanted : float, optional
+        A ± that would be good enough, in the label's unit: which ε gives it is told.
+
+    Returns
+    -------
+    Preview
+        With ``summary()``, ``plot()``, ``outlooks`` and ``needed``.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> plan = ldp.preview(rows=20_000, bounds=(0, 200), epsilon=[0.3, 1.0], wanted=1.0)
+    >>> [round(outlook.curator_mean, 3) for outlook in plan.outlooks]
+    [0.047, 0.014]
+    >>> round(plan.needed["curator_mean"], 3) <= 0.02
+    True
+    """
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
+        raise ParameterError(f"rows must be a positive integer, got {rows!r}")
+    as_roomy_bounds(bounds)
+    bounds = as_bounds(bounds)
+    given = np.atleast_1d(np.asarray(epsilon, dtype=object)).tolist()
+    budgets = sorted({as_epsilon(value) for value in given})
+    if not budgets:
+        raise ParameterError("epsilon must be a number or several, such as (0.1, 0.3, 1, 3)")
+    known = None if prior is None else Histogram.checked(prior).restricted(*bounds)
+    if wanted is not None:
+        as_positive(wanted, "wanted")
+    curve = {value: _outlook(int(rows), bounds, value, known) for value in sorted({*budgets, *_CURVE})}
+    return Preview(
+        int(rows), bounds, known, tuple(curve[value] for value in budgets), tuple(curve.values()), wanted
+    )
+
+
+def _outlook(rows: int, bounds: Bounds, epsilon: float, prior: Histogram | None) -> Outlook:
+    free = {"epsilon_prior": 0.0} if prior is None else {"prior": prior}
+    mechanism = Request(epsilon=epsilon, bounds=bounds, **free).plan(rows).mechanism_for(prior, bounds)
+    accuracy = Accuracy.under(mechanism, prior, bounds)
+    label, group, mean = accuracy.error_of_mean(np.array([1.0, float(GROUP), float(rows)])).tolist()
+    width, scored = bounds[1] - bounds[0], max(rows // _HELD_OUT, 1)
+    unit = mean_noise(as_fraction(epsilon)).variance() / GRID**2
+    return Outlook(
+        epsilon=epsilon,
+        label=label,
+        group=group,
+        mean=mean,
+        curator_mean=width * math.sqrt(unit) / rows,
+        score=width * math.sqrt(_least_error(unit / scored**2, scored)),
+        kept=kept_in_suite(rows, epsilon),
+    )
+
+
+def _least_error(noise: float, rows: int) -> float:
+    """Return the squared error, of the bounds' width squared, that is twice its own standard error.
+
+    `private_score` states the square root of noise + m(1 − m)/rows for an error m: a quadratic equation.
+    """
+    a, b, c = 1 + 4 / rows, 4 / rows, 4 * noise
+    return min((b + math.sqrt(b * b + 4 * a * c)) / (2 * a), 1.0)
+
+
+def _needed(curve: Sequence[Outlook], name: str, wanted: float) -> float | None:
+    """Return the least ε from which on an error is as wanted, read off between points of the curve."""
+    epsilons: NDArray[np.float64] = np.log([outlook.epsilon for outlook in curve])
+    errors: NDArray[np.float64] = np.log([getattr(outlook, name) for outlook in curve])
+    enough = errors <= math.log(wanted)
+    if not enough[-1]:
+        return None
+    first = len(enough) - int(np.argmin(enough[::-1])) if not enough.all() else 0
+    if first == 0:
+        return float(curve[0].epsilon)
+    pair = slice(first - 1, first + 1)
+    return math.exp(float(np.interp(-math.log(wanted), -errors[pair], epsilons[pair])))
+
+
+def _amount(epsilon: float | None) -> str:
+    if epsilon is None:
+        return f"ε beyond {_CURVE[-1]:g}"
+    return f"ε of {number(epsilon, 2)} or less" if epsilon <= _CURVE[0] else f"ε of about {number(epsilon, 2)}"
+
+
+def _share(kept: Kept | None) -> str:
+    if kept is None:
+        return "not measured"
+    return f"{percent(kept.middle)} ({100 * kept.low:.0f}–{100 * kept.high:.0f})"

@@ -1,0 +1,87 @@
+"""What models reached on the public tables of the accuracy suite, in ``suite.json``.
+
+``python -m benchmarks.accuracy package CELLS --version LABEL`` writes it anew.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Kept", "kept_in_suite"]
+
+_SIGNAL = 0.9
+"""Tables whose boosted trees without privacy have more of the constant's error than this say nothing of models."""
+
+_BEYOND = np.log(10)
+"""What a table kept at the largest rows × ε that it was measured at stands for up to this factor more."""
+
+_FEWEST = 0.5
+"""With fewer of the tables nothing is said: a few would not be like the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How much models kept of what features explain without privacy, on tables with as many rows × ε.
+
+    Attributes
+    ----------
+    middle, low, high : float
+        Median and quartiles over the tables: 1 is as good as boosted trees without privacy, 0 as a constant.
+    tables : int
+        How many.
+    """
+
+    middle: float
+    low: float
+    high: float
+    tables: int
+
+
+@cache
+def _curves(method: str) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
+    """Return for each table with signal the logarithms of rows × ε, and what a model kept there."""
+    content: dict[str, Any] = json.loads(Path(__file__).with_name("suite.json").read_text(encoding="utf-8"))
+    curves = []
+    for table in content["tables"]:
+        points = sorted(
+            (np.log(figure["rows"] * figure["epsilon"]), (1 - figure["error"]) / (1 - table["trees"]))
+            for figure in table["figures"]
+            if figure["method"] == method
+        )
+        if points and table["trees"] < _SIGNAL:
+            place, kept = np.array(points).T
+            curves.append((place, np.clip(kept, 0.0, 1.0)))
+    return tuple(curves)
+
+
+def kept_in_suite(rows: int, epsilon: float, method: str = "model") -> Kept | None:
+    """Return what models kept on the suite's tables at this rows × ε, read off between what was measured.
+
+    Returns
+    -------
+    Kept or None
+        None where too few tables were measured there.
+
+    Examples
+    --------
+    >>> kept = kept_in_suite(20_000, 1.0)
+    >>> 0 <= kept.low <= kept.middle <= kept.high <= 1
+    True
+    """
+    place = np.log(rows * epsilon)
+    shares = [
+        float(np.interp(place, places, kept))
+        for places, kept in _curves(method)
+        if places[0] - 0.1 <= place <= places[-1] + _BEYOND
+    ]
+    if len(shares) < _FEWEST * len(_curves(method)):
+        return None
+    low, middle, high = np.quantile(shares, [0.25, 0.5, 0.75]).tolist()
+    return Kept(middle, low, high, len(shares))
