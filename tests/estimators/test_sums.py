@@ -30,6 +30,9 @@ class Few:
     block = np.array([0, 0, 1, 2, 3])
     size = 6
 
+    def locate(self, X):
+        return X
+
     def transform(self, X):
         a, b = X[:, 0], X[:, -1]
         features = np.column_stack([a, b, a**2 - 1, a * b, np.sin(a + b), np.ones(len(X))])

@@ -15,6 +15,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from labeldp import LabelReleaseRegressor, ModelReleaseRegressor, RowRelease, card_format
 from labeldp.cards.reading import read_any_card
 from labeldp.errors import CardError, DataNotFoundError, LabelDPError, ParameterError
+from labeldp.estimators.features import FeatureTable
 from labeldp.estimators.learner import Blend, Knowledge
 from labeldp.files.forest import Forest
 from labeldp.files.models import load_model, model_folder, write_model
@@ -52,7 +53,7 @@ def with_trees(fitted, table, labels, encoder):
     """The same model with boosted trees blended in, as fits on many rows have them."""
     X = encoder.transform(table)
     known = Knowledge(*BOUNDS, variance=1.0, sums=3)
-    inputs = fitted._public.codes(X)
+    inputs = FeatureTable(fitted._public, X).codes(np.arange(len(X)))
     made = np.random.default_rng(2).normal(size=len(X))
     trees = HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5, max_features=0.6).fit(inputs, made)
     model = ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)

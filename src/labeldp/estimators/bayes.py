@@ -61,6 +61,8 @@ class Observations:
         scaled sums.
     noise : float
         Known variance of the privacy noise.
+    design, values : arrays or None
+        H and s themselves, where there are few: then the model is solved in their number, not in that of features.
     """
 
     gram: NDArray[np.float32]
@@ -69,6 +71,19 @@ class Observations:
     count: int
     share: float
     noise: float
+    design: NDArray[np.float32] | None = None
+    values: Array | None = None
+
+    @classmethod
+    def of_few(cls, design: NDArray[np.float32], values: Array, share: float, noise: float) -> Observations:
+        """Return the statistics of a few observations, with these themselves."""
+        moment = (design.T @ values.astype(np.float32)).astype(np.float64)
+        square = float(values @ values)
+        return cls(design.T @ design, moment, square, values.size, share, noise, design, values)
+
+    def level(self, rest: float) -> float:
+        """Return the variance of an observation around what features explain."""
+        return self.share * rest + self.noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,68 +139,93 @@ def fit_linear(
     choices : tuple of (mix, explained variance, rest)
         What to average over, besides features that explain nothing.
     """
-    log_evidence: list[float] = []
-    weights: list[Array] = []
-    strength: list[tuple[float, float]] = []
     nothing = (0.0,) * 4
     totals = sorted({explained + rest for _, explained, rest in choices})
-    options = [*((nothing, 0.0, total) for total in totals), *choices]
-    by_rest: dict[float, list[int]] = {}
-    for k, (_, _, rest) in enumerate(options):
-        by_rest.setdefault(rest, []).append(k)
-    order: list[int] = []
-    for rest, members in by_rest.items():
-        levels = [o.share * rest + o.noise for o in observations]
-        gram = sum(o.gram / np.float32(level) for o, level in zip(observations, levels, strict=True))
-        moment = sum(o.moment / level for o, level in zip(observations, levels, strict=True))
-        base = _log_null(observations, rest)
-        for k in members:
-            mix, explained, _ = options[k]
-            prior = np.append(np.asarray(mix)[block] * explained, mean_variance)
-            evidence, solution = _solve(np.asarray(gram), np.asarray(moment), prior)
-            log_evidence.append(base + evidence)
-            weights.append(solution)
-            strength.append((explained, rest))
-            order.append(k)
-    nulls = np.array([k < len(totals) for k in order])
-    log_prior = np.where(nulls, np.log(_NULL / len(totals)), np.log((1 - _NULL) / max(1, len(choices))))
-    score = np.array(log_evidence) + log_prior
+    options: Choices = (*((nothing, 0.0, total) for total in totals), *choices)
+    few = all(o.design is not None for o in observations) and 3 * sum(o.count for o in observations) <= block.size
+    solve = solve_few if few else solve_many
+    log_evidence, weights = solve(observations, block, mean_variance, options)
+    null = np.arange(len(options)) < len(totals)
+    log_prior = np.where(null, np.log(_NULL / len(totals)), np.log((1 - _NULL) / max(1, len(choices))))
+    score = log_evidence + log_prior
     posterior = np.exp(score - score.max())
     posterior /= posterior.sum()
-    explained_mean, rest_mean = posterior @ np.array(strength)
-    ranked = [order[k] for k in np.argsort(-posterior)]
-    likely = tuple(options[k] for k in ranked if k >= len(totals))[:5]
-    if nulls[int(np.argmax(posterior))] and posterior.max() > 0.5:
+    _, explained, rest = (np.array(each) for each in zip(*options, strict=True))
+    likely = tuple(options[k] for k in np.argsort(-posterior, kind="stable") if not null[k])[:5]
+    if null[int(np.argmax(posterior))] and posterior.max() > 0.5:
         likely = ()
     return Posterior(
-        (posterior @ np.array(weights)).astype(np.float32),
+        (posterior @ weights).astype(np.float32),
         mean,
-        float(explained_mean),
-        float(rest_mean),
+        float(posterior @ explained),
+        float(posterior @ rest),
         likely,
     )
 
 
-def _log_null(observations: list[Observations], rest: float) -> float:
-    total = 0.0
-    for o in observations:
-        level = o.share * rest + o.noise
-        total -= 0.5 * o.count * np.log(level) + 0.5 * o.square / level
-    return float(total)
+def solve_few(
+    observations: list[Observations], block: NDArray[np.int64], mean_variance: float, options: Choices
+) -> tuple[Array, Array]:
+    """Return the log evidence and the posterior mean under each option, in the dimension of observations.
+
+    Their covariance is a sum over blocks of features, plus noise: the products of each block are made once.
+    """
+    designs = [o.design for o in observations if o.design is not None]
+    values = np.concatenate([o.values for o in observations if o.values is not None])
+    counts = [o.count for o in observations]
+    design = np.concatenate(designs).astype(np.float64)
+    own = np.append(block, 4)  # the constant is a block of its own
+    products = np.array([design[:, own == k] @ design[:, own == k].T for k in range(5)])
+    log_evidence, weights = np.zeros(len(options)), np.zeros((len(options), own.size))
+    for k, (mix, explained, rest) in enumerate(options):
+        prior = np.append(np.asarray(mix) * explained, mean_variance)
+        covariance = np.tensordot(prior, products, 1)
+        covariance[np.diag_indices_from(covariance)] += np.repeat([o.level(rest) for o in observations], counts)
+        factor = np.linalg.cholesky(covariance)
+        half = solve_triangular(factor, values, lower=True, check_finite=False)
+        log_evidence[k] = -0.5 * float(half @ half) - float(np.log(np.diag(factor)).sum())
+        dual = solve_triangular(factor, half, lower=True, trans=1, check_finite=False)
+        weights[k] = prior[own] * (dual @ design)
+    return log_evidence, weights
 
 
-def _solve(gram: Array, moment: Array, prior: Array) -> tuple[float, Array]:
-    """Return the log evidence gained over the null model, and the posterior mean."""
-    active = np.flatnonzero(prior > 0)
-    root = np.sqrt(prior[active]).astype(np.float32)
-    matrix = gram[np.ix_(active, active)] * root * root[:, None]
-    matrix[np.diag_indices_from(matrix)] += 1
-    factor = cholesky(matrix, lower=True, check_finite=False, overwrite_a=True)
-    half = solve_triangular(factor, (moment[active] * root).astype(np.float32), lower=True, check_finite=False)
-    evidence = 0.5 * float(half.astype(np.float64) @ half) - float(np.log(np.diag(factor).astype(float)).sum())
-    solution = np.zeros(prior.size)
-    solution[active] = root * solve_triangular(factor, half, lower=True, trans=1, check_finite=False)
-    return evidence, solution
+def solve_many(
+    observations: list[Observations], block: NDArray[np.int64], mean_variance: float, options: Choices
+) -> tuple[Array, Array]:
+    """Return the log evidence and the posterior mean under each option, in the dimension of features."""
+    own = np.append(block, 4)
+    log_evidence, weights = np.zeros(len(options)), np.zeros((len(options), own.size))
+    alike: dict[tuple[tuple[bool, ...], float], list[int]] = {}  # those that share a matrix but for its diagonal
+    for k, (mix, _, rest) in enumerate(options):
+        alike.setdefault((tuple(part > 0 for part in mix), rest), []).append(k)
+    grams: dict[tuple[bool, ...], list[NDArray[np.float32]]] = {}
+    for (used, rest), members in sorted(alike.items()):
+        active = np.flatnonzero(np.append(used, True)[own])
+        if used not in grams:
+            every = active.size == own.size
+            grams = {used: [o.gram if every else o.gram[np.ix_(active, active)] for o in observations]}
+        levels = [o.level(rest) for o in observations]
+        unit = min(levels)  # in its units numbers of single precision neither overflow nor vanish
+        gram = np.zeros((active.size, active.size), dtype=np.float32)
+        for part, level in zip(grams[used], levels, strict=True):
+            gram += part * np.float32(unit / level)
+        moment = sum(o.moment[active] * (unit / level) for o, level in zip(observations, levels, strict=True))
+        right = np.asarray(moment, dtype=np.float32)
+        base = -0.5 * sum(o.count * np.log(v) + o.square / v for o, v in zip(observations, levels, strict=True))
+        for k in members:
+            mix, explained, _ = options[k]
+            prior = np.append(np.asarray(mix) * explained, mean_variance)[own[active]]
+            matrix = gram.T.copy(order="F")  # LAPACK works on it in place
+            matrix[np.diag_indices_from(matrix)] += unit / prior
+            factor = cholesky(matrix, lower=True, check_finite=False, overwrite_a=True)
+            half = solve_triangular(factor, right, lower=True, check_finite=False)
+            gain = 0.5 * float(half.astype(np.float64) @ half) / unit
+            size = float(np.log(np.diag(factor).astype(np.float64)).sum()) + 0.5 * float(
+                np.log(prior / unit).sum()
+            )
+            log_evidence[k] = base + gain - size
+            weights[k, active] = solve_triangular(factor, half, lower=True, trans=1, check_finite=False)
+    return log_evidence, weights
 
 
 def explained_risk(spectrum: Array, signal: float, noise: float) -> float:

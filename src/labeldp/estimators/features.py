@@ -8,10 +8,11 @@ constant over ridge to kernel ridge.
 
 from __future__ import annotations
 
-import os
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from scipy.sparse import issparse
 from sklearn.utils.extmath import randomized_svd
 
 from labeldp.estimators.bayes import Observations, Posterior
+from labeldp.estimators.rank_waves import Codes, RankMap, fill_pairs, fill_waves, quantiles
 
 __all__ = ["PIECE", "FeatureTable", "PublicFeatures"]
 
@@ -33,16 +35,20 @@ _ALL_PAIRS = 12
 
 _FOURIER = 300
 _CLIP = 5.0
-PIECE = 1 << 14
-
-CACHE_BYTES = 1 << 32
-"""Feature tables of up to this many bytes stay in memory, if a quarter of what is free holds them."""
+PIECE = 1 << 12
+"""Rows whose features are in memory at once: features are made again whenever they are needed, which takes less
+time than to multiply them with each other, and far less memory than to keep them."""
 
 _WIDE = 300
 """Tables with more columns are narrowed first: the work grows with the cube of the columns."""
 
 _NARROW = 100
 _SAMPLE = 20_000
+_MAP_ROWS = 100_000
+"""Rows at most, evenly spread, by which maps are fitted: more would hardly change them."""
+
+_GRAMS = 8
+"""How many second moments a table remembers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,29 @@ class Narrowing:
     def apply(self, X: Any) -> Array:
         """Return the directions of some rows."""
         return np.asarray(X @ self.matrix - self.shift)
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedRows:
+    """Columns of rows, and codes of values among quantiles: of columns, and of directions if those are paired.
+
+    Attributes
+    ----------
+    columns : array, rows × columns
+    maps : tuple of RankMap
+    codes : tuple of arrays, columns × rows
+    """
+
+    columns: Array
+    maps: tuple[RankMap, ...]
+    codes: tuple[Codes, ...]
+
+    def __getitem__(self, rows: Index) -> LocatedRows:
+        return LocatedRows(self.columns[rows], self.maps, tuple(code[:, rows] for code in self.codes))
+
+    def ranks(self, values: list[Array]) -> list[Small]:
+        """Return the ranks of values of columns, and of directions."""
+        return [each.ranks(value, code) for each, value, code in zip(self.maps, values, self.codes, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +144,7 @@ class PublicFeatures:
     def fit(cls, X: Any, seed: int = 0) -> PublicFeatures:
         """Return the maps for public rows ``X``; the seed is public too."""
         rng = np.random.default_rng(seed)
+        X = X[_even_rows(X.shape[0], _MAP_ROWS)]
         if issparse(X) or X.shape[1] > _WIDE:
             narrowing = Narrowing.fit(X, rng)
             return replace(cls.fit(narrowing.apply(X), seed), narrowing=narrowing)
@@ -122,18 +152,17 @@ class PublicFeatures:
         center = X.mean(axis=0)
         scale = X.std(axis=0)
         scale = np.where(scale > 1e-12 * (np.abs(center) + 1e-300), scale, 1.0)
-        standard = np.clip((X - center) / scale, -_CLIP, _CLIP)
-        grid = np.linspace(0.0, 1.0, 201)
         directions = direction_ranks = None
         if columns > _ALL_PAIRS:
-            sample = standard[rng.permutation(len(X))[:20_000]]
+            standard = np.clip((X - center) / scale, -_CLIP, _CLIP)
+            sample = standard[rng.permutation(len(X))[:_SAMPLE]]
             directions = np.linalg.svd(sample, full_matrices=False)[2][:_PAIRED].T
-            direction_ranks = np.quantile(standard @ directions, grid, axis=0)
+            direction_ranks = quantiles(standard @ directions)
         heavy = 1 / np.sqrt(rng.chisquare(3, _FOURIER) / 3)  # lengths of all sizes
         draft = cls(
             center=center,
             scale=scale,
-            ranks=np.quantile(X, grid, axis=0),
+            ranks=quantiles(X),
             directions=directions,
             direction_ranks=direction_ranks,
             weights=rng.normal(size=(columns, _FOURIER)) / np.sqrt(columns) * heavy,
@@ -143,95 +172,88 @@ class PublicFeatures:
             norms=np.ones(1),
             block=np.zeros(0, dtype=np.int64),
         )
-        blocks = draft._blocks(X[rng.permutation(len(X))[:50_000]])
-        means = np.concatenate([part.mean(axis=0) for part in blocks])
-        spread = [float(np.sqrt(part.var(axis=0).sum())) for part in blocks]
-        norms = np.concatenate(
-            [np.full(part.shape[1], s if s > 0 else 1.0) for part, s in zip(blocks, spread, strict=True)]
-        )
-        block = np.concatenate([np.full(part.shape[1], k) for k, part in enumerate(blocks)])
-        fields = {name: getattr(draft, name) for name in draft.__dataclass_fields__}
-        return cls(**{**fields, "means": means, "norms": norms, "block": block})
+        block = np.repeat(np.arange(4), draft._sizes())
+        draft = replace(draft, means=np.zeros(block.size), norms=np.ones(block.size), block=block)
+        means, squares = np.zeros(block.size), np.zeros(block.size)
+        table = FeatureTable(draft, X[_even_rows(len(X), 2 * PIECE)])
+        for _, features in table.pieces(np.arange(table.rows)):
+            raw = features[:, :-1].T.astype(np.float64)
+            means += raw.sum(axis=1) / table.rows
+            squares += np.einsum("ij,ij->i", raw, raw) / table.rows
+        spread = np.sqrt(np.bincount(block, np.maximum(squares - means**2, 0.0), 4))
+        return replace(draft, means=means, norms=np.where(spread > 1e-6, spread, 1.0)[block])
 
     @property
     def size(self) -> int:
         """The number of features, with the last one that is 1."""
         return self.block.size + 1
 
-    def codes(self, X: Any) -> Array:
-        """Return each column as a few integers, its place among quantiles, so that trees bin it at once."""
-        X = self._columns(X)
-        codes = [np.searchsorted(self.ranks[:, j], X[:, j], side="right") for j in range(X.shape[1])]
-        return np.column_stack(codes).astype(np.float64)
-
-    def _columns(self, X: Any) -> Array:
-        return np.asarray(X) if self.narrowing is None else self.narrowing.apply(X)
-
-    def transform(self, X: Any) -> Small:
-        """Return all features of rows ``X``, and a last one that is 1."""
-        result = np.ones((X.shape[0], self.size), dtype=np.float32)
-        for start in range(0, X.shape[0], PIECE):
+    def locate(self, X: Any) -> LocatedRows:
+        """Return rows with their places among quantiles, for `transform` and for trees."""
+        columns = np.asarray(X) if self.narrowing is None else self.narrowing.apply(X)
+        maps = [RankMap.of(self.ranks)]
+        if self.direction_ranks is not None:
+            maps.append(RankMap.of(self.direction_ranks))
+        codes = [np.empty((len(each.grid), len(columns)), dtype=np.uint8) for each in maps]
+        for start in range(0, len(columns), PIECE):
             piece = slice(start, start + PIECE)
-            features = np.concatenate(self._blocks(self._columns(X[piece])), axis=1)
-            features -= self.means
-            features /= self.norms
-            result[piece, :-1] = features
-        return result
+            values = [np.ascontiguousarray(columns[piece].T), *self._directions(self._standardise(columns[piece]))]
+            for known, value, code in zip(maps, values, codes, strict=True):
+                code[:, piece] = known.search(value)
+        return LocatedRows(columns, tuple(maps), tuple(codes))
 
-    def spectrum(self, features: Small) -> Array:
-        """Return the leading eigenvalues of the features' covariance, blocks weighted by experience."""
-        weight = np.sqrt(np.array([0.4, 0.3, 0.2, 0.1])[self.block]).astype(np.float32)
-        weighted = features[:, :-1] * weight
-        values = np.linalg.eigvalsh((weighted.T @ weighted / len(features)).astype(np.float64))
-        return np.asarray(np.maximum(values[::-1][:400], 0.0))
+    def _standardise(self, columns: Array) -> Array:
+        """Return columns of unit size, without outliers; columns × rows."""
+        return np.clip((columns - self.center) / self.scale, -_CLIP, _CLIP).T
 
-    def _blocks(self, X: Array) -> list[Array]:
-        standard = np.clip((X - self.center) / self.scale, -_CLIP, _CLIP)
-        rank = _ranks(X, self.ranks)
-        paired = rank if self.directions is None else _ranks(standard @ self.directions, self.direction_ranks)
-        products = 4 if paired.shape[1] <= _PAIRED else 2
-        waves = _waves(rank, self.waves)
-        few = _waves(paired, products)
-        pairs = [
-            few[a][:, i] * few[b][:, j]
-            for i, j in combinations(range(paired.shape[1]), 2)
-            for a in range(products)
-            for b in range(products)
-        ]
-        fourier = np.cos(np.clip(standard, -3, 3) @ self.weights + self.phases)
-        return [
-            standard,
-            np.concatenate(waves, axis=1),
-            np.array(pairs).T if pairs else np.zeros((len(X), 1)),
-            fourier,
-        ]
+    def _directions(self, standard: Array) -> list[Array]:
+        """Return the directions that are paired, if columns are not; directions × rows."""
+        return [] if self.directions is None else [np.asarray(self.directions.T @ standard)]
+
+    def transform(self, located: LocatedRows) -> Small:
+        """Return all features of some rows, and a last one that is 1."""
+        standard = self._standardise(located.columns)
+        rank, *paired = located.ranks([located.columns.T, *self._directions(standard)])
+        edges, rows = np.cumsum([0, *self._sizes()]), rank.shape[1]
+        if edges[-1] != self.block.size:
+            raise ValueError("the maps of features do not belong together")
+        result = np.empty((self.size, rows), dtype=np.float32)
+        linear, additive, pairs, fourier = (result[a:b] for a, b in pairwise(edges))
+        linear[:] = standard
+        waves = additive.reshape(self.waves, -1, rows)
+        fill_waves(rank, waves)
+        few = waves[: self._products]
+        if paired:
+            few = np.empty((self._products, *paired[0].shape), dtype=np.float32)
+            fill_waves(paired[0], few)
+        fill_pairs(few, pairs)
+        np.matmul(self.weights.T.astype(np.float32), np.clip(linear, -3, 3), out=fourier)
+        fourier += self.phases.astype(np.float32)[:, None]
+        np.cos(fourier, out=fourier)
+        result[-1] = 1
+        result[:-1] -= self.means.astype(np.float32)[:, None]
+        result[:-1] /= self.norms.astype(np.float32)[:, None]
+        return result.T
+
+    @property
+    def _products(self) -> int:
+        """How many waves of each column of a pair are multiplied."""
+        return 4 if self._paired <= _PAIRED else 2
+
+    @property
+    def _paired(self) -> int:
+        return len(self.center) if self.directions is None else self.directions.shape[1]
+
+    def _sizes(self) -> list[int]:
+        """Return the number of features in each block; a single column has no pairs, but a zero."""
+        columns, pairs = len(self.center), self._paired * (self._paired - 1) // 2
+        return [columns, columns * self.waves, max(1, pairs * self._products**2), len(self.phases)]
 
 
-def _ranks(values: Array, quantiles: Array | None) -> Array:
-    """Return each value's rank in its column, 0 to 1; ties get their middle."""
-    assert quantiles is not None  # noqa: S101 (for the type checker)
-    grid = np.linspace(0.0, 1.0, len(quantiles))
-    ranks: Array = np.full(values.shape, np.nan)
-    for j in range(values.shape[1]):
-        column = quantiles[:, j]
-        left = np.searchsorted(column, values[:, j], side="left")
-        right = np.searchsorted(column, values[:, j], side="right")
-        inside = np.interp(values[:, j], column, grid)
-        tied = right - left > 1
-        ranks[:, j] = np.where(tied, (left + right - 1) / 2 / (len(grid) - 1), inside)
-    return np.clip(ranks, 0.0, 1.0)
-
-
-def _waves(rank: Array, count: int) -> list[Array]:
-    return [np.cos(np.pi * k * rank) / k for k in range(1, count + 1)]
-
-
-def _free() -> int:
-    """Return how many bytes of memory are free, as far as the system reports."""
-    try:
-        return int(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):
-        return 1 << 32
+def _even_rows(rows: int, most: int) -> Index:
+    """Return all rows, or so many of them, evenly spread."""
+    count = min(rows, most)
+    return np.arange(count) * rows // max(1, count)
 
 
 class FeatureTable:
@@ -246,8 +268,8 @@ class FeatureTable:
     def __init__(self, public: PublicFeatures, X: Any) -> None:
         self.public = public
         self.X = X
-        size = X.shape[0] * public.size * 4
-        self._cache: Small | None = public.transform(X) if size <= min(CACHE_BYTES, _free() // 4) else None
+        self._located = public.locate(X)
+        self._grams: dict[bytes, Small] = {}
 
     @property
     def rows(self) -> int:
@@ -258,27 +280,35 @@ class FeatureTable:
         """Yield the features of some rows, piece by piece, and where each piece lies among them."""
         for start in range(0, rows.size, PIECE):
             piece = slice(start, min(start + PIECE, rows.size))
-            some = rows[piece]
-            yield piece, self._cache[some] if self._cache is not None else self.public.transform(self.X[some])
+            yield piece, self.public.transform(self._located[rows[piece]])
 
-    def even_rows(self, most: int) -> Small:
-        """Return the features of all rows, or of about this many, evenly spread."""
-        rows = np.arange(0, self.rows, max(1, self.rows // most))
-        return np.concatenate([part for _, part in self.pieces(rows)])
-
-    def codes(self, rows: Index) -> Array:
-        """Return the columns of some rows as trees see them."""
-        return self.public.codes(self.X[rows])
+    def codes(self, rows: Index) -> Codes:
+        """Return the columns of some rows as trees see them: places among quantiles, so that they are binned."""
+        return self._located.codes[0].T[rows]
 
     def observations(self, rows: Index, centred: Array, noise: float) -> Observations:
         """Return the statistics of single rows with private labels, minus their mean."""
-        size = self.public.size
-        gram = np.zeros((size, size), dtype=np.float32)
-        moment = np.zeros(size)
-        for piece, features in self.pieces(rows):
-            gram += features.T @ features
-            moment += features.T @ centred[piece].astype(np.float32)
+        if 3 * rows.size <= self.public.size:
+            (_, features), *_ = self.pieces(rows)
+            return Observations.of_few(features, centred, 1.0, noise)
+        gram, moment = self._moments(rows, centred)
         return Observations(gram, moment, float(centred @ centred), rows.size, 1.0, noise)
+
+    def _moments(self, rows: Index, centred: Array) -> tuple[Small, Array]:
+        """Return the sums of products of features with each other and with labels.
+
+        The former take longest, and are those of public rows: the last few are remembered.
+        """
+        name = hashlib.blake2b(rows.tobytes()).digest()
+        gram, moment = self._grams.get(name), np.zeros(self.public.size)
+        total = np.zeros((self.public.size, self.public.size), dtype=np.float32)
+        for piece, features in self.pieces(rows):
+            moment += features.T @ centred[piece].astype(np.float32)
+            if gram is None:
+                total += features.T @ features
+        gram = total if gram is None else gram
+        self._grams = dict([*self._grams.items(), (name, gram)][-_GRAMS:])
+        return gram, moment
 
     def predict(self, model: Posterior, rows: Index) -> Array:
         """Return the linear model's predictions for some rows."""
@@ -287,6 +317,18 @@ class FeatureTable:
             result[piece] = model.predict(features)
         return result
 
+    def sample(self) -> Index:
+        """Return at most 20,000 rows, evenly spread, that stand for all."""
+        return _even_rows(self.rows, _SAMPLE)
+
+    @cached_property
+    def moments(self) -> Array:
+        """Mean products of features with each other, over the sample; the last ones are their means."""
+        rows = self.sample()
+        return self._moments(rows, np.zeros(rows.size))[0].astype(np.float64) / rows.size
+
     def spectrum(self) -> Array:
-        """Return the leading eigenvalues of the features' covariance, from at most 20,000 rows or so."""
-        return self.public.spectrum(self.even_rows(_SAMPLE))
+        """Return the leading eigenvalues of the mean products, blocks weighted by experience."""
+        weight = np.sqrt(np.array([0.4, 0.3, 0.2, 0.1])[self.public.block])
+        values = np.linalg.eigvalsh(self.moments[:-1, :-1] * weight * weight[:, None])
+        return np.asarray(np.maximum(values[::-1][:400], 0.0))

@@ -7,11 +7,11 @@ linear model under the known noise, step by step (Frank and Wolfe's method). Gro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
 from labeldp.estimators.bayes import Observations
@@ -24,7 +24,6 @@ Small = NDArray[np.float32]
 Index = NDArray[np.int64]
 
 _DIRECTIONS = 40
-_SAMPLE = 20_000
 _STEPS = 8
 _COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """How many groups to choose from; with one, only the mean is released."""
@@ -56,10 +55,8 @@ class Groups:
         level = self.sizes * rest + noise
         root = 1 / np.sqrt(level)
         scaled = (self.features * root[:, None]).astype(np.float32)
-        values = sums * root
-        moment = (scaled.T @ values.astype(np.float32)).astype(np.float64)
         share, part = float(np.mean(self.sizes / level)), float(np.mean(noise / level))
-        return Observations(scaled.T @ scaled, moment, float(values @ values), values.size, share, part)
+        return Observations.of_few(scaled, sums * root, share, part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +81,14 @@ class Geometry:
     @classmethod
     def of(cls, table: FeatureTable, prior: Array) -> Geometry:
         """Return the geometry of a table's rows; ``prior`` holds the variance of each weight."""
-        features = table.even_rows(_SAMPLE)
-        root = np.sqrt(prior).astype(np.float32)
-        scaled = features[:, :-1] * root[:-1]
-        axes = np.linalg.eigh((scaled.T @ scaled / np.float32(len(scaled))).astype(np.float64))[1]
-        vectors = root[:-1, None] * axes[:, ::-1][:, :_DIRECTIONS].astype(np.float32)
+        root = np.sqrt(prior)
+        scaled = (table.moments * root * root[:, None])[:-1, :-1].astype(np.float32)
+        size = len(scaled)
+        axes = eigh(scaled, subset_by_index=(max(0, size - _DIRECTIONS), size - 1), check_finite=False)[1]
+        vectors = np.asarray(root[:-1, None] * axes[:, ::-1], dtype=np.float32)
         constant = float(root[-1])
-        sample = _places(features, vectors, constant)
+        rows = table.sample()[::2]
+        sample = np.concatenate([_places(features, vectors, constant) for _, features in table.pieces(rows)])
         return cls(vectors, constant, sample, (sample.T @ sample / np.float32(len(sample))).astype(np.float64))
 
     def groups(self, table: FeatureTable, *, noise: float, rest: float, known: Small | None = None) -> Groups:
@@ -168,17 +166,12 @@ class Geometry:
 
     def _assign(self, table: FeatureTable, scores: Small) -> Groups:
         group = np.zeros(table.rows, dtype=np.int64)
-        for piece, features in _pieces(table):
+        sums = np.zeros((scores.shape[1], table.public.size), dtype=np.float32)
+        for piece, features in table.pieces(np.arange(table.rows)):
             group[piece] = np.argmax(_places(features, self.vectors, self.constant) @ scores, axis=1)
+            sums += np.eye(len(sums), dtype=np.float32)[group[piece]].T @ features
         used, group = np.unique(group, return_inverse=True)
-        sums = np.zeros((used.size, table.public.size), dtype=np.float32)
-        for piece, features in _pieces(table):
-            sums += _member_sums(group[piece], used.size, features)
-        return Groups(group, np.bincount(group).astype(np.float64), sums)
-
-
-def _pieces(table: FeatureTable) -> Iterator[tuple[slice, Small]]:
-    return table.pieces(np.arange(table.rows))
+        return Groups(group, np.bincount(group).astype(np.float64), sums[used])
 
 
 def _places(features: Small, vectors: Small, constant: float) -> Small:

@@ -255,13 +255,12 @@ def fit_sums(
     """
     low, high = range
     width, middle = high - low, (low + high) / 2
-    rows, choices = np.arange(table.rows), unknown_variance(width)
+    choices = unknown_variance(width)
 
-    def learn(observations: list[Observations]) -> tuple[Posterior, Array]:
-        linear = fit_linear(
+    def learn(observations: list[Observations]) -> Posterior:
+        return fit_linear(
             observations, table.public.block, mean=middle, mean_variance=width**2 / 12, choices=choices
         )
-        return linear, np.clip(table.predict(linear, rows), low, high)
 
     two_stages = grouped and budget.power >= _TWO_STAGES
     epsilon = budget.part(max(0.3, min(0.4, 50 / budget.power)), math.inf) if two_stages else budget.left
@@ -276,7 +275,8 @@ def fit_sums(
     stage = Stage(range, groups.group if grouped else None, groups.sizes.size)
     sums = stage.release(add_up(stage), epsilon, budget, source) - groups.sizes * (middle - low)
     observed = [groups.observations(sums, rest, noise)]
-    linear, start = learn(observed)
+    linear = learn(observed)
+    start = np.clip(table.predict(linear, np.arange(table.rows)), low, high)
     spread, residual = linear.rest + linear.explained / 2, 0.0
     if not two_stages:
         return SumModel(range, linear, observed, start, residual, spread)
@@ -302,7 +302,7 @@ def fit_sums(
     sums = stage.release(add_up(stage), epsilon, budget, source) - groups.sizes * reach
     sums += np.bincount(groups.group, start - middle, groups.sizes.size)
     observed.append(groups.observations(sums, rest, noise))
-    linear, _ = learn(observed)
+    linear = learn(observed)
     spread = 0.95 * spread if measured else float(np.clip(linear.rest, spread / 2, spread))
     return SumModel(range, linear, observed, start, residual, spread)
 
@@ -325,8 +325,7 @@ def _spread(noisy: Sums, epsilon: float, width: float) -> float:
 
 
 def _mean_row(table: FeatureTable, rows: int) -> NDArray[np.float32]:
-    sample = table.even_rows(20_000)
-    return np.asarray(sample.mean(axis=0, keepdims=True) * np.float32(rows), dtype=np.float32)
+    return np.asarray(table.moments[-1:] * rows, dtype=np.float32)
 
 
 def _updated_prior(likely: Choices, choices: Choices, block: Index, width: float) -> Array:
