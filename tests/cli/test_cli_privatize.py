@@ -78,20 +78,26 @@ def telling(tmp_path):
     return path
 
 
-def test_hints_are_on_the_screen(tmp_path, telling):
+@pytest.mark.parametrize(("answer", "code"), [(b"n\n", 130), (b"y\n", 0)])
+def test_hints_are_on_the_screen_before_the_charge_and_ask(tmp_path, telling, answer, code):
     """A terminal of its own, because nothing less counts as one."""
     ours, theirs = pty.openpty()
-    words = [sys.executable, "-m", "labeldp.cli", *map(str, order(telling, tmp_path / "out.parquet"))]
+    words = order(telling, tmp_path / "out.parquet", "--ledger", tmp_path / "b.jsonl")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(words, stderr=theirs, env=environment, check=False)  # noqa: S603
+    os.write(ours, answer)
+    command = [sys.executable, "-m", "labeldp.cli", *map(str, words)]
+    done = subprocess.run(command, stdin=theirs, stderr=theirs, env=environment, check=False)  # noqa: S603
     os.close(theirs)
     shown = b""
     with contextlib.suppress(OSError):  # a terminal without anybody at its other end
         while piece := os.read(ours, 4096):
             shown += piece
     os.close(ours)
-    assert done.returncode == 0, shown
+    assert done.returncode == code, shown
     assert b"For you alone: The column 'log_price'" in shown
+    assert files_in(tmp_path) == sorted(
+        ["in.parquet", *(["b.jsonl", "out.parquet", "out.parquet.card.json"] * (code == 0))]
+    )
 
 
 def test_logs_say_the_same_whatever_gives_labels_away(tmp_path, monkeypatch, telling):
@@ -110,7 +116,7 @@ MISTAKES = {
     "text as the label": ({"--label": "region"}, None, "is not a number in row"),
     "nothing there": ({}, "a,price\nx,\n", "--missing drop"),
     "empty file": ({}, "", "is empty"),
-    "unknown extension out": ({"-o": "out.xlsx"}, None, "implies no known format"),
+    "unknown extension out": ({"-o": "out.doc"}, None, "implies no known format"),
     "no folder": ({"-o": "nowhere/out.csv"}, None, "no folder"),
     "no file": ({"IN": "nothing.csv"}, None, "no file"),
     "itself": ({"-o": "homes.csv", "--force": None}, None, "same file"),

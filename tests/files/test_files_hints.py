@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+import labeldp as ldp
 from helpers import FALSE_ALARM, seeded
 from labeldp.files import TableWriter, open_table, privatize_file
 from labeldp.files import batches as module
@@ -47,7 +48,7 @@ HARMLESS = {
 
 def hints_of(columns, labels=PRICE, *, ordered=True, batch=700):
     table = pa.table({**columns, "price": labels})
-    watch = Watch(len(labels), table.schema, "price", seeded(1))
+    watch = Watch(table.schema, "price", seeded(1))
     start = 0
     for part in table.drop_columns("price").to_batches(max_chunksize=batch):
         watch.see(part.columns, labels[start : start + part.num_rows])
@@ -90,7 +91,7 @@ def test_random_orders_are_far_from_the_threshold():
 
 
 def release(folder, table, hints=None, **options):
-    with TableWriter(folder / "in.arrow", table.schema) as out:
+    with TableWriter(folder / "in.arrow", table.schema, force=True) as out:
         out.write(table.to_batches()[0])
     how = {"label": "price", "bounds": (0, 20), "epsilon": 1, "mechanism": "two-point"}
     return privatize_file(folder / "in.arrow", folder / "out.arrow", hints=hints, **how, **options)
@@ -98,10 +99,37 @@ def release(folder, table, hints=None, **options):
 
 def test_hints_go_nowhere_but_to_the_owner(tmp_path):
     hints = []
-    done = release(tmp_path, pa.table({"log_price": np.log(PRICE), "price": PRICE}), hints.append)
+    done = release(tmp_path, pa.table({"log_price": np.log(PRICE), "price": PRICE}), hints.extend)
     assert len(hints) == 1
     assert "determines" not in done.card + repr(done)
     assert b"determines" not in (tmp_path / "out.arrow").read_bytes()
+
+
+def test_hints_come_before_the_charge_and_may_stop_the_release(tmp_path):
+    ledger = ldp.Ledger()
+    table = pa.table({"log_price": np.log(PRICE), "price": PRICE})
+
+    def stop(hints):
+        assert ledger.charges == ()
+        raise InterruptedError(len(hints))
+
+    for trust in ("curator", "local"):
+        with pytest.raises(InterruptedError, match="1"):
+            release(tmp_path, table, stop, ledger=ledger, trust=trust)
+    assert ledger.charges == ()
+    assert [path.name for path in tmp_path.iterdir()] == ["in.arrow"]
+
+
+def test_a_sample_of_many_rows_is_uniform_and_in_order():
+    """Of 40,000 rows 4,096 are kept: each tenth of them holds a tenth, within six deviations of 19."""
+    watch = Watch(pa.schema({"x": pa.int64(), "price": pa.float64()}), "price", seeded(2))
+    for first in range(0, 40_000, 1000):
+        watch.see([pa.array(range(first, first + 1000))], np.arange(first, first + 1000.0))
+    watch.hints(ordered=True)
+    kept = watch._labels
+    assert kept.size == 4096
+    assert (np.diff(kept) > 0).all()
+    assert np.abs(np.histogram(kept, 10, (0, 40_000))[0] - 409.6).max() < 6 * 19
 
 
 def test_without_anybody_to_tell_no_hint_is_computed(tmp_path, monkeypatch):
@@ -153,7 +181,7 @@ def test_shuffled_files_hold_the_same_rows(tmp_path, monkeypatch):
     city = pa.array(np.random.default_rng(4).choice(["a", "b"], ROWS)).dictionary_encode()
     table = pa.table({"id": np.arange(ROWS), "city": city, "price": np.sort(PRICE)})
     hints = []
-    done = release(tmp_path, table, hints.append, shuffle=True)
+    done = release(tmp_path, table, hints.extend, shuffle=True)
     after = pa.Table.from_batches(list(open_table(tmp_path / "out.arrow").batches()))
     assert after["id"].to_pylist() != table["id"].to_pylist()
     assert after.schema == table.schema

@@ -78,11 +78,12 @@ def test_hints_on_a_terminal_reach_nothing_else(tmp_path):
     """Somebody looks: what is told there follows from true labels. All else that leaves is equal."""
 
     def act(given):
-        with mock.patch.object(sys.stderr, "isatty", return_value=True):
+        terminal = mock.Mock(return_value=True)
+        with mock.patch.object(sys.stderr, "isatty", terminal), mock.patch.object(sys.stdin, "isatty", terminal):
             return [typed(*PRIVATIZE, "--mechanism", "two-point")]
 
     both = CHANGES["sorted"][::-1]
-    first, found = compared(Way(act, way().prepare), *both, tmp_path)
+    first, found = compared(Way(act, way().prepare, stdin=lambda _: b"y\n"), *both, tmp_path)
     assert codes(first) == [0]
     assert b"For you alone" in first.stderr
     assert set(found) == {"stderr"}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +15,8 @@ from rich.console import Console
 
 from labeldp.cli import options
 from labeldp.cli.shell import (
+    EXIT,
+    Bars,
     as_options,
     explained,
     news,
@@ -126,7 +131,6 @@ def privatize(
         if report is not None:
             require_matplotlib()
             refuse_target(str(report), force=force)
-        hints: list[str] = []
         with progress() as update:
             done = privatize_file(
                 source,
@@ -151,7 +155,7 @@ def privatize(
                 card=card,
                 others={"the report": report},
                 progress=update,
-                hints=hints.append if someone_looks() else None,
+                hints=partial(_ask, screen, update) if someone_looks() else None,
             )
         if report is not None:
             write_report(report, done.card, ledger=book if ledger else None, force=force)
@@ -160,30 +164,32 @@ def privatize(
             tell(screen, note)
         for name, (old, new) in done.types_changed.items():
             tell(screen, printable(f"The column {name!r} could not stay {old}: it is {new} now."))
-        warned = _tell_hints(screen, hints)
-        _tell_where(screen, done, report, warned=warned)
+        if not someone_looks():
+            tell(screen, "Hints on what may give labels away are shown on a terminal only.")
+        _tell_where(screen, done, report)
         if ledger is None:
             tell(screen, "Nobody adds up what is spent on these labels: --ledger FILE --limit 3 would.")
         elif book.remaining is not None:
             tell(screen, f"The ledger {ledger} has {book.remaining} left.")
 
 
-def _tell_hints(screen: Console, hints: Sequence[str]) -> bool:
-    """Show what gives labels away to eyes only, since logs are kept and read by others; return whether it was."""
-    if not someone_looks():
-        tell(screen, "Hints on what may give labels away are shown on a terminal only.")
-        return False
-    for hint in hints:
-        tell(screen, f"For you alone: {as_options(hint)}", "yellow")
-    return bool(hints)
+def _ask(screen: Console, bars: Bars | None, hints: Sequence[str]) -> None:
+    """Show what gives labels away to the one who can answer, since logs are kept; stop unless told to go on."""
+    with nullcontext() if bars is None else bars.aside():
+        for hint in hints:
+            tell(screen, f"For you alone: {as_options(hint)}", "yellow")
+        tell(screen, "What you see here, and what you answer, tells something about labels: keep it to yourself.")
+        screen.print("Release the table as it is? \\[y/N] ", end="")
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):  # typer's own question writes to stdout
+            tell(screen, "Stopped. Nothing was charged, and nothing written.")
+            raise typer.Exit(EXIT["stopped"])
 
 
-def _tell_where(screen: Console, done: FileRelease, report: Path | None, *, warned: bool) -> None:
+def _tell_where(screen: Console, done: FileRelease, report: Path | None) -> None:
     if done.card_path is None:
         tell(screen, "No card was kept, because the table went through a pipe: --card FILE keeps one.")
     else:
         what = "The table's card is" if done.path == "-" else f"The table is in {done.path}, its card"
-        then = "look at the hints above before you pass them on" if warned else "both may be made public"
-        tell(screen, f"{what} in {done.card_path}; {then}.")
+        tell(screen, f"{what} in {done.card_path}; both may be made public.")
     if report is not None:
         tell(screen, f"The report is in {report}.")

@@ -9,7 +9,7 @@ code meaning
 3    the ledger refused: its limit would be passed, or its file cannot be trusted
 4    a card, a proof or a file does not hold what it claims
 5    a card cannot be checked here: it names what is not known, or does not say enough
-130  stopped by Ctrl-C or a signal
+130  stopped by Ctrl-C, a signal, or an answer
 ==== ==========================================================================
 """
 
@@ -19,7 +19,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
@@ -70,8 +70,8 @@ def news() -> Console:
 
 
 def someone_looks() -> bool:
-    """Whether standard error is a terminal, and no file or pipe; colours that are forced do not make it one."""
-    return sys.stderr.isatty()
+    """Whether a person can read and answer: both ends are a terminal, which forced colours do not make them."""
+    return sys.stderr.isatty() and sys.stdin.isatty()
 
 
 def tell(console: Console, text: str, style: str | None = None) -> None:
@@ -79,12 +79,28 @@ def tell(console: Console, text: str, style: str | None = None) -> None:
     console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
-@contextmanager
-def progress() -> Iterator[Callable[[str, int, int | None], None] | None]:
-    """Yield a function that draws bars: what is being done, how much of it is done, and of how much.
+class Bars:
+    """Draws bars: what is being done, how much of it is done, and of how much."""
 
-    None where nobody looks.
-    """
+    def __init__(self, bar: Any) -> None:
+        self._bar, self._tasks = bar, dict[str, Any]()
+
+    def __call__(self, what: str, done: int, total: int | None) -> None:
+        if what not in self._tasks:
+            self._tasks[what] = self._bar.add_task(what, total=total)
+        self._bar.update(self._tasks[what], completed=done)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Take the bars off the screen for a while."""
+        self._bar.stop()
+        yield
+        self._bar.start()
+
+
+@contextmanager
+def progress() -> Iterator[Bars | None]:
+    """Yield bars, or None where nobody looks."""
     screen = news()
     if not screen.is_terminal:
         yield None
@@ -93,14 +109,7 @@ def progress() -> Iterator[Callable[[str, int, int | None], None] | None]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=screen, transient=True) as bar:
-        tasks: dict[str, Any] = {}
-
-        def update(what: str, done: int, total: int | None) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=total)
-            bar.update(tasks[what], completed=done)
-
-        yield update
+        yield Bars(bar)
 
 
 def _sentence(error: BaseException) -> str:

@@ -12,6 +12,7 @@ from labeldp.errors import DataError, LabelError
 from labeldp.files.batches import read_ahead, take_rows
 from labeldp.files.columns import label_values
 from labeldp.files.excel_writer import refuse_cells
+from labeldp.files.hints import Watch
 from labeldp.files.places import DELIMITERS
 from labeldp.files.tables import Table
 
@@ -31,15 +32,17 @@ class Door:
         self._place = table.schema.get_field_index(table.label)
         self.left_out = 0
 
-    def labels(self) -> Iterator[NDArray[np.float64]]:
+    def labels(self, watch: Watch | None = None) -> Iterator[NDArray[np.float64]]:
         """Yield the labels from the start.
 
-        Where that is cheap all columns are read, so that one that is damaged is found before the charge.
+        Where that is cheap all columns are read, so that one that is damaged is found before the charge. Who
+        watches sees all rows that have a label.
         """
         done = kept = 0
         problem: LabelError | None = None  # is raised at the end: first what is wrong with the files themselves
         to_sheet = self._to == "xlsx"
-        columns = [str(self.table.label)] if self.table.format == "parquet" and not to_sheet else None
+        only_labels = self.table.format == "parquet" and not to_sheet and watch is None
+        columns = [str(self.table.label)] if only_labels else None
         for batch in read_ahead(self.table.batches(columns)):
             if to_sheet:  # what no cell can hold is refused before the charge
                 refuse_cells(batch.remove_column(self._place), done)
@@ -52,6 +55,8 @@ class Door:
             kept += batch.num_rows - int(missing.sum())
             if self.table.format not in DELIMITERS:  # how far it got before a fault shows where blocks end
                 self._progress("Counting", done, self.table.rows)
+            if watch is not None:
+                watch.see(*self._split(batch, values, missing))
             yield values[~missing]
         if problem is not None:
             raise problem
@@ -63,13 +68,19 @@ class Door:
         done = 0
         for batch in read_ahead(self.table.batches()):
             values, missing = self._labels(batch)
-            public = batch.remove_column(self._place)
-            if missing.any():
-                public, values = take_rows(public, np.flatnonzero(~missing)), values[~missing]
+            public, values = self._split(batch, values, missing)
             self.left_out += int(missing.sum())
             done += values.size
             self._progress("Releasing", done, total)
-            yield public.columns, values
+            yield public, values
+
+    def _split(
+        self, batch: Any, values: NDArray[np.float64], missing: NDArray[np.bool_]
+    ) -> tuple[list[Any], NDArray[np.float64]]:
+        public = batch.remove_column(self._place)
+        if missing.any():
+            public, values = take_rows(public, np.flatnonzero(~missing)), values[~missing]
+        return public.columns, values
 
     def _labels(self, batch: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         return label_values(batch.column(str(self.table.label)), allow_missing=self._drop)

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -95,7 +96,7 @@ def privatize_file(
     card: str | os.PathLike[str] | None = None,
     others: Mapping[str, str | os.PathLike[str] | None] | None = None,
     progress: Progress | None = None,
-    hints: Callable[[str], None] | None = None,
+    hints: Callable[[list[str]], None] | None = None,
     random_state: int | WordSource | None = None,
 ) -> FileRelease:
     r"""Write a table again with private labels, in constant memory; all other columns stay as they are.
@@ -132,8 +133,9 @@ def privatize_file(
     progress : callable, optional
         Called with what is being done, how many rows are done, and how many there are, or None.
     hints : callable, optional
-        Called at the end with what gives labels away in spite of the noise: columns, or the order of rows.
-        **For the owner's eyes only**: hints follow from true labels. Without it none are computed.
+        Called before the charge with what gives labels away in spite of the noise, columns or the order of rows,
+        if anything does; what it raises stops the release, and nothing is spent. **For the owner's eyes only**:
+        hints follow from true labels. Without it none are computed.
 
     Returns
     -------
@@ -187,9 +189,12 @@ def privatize_file(
         _refuse_biased(request)
     if "scipy.optimize" not in sys.modules:  # a design needs it: imported while labels are counted
         threading.Thread(target=import_module, args=("scipy.optimize",)).start()
-    stream = LabelStream(door.labels, request, ledger=ledger, random_state=source_of_words)
-    watch = None if hints is None else Watch(stream.terms.rows, table.schema, label, source_of_words)
-    batches = _release_rows(door, stream, output, watch)
+    readings = chain(
+        () if hints is None else [_labels_and_hints(door, hints, source_of_words, shuffle)],
+        iter(door.labels, None),
+    )
+    stream = LabelStream(lambda: next(readings), request, ledger=ledger, random_state=source_of_words)
+    batches = _release_rows(door, stream, output)
     if shuffle:
         folder = None if to == PIPE else Path(to).resolve().parent
         batches = shuffle_rows(
@@ -203,9 +208,6 @@ def privatize_file(
         facts = output.facts(to, writer, digests, left_out=door.left_out, shuffle=shuffle)
         text = terms.to_card(file=facts)
         places.put_card(text + "\n", table.rights)
-    if hints is not None and watch is not None:
-        for hint in watch.hints(ordered=not shuffle):
-            hints(hint)
     return FileRelease(to, terms, text, card_path, output.types_changed(writer), tuple(table.notes))
 
 
@@ -216,13 +218,21 @@ def _refuse_biased(request: Request) -> None:
         raise ParameterError(f'{error}, with debiased="no"') from None
 
 
-def _release_rows(door: Door, stream: LabelStream, output: Output, watch: Watch | None) -> Iterator[Any]:
+def _labels_and_hints(
+    door: Door, hints: Callable[[list[str]], None], source: WordSource, shuffle: bool
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the labels from the start, and tell at the end what gives them away."""
+    watch = Watch(door.table.schema, str(door.table.label), source)
+    yield from door.labels(watch)
+    found = watch.hints(ordered=not shuffle)
+    if found:
+        hints(found)
+
+
+def _release_rows(door: Door, stream: LabelStream, output: Output) -> Iterator[Any]:
     """Yield the rows with private labels."""
     for public, labels in door.rows(stream.terms.rows):
-        private = stream.release(labels)
-        if watch is not None:
-            watch.see(public, labels)
-        yield output.batch(public, private, stream.mechanism)
+        yield output.batch(public, stream.release(labels), stream.mechanism)
 
 
 def _open(

@@ -1,4 +1,4 @@
-"""What the owner should look at before a file is passed on: columns, or an order, that give labels away.
+"""What the owner should look at before a file is released: columns, or an order, that give labels away.
 
 These hints follow from true labels without any noise. They are for the owner's screen, and never go into a file, a
 card or an exit code.
@@ -28,35 +28,42 @@ CLOSE = 0.1
 
 
 class Watch:
-    """Takes a sample of rows, spread over the file, while they pass by; the schema has the label's column."""
+    """Takes a uniform sample of rows while they pass by, in their order; the schema has the label's column."""
 
-    def __init__(self, rows: int, schema: Any, label: str, source: WordSource) -> None:
+    def __init__(self, schema: Any, label: str, source: WordSource) -> None:
         self._label = label
         self._schema = schema.remove(schema.get_field_index(label))
         self._source = source
-        count = min(rows, SAMPLE)
-        edges = np.arange(count + 1) * rows // max(1, count)
-        self._places = edges[:-1] + (_uniform(count, source) * np.diff(edges)).astype(np.int64)
-        self._passed = 0
+        self._largest = np.uint64(2**64 - 1)
         self._rows: list[Any] = []
-        self._labels: list[NDArray[np.float64]] = []
+        self._labels = np.zeros(0)
+        self._keys = np.zeros(0, dtype=np.uint64)
 
     def see(self, public: list[Any], labels: NDArray[np.float64]) -> None:
         """Look at the public columns and the labels of the next rows."""
-        end = self._passed + labels.size
-        first, last = np.searchsorted(self._places, (self._passed, end))
-        if last > first:
-            places = self._places[first:last] - self._passed
-            batch = pa.RecordBatch.from_arrays(public, schema=self._schema)
-            self._rows.append(take_rows(batch, places))
-            self._labels.append(labels[places])
-        self._passed = end
+        keys = draw_words(labels.size, self._source)
+        places = _smallest(keys, np.flatnonzero(keys <= self._largest))
+        if not places.size:
+            return
+        self._rows.append(take_rows(pa.RecordBatch.from_arrays(public, schema=self._schema), places))
+        self._labels = np.concatenate([self._labels, labels[places]])
+        self._keys = np.concatenate([self._keys, keys[places]])
+        if self._keys.size > 2 * SAMPLE:
+            self._keep_sample()
+
+    def _keep_sample(self) -> None:
+        """Keep the rows with the smallest keys."""
+        places = _smallest(self._keys, np.arange(self._keys.size))
+        self._rows = [take_rows(pa.concat_batches(self._rows), places)]
+        self._labels, self._keys = self._labels[places], self._keys[places]
+        self._largest = self._keys.max()
 
     def hints(self, *, ordered: bool) -> list[str]:
         """Return a sentence for each thing that gives labels away, the order of rows if they keep it."""
-        if not self._labels or sum(map(len, self._labels)) < FEWEST:
+        if self._labels.size < FEWEST:
             return []
-        labels = _ranks(np.concatenate(self._labels))
+        self._keep_sample()
+        labels = _ranks(self._labels)
         hints = []
         if ordered and jumpiness(labels) < CLOSE:
             hints.append(
@@ -69,9 +76,16 @@ class Watch:
             if jumpiness(labels[order]) < CLOSE:
                 hints.append(
                     f"The column {name!r} nearly determines {self._label!r}: whoever has the file can read labels "
-                    "off it. Leave it out, unless it is public anyway."
+                    f'off it. Leave it out with drop=["{name}"], unless it is public anyway.'
                 )
         return hints
+
+
+def _smallest(keys: NDArray[np.uint64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return those places of a sample's size that have the smallest keys, in order."""
+    if places.size <= SAMPLE:
+        return places
+    return np.sort(places[np.argpartition(keys[places], SAMPLE)[:SAMPLE]])
 
 
 def jumpiness(labels: NDArray[np.float64]) -> float:
