@@ -48,10 +48,12 @@ def fitted(model, labels):
     except Exception as problem:  # what a failed fit leaves behind leaves as well
         return model, described_error(problem), getattr(model, "release_", None)
     left = [model, model.predict(X[:50]), model.to_card(), model.summary(), repr(model), pickle.dumps(model)]
+    left += [model._repr_html_(), model._repr_mimebundle_()]
     release = getattr(model, "release_", None)
     if release is not None:
         release.save("release.npz")
-        left += [release, release.summary(), repr(release), pickle.dumps(release)]
+        left += [release, release.summary(), repr(release), release._repr_html_(), pickle.dumps(release)]
+        left.append(release.to_series(like=pd.Series(labels, name="price")).to_json())
     if getattr(model, "estimator", None) is None:
         Path("model").mkdir()
         encoder = TableEncoder.fit(pa.table(dict(zip("abc", X.T, strict=True))), list("abc"))

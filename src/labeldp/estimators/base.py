@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import column_or_1d
+from sklearn.utils import column_or_1d, estimator_html_repr
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from labeldp._validation import as_epsilon, as_labels, as_roomy_bounds
@@ -147,6 +147,15 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Return what a fit released and cost, for people."""
         check_is_fitted(self)
         return self.terms_.summary("model", model=type(self).__name__)
+
+    def _repr_html_(self) -> str:
+        """Show, in a notebook, what a fit released and cost; before a fit, scikit-learn's diagram."""
+        if not hasattr(self, "terms_"):
+            return str(estimator_html_repr(self))
+        return self.terms_.html("model", code=repr(self), model=type(self).__name__)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def to_card(self, **more: Any) -> str:
         """Return a card for whoever gets the model: JSON with a checksum, and no label in it.

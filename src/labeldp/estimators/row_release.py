@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from labeldp.channels.proof import array_bytes
 from labeldp.errors import CardError, LabelDPError
 from labeldp.estimators.learner import Knowledge, PrivateRows
 from labeldp.ledger import Ledger
+from labeldp.release.series import as_series
 from labeldp.release.terms import HoldsTerms, Terms
 
 __all__ = ["RowRelease"]
@@ -67,7 +68,9 @@ class RowRelease(HoldsTerms):
     part: NDArray[np.int64]
     knowledge: Knowledge
     terms: Terms
-    ledger: Ledger | None = field(default=None, repr=False)
+    ledger: Ledger | None = None
+
+    kind = "row-release"
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
@@ -75,9 +78,9 @@ class RowRelease(HoldsTerms):
             fields["ledger"] = None
         return RowRelease, tuple(fields.values())
 
-    def __repr__(self) -> str:
-        words = "secure" if self.secure else "NOT PRIVATE"
-        return f"<RowRelease of {self.labels.size:,} labels, {self.cost}, {words}>"
+    def to_series(self, like: Any) -> Any:
+        """Return the labels as a Series that fits one that went in; see `Release.to_series`."""
+        return as_series(self.labels, like)
 
     @property
     def clipped(self) -> bool:
@@ -96,7 +99,7 @@ class RowRelease(HoldsTerms):
 
     def summary(self) -> str:
         """Return what was done, for people."""
-        lines = [self.terms.summary("row-release")]
+        lines = [self.terms.summary(self.kind)]
         for number in range(int(self.round.max()) + 1):
             rows = self.round == number
             width = float(np.mean(self.high[rows] - self.low[rows]))

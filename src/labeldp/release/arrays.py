@@ -8,7 +8,7 @@ once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -22,12 +22,13 @@ from labeldp.mechanisms.base import Mechanism
 from labeldp.priors import Method, curator_histogram, local_histogram
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.plan import Plan, Request, prepare
+from labeldp.release.series import as_series
 from labeldp.release.terms import HoldsTerms, Terms
 
 __all__ = ["Release", "privatize"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Release(HoldsTerms):
     """Private labels, and how they came about. Everything in here may be made public.
 
@@ -42,8 +43,8 @@ class Release(HoldsTerms):
     """
 
     labels: NDArray[np.float64]
-    terms: Terms = field(repr=False)
-    ledger: Ledger | None = field(repr=False)
+    terms: Terms
+    ledger: Ledger | None
 
     @property
     def mechanism(self) -> Any:
@@ -67,6 +68,27 @@ class Release(HoldsTerms):
         columns = self.labels.reshape(len(self.labels), -1).T
         unbiased = [m.debias(z) for m, z in zip(self.mechanisms, columns, strict=True)]
         return np.column_stack(unbiased).reshape(self.labels.shape)
+
+    def to_series(self, like: Any, *, debiased: bool = False) -> Any:
+        """Return the labels as a Series that fits one that went in: of its library, with its index and name.
+
+        Parameters
+        ----------
+        like : Series, DataFrame, Arrow array or table
+            Of pandas, Polars or Arrow, with as many rows; a data frame for several label columns. Its values are
+            not used.
+        debiased : bool
+            Whether to return unbiased labels, to train on.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> pay = pd.Series([12.0, 31.5], index=["ann", "bo"], name="pay")
+        >>> private = privatize(pay, epsilon=1.0, bounds=(0, 50)).to_series(like=pay)
+        >>> private.name, list(private.index)
+        ('pay', ['ann', 'bo'])
+        """
+        return as_series(self.debiased if debiased else self.labels, like)
 
     def __reduce__(self) -> tuple[Any, ...]:
         on_file = self.ledger is not None and self.ledger.path  # one in memory stays here

@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from labeldp import card_format
 from labeldp._validation import rounded_up
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, Statistic, total_of
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.explanation import explain
+from labeldp.release.notebook import panel
+from labeldp.release.numbers import number
 
 __all__ = ["HoldsTerms", "Terms", "join_fingerprints"]
 
@@ -75,6 +80,18 @@ class Terms:
         """Return what was done, for people: the part of `explain` that tells releases apart."""
         return explain(self, kind, about).text(SUMMARY)
 
+    def html(self, kind: str = "release", *, code: str = "", **about: Any) -> str:
+        """Return the same as a panel for a notebook; no label is in it, and all text is escaped."""
+        people = max((charge.rows_per_person for charge in self.charges), default=1)
+        facts = {
+            "labels": f"{self.rows:,}" + (f", up to {people} of a person" if people > 1 else ""),
+            "cost": str(self.cost),
+            "bounds": "; ".join(f"{number(low)} to {number(high)}" for low, high in self.bounds),
+            "mechanism": ", ".join(dict.fromkeys(type(one).__name__ for one in self.mechanisms)) or "noisy sums",
+            "noise": "secure" if self.secure else "repeatable from a seed: NOT PRIVATE",
+        }
+        return panel(explain(self, kind, about), facts, SUMMARY, code=code)
+
     def to_card(self, schema: str = "labeldp.release", **more: Any) -> str:
         """Return a card: JSON with a checksum, and no label in it.
 
@@ -112,6 +129,8 @@ class HoldsTerms:
 
     __slots__ = ()
     terms: Terms
+    labels: NDArray[np.float64]
+    kind = "release"
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -147,6 +166,13 @@ class HoldsTerms:
     def secure(self) -> bool:
         """False if the noise came from a seed: then this is an experiment, and **not private**."""
         return self.terms.secure
+
+    def __repr__(self) -> str:
+        words = "secure" if self.secure else "NOT PRIVATE"
+        return f"<{type(self).__name__} of {len(self.labels):,} labels, {self.cost}, {words}>"
+
+    def _repr_html_(self) -> str:
+        return self.terms.html(self.kind)
 
     def summary(self) -> str:
         """Return what was done, for people."""
