@@ -10,6 +10,7 @@ from forged_cards import forged
 from labeldp.cards import read_any_card, verify_card
 from labeldp.channels.proof import fingerprint
 from labeldp.ledger import Budget, Charge, Statistic
+from labeldp.priors.origin import Origin, counts_of_labels
 from labeldp.release.terms import Terms
 
 WHEN = "2026-01-01T00:00:00+00:00"
@@ -20,7 +21,9 @@ OTHERS = [
     ldp.RPWithPrior(interval=(0, 5), zeta=0.5, epsilon=1.0),
     ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0),
 ]
-PRIOR = ldp.Histogram([0, 1, 5], [1, 3])
+COUNTED = Origin((counts_of_labels("bins", 2, Fraction(1, 2)),))
+PRIOR = ldp.Histogram([0, 1, 5], [1, 3], COUNTED)
+"""A prior from two counts that cost a half, or a public one if there is no charge for it."""
 BOUNDS = (0.0, 5.0)
 
 

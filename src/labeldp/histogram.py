@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,9 @@ class Histogram:
         Bin edges, increasing. Bins may differ in width.
     masses : array-like of k floats
         Weight of each bin, not negative; scaled to sum to 1. Empty bins are normal.
+    origin : Origin, optional
+        What it was estimated from, and what paid for that; `estimate_prior` sets it. Without one it is taken to
+        be public.
 
     Examples
     --------
@@ -36,8 +39,9 @@ class Histogram:
 
     nodes: NDArray[np.float64]
     masses: NDArray[np.float64]
+    origin: Any = field(repr=False)
 
-    def __init__(self, nodes: ArrayLike, masses: ArrayLike) -> None:
+    def __init__(self, nodes: ArrayLike, masses: ArrayLike, origin: Any = None) -> None:
         edges, weights = as_numbers(nodes, "nodes"), as_numbers(masses, "masses")
         if edges.size != weights.size + 1 or not weights.size:
             raise ParameterError(
@@ -60,6 +64,7 @@ class Histogram:
         weights.flags.writeable = False
         object.__setattr__(self, "nodes", edges)
         object.__setattr__(self, "masses", weights)
+        object.__setattr__(self, "origin", origin)
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, bounds: tuple[float, float]) -> Histogram:
@@ -159,7 +164,7 @@ class Histogram:
         nodes = np.concatenate([[low], inner, [high]])
         total = self.cumulative(nodes)
         total[0], total[-1] = 0.0, 1.0
-        return Histogram(nodes, np.diff(total))
+        return Histogram(nodes, np.diff(total), self.origin)
 
     def coarsened(self, bins: int) -> Histogram:
         """Return the prior in at most this many bins, halves of them equally wide and equally likely."""
@@ -188,4 +193,4 @@ class Histogram:
         return hash((self.nodes.tobytes(), self.masses.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Histogram, (self.nodes, self.masses)
+        return Histogram, (self.nodes, self.masses, self.origin)

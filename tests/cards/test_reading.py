@@ -216,7 +216,7 @@ UNPAID = {
     "its charge is gone": {"charges": [labels()]},
     "another's charge": {"charges": [labels(), prior("prior (local)")]},
     "a charge of another column": {"charges": [labels(), prior("prior (curator), column 1", column=1)]},
-    "a charge for no column": {"charges": [labels(), prior(column=None)]},
+    "a charge for no column, of something else": {"charges": [labels(), prior("labels", column=None)]},
     "its charge twice": {"charges": [labels(), prior(), prior()]},
     "another's charge beside its own": {"charges": [labels(), prior(), prior("prior (local)")]},
     "a charge, and no prior": {"priors": [None]},

@@ -128,7 +128,7 @@ def test_every_private_card_verifies_and_no_other(cards, name):
     shown = run("verify", cards[name], code=code, columns=80).output
     assert max(map(len, shown.splitlines())) <= 80
     assert ("✗" in shown) == (code == 4)
-    for beyond in ("no signature", "epsilon charged for it", "private labels and not the true ones"):
+    for beyond in ("no signature", "is what the card lists", "private labels and not the true ones"):
         assert beyond in flat(shown)
     data = json.loads(run("verify", "--json", cards[name], code=code).stdout)
     assert data["holds"] == (code == 0)

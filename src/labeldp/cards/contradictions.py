@@ -6,6 +6,7 @@ here cannot be true of any release.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -87,21 +88,44 @@ def _misplaced_columns(terms: Terms) -> Iterator[str]:
         yield "each mechanism needs bounds, and a prior or none"
     for mechanism, prior, (low, high) in zip(terms.mechanisms, terms.priors, terms.bounds, strict=True):
         rounding = 1e-9 * (high - low)
-        if prior is not None and not low - rounding <= prior.bounds[0] < prior.bounds[1] <= high + rounding:
+        reports = prior is not None and prior.origin is not None and prior.origin.reports is not None
+        lies_outside = prior is not None and (
+            prior.bounds[0] < low - rounding or high + rounding < prior.bounds[1]
+        )
+        if lies_outside and not reports:  # a histogram of reports may be wider
             yield "a prior lies outside its bounds"
         if mechanism.domain[1] <= low or high <= mechanism.domain[0]:
             yield "a mechanism is for labels outside its bounds"
 
 
 def _unpaid_priors(entries: list[Any], terms: Terms) -> Iterator[str]:
-    """Find priors that were paid for without a charge of their own, and charges for any other prior."""
+    """Find priors that were paid for without a charge, or by another's, or cost more, and charges for no prior."""
     sources = {column: entry["source"] for column, entry in enumerate(entries) if entry is not None}
     if not set(sources.values()) <= {"public", "paid for"}:
         yield 'the source of a prior must be "public" or "paid for"'
-    name = f"prior ({terms.trust})"
-    due = [(k, name_of_charge(name, k, len(entries))) for k, source in sources.items() if source == "paid for"]
-    if due != [(charge.column, charge.what) for charge in terms.charges if charge.purpose == "prior"]:
-        yield "its charges and trust do not fit the source of a prior"
+    used: dict[int, dict[str, Budget]] = {}
+    for column, source in sources.items():
+        place, prior = terms.prior_charge(column), terms.priors[column]
+        named = entries[column].get("charge", place)
+        if (source == "paid for") != (place is not None) or (type(named), named) != (type(place), place):
+            yield "its charges do not fit the source of a prior"
+        if place is None or prior is None:
+            continue
+        charge = terms.charges[place]
+        name = name_of_charge(f"prior ({terms.trust})", column, len(entries))
+        if charge.what != name if charge.column is not None else not charge.what.startswith("prior ("):
+            yield "its charges and trust do not fit the source of a prior"
+        noise = {} if prior.origin is None else prior.origin.as_data()
+        cost = None if prior.origin is None else prior.origin.cost
+        if cost is not None:  # priors from the same noise, of several columns, are paid for once
+            people = group_budget(cost, charge.rows_per_person)
+            used.setdefault(place, {})[json.dumps(noise, sort_keys=True)] = people
+    for place, costs in used.items():
+        if not sum(costs.values(), Budget(0)) <= terms.charges[place].budget:
+            yield "the noise of a prior costs more than is charged for it"
+    paying = {terms.prior_charge(column) for column, source in sources.items() if source == "paid for"}
+    if paying != {place for place, charge in enumerate(terms.charges) if charge.purpose == "prior"}:
+        yield "it charges for a prior that it does not show"
 
 
 def _unpaid_knowledge(known: Any, terms: Terms) -> Iterator[str]:

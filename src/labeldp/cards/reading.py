@@ -14,6 +14,7 @@ from labeldp.errors import CardError, LabelDPError, PrivacyProofError, Uncheckab
 from labeldp.histogram import Histogram
 from labeldp.ledger import Charge, Statistic
 from labeldp.mechanisms.base import Mechanism, registered_class
+from labeldp.priors.origin import Origin
 from labeldp.release.explanation import Explanation, explain
 from labeldp.release.terms import Terms
 
@@ -200,11 +201,12 @@ def _terms(kind: str, content: dict[str, Any], most_mechanisms: int) -> Terms:
     if trust not in ("curator", "local"):
         raise CardError('the card\'s trust must be "curator" or "local"')
     from_sums = kind == "model" and content["mechanisms"] == []
+    charges = tuple(_charge(place, data) for place, data in enumerate(content["charges"]))
     return Terms(
         rows=rows,
         mechanisms=() if from_sums else tuple(load_all(content["mechanisms"], most_mechanisms)),
-        priors=tuple(p if p is None else Histogram(p["nodes"], p["masses"]) for p in content["priors"]),
-        charges=tuple(_charge(place, data) for place, data in enumerate(content["charges"])),
+        priors=_priors(content["priors"], charges, most_mechanisms),
+        charges=charges,
         bounds=tuple(as_bounds(pair) for pair in content["bounds"]),
         trust=trust,
         secure=content["words"] == "secure",
@@ -217,6 +219,22 @@ def _charge(place: int, data: Any) -> Charge:
         return Charge.from_data(data)
     except LabelDPError as error:
         raise CardError(f"charges[{place}] is not a valid charge: {error}") from None
+
+
+def _priors(entries: list[Any], charges: tuple[Charge, ...], most_mechanisms: int) -> tuple[Histogram | None, ...]:
+    """Return the priors, each with its noise computed or proven again; older cards show none."""
+    texts = [entry["reports"] for entry in entries if entry is not None and "reports" in entry]
+    loaded = dict(zip(texts, load_all(texts, most_mechanisms), strict=True)) if texts else {}
+
+    def read(entry: dict[str, Any]) -> Histogram:
+        place = entry.get("charge")
+        paid = charges[place] if type(place) is int and 0 <= place < len(charges) else None
+        before = None if paid is None or paid.column is not None else paid  # else this release paid for it
+        statistics = _statistics(entry.get("statistics", []))
+        origin = Origin(statistics, loaded.get(entry.get("reports")), before)
+        return Histogram(entry["nodes"], entry["masses"], None if origin == Origin() else origin)
+
+    return tuple(None if entry is None else read(entry) for entry in entries)
 
 
 def _statistics(entries: Any) -> tuple[Statistic, ...]:

@@ -26,7 +26,6 @@ BEYOND = (
     "that nobody kept the true labels, or released them elsewhere too",
     "that what was summed, counted or randomised is what the card lists, each row's label once in each",
     "that the bounds were chosen without looking at the labels, and so was a prior that it calls public",
-    "that a prior cost no more than the epsilon charged for it: its noise is not on the card",
     "that the file holds private labels and not the true ones: its checksum only ties the card to its bytes",
     "that the column it names holds the private labels: it only shows that the file has such a column",
 )
@@ -112,7 +111,13 @@ def verify_card(text: str) -> Verification:
         if card.kind == "mechanism"
         else "its charges pay for all it shows, and give the cost and guarantee it states"
     )
-    checks += [Check("agreement", True, agreement), *_proofs(card), *_noise(card.terms), _privacy(card)]
+    checks += [
+        Check("agreement", True, agreement),
+        *_proofs(card),
+        *_priors(card.terms),
+        *_noise(card.terms),
+        _privacy(card),
+    ]
     return Verification(tuple(checks), card)
 
 
@@ -131,6 +136,27 @@ def _proofs(card: ReadCard) -> Iterator[Check]:
             detail += f"; worst ratio of counts {ratio.numerator}/{ratio.denominator} ≈ {float(ratio):.9g}"
             detail += f", at most e^{rounded_up(float(mechanism.epsilon))}"
         yield Check(name, True, f"{detail}; {proof.checked}")
+
+
+def _priors(terms: Terms) -> Iterator[Check]:
+    """Say of each prior whether it was public, or which charge paid for it, and show its noise, computed again."""
+    for column, prior in enumerate(terms.priors):
+        if prior is None:
+            continue
+        name, place = "prior" if len(terms.priors) == 1 else f"prior {column + 1}", terms.prior_charge(column)
+        if place is None:
+            yield Check(name, None, "the card calls it public: known without these labels, which nobody can check")
+            continue
+        charge, origin = terms.charges[place], prior.origin
+        paid = f"paid for by charges[{place}], {charge.what}, epsilon = {charge.budget.exact_epsilon}"
+        if origin is None or origin.cost is None:
+            yield Check(name, None, f"{paid}, and the card does not say with which noise it left", needed=True)
+        elif origin.reports is not None:
+            proof = proof_of(origin.reports)
+            how = f"from labels randomised by {type(origin.reports).__name__}, proven to keep"
+            yield Check(name, True, f"{paid}; {how} epsilon = {rounded_up(proof.epsilon, 9)}")
+        else:
+            yield Check(name, True, f"{paid}; {'; '.join(map(_calibration, origin.statistics))}")
 
 
 def _noise(terms: Terms) -> Iterator[Check]:

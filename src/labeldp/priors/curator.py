@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from labeldp.channels.sampling import CHUNK, Domain, pieces
 from labeldp.histogram import Histogram
 from labeldp.noise import DiscreteLaplace
+from labeldp.priors.origin import Origin, counts_of_labels
 from labeldp.randomness import WordSource
 
 __all__ = [
@@ -133,7 +134,9 @@ def curator_histogram(
         return adaptive_histogram(count(labels, bounds, FINE), epsilon, bounds, source)
     counts = count(labels, bounds, bins or bins_for(labels.size, float(epsilon)))
     noisy = noisy_counts(counts, epsilon, source)
-    return Histogram.from_counts(_onto_simplex(noisy, int(counts.sum())), bounds)
+    heights = _onto_simplex(noisy, int(counts.sum()))
+    origin = Origin((counts_of_labels("bins of one width", counts.size, epsilon),))
+    return Histogram(np.linspace(*bounds, counts.size + 1), heights, origin)
 
 
 def adaptive_histogram(
@@ -162,7 +165,11 @@ def adaptive_histogram(
     noisy = noisy_counts(np.add.reduceat(fine, nodes[:-1]), second, source)
     masses = _without_empty_ends(noisy, float(second), rows)
     low, high = bounds
-    return Histogram(low + nodes / FINE * (high - low), masses)
+    origin = Origin((
+        counts_of_labels("bins of one width", bins, first),
+        counts_of_labels("bins of about equal mass", masses.size, second),
+    ))  # fmt: skip
+    return Histogram(low + nodes / FINE * (high - low), masses, origin)
 
 
 def _without_empty_ends(noisy: NDArray[np.float64], epsilon: float, total: int) -> NDArray[np.float64]:

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 from labeldp._validation import as_epsilon, as_fraction, as_labels, as_method, as_positive, as_roomy_bounds
 from labeldp.errors import LabelError, ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Ledger, as_ledger, warn_if_seen
+from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
 from labeldp.priors.curator import curator_histogram
 from labeldp.priors.local import local_histogram
-from labeldp.randomness import WordSource, resolve_source
+from labeldp.priors.origin import paid_by
+from labeldp.randomness import SecureWords, WordSource, resolve_source
 
 __all__ = ["Method", "estimate_prior"]
 
@@ -82,10 +83,14 @@ def estimate_prior(
     if bins is not None and not (isinstance(bins, int) and 1 <= bins <= 1 << 20):
         raise ParameterError(f"bins must be an integer from 1 to 2^20, got {bins!r}")
     source, ledger = resolve_source(random_state), as_ledger(ledger)
+    exact = as_fraction(epsilon)
+    charge = new_charge(f"prior ({trust})", Budget(exact), purpose="prior", rows_per_person=rows_per_person)
     if ledger is None:
         warn_if_seen(labels)
     else:
-        ledger.charge(f"prior ({trust})", epsilon=epsilon, purpose="prior", rows_per_person=rows_per_person)
+        ledger.charge_all([charge])
     if trust == "curator":
-        return curator_histogram(array, as_fraction(epsilon), bounds, source, method=way, bins=bins)
-    return local_histogram(array, as_fraction(epsilon), bounds, source, method=way, sigma=sigma)
+        prior = curator_histogram(array, exact, bounds, source, method=way, bins=bins)
+    else:
+        prior = local_histogram(array, exact, bounds, source, method=way, sigma=sigma)
+    return paid_by(prior, charge, secure=isinstance(source, SecureWords))

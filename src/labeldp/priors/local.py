@@ -21,6 +21,7 @@ from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 from labeldp.mechanisms import Laplace, RPWithPrior
 from labeldp.priors.curator import count
+from labeldp.priors.origin import Origin
 from labeldp.randomness import WordSource
 
 __all__ = ["Reports", "local_histogram", "square_wave"]
@@ -59,13 +60,14 @@ def _algorithm_3(
     Nodes are μ + kσ between the smallest and the largest randomised label, and those two. The paper's
     α is a mass; a `Histogram` divides it by the width, as its Lemma 3.5 needs.
     """
-    reports = Laplace(bounds=bounds, epsilon=epsilon).randomize(labels, random_state=source)
+    mechanism = Laplace(bounds=bounds, epsilon=epsilon)
+    reports = mechanism.randomize(labels, random_state=source)
     middle = float(reports.mean())
     width = _deviation(reports, middle) if sigma is None else sigma
     low, high = float(reports.min()), float(reports.max())
     if not width > 0 or low == high:  # a single label, say
         reach = (bounds[1] - bounds[0]) / 2
-        return Histogram([low - reach, low + reach], [1.0])
+        return Histogram([low - reach, low + reach], [1.0], Origin(reports=mechanism))
     if (high - low) / width > _MOST_BINS:
         raise ParameterError(f"sigma={sigma} makes more than {_MOST_BINS} bins: give a larger one")
     first = math.floor((low - middle) / width)
@@ -73,7 +75,7 @@ def _algorithm_3(
     inner = middle + width * np.arange(first + 1, last + 1)
     inner = inner[(inner > low) & (inner < high)]
     nodes = np.concatenate([[low], inner, [high]])
-    return Histogram(nodes, np.histogram(reports, bins=nodes)[0])
+    return Histogram(nodes, np.histogram(reports, bins=nodes)[0], Origin(reports=mechanism))
 
 
 def _deviation(values: NDArray[np.float64], mean: float) -> float:
@@ -143,7 +145,7 @@ class Reports:
         each = [np.diff(channel.cumulative(place, edges)) for place in places]
         likelihood = np.array(each).reshape(bins, _PLACES, -1).mean(axis=1).T
         masses = _smoothed_em(likelihood, counts / counts.sum())
-        return Histogram(np.linspace(low, high, bins + 1), masses)
+        return Histogram(np.linspace(low, high, bins + 1), masses, Origin(reports=self.mechanism))
 
 
 def _smoothed_em(likelihood: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:

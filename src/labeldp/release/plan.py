@@ -33,6 +33,7 @@ from labeldp.ledger import Budget, Charge, Ledger, Purpose, Statistic, group_bud
 from labeldp.mechanisms import Mechanism, mechanism_class, mechanism_names
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
 from labeldp.mechanisms.interval import expected_risk
+from labeldp.priors.origin import origins_of
 from labeldp.randomness import SecureWords, WordSource
 from labeldp.release.terms import Terms
 
@@ -72,7 +73,7 @@ class Request:
             if self.mechanism != "rp":
                 raise ParameterError('zeta goes with mechanism="rp"')
         store("delta", self._delta())
-        store("prior", _priors(self.prior, self.bounds))
+        store("prior", _priors(self.prior, self.bounds, self.rows_per_person))
         self.plan(1)
 
     def _delta(self) -> float:
@@ -225,8 +226,8 @@ def choose_mechanism(
         if cls.in_auto:
             with suppress(ParameterError):  # a linear programme may find no table; the others always exist
                 candidates.append(design(cls))
-    known, learner = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows)
-    return min(candidates, key=lambda mechanism: expected_risk(mechanism, known, learner))
+    known = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows)
+    return min(candidates, key=lambda mechanism: expected_risk(mechanism, *known))
 
 
 def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
@@ -250,20 +251,22 @@ def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
 
 def _bounds(bounds: Any) -> tuple[Bounds, ...]:
     """Return a pair for each label column."""
-    several = isinstance(bounds, Sequence | np.ndarray) and len(bounds) > 0 and np.ndim(bounds[0]) == 1
-    if not several:
+    if not (isinstance(bounds, Sequence | np.ndarray) and len(bounds) > 0 and np.ndim(bounds[0]) == 1):
         return (as_roomy_bounds(bounds),)
     return tuple(as_roomy_bounds(pair, f"bounds[{i}]") for i, pair in enumerate(bounds))
 
 
-def _priors(prior: Any, bounds: tuple[Bounds, ...]) -> tuple[Histogram | None, ...]:
-    """Return a known prior for each column, cut to its bounds."""
+def _priors(prior: Any, bounds: tuple[Bounds, ...], rows_per_person: int) -> tuple[Histogram | None, ...]:
+    """Return a known prior for each column, cut to its bounds; one that was paid for covers the same persons."""
     if prior is None:
         return (None,) * len(bounds)
     listed = [prior] if isinstance(prior, Histogram) else prior
     if not isinstance(listed, list | tuple) or len(listed) != len(bounds):
         raise ParameterError(f"prior must be a Histogram for each label column, here {len(bounds)}")
-    return tuple(Histogram.checked(one).restricted(*pair) for one, pair in zip(listed, bounds, strict=True))
+    for origin in origins_of(map(Histogram.checked, listed)):
+        if origin.charge and origin.charge.rows_per_person != rows_per_person:
+            raise ParameterError(f"the prior was paid for with rows_per_person={origin.charge.rows_per_person}")
+    return tuple(one.restricted(*pair) for one, pair in zip(listed, bounds, strict=True))
 
 
 def _check_part(part: Fraction, what: str, columns: int) -> None:
@@ -300,16 +303,18 @@ class Payment:
         trust: str = "curator",
         statistics: Sequence[Statistic] = (),
     ) -> Terms:
-        """Return the terms of what was paid for, with the charges as the ledger has them."""
+        """Return the terms of what was paid for: charges as the ledger has them, and those of priors before."""
         recorded = self._ledger.charges
+        origins = origins_of(priors)
+        before = dict.fromkeys(origin.charge for origin in origins if origin.charge)
         return Terms(
             rows=rows,
             mechanisms=tuple(mechanisms),
             priors=tuple(priors),
-            charges=tuple(recorded[place] for place in self._places),
+            charges=(*(recorded[place] for place in self._places), *before),
             bounds=bounds,
             trust=trust,
-            secure=isinstance(source, SecureWords),
+            secure=isinstance(source, SecureWords) and all(origin.secure for origin in origins),
             statistics=tuple(statistics),
         )
 

@@ -72,9 +72,19 @@ class Terms:
             + "; features, the number and order of rows, and bounds are public"
         )
 
+    def prior_charge(self, column: int) -> int | None:
+        """Return which charge paid for a column's prior; None if it was public, or there is none."""
+        before = getattr(getattr(self.priors[column], "origin", None), "charge", None)
+        paying = [
+            place
+            for place, charge in enumerate(self.charges)
+            if charge.purpose == "prior" and (charge.column == column if before is None else charge == before)
+        ]
+        return paying[0] if paying else None
+
     def paid_for_prior(self, column: int) -> bool:
         """Return whether a column's prior was estimated from labels; else it was public, or there is none."""
-        return any(c.purpose == "prior" and c.column == column for c in self.charges)
+        return self.prior_charge(column) is not None
 
     def summary(self, kind: str = "release", **about: Any) -> str:
         """Return what was done, for people: the part of `explain` that tells releases apart."""
@@ -120,8 +130,11 @@ class Terms:
         prior = self.priors[column]
         if prior is None:
             return None
-        source = "paid for" if self.paid_for_prior(column) else "public"
-        return {"nodes": prior.nodes.tolist(), "masses": prior.masses.tolist(), "source": source}
+        shown, place = {"nodes": prior.nodes.tolist(), "masses": prior.masses.tolist()}, self.prior_charge(column)
+        if place is None:
+            return {**shown, "source": "public"}
+        noise = {} if prior.origin is None else prior.origin.as_data()
+        return {**shown, "source": "paid for", "charge": place, **noise}
 
 
 class HoldsTerms:

@@ -15,11 +15,12 @@ from labeldp._validation import as_epsilon, as_fraction, as_roomy_bounds
 from labeldp.cards import load_mechanism
 from labeldp.errors import DataError, ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, warn_if_seen
+from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, new_charge, warn_if_seen
 from labeldp.mechanisms.base import Mechanism
 from labeldp.priors import Reports
 from labeldp.priors.curator import adaptive_histogram
-from labeldp.randomness import WordSource, resolve_source
+from labeldp.priors.origin import paid_by
+from labeldp.randomness import SecureWords, WordSource, resolve_source
 from labeldp.randomness.row_words import card_checksum
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelCounts, prepare_counts
@@ -327,11 +328,13 @@ def estimate_prior(
         counts = count_labels(rows.frame, name, pair, count_rows(rows.frame, name))
     finally:
         rows.drop()
+    charge = new_charge("prior (curator)", Budget(exact), purpose="prior", rows_per_person=rows_per_person)
     if ledger is None:
         warn_if_seen(df)
     else:
-        ledger.charge("prior (curator)", epsilon=epsilon, purpose="prior", rows_per_person=rows_per_person)
-    return adaptive_histogram(counts.fine, exact, pair, source)
+        ledger.charge_all([charge])
+    prior = adaptive_histogram(counts.fine, exact, pair, source)
+    return paid_by(prior, charge, secure=isinstance(source, SecureWords))
 
 
 def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int) -> LabelCounts:
