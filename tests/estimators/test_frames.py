@@ -156,9 +156,11 @@ def test_a_learner_of_ones_own_gets_the_numbers():
 @both
 def test_a_saved_model_keeps_the_encoder_whatever_the_model_was_fitted_to(regressor, tmp_path):
     model = fit(regressor)
-    ldp.save_model(model, tmp_path / "frame", label="price")
+    risk = ldp.private_score(model, frame(200, seed=3), np.full(200, 9.0), epsilon=2.0, bounds=BOUNDS)
+    ldp.save_model(model, tmp_path / "frame", label="price", quality=risk)
     again = ldp.load_model(tmp_path / "frame")
     assert again.label == "price"
+    assert again.card.content["quality"] == risk.as_data()
     assert again.feature_names_in_ == model.encoder_.names
     for X in (TABLE[list(TABLE.columns[::-1])], POLARS, ARROW):
         assert np.allclose(again.predict(X), model.predict(TABLE), rtol=1e-5)

@@ -4,8 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import labeldp as ldp
 from helpers import seeded
@@ -131,6 +134,17 @@ def test_a_repr_tells_the_estimates_their_rows_and_their_price():
     risk = Risk({"mse": mse, "rmse": rmse_of(mse)}, 0.0, "curator", 4000, ldp.Budget(0.2), secure=True)
     says = "typical error (RMSE) 268.3 ± 5.8, mean squared error 72,000 ± 3,100 from 4,000 rows"
     assert repr(risk) == f"<Risk: {says}, ε = 0.2, secure>"
+
+
+def test_rows_that_a_regressor_was_trained_on_are_not_scored_where_that_can_be_told():
+    ledger = ldp.Ledger()
+    model = ldp.ModelReleaseRegressor(epsilon=0.5, bounds=BOUNDS)
+    for fitted in (clone(model), make_pipeline(StandardScaler(), clone(model))):
+        fitted.fit(X[:200], Y[:200].copy())
+        with pytest.raises(ldp.ParameterError, match="a score would be too good"):
+            ldp.private_score(fitted, X[:200], Y[:200], epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+        assert not ledger.charges
+        ldp.private_score(fitted, X[200:400], Y[200:400], epsilon=1.0, bounds=BOUNDS)
 
 
 @pytest.mark.filterwarnings("error::labeldp.errors.RepeatedReleaseWarning")

@@ -160,7 +160,9 @@ def private_intervals(
     if labels.ndim != 1:
         raise LabelError(f"labels must be one column, got shape {labels.shape}")
     predicted = np.clip(predictions(model, X_cal, labels.size), *bounds)
-    refuse_seen_rows(model, X_cal)
+    refuse_seen_rows(
+        model, X_cal, "and intervals would not cover; keep rows out of the fit, and calibrate on those"
+    )
     ledger = as_ledger(ledger)
     source = resolve_source(random_state)
     plan = plan_coverage(labels.size, budget, share)

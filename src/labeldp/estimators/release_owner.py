@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from labeldp.errors import ParameterError
 from labeldp.estimators.label_regressor import LabelReleaseRegressor
 from labeldp.estimators.row_release import RowRelease
+from labeldp.estimators.wrappers import innermost
 
 __all__ = ["ReleaseOwner", "find_owner"]
 
@@ -43,18 +43,7 @@ def find_owner(model: Any, release: RowRelease) -> ReleaseOwner | None:
     ParameterError
         If something in the model was, but is only a part of what predicts.
     """
-    inner, steps = model, list[Pipeline]()
-    for _ in range(_DEEPEST):
-        if isinstance(inner, Pipeline):
-            if len(inner.steps) > 1:
-                steps.append(inner[:-1])
-            inner = inner.steps[-1][1]
-        elif isinstance(inner, FrozenEstimator):
-            inner = inner.estimator
-        elif hasattr(inner, "best_estimator_"):  # a search that was fitted
-            inner = inner.best_estimator_
-        else:
-            break
+    inner, steps = innermost(model)
     if isinstance(inner, LabelReleaseRegressor) and _is_of(inner, release):
         return ReleaseOwner(inner, tuple(steps))
     if any(_is_of(one, release) for one in _regressors_in(model, _DEEPEST, set())):

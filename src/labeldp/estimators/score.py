@@ -14,6 +14,7 @@ from labeldp.errors import LabelError, ParameterError
 from labeldp.estimators.quality import Risk
 from labeldp.estimators.risk import predictions
 from labeldp.estimators.score_sums import ScorePlan
+from labeldp.estimators.seen_rows import refuse_seen_rows
 from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
 from labeldp.randomness import SecureWords, WordSource, resolve_source
 from labeldp.release.plan import Payment
@@ -70,7 +71,8 @@ def private_score(
     Raises
     ------
     ParameterError
-        Before anything is charged, if rows and ε are so few that the noise would say nothing.
+        Before anything is charged, if rows and ε are so few that the noise would say nothing; or if the rows are
+        those that the model was trained on, where that can be told.
 
     Examples
     --------
@@ -89,6 +91,7 @@ def private_score(
     if labels.ndim != 1:
         raise LabelError(f"labels must be one column, got shape {labels.shape}")
     predicted = predictions(model, X, labels.size)
+    refuse_seen_rows(model, X, "and a score would be too good; keep rows out of the fit, and score those")
     largest = _largest_error(predicted, low, high)
     plan = ScorePlan.of(labels.size, budget, (low, high), metrics, largest)
     ledger = as_ledger(ledger)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.pipeline import Pipeline
 
 from labeldp.errors import ParameterError
+from labeldp.estimators.wrappers import innermost
 from labeldp.release.numbers import percent
 
 __all__ = ["refuse_seen_rows", "row_digests"]
@@ -46,23 +46,28 @@ def _mixed(values: NDArray[np.float64]) -> Digests:
     return bits ^ (bits >> np.uint64(32))
 
 
-def refuse_seen_rows(model: Any, X: Any) -> None:
+def refuse_seen_rows(model: Any, X: Any, why: str) -> None:
     """Refuse rows that a regressor of this library was trained on, looking inside pipelines and searches.
 
     Fresh rows look like rows of the training as often as rows of the training look like each other.
+
+    Parameters
+    ----------
+    model, X
+        Any model, and public features.
+    why : str
+        What would go wrong, and what to do.
 
     Raises
     ------
     ParameterError
     """
-    while not hasattr(model, "remembers"):
-        if hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        elif isinstance(model, Pipeline):
-            model, X = model[-1], model[:-1].transform(X) if len(model) > 1 else X
-        else:
-            return
-    digests, trained = model.remembers(X)
+    inner, steps = innermost(model)
+    if not hasattr(inner, "remembers"):
+        return
+    for step in steps:
+        X = step.transform(X)
+    digests, trained = inner.remembers(X)
     if trained is None:
         return
     _, place, counts = np.unique(trained, return_inverse=True, return_counts=True)
@@ -71,6 +76,5 @@ def refuse_seen_rows(model: Any, X: Any) -> None:
     if share > chance + _MARGIN + 4 * math.sqrt(chance * (1 - chance) / digests.size):
         raise ParameterError(
             f"{percent(share)} of these rows have the features of rows that the model was trained on, where "
-            f"{percent(chance)} would have them by chance: its errors are too small there, and intervals would "
-            "not cover; keep rows out of the fit, and calibrate on those"
+            f"{percent(chance)} would have them by chance: its errors are too small there, {why}"
         )

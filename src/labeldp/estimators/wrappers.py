@@ -1,4 +1,4 @@
-"""What is around a fit: something that repeats it, or that sees the labels themselves, which no ε covers."""
+"""What is around a model, or around a fit: what repeats it, or sees the labels themselves, which no ε covers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from types import FrameType
 from typing import Any
 
 from sklearn.feature_selection import SelectorMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from labeldp.errors import RawLabelWarning, RepeatedReleaseWarning
 
-__all__ = ["learns_from_labels", "warn_of_wrappers"]
+__all__ = ["innermost", "learns_from_labels", "warn_of_wrappers"]
 
 _REPEATS = (
     "sklearn.model_selection.",
@@ -45,6 +46,26 @@ _REPLACED = (
     " Rows that are drawn with replacement are released several times in one fit, which the ledger does not "
     "count: use bootstrap=False, or a rows_per_person that no row's copies exceed."
 )
+
+
+_DEEPEST = 12
+"""Wrappers are looked into this deep."""
+
+
+def innermost(model: Any) -> tuple[Any, list[Pipeline]]:
+    """Return what predicts inside pipelines, searches and frozen models, and the steps that X takes to it."""
+    steps: list[Pipeline] = []
+    for _ in range(_DEEPEST):
+        if isinstance(model, Pipeline):
+            steps += [model[:-1]] if len(model) > 1 else []
+            model = model[-1]
+        elif isinstance(model, FrozenEstimator):
+            model = model.estimator
+        elif hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        else:
+            break
+    return model, steps
 
 
 def warn_of_wrappers(stacklevel: int) -> None:

@@ -33,7 +33,7 @@ from labeldp import card_format
 from labeldp._atomic import atomic_file, atomic_folder
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.errors import CardError, DataError, DataNotFoundError, LabelDPError
-from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
+from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, Risk
 from labeldp.estimators.features import PIECE, FeatureTable, PublicFeatures
 from labeldp.estimators.learner import Blend
 from labeldp.files.model_arrays import as_arrays, from_arrays
@@ -73,6 +73,7 @@ def save_model(
     path: str | os.PathLike[str],
     *,
     label: str = "label",
+    quality: Risk | None = None,
     force: bool = False,
 ) -> None:
     """Write a fitted regressor of either kind into a new folder, whole or not at all; no true label is in it.
@@ -88,6 +89,8 @@ def save_model(
         The folder.
     label : str
         What is predicted: the label's name.
+    quality : Risk, optional
+        How good it is, from `private_score` or `private_risk`, to be said on its card and in its report.
     force : bool
         Whether a model that is there may be replaced.
 
@@ -104,7 +107,9 @@ def save_model(
     """
     encoder = encoder_of(model)
     with model_folder(path, force=force) as draft:
-        write_model(model, encoder, draft, label=label)
+        card = write_model(model, encoder, draft, label=label)
+        if quality is not None:
+            add_to_card(draft, card, quality=quality.as_data())
 
 
 def encoder_of(model: LabelReleaseRegressor | ModelReleaseRegressor) -> TableEncoder:

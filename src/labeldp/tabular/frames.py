@@ -77,7 +77,7 @@ def _mixed(frame: Any, names: Sequence[str]) -> str:
             pa.array(frame.iloc[:, place], from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError, AttributeError):
             return (
-                f"the column {name!r} holds values of several types: make it text with "
-                f'X[{name!r}].astype("string"), or numbers with pandas.to_numeric'
+                f"the column {name!r} holds values of several types, or of one that cannot be used: make it text "
+                f'with X[{name!r}].astype("string"), or numbers with pandas.to_numeric'
             )
     return "the data frame cannot be read as an Arrow table: convert it with pyarrow.table"
