@@ -13,7 +13,7 @@ from command_line import files_in, run, said
 from helpers import NAMES, mechanisms
 from labeldp._validation import rounded_up
 from labeldp.cards.reading import read_any_card
-from labeldp.ledger import Charge, total_of
+from labeldp.ledger import Charge, new_charge, total_of
 from labeldp.release.accuracy import Accuracy, noise_and_bias
 from labeldp.release.numbers import at_most
 from labeldp.report import Section, card_report, figures, page, render_page, render_report, write_report
@@ -165,13 +165,55 @@ def test_a_file_entry_and_further_sections_are_shown():
     page = render_report(
         cases.card("release"), file={"name": "sales.csv", "row_order": "kept"}, sections=[cases.drawn_section()]
     )
-    for text in ("sales.csv", "row order", "A line that falls from 1 to 0."):
+    for text in ("sales.csv", "order of rows kept", "A line that falls from 1 to 0."):
         assert text in words(page)
     told = cases.changed(cases.card("release"), file={"name": "told.parquet", "column": "price"})
     page = words(render_report(told, file={"name": "other.csv"}))
     assert "Private labels in told.parquet" in page
     assert "in the column price" in page
     assert "other.csv" not in page
+
+
+def test_the_file_is_told_in_the_order_in_which_people_ask_and_without_what_is_empty():
+    file = {
+        "sha256": "0" * 64,
+        "types_changed": {},
+        "rows": 12,
+        "column": "price",
+        "separator": ";",
+        "name": "a.csv",
+    }
+    shown = words(render_report(cases.changed(cases.card("release"), file=file)))
+    told = shown[shown.index("The file") :]
+    places = [
+        told.index(text) for text in ("name a.csv", "private column price", "rows 12", "semicolon", "SHA-256")
+    ]
+    assert places == sorted(places)
+    assert "{}" not in shown
+    changed = {**file, "types_changed": {"when": ["timestamp[s]", "timestamp[ms]"]}}
+    assert "when: timestamp[s] → timestamp[ms]" in words(
+        render_report(cases.changed(cases.card("release"), file=changed))
+    )
+
+
+def test_the_day_stands_on_top_as_the_card_has_it():
+    charges = json.loads(cases.card("release"))["charges"]
+    dated = [{**charge, "when": "2024-02-29T12:00:01+00:00"} for charge in charges]
+    page = render_report(cases.changed(cases.card("release"), charges=dated))
+    assert "2024-02-29 12:00 UTC" in page.partition("<h1>")[0]
+
+
+def test_labels_outside_the_bounds_are_explained_where_there_can_be_some():
+    assert "even below 0" in words(cases.page("release"))
+    biased = ldp.RROnBins.design(ldp.Histogram([0, 1, 2], [0.5, 0.5]), epsilon=1.0)
+    assert "even below 0" not in words(render_report(biased.to_json()))
+
+
+def test_several_columns_are_explained():
+    shown = words(cases.page("columns"))
+    assert "the most that this costs all labels of one row" in shown
+    assert "Each row has 2 private labels" in shown
+    assert "0 0 to 200 RPWithPrior 1" in shown
 
 
 # ---- the budget -----------------------------------------------------------------------------------------
@@ -189,6 +231,23 @@ def test_the_bar_shows_this_release_all_others_and_what_is_left():
     assert sum(parts) == pytest.approx(1, abs=1e-5)
     assert parts[-2:] == pytest.approx([0.5 / 3, 1.5 / 3], abs=1e-5)
     assert "does not hold all charges" not in page
+
+
+def test_what_one_label_can_cost_and_what_the_ledger_says_are_told_apart():
+    for rows, one in ((1, "1"), (2, "1.5")):
+        score = new_charge("score", ldp.Budget(0.25), purpose="score", rows_per_person=rows)
+        text = render_report(cases.card("sums-model"), besides=[score])
+        tiles = cases.Reader(text[text.index('class="tiles"') :]).texts
+        assert (
+            tiles[
+                tiles.index(
+                    "ε, the most that this costs " + ("one label" if rows == 1 else "all labels of one person")
+                )
+                - 1
+            ]
+            == one
+        )
+        assert words(text).count("in all") >= 2
 
 
 def test_a_ledger_that_lacks_the_release_is_pointed_out():

@@ -6,6 +6,9 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -46,7 +49,8 @@ def write_report(
     ledger : Ledger, optional
         Shows what else was spent on these labels, and what is left.
     besides : sequence of Charge
-        What was paid for together with it and is not on the card, such as a model's score.
+        What was paid for together with it, for labels of other rows, and is not on the card, such as a model's
+        score.
     sections : sequence of Section
         Further parts, shown after what the card tells.
     force : bool
@@ -85,33 +89,103 @@ def render_report(
     explanation, terms = card.explain(), card.terms
     texts = explanation.sections
     entry = card.content.get("file")
+    costs = Costs.of(terms.charges, besides, () if ledger is None else ledger.charges)
     parts: list[Section | str | None] = [
         *(_warning(warning, alarm=not explanation.private) for warning in explanation.warnings),
-        _tiles(explanation, terms),
+        _tiles(explanation, terms, costs),
         _meaning(explanation),
         _sides(texts, {"What left": "open", "What stayed": "safe"}),
         file_section(dict(entry if isinstance(entry, dict) else file or {})),
-        budget_html([*terms.charges, *besides], ledger) if terms.charges else None,
+        budget_html(costs, ledger) if terms.charges else None,
         Section("How noisy it is", texts["How noisy it is"]) if "How noisy it is" in texts else None,
         *column_sections(card),
         _sides(texts, {"Do": "safe", "Do not": "open"}),
         *sections,
         *proof_sections(card, str(json.loads(card_text)["checksum"])),
     ]
-    return assemble(explanation.title, texts["What was done"], [part for part in parts if part])
+    done = texts["What was done"]
+    lead = [*(text.replace(" in all;", ";") for text in done), *costs.words()] if besides else done
+    return assemble(explanation.title, lead, [part for part in parts if part], when=costs.when)
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What was paid: on the card, besides it for other rows, and for anything else that a ledger has."""
+
+    own: Sequence[Charge]
+    besides: Sequence[Charge]
+    others: Sequence[Charge]
+    missing: bool
+
+    @classmethod
+    def of(cls, own: Sequence[Charge], besides: Sequence[Charge], recorded: Sequence[Charge]) -> Costs:
+        """Tell a ledger's charges that are not of this release, and whether it lacks one that is."""
+        remaining = Counter(_key(charge) for charge in [*own, *besides])
+        others = []
+        for charge in recorded:
+            if remaining[_key(charge)] > 0:
+                remaining[_key(charge)] -= 1
+            else:
+                others.append(charge)
+        return cls(own, besides, others, remaining.total() > 0)
+
+    @property
+    def paid(self) -> list[Charge]:
+        """What was paid for together."""
+        return [*self.own, *self.besides]
+
+    @property
+    def total(self) -> Budget:
+        """What a ledger says in all."""
+        return total_of([*self.paid, *self.others])
+
+    @property
+    def people(self) -> int:
+        """How many rows a person may have."""
+        return max((charge.rows_per_person for charge in self.paid), default=1)
+
+    @property
+    def for_one(self) -> Budget:
+        """What one label can cost; or all labels of a person, who may have rows on both sides."""
+        if self.people > 1:
+            return total_of(self.paid)
+        return max((total_of(charges) for charges in (self.own, self.besides)), key=lambda each: each.epsilon)
+
+    @property
+    def when(self) -> str:
+        """The day and time of the last charge on the card, or nothing."""
+        times = []
+        for charge in self.own:
+            with suppress(ValueError):
+                times.append(datetime.fromisoformat(charge.when).astimezone(UTC))
+        return f"{max(times):%Y-%m-%d %H:%M} UTC" if times else ""
+
+    def words(self) -> list[str]:
+        """Return how the parts go together, if there are several."""
+        if not self.besides:
+            return []
+        both = "A person may have rows on both sides, so both count for everyone."
+        if self.people == 1:
+            both = f"No row was used for both, so one label costs {self.for_one} at most."
+        what = " and ".join(dict.fromkeys(charge.what for charge in self.besides))
+        return [f"Besides, {total_of(self.besides)} was paid for the {what}: {total_of(self.paid)} in all. {both}"]
 
 
 def _warning(text: str, *, alarm: bool) -> str:
     return f'<div class="{"banner" if alarm else "banner weak"}" role="alert">{escaped(text)}</div>'
 
 
-def _tiles(explanation: Explanation, terms: Terms) -> str | None:
+def _tiles(explanation: Explanation, terms: Terms, costs: Costs) -> str | None:
     if not explanation.private:
         return None
-    epsilon, delta = explanation.budget.epsilon, explanation.budget.delta
-    half = percent(float(at_most(0.5, epsilon)))
+    whose = "one label" if len(terms.bounds) < 2 else "all labels of one row"
+    whose = whose if costs.people == 1 else "all labels of one person"
+    budget = costs.for_one if terms.charges else explanation.budget
+    epsilon, delta = budget.epsilon, budget.delta
+    whole, half = costs.total.epsilon, percent(float(at_most(0.5, epsilon)))
     tiles = [
-        (rounded_up(epsilon, 4), "ε, the budget spent" if terms.charges else "ε, the budget"),
+        (rounded_up(epsilon, 4), f"ε, the most that this costs {whose}"),
+        *([] if whole in (epsilon, 0) else [(rounded_up(whole, 4), "ε in all, as a ledger counts")]),
         *([(rounded_up(delta, 3), "δ, on top")] if delta else []),
         (times(epsilon), "is the most by which odds can grow"),
         (f"50 % → {half}", "is the most a guess can gain"),
@@ -156,42 +230,30 @@ MOST = 6
 """Parts of the bar; more would be slivers."""
 
 
-def budget_html(own: Sequence[Charge], ledger: Ledger | None) -> str:
+def budget_html(costs: Costs, ledger: Ledger | None) -> str:
     """Return the section with the bar and the table of a release's charges, beside all that a ledger holds."""
-    others, missing = _others(own, () if ledger is None else ledger.charges)
-    parts = _parts(own, others)
-    total, people = total_of([*own, *others]), max(charge.rows_per_person for charge in own)
-    words = [f"This cost {total_of(own)} in all."]
-    if people > 1:
-        words.append(f"That covers persons with up to {people:,} rows (group privacy).")
-    if others:
-        words.append(f"With all else in the ledger, {total} is spent.")
+    parts = _parts(costs.paid, costs.others)
+    words = [f"This cost {total_of(costs.paid)} in all."]
+    if costs.people > 1:
+        words.append(f"That covers persons with up to {costs.people:,} rows (group privacy).")
+    elif costs.besides:
+        words.append(f"No row was paid for twice: one label costs {costs.for_one} at most.")
+    if costs.others:
+        words.append(f"With all else in the ledger, {costs.total} is spent.")
     if ledger is not None and ledger.limit is not None:
-        left = ledger.limit.minus(total)
+        left = ledger.limit.minus(costs.total)
         words.append(f"The limit is {ledger.limit}; left is {left}.")
         parts.append(("left of the limit", left.epsilon, "left-over"))
     elif ledger is not None:
         words.append("The ledger has no limit: it counts, and refuses nothing.")
     words.append("What was spent never comes back: another release of the same labels costs again, on top.")
     warning = ""
-    if ledger is not None and missing:
+    if ledger is not None and costs.missing:
         warning = '<p class="loud">The ledger given does not hold all charges of this release.</p>'
     return (
         f"<section><h2>What it cost</h2>{warning}{paragraphs_html([' '.join(words)])}"
-        f"{_bar(parts)}{_table(own)}</section>"
+        f"{_bar(parts)}{_table(costs.paid)}</section>"
     )
-
-
-def _others(own: Sequence[Charge], recorded: Sequence[Charge]) -> tuple[list[Charge], bool]:
-    """Return a ledger's charges that are not this release's, and whether it lacks one that is."""
-    remaining = Counter(_key(charge) for charge in own)
-    others = []
-    for charge in recorded:
-        if remaining[_key(charge)] > 0:
-            remaining[_key(charge)] -= 1
-        else:
-            others.append(charge)
-    return others, remaining.total() > 0
 
 
 def _key(charge: Charge) -> str:

@@ -7,19 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._validation import rounded_up
 from labeldp.cards.reading import ReadCard
 from labeldp.histogram import Histogram
+from labeldp.ledger import total_of
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.accuracy import Accuracy, noise_and_bias
 from labeldp.release.explanation import proof_of
 from labeldp.release.numbers import number, percent, tick, times
-from labeldp.report.figures import COLOURS, DASHES, INK, blank, legend
+from labeldp.release.terms import Terms
+from labeldp.report.figures import COLOURS, DASHES, INK, blank, legend, stacked
 from labeldp.report.page import Section
 
 __all__ = ["column_sections"]
 
 MOST = 4
 """Label columns, or parts of a release in rounds, that are drawn; the proof lists all."""
+
+MOST_ROWS = 20
+"""Label columns that are listed."""
 
 Bounds = tuple[float, float]
 
@@ -30,7 +36,7 @@ def column_sections(card: ReadCard) -> list[Section]:
     if card.kind == "model":  # what its labels became says little of its predictions
         return []
     mechanisms = tuple(dict.fromkeys(terms.mechanisms)) if in_rounds else terms.mechanisms
-    sections = []
+    sections = [_overview(terms)] if len(mechanisms) > 1 and not in_rounds else []
     for k, mechanism in enumerate(mechanisms[:MOST]):
         if not mechanism.private:
             continue
@@ -39,11 +45,33 @@ def column_sections(card: ReadCard) -> list[Section]:
         bounds, prior = (mechanism.domain, None) if in_rounds else (terms.bounds[k], terms.priors[k])
         if prior is not None:
             sections.append(_prior(prior, mechanism, which, paid=terms.paid_for_prior(k)))
-        sections.append(_channel(mechanism, prior, which, in_rounds))
+        sections.append(_channel(mechanism, prior, which, in_rounds, bounds))
         sections.append(_noise(mechanism, bounds, which, in_rounds))
         if terms.rows and not in_rounds:
             sections.append(_errors(Accuracy.under(mechanism, prior, bounds), terms.rows, which, prior))
     return sections
+
+
+def _overview(terms: Terms) -> Section:
+    """Say what several label columns have to do with each other, and what each is."""
+    columns = list(zip(terms.mechanisms, terms.bounds, strict=True))
+    rows = [
+        [str(k), f"{number(low)} to {number(high)}", type(mechanism).__name__, rounded_up(_paid(terms, k), 4)]
+        for k, (mechanism, (low, high)) in enumerate(columns[:MOST_ROWS])
+    ]
+    words = [
+        f"Each row has {len(columns)} private labels, in columns that are counted from 0. Each was randomised on "
+        "its own, and the costs add up: the ε of this release is for all labels of a row together."
+    ]
+    if len(columns) > MOST_ROWS:
+        words.append(f"The first {MOST_ROWS} are listed.")
+    if len(columns) > MOST:
+        words.append(f"The figures below show the first {MOST}.")
+    return Section("The private columns", words, header=["column", "bounds", "mechanism", "ε for it"], rows=rows)
+
+
+def _paid(terms: Terms, column: int) -> float:
+    return total_of(charge for charge in terms.charges if charge.column == column).epsilon
 
 
 def _prior(prior: Histogram, mechanism: Mechanism, which: str, *, paid: bool) -> Section:
@@ -91,23 +119,32 @@ def _shown_part(prior: Histogram, low: float, high: float) -> Bounds:
     return left - room, right + room
 
 
-def _channel(mechanism: Mechanism, prior: Histogram | None, which: str, in_rounds: bool) -> Section:
+def _channel(
+    mechanism: Mechanism, prior: Histogram | None, which: str, in_rounds: bool, bounds: Bounds
+) -> Section:
     """Draw what is released for three labels."""
     labels = example_labels(prior, mechanism.domain)
-    figure = draw_channel(mechanism, labels, "released place" if in_rounds else "released value")
+    figure = draw_channel(mechanism, labels, "released place" if in_rounds else "released value", bounds)
     proof = proof_of(mechanism)
     ratio = times(proof.epsilon)
     bound = f"At no value is one of them more than {ratio} as likely as another."
     if proof.delta:
         bound = f"No set of values is more than {ratio} as likely under one label as under another, up to δ."
     place = " It is given a label's place in the row's own interval, from 0 to 1." if in_rounds else ""
+    words = [
+        f"The mechanism is {type(mechanism).__name__}.{place} The figure shows what three true labels, the "
+        "triangles, lead to, and how often. Whatever is released, each of them could have led to it.",
+        bound,
+    ]
+    if not in_rounds and noise_and_bias(mechanism, np.asarray(bounds))[2]:
+        words.append(
+            "Released labels may lie outside the bounds (shaded), even below 0, where no true label can be. That "
+            "is right: noise that ended there would push labels near the bounds inwards, and means with them. "
+            "Do not cut them off: averages and models need them as they are."
+        )
     return Section(
         f"What a label becomes{which}",
-        [
-            f"The mechanism is {type(mechanism).__name__}.{place} The figure shows what three true labels lead "
-            "to. Whatever is released, each of them could have led to it.",
-            bound,
-        ],
+        words,
         figure=figure,
         alternative=f"How likely each released value is for the labels {', '.join(map(number, labels))}: whatever "
         "is released for one of them could have been released for the others.",
@@ -206,17 +243,18 @@ def example_labels(prior: Histogram | None, domain: Bounds) -> Array:
     return places if np.diff(places).min() > 0.08 * (high - low) else even
 
 
-def draw_channel(mechanism: Mechanism, labels: Array, unit: str) -> Any:
-    """Return a figure of how likely each output is, for a few labels."""
+def draw_channel(mechanism: Mechanism, labels: Array, unit: str, bounds: Bounds) -> Any:
+    """Return a figure of how likely each output is, for a few labels; where true labels can be is shaded."""
     values = getattr(mechanism.channel, "values", None)
     if values is None:
-        return _densities(mechanism, labels, unit)
-    return _stems(mechanism, labels, np.unique(np.asarray(values)), unit)
+        return _densities(mechanism, labels, unit, bounds)
+    return _bars(mechanism, labels, np.unique(np.asarray(values)), unit, bounds)
 
 
-def _densities(mechanism: Mechanism, labels: Array, unit: str) -> Any:
-    figure, axes = blank(unit, "density")
+def _densities(mechanism: Mechanism, labels: Array, unit: str, bounds: Bounds) -> Any:
+    figure, axes = blank(unit, "how likely")
     edges = _edges(mechanism, labels)
+    axes.axvspan(*bounds, color=COLOURS[2], alpha=0.1, lw=0)
     for label, colour, style in zip(labels, COLOURS, DASHES, strict=False):
         height = mechanism.density(float(label), edges)
         axes.stairs(height, edges, color=colour, lw=1.8, ls=style, label=f"label {number(label)}")
@@ -250,18 +288,18 @@ def _edges(mechanism: Mechanism, labels: Array) -> Array:
     return np.asarray(start + each * step * np.arange(count + 1))
 
 
-def _stems(mechanism: Mechanism, labels: Array, values: Array, unit: str) -> Any:
-    figure, axes = blank(unit, "probability")
-    width = float(values[-1] - values[0]) or 1.0
-    many = values.size > 12
-    highest = 0.0
-    for k, (label, colour) in enumerate(zip(labels, COLOURS, strict=False)):
-        share = np.diff(mechanism.channel.cumulative(float(label), values), prepend=0.0)
-        place = values if many else values + (k - 1) * 0.018 * width
-        axes.vlines(place, 0, share, color=colour, lw=0.8 if many else 2, alpha=0.5 if many else 1)
-        size = 3 if many else 6
-        axes.plot(place, share, marker="os^"[k], ms=size, color=colour, ls="none", label=f"label {number(label)}")
-        highest = max(highest, float(share.max()))
-    axes.set_ylim(0, 1.08 * highest)
-    legend(axes, columns=3)
+def _bars(mechanism: Mechanism, labels: Array, values: Array, unit: str, bounds: Bounds) -> Any:
+    """Draw listed outputs, one row for each label: beside each other they would hide each other."""
+    figure, rows = stacked(len(labels), unit)
+    shares = [100 * np.diff(mechanism.channel.cumulative(float(y), values), prepend=0.0) for y in labels]
+    highest = max(float(share.max()) for share in shares)
+    ends = min(values[0], bounds[0]), max(values[-1], bounds[1])
+    room = 0.04 * (ends[1] - ends[0])
+    for axes, label, share, colour in zip(rows, labels, shares, COLOURS, strict=False):
+        axes.axvspan(*bounds, color=COLOURS[2], alpha=0.1, lw=0)
+        axes.vlines(values, 0, share, color=colour, lw=2.6 if values.size <= 40 else 0.8)
+        axes.plot([label], [0], marker="^", color=colour, clip_on=False, ms=8, ls="none", zorder=5)
+        axes.set(ylim=(0, 1.15 * highest), xlim=(ends[0] - room, ends[1] + room))
+        axes.set_title(f"label {number(float(label))}", loc="left", fontsize=9.5, pad=2)
+    rows[len(rows) // 2].set_ylabel("how often, %")
     return figure

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from labeldp.errors import MissingExtraError
 from labeldp.release.numbers import tick
 
-__all__ = ["COLOURS", "DASHES", "INK", "SOFT", "blank", "legend", "require_matplotlib", "svg"]
+__all__ = ["COLOURS", "DASHES", "INK", "SOFT", "blank", "legend", "require_matplotlib", "stacked", "svg"]
 
 INK, SOFT = "#010203", "#040506"
 COLOURS = ("#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04")
@@ -51,17 +51,25 @@ def blank(xlabel: str, ylabel: str, *, size: tuple[float, float] = (4.7, 3.0)) -
     >>> axes.plot([0, 1], [2, 1], color=COLOURS[0])
     [<matplotlib.lines.Line2D object at ...>]
     """
+    figure, (axes,) = stacked(1, xlabel, size=size)
+    axes.set(ylabel=ylabel)
+    return figure, axes
+
+
+def stacked(count: int, xlabel: str, *, size: tuple[float, float] = (4.7, 3.6)) -> tuple[Any, list[Any]]:
+    """Return a figure and its axes, one below the other over one scale."""
     mpl = require_matplotlib()
     from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
 
     with mpl.rc_context(_SETTINGS):
         figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots()
-        axes.set(xlabel=xlabel, ylabel=ylabel)
-        axes.locator_params(axis="x", nbins=6)
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(lambda value, _: tick(value))
-    return figure, axes
+        rows = list(figure.subplots(count, sharex=True, squeeze=False)[:, 0])
+        rows[-1].set(xlabel=xlabel)
+        for axes in rows:
+            axes.locator_params(axis="x", nbins=6)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter(lambda value, _: tick(value))
+    return figure, rows
 
 
 def legend(axes: Any, *, columns: int) -> None:

@@ -125,7 +125,7 @@ def _section_html(section: Section, number: int) -> str:
     return f"<section{kind}><h2>{escaped(section.title)}</h2>{words}</section>"
 
 
-def assemble(title: str, lead: Sequence[str], parts: Iterable[Section | str]) -> str:
+def assemble(title: str, lead: Sequence[str], parts: Iterable[Section | str], *, when: str = "") -> str:
     """Return the page of sections, and of HTML that is trusted: only this room writes it, from escaped text."""
     home = resources.files("labeldp.report")
     body = [
@@ -133,6 +133,7 @@ def assemble(title: str, lead: Sequence[str], parts: Iterable[Section | str]) ->
     ]
     return Template(home.joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=escaped(title),
+        when=f" · {escaped(when)}" if when else "",
         style=home.joinpath("style.css").read_text(encoding="utf-8").strip(),
         lead=paragraphs_html(lead),
         main="\n".join(body),

@@ -123,11 +123,39 @@ def _how_to_check(card: ReadCard, checksum: str) -> Section:
     )
 
 
+ENTRIES = {
+    "name": "name",
+    "column": "private column",
+    "column_holds": "it holds",
+    "unbiased_column": "column to train on",
+    "rows": "rows",
+    "rows_left_out": "left out, without a label",
+    "row_order": "order of rows",
+    "columns": "all columns",
+    "types_changed": "columns of another type",
+    "format": "format",
+    "separator": "between values",
+    "decimal": "decimal mark",
+    "encoding": "encoding",
+    "not_copied": "not copied",
+    "sha256": "SHA-256",
+}
+"""What a card says of a file, in the order in which people ask for it; other entries come after."""
+
+
 def file_section(file: dict[str, Any]) -> Section | None:
-    """Return what a card says about the file that the labels are in; any entries it has."""
-    rows = [[str(name).replace("_", " "), _short(value)] for name, value in list(file.items())[:MOST_ENTRIES]]
-    if len(file) > MOST_ENTRIES:
-        rows.append(["more entries, not shown", str(len(file) - MOST_ENTRIES)])
+    """Return what a card says about the file that the labels are in; any entries it has, but empty ones."""
+    known = {name: file[name] for name in ENTRIES if name in file}
+    entries = {name: value for name, value in {**known, **file}.items() if value not in ({}, [], None, "")}
+    rows = [
+        [
+            ENTRIES.get(name, str(name).replace("_", " ")),
+            _changes(value) if name == "types_changed" else _short(value),
+        ]
+        for name, value in list(entries.items())[:MOST_ENTRIES]
+    ]
+    if len(entries) > MOST_ENTRIES:
+        rows.append(["more entries, not shown", str(len(entries) - MOST_ENTRIES)])
     return Section("The file", rows=rows) if rows else None
 
 
@@ -140,4 +168,18 @@ def _short(value: object) -> str:
         return f"{value:.9g}"
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
-    return value if isinstance(value, str) else json.dumps(value)
+    return _MARKS.get(value, value) if isinstance(value, str) else json.dumps(value)
+
+
+_MARKS = {"\t": "tab", ",": "comma", ";": "semicolon", ".": "point", "|": "vertical bar"}
+
+
+def _changes(value: object) -> str:
+    """Return the columns whose type changed, in words."""
+    if isinstance(value, dict) and all(_is_change(pair) for pair in value.values()):
+        return "; ".join(f"{name}: {was} → {now}" for name, (was, now) in value.items())
+    return _short(value)
+
+
+def _is_change(pair: object) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and all(isinstance(word, str) for word in pair)
