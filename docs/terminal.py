@@ -41,7 +41,13 @@ def run(command: str, folder: Path) -> str:
     environment = {**os.environ, "COLUMNS": str(WIDTH), "TERM": "xterm-256color", "FORCE_COLOR": "1"}
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
     process = subprocess.Popen(
-        shlex.split(command), cwd=folder, stdout=follower, stderr=follower, env=environment, close_fds=True
+        shlex.split(command),
+        cwd=folder,
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        env=environment,
+        close_fds=True,
     )
     os.close(follower)
     shown = b""
