@@ -11,7 +11,7 @@ import pytest
 
 from command_line import files_in, homes, said
 from labeldp import InsecureRandomnessWarning, comparison, privatize
-from labeldp.cli.compare import _model_curves
+from labeldp.cli.comparison_figures import draw_comparison, label_curves, model_curves
 from labeldp.comparison import Comparison, LabelNoise, compare_table, label_noise
 from labeldp.errors import DataError
 
@@ -49,8 +49,9 @@ def test_it_says_loudly_that_nothing_is_private_shows_both_curves_and_gives_advi
     assert plot.read_bytes().startswith(b"\x89PNG")
     html = page.read_text()
     assert html.count("<svg") == 2
-    assert "Mean ± standard deviation of 2 fits" in shown
-    assert "2 times with fresh noise" in html
+    for text in (shown, html):
+        assert "of 2 fits with fresh noise" in text
+        assert text.count(" ± ") >= 8  # of two regressors, the constant and what is not private, at two budgets
     assert "nothing here is protected" in html
     assert "<script" not in html
 
@@ -127,23 +128,60 @@ def test_fits_are_repeated_with_fresh_noise_and_their_spread_is_told(monkeypatch
     assert len(fitted) == 16
     assert steps == [("comparing", k, 19) for k in range(1, 20)]
     assert result.models["model released", 1.0] == pytest.approx(1.5)
-    assert result.spread["model released", 1.0] == pytest.approx(math.sqrt(1 / 3))  # n − 1 = 3 in the denominator
-    assert result.error("model released", 2.0) == "1.5 ± 0.58"
+    # The errors' variance is 1/3, by n − 1 = 3; times ε² it is 5/6 on average, and a mean of four has a quarter.
+    assert result.spread["model released", 1.0] == pytest.approx(math.sqrt(5 / 6 / 4))
+    assert result.error("model released", 2.0) == "1.5 ± 0.23"
     once = compare_table(X, labels, (0.0, 5.0), **asked)
-    assert not once.spread
-    assert "±" not in once.error("model released", 1.0)
+    assert once.spread["model released", 1.0] == 0.0  # all held-out rows have the same error
 
 
-def test_the_band_in_the_plot_is_the_spread():
+def test_the_standard_error_by_rows_is_that_of_fresh_rows():
+    """Held-out errors of a constant, over 40 draws of rows, vary by what is stated; that varies by 11 %."""
+    asked = {"budgets": [20.0], "mechanisms": ["laplace"]}
+    rng, found, stated = np.random.default_rng(0), [], []
+    for _ in range(40):
+        labels = rng.uniform(0, 5, 160)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(comparison.comparison, "REGRESSORS", {})
+            result = compare_table(np.zeros((160, 1)), labels, (0.0, 5.0), **asked)
+        found.append(result.constant[20.0])
+        stated.append(result.rows_spread[0])
+    assert np.std(found) == pytest.approx(np.mean(stated), rel=0.6)
+
+
+COLOURS = ("#000000", "#111111"), "#777777"
+
+
+def axes_of(curves, result):
     from matplotlib.figure import Figure
 
+    axes = Figure().subplots()
+    curves(axes, result, *COLOURS)
+    return axes
+
+
+def test_the_band_in_the_plot_is_the_standard_error():
     result = comparison_of({(name, e): 0.6 for name in comparison.REGRESSORS for e in (0.1, 1.0)})
-    for spread, bands in (({}, 0), (dict.fromkeys(result.models, 0.05), 2)):
-        axes = Figure().subplots()
-        _model_curves(axes, replace(result, spread=spread, repeats=3), ("#000000", "#111111"), "#777777")
-        assert len(axes.collections) == bands
+    axes = axes_of(model_curves, replace(result, spread=dict.fromkeys(result.models, 0.05), repeats=3))
+    assert len(axes.collections) == 2
     (low, high) = axes.collections[0].get_paths()[0].get_extents().get_points()[:, 1]
     assert (low, high) == pytest.approx((0.55, 0.65))
+
+
+def test_a_far_away_constant_does_not_hide_differences_and_axes_have_plain_numbers(tmp_path):
+    models = {(name, e): 15_000 + 500 * k for k, name in enumerate(comparison.REGRESSORS) for e in (0.1, 1.0)}
+    axes = axes_of(model_curves, comparison_of(models, constant=72_000.0, not_private=14_000.0))
+    low, high = axes.get_ylim()
+    assert 13_000 < low < 14_000
+    assert 15_500 < high < 17_000
+    names = [line.get_label() for line in axes.get_lines()]
+    assert "private constant:\n72,000, above" in names
+    near = axes_of(model_curves, comparison_of(models, constant=16_000.0, not_private=14_000.0))
+    assert near.get_ylim()[1] > 16_000
+    labels = axes_of(label_curves, comparison_of(models, constant=72_000.0))
+    assert [text.get_text() for text in labels.get_yticklabels()] == ["0.1", "1", "10", "100", "1,000", "10k"]
+    draw_comparison(comparison_of(models), "price", tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
 def comparison_of(models, constant=1.0, not_private=0.5, risks=(1.0, 1.0)):
@@ -152,7 +190,17 @@ def comparison_of(models, constant=1.0, not_private=0.5, risks=(1.0, 1.0)):
         noise["auto", epsilon] = LabelNoise(2.0, 0.1, risks[0], unbiased=True)
         noise["rp", epsilon] = LabelNoise(2.0, 0.1, risks[1], unbiased=True)
         noise["rr-on-bins", epsilon] = LabelNoise(0.1, 0.1, 0.0, unbiased=False)
-    return Comparison((0.1, 1.0), 300, 100, noise, models, {0.1: constant, 1.0: constant}, not_private)
+    return Comparison(
+        budgets=(0.1, 1.0),
+        trained=300,
+        judged=100,
+        noise=noise,
+        models=models,
+        constant={0.1: constant, 1.0: constant},
+        not_private=not_private,
+        spread=dict.fromkeys(models, 0.01),
+        rows_spread=(0.02, 0.01),
+    )
 
 
 def test_the_advice_is_the_least_budget_that_keeps_most_and_says_so_if_there_is_none():

@@ -54,7 +54,7 @@ COMMANDS = {
             "Add a private model's predictions to a table.", "predict", "model new-homes.csv -o priced.csv"
         ),
         "compare": Command(
-            "Which mechanism and ε suit a table like yours, whose labels are public.",
+            "For PUBLIC labels: which mechanism and ε suit a table like yours.",
             "compare",
             "old-homes.csv --label price --bounds 0 5 --public --plot compare.png",
         ),

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from labeldp._atomic import atomic_file
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds, rounded_up
 from labeldp.cli import options
+from labeldp.cli.comparison_figures import draw_comparison, page_figures
 from labeldp.cli.options import read_inputs
 from labeldp.cli.shell import as_options, explained, news, progress, tell
-from labeldp.comparison import Comparison, compare_table
+from labeldp.comparison import Comparison, compare_table, with_error
 from labeldp.errors import ParameterError
 from labeldp.files.places import refuse_same, refuse_target
 from labeldp.mechanisms import mechanism_class
-from labeldp.release.numbers import number
 from labeldp.release.plan import mechanism_choices
-from labeldp.report import COLOURS, SOFT, Section, blank, legend, render_page, require_matplotlib, write_page
+from labeldp.report import Section, render_page, require_matplotlib, write_page
 
-__all__ = ["compare", "draw_comparison", "show_comparison"]
+__all__ = ["compare", "show_comparison"]
 
 
 _LOUD = (
@@ -31,9 +29,10 @@ _LOUD = (
     "budget is charged."
 )
 _REFUSED = (
-    "compare looks at the labels as they are, and so do the errors it shows: on private labels that would spend "
-    "budget that nobody counts. Use a public table like yours, or a synthetic one, and say so with --public; or "
-    "privatize once, and compare learners on the release for free"
+    "compare is for PUBLIC labels: it looks at them as they are, and so do the errors it shows; on private ones "
+    "that would spend budget that nobody counts. Use a public table like yours, or a synthetic one, and say so "
+    "with --public; or privatize once, and compare learners on the release for free; labeldp preview reads no "
+    "label at all"
 )
 
 
@@ -53,7 +52,7 @@ def compare(
     rows: Annotated[int, typer.Option(min=40, help="Rows at most; more are thinned by chance.")] = 20_000,
     repeats: Annotated[
         int, typer.Option(min=1, max=100, help="Fits of each regressor at each ε: their errors vary by chance.")
-    ] = 3,
+    ] = 2,
     features: options.Features = None,
     drop: options.Drop = None,
     categories: options.Categories = None,
@@ -66,12 +65,12 @@ def compare(
     report: options.Report = None,
     force: options.Force = False,
 ) -> None:
-    """Show what each mechanism, regressor and ε would cost in accuracy. For PUBLIC labels only.
+    """For PUBLIC labels only: show what each mechanism, regressor and ε would cost in accuracy.
 
     The error of one private label follows exactly from each mechanism's counts.
     Models are judged on a quarter of the rows, which they did not see, beside a
-    constant and a model without privacy; ± is how their errors vary with the
-    noise. That takes minutes; with fewer --rows, --budgets or --repeats, less.
+    constant and a model without privacy; ± is a standard error, by the noise of
+    fits and by the choice of rows. Before any label is read, see labeldp preview.
     """
     with explained():
         if not public:
@@ -80,13 +79,11 @@ def compare(
         as_delta(delta, smallest=0.0)
         names, epsilons = _mechanisms(mechanisms, delta), _budgets(budgets)
 
-        if plot is not None and plot.suffix not in (".png", ".svg", ".pdf"):
-            raise ParameterError(f"--plot must end in .png, .svg or .pdf, got {plot}")
         refuse_same({"the plot": plot, "the report": report}, {"the table": source})
-        for path in (plot, report):
-            if path is not None:
-                refuse_target(str(path), force=force)
-                require_matplotlib()
+        options.refuse_plot(plot, force=force)
+        if report is not None:
+            refuse_target(str(report), force=force)
+            require_matplotlib()
         screen, console = news(), Console()
         tell(screen, _LOUD, "bold yellow")
         inputs = read_inputs(
@@ -122,13 +119,7 @@ def compare(
 
 
 def _budgets(text: str) -> list[float]:
-    try:
-        numbers = [float(part) for part in options.split_names(text)]
-    except ValueError:
-        numbers = []
-    if not numbers:
-        raise ParameterError("budgets must be numbers with commas between them, such as 0.1,0.3,1,3")
-    return sorted({as_epsilon(number) for number in numbers})
+    return sorted({as_epsilon(value) for value in options.parse_numbers(text, "--budgets", "0.1,0.3,1,3")})
 
 
 def _mechanisms(text: str | None, delta: float) -> list[str]:
@@ -144,12 +135,6 @@ def _mechanisms(text: str | None, delta: float) -> list[str]:
 
 def _needs_delta(name: str) -> bool:
     return name != "auto" and mechanism_class(name).needs_delta
-
-
-_COLOURS = ("#0057a3", "#b04a00", "#1b7a3d", "#7a3d9a", "#a3172f", "#00798c", "#6b6b00", "#444444")
-_GREY = "#777777"
-_MARKERS = "osD^vPX*"
-_EPSILON, _ERROR = "ε: less is more private", "typical error"
 
 
 def show_comparison(comparison: Comparison, label: str, console: Console) -> None:
@@ -172,47 +157,15 @@ def show_comparison(comparison: Comparison, label: str, console: Console) -> Non
         tell(
             console, f"{names}: nearest one by one, but drawn to the middle. Do not learn from such labels.", "dim"
         )
-    if comparison.repeats > 1:
-        fits = f"Mean ± standard deviation of {comparison.repeats} fits on the same rows, each with fresh noise."
-        tell(console, fits, "dim")
+    tell(console, _plus_minus(comparison), "dim")
     for sentence in _advice(comparison):
         tell(console, sentence)
 
 
-def draw_comparison(comparison: Comparison, label: str, path: Path) -> None:
-    """Save the curves of labels and of models side by side, whole or not at all."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
-
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    _label_curves(left, comparison, _COLOURS, _GREY)
-    _model_curves(right, comparison, _COLOURS, _GREY)
-    left.set_title(f"One private {label}", loc="left")
-    right.set_title(f"Predicting {label}, held-out rows", loc="left")
-    for axes in (left, right):
-        axes.set_xlabel(_EPSILON)
-        axes.set_ylabel(_ERROR)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=8)
-    with atomic_file(path, public=True) as draft:
-        figure.savefig(draft, dpi=150, format=path.suffix[1:])
-
-
 def comparison_page(comparison: Comparison, label: str) -> str:
     """Return the comparison as a page that explains itself."""
-    figures = []
-    for curves in (_label_curves, _model_curves):
-        figure, axes = blank(_EPSILON, _ERROR, size=(5.2, 3.6))
-        curves(axes, comparison, COLOURS, SOFT)
-        legend(axes, columns=3)
-        figures.append(figure)
+    label_figure, model_figure = page_figures(comparison)
     advice = _advice(comparison)
-    times = "once"
-    if comparison.repeats > 1:
-        times = (
-            f"{comparison.repeats} times with fresh noise: mean ± standard deviation, which is the band in the "
-            "figure"
-        )
     return render_page(
         f"Which mechanism and ε for {label}?",
         [
@@ -229,11 +182,11 @@ def comparison_page(comparison: Comparison, label: str) -> str:
                 "Predicting the label",
                 [
                     f"Typical error on {comparison.judged:,} rows that no model saw; each learnt from "
-                    f"{comparison.trained:,} others, {times}."
+                    f"{comparison.trained:,} others. {_plus_minus(comparison)} It is the band in the figure."
                 ],
                 header=_header(comparison),
                 rows=_model_rows(comparison),
-                figure=figures[1],
+                figure=model_figure,
                 alternative="The held-out error of both private regressors falls with ε, from that of a constant "
                 "towards that of a model without privacy. The table has the numbers.",
             ),
@@ -245,13 +198,25 @@ def comparison_page(comparison: Comparison, label: str) -> str:
                 ],
                 header=_header(comparison),
                 rows=_label_rows(comparison),
-                figure=figures[0],
+                figure=label_figure,
                 alternative="The error of one private label against ε, a curve for each mechanism. The table has "
                 "the numbers.",
             ),
         ],
         lead=advice[:1],
     )
+
+
+def _plus_minus(comparison: Comparison) -> str:
+    """Return what ± means."""
+    if comparison.repeats == 1:
+        fits = "± is a standard error by the choice of held-out rows; one fit does not tell what noise does."
+    else:
+        fits = (
+            f"± is a standard error: of {comparison.repeats} fits with fresh noise, and of the "
+            "choice of held-out rows."
+        )
+    return f"{fits} For labels it is the luck of a private prior; figures without ± are exact."
 
 
 def _advice(comparison: Comparison) -> list[str]:
@@ -271,53 +236,15 @@ def _label_rows(comparison: Comparison, *, of_mean: bool = False) -> list[list[s
     rows = []
     for name in comparison.mechanisms:
         noise = [comparison.noise[name, epsilon] for epsilon in comparison.budgets]
-        rows.append([name, *(number(each.mean if of_mean else each.one, 3) for each in noise)])
+        pairs = [(each.mean, each.mean_spread) if of_mean else (each.one, each.one_spread) for each in noise]
+        rows.append([name, *(with_error(*pair) for pair in pairs)])
     return rows
 
 
 def _model_rows(comparison: Comparison) -> list[list[str]]:
     budgets = comparison.budgets
     rows = [[name, *(comparison.error(name, epsilon) for epsilon in budgets)] for name in comparison.regressors]
-    rows.append(["private constant", *(number(comparison.constant[epsilon], 3) for epsilon in budgets)])
-    rows.append(["not private", *(number(comparison.not_private, 3) for _ in budgets)])
+    by_rows, by_rows_of_trees = comparison.rows_spread
+    rows.append(["private constant", *(with_error(comparison.constant[epsilon], by_rows) for epsilon in budgets)])
+    rows.append(["not private", *(with_error(comparison.not_private, by_rows_of_trees) for _ in budgets)])
     return rows
-
-
-def _label_curves(axes: Any, comparison: Comparison, colours: Sequence[str], grey: str) -> None:
-    for k, name in enumerate(comparison.mechanisms):
-        axes.plot(
-            comparison.budgets,
-            [comparison.noise[name, epsilon].one for epsilon in comparison.budgets],
-            color=colours[k % len(colours)],
-            marker=_MARKERS[k % len(_MARKERS)],
-            linestyle=("-", "--")[k // len(colours) % 2],
-            linewidth=3.0 if name == "auto" else 1.5,
-            markersize=5,
-            label=name,
-        )
-    spread = comparison.constant[max(comparison.budgets)]
-    axes.axhline(spread, color=grey, linestyle=":", linewidth=1.2, label="guess the mean")
-    axes.set_yscale("log")
-    _scale(axes, comparison)
-
-
-def _model_curves(axes: Any, comparison: Comparison, colours: Sequence[str], grey: str) -> None:
-    budgets = comparison.budgets
-    for name, colour, marker in zip(comparison.regressors, colours[1::-1], _MARKERS, strict=False):
-        errors = [comparison.models[name, epsilon] for epsilon in budgets]
-        axes.plot(budgets, errors, color=colour, marker=marker, linewidth=2, label=name)
-        if comparison.spread:
-            wide = [comparison.spread[name, epsilon] for epsilon in budgets]
-            low, high = ([x + side * w for x, w in zip(errors, wide, strict=True)] for side in (-1, 1))
-            axes.fill_between(budgets, low, high, color=colour, alpha=0.2, linewidth=0)
-    constant = [comparison.constant[epsilon] for epsilon in budgets]
-    axes.plot(budgets, constant, color=grey, linestyle="--", linewidth=1.2, label="private constant")
-    axes.axhline(comparison.not_private, color=grey, linestyle=":", linewidth=1.2, label="not private")
-    axes.set_ylim(bottom=0)
-    _scale(axes, comparison)
-
-
-def _scale(axes: Any, comparison: Comparison) -> None:
-    axes.set_xscale("log")
-    axes.set_xticks(comparison.budgets, [f"{epsilon:g}" for epsilon in comparison.budgets])
-    axes.minorticks_off()

@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 
 from labeldp._validation import rounded_up
-from labeldp.cli.compare import draw_comparison, show_comparison
+from labeldp.cli.compare import show_comparison
+from labeldp.cli.comparison_figures import draw_comparison
 from labeldp.cli.shell import explained, progress, tell
 from labeldp.comparison import compare_table, mechanism_noise
 from labeldp.datasets import Survey, make_survey

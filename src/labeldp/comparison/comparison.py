@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -16,93 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from labeldp._validation import as_fraction, rounded_up
-from labeldp.errors import DataError, NotUnbiasedError
+from labeldp.comparison.label_noise import LabelNoise, label_noise
+from labeldp.errors import DataError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.ledger import Ledger
-from labeldp.mechanisms import Mechanism, mechanism_class
-from labeldp.mechanisms.interval import noise_weight
 from labeldp.priors.curator import GRID, mean_noise
-from labeldp.randomness import resolve_source
-from labeldp.release.arrays import private_prior
 from labeldp.release.numbers import number
-from labeldp.release.plan import Request
 
-__all__ = ["REGRESSORS", "Comparison", "LabelNoise", "compare_table", "label_noise", "mechanism_noise"]
+__all__ = ["REGRESSORS", "Comparison", "compare_table", "with_error"]
 
 Array = NDArray[np.float64]
-
-_DRAWS = 3
-"""Priors to average over."""
-
-
-@dataclass(frozen=True, slots=True)
-class LabelNoise:
-    """What private labels of one mechanism carry, exactly, by its counts.
-
-    Attributes
-    ----------
-    one : float
-        Typical error of one private label.
-    mean : float
-        Typical error of the mean of all of them.
-    risk : float
-        Bias² + variance · d/n: what a learner on these rows suffers.
-    unbiased : bool
-        Whether a label is, on average, the true one, as far as that was not clipped.
-    """
-
-    one: float
-    mean: float
-    risk: float
-    unbiased: bool
-
-
-def label_noise(
-    name: str, labels: Array, bounds: tuple[float, float], epsilon: float, delta: float = 0.0
-) -> LabelNoise:
-    """Return what private labels carry, were these randomised as `privatize` does it.
-
-    Where a prior is needed it takes its part of ε and has its noise, so this averages over a few of them.
-
-    Examples
-    --------
-    >>> even = np.linspace(0, 5, 2000)
-    >>> plain, window = (label_noise(name, even, (0, 5), 1.0) for name in ("laplace", "rp"))
-    >>> bool(7.0 < plain.one < 7.2 and window.one < plain.one)
-    True
-    """
-    needs_delta = name != "auto" and mechanism_class(name).needs_delta
-    request = Request(epsilon=epsilon, bounds=bounds, mechanism=name, delta=delta if needs_delta else 0.0)
-    plan = request.plan(labels.size)
-    source = resolve_source(None)
-    draws = [
-        mechanism_noise(plan.mechanism_for(private_prior(plan, labels, source), bounds), labels)
-        for _ in range(_DRAWS if plan.for_prior else 1)
-    ]
-    return LabelNoise(
-        one=math.sqrt(np.mean([draw.one**2 for draw in draws])),
-        mean=math.sqrt(np.mean([draw.mean**2 for draw in draws])),
-        risk=float(np.mean([draw.risk for draw in draws])),
-        unbiased=all(draw.unbiased for draw in draws),
-    )
-
-
-def mechanism_noise(mechanism: Mechanism, labels: Array) -> LabelNoise:
-    """Return what these labels carry once a mechanism has randomised them, unbiased where it allows that."""
-    unbiased = True
-    try:
-        bias, variance = mechanism.debias(mechanism.mean(labels)) - labels, mechanism.unbiased_variance(labels)
-    except NotUnbiasedError:
-        bias, variance, unbiased = mechanism.bias(labels), mechanism.variance(labels), False
-    noise = float(variance.mean())
-    squared_bias = float(np.mean(bias**2))
-    return LabelNoise(
-        one=math.sqrt(squared_bias + noise),
-        mean=math.sqrt(float(bias.mean()) ** 2 + noise / labels.size),
-        risk=squared_bias + noise_weight(labels.size) * noise,
-        unbiased=unbiased,
-    )
-
 
 Bounds = tuple[float, float]
 
@@ -133,7 +56,9 @@ class Comparison:
     not_private : float
         Error of boosted trees on true labels.
     spread : dict
-        Standard deviation of those fits' errors; none where there was one fit.
+        Standard error of what models have: by the noise of fits, unless there was one, and by the choice of rows.
+    rows_spread : tuple of float
+        Standard errors of the constant and of boosted trees, by the choice of rows.
     repeats : int
         How many fits there were.
     """
@@ -145,7 +70,8 @@ class Comparison:
     models: dict[tuple[str, float], float]
     constant: dict[float, float]
     not_private: float
-    spread: dict[tuple[str, float], float] = field(default_factory=dict)
+    spread: dict[tuple[str, float], float]
+    rows_spread: tuple[float, float]
     repeats: int = 1
 
     @property
@@ -177,9 +103,8 @@ class Comparison:
         return min(self.regressors, key=lambda name: self.models[name, epsilon])
 
     def error(self, model: str, epsilon: float) -> str:
-        """Return a regressor's error for people, with its spread if that is known."""
-        spread = self.spread.get((model, epsilon))
-        return number(self.models[model, epsilon], 3) + ("" if spread is None else f" ± {number(spread, 2)}")
+        """Return a regressor's error for people, with its standard error."""
+        return with_error(self.models[model, epsilon], self.spread[model, epsilon])
 
     def kept(self, epsilon: float) -> float:
         """Return how much the better regressor keeps of what features explain without privacy: 1 is all."""
@@ -218,8 +143,8 @@ class Comparison:
         return [
             start,
             f"For a model: {REGRESSORS[model].__name__}, with a typical error of {self.error(model, epsilon)}, "
-            f"beside {number(self.not_private, 3)} without privacy and {number(guess, 3)} for a constant. Kept of "
-            f"what features explain: {shares}.",
+            f"beside {with_error(self.not_private, self.rows_spread[1])} without privacy and "
+            f"{with_error(guess, self.rows_spread[0])} for a constant. Kept of what features explain: {shares}.",
             f'For private labels: mechanism="{mechanism}", whose labels carry '
             f"±{number(self.noise[mechanism, epsilon].one, 3)} each.",
             f"Models learnt from {self.trained:,} rows; with more rows less ε does the same.",
@@ -250,7 +175,8 @@ def compare_table(
     delta : float
         For "gaussian".
     repeats : int
-        Fits of each regressor at each ε, on the same rows: only their noise differs.
+        Fits of each regressor at each ε, on the same rows: only their noise differs. From two on, their spread is
+        known; it is pooled over budgets, in proportion to the noise, 1/ε.
     progress : function, optional
         Is called with what is being done, how many steps of it are done, and of how many.
 
@@ -282,25 +208,54 @@ def compare_table(
             noise[name, epsilon] = label_noise(name, labels, bounds, epsilon, delta)
             step()
 
-    def error(model: Any) -> float:
-        return float(np.sqrt(np.mean((model.predict(X[test]) - clipped[test]) ** 2)))
+    def error(predicted: Array) -> tuple[float, float]:
+        """Return a typical error on held-out rows, and its standard error by the choice of these rows."""
+        squares = (predicted - clipped[test]) ** 2
+        mean = math.sqrt(float(squares.mean()))
+        return mean, float(squares.std()) / math.sqrt(test.size) / (2 * mean) if mean else 0.0
 
-    not_private = error(HistGradientBoostingRegressor(random_state=0).fit(X[train], clipped[train]))
+    def fit(make: Callable[..., Any], epsilon: float) -> tuple[float, float]:
+        model = make(epsilon=epsilon, bounds=bounds, ledger=Ledger()).fit(X[train], clipped[train])
+        result = error(model.predict(X[test]))
+        step()
+        return result
+
+    trees = HistGradientBoostingRegressor(random_state=0).fit(X[train], clipped[train])
+    not_private, trees_spread = error(trees.predict(X[test]))
     step()
     models, spread = {}, {}
     for name, make in REGRESSORS.items():
-        for epsilon in budgets:
-            errors = []
-            for _ in range(repeats):
-                model = make(epsilon=epsilon, bounds=bounds, ledger=Ledger()).fit(X[train], clipped[train])
-                errors.append(error(model))
-                step()
-            models[name, epsilon] = float(np.mean(errors))
-            if repeats > 1:
-                spread[name, epsilon] = float(np.std(errors, ddof=1))
-    guess = float(np.mean((clipped[test] - clipped[train].mean()) ** 2))
-    constant = {e: math.sqrt(guess + _mean_noise(as_fraction(e), train.size, bounds)) for e in budgets}
-    return Comparison(tuple(budgets), train.size, test.size, noise, models, constant, not_private, spread, repeats)
+        fits = np.array([[fit(make, epsilon) for _ in range(repeats)] for epsilon in budgets])
+        variances = fits[:, :, 0].var(axis=1, ddof=1) if repeats > 1 else np.zeros(len(budgets))
+        noise_unit = math.sqrt(float(np.mean(variances * np.square(budgets))) / repeats)
+        for epsilon, (mean, by_rows) in zip(budgets, fits.mean(axis=1).tolist(), strict=True):
+            models[name, epsilon] = mean
+            spread[name, epsilon] = math.hypot(noise_unit / epsilon, by_rows)
+    guess, guess_spread = error(np.full(test.size, clipped[train].mean()))
+    constant = {e: math.sqrt(guess**2 + _mean_noise(as_fraction(e), train.size, bounds)) for e in budgets}
+    return Comparison(
+        budgets=tuple(budgets),
+        trained=train.size,
+        judged=test.size,
+        noise=noise,
+        models=models,
+        constant=constant,
+        not_private=not_private,
+        spread=spread,
+        rows_spread=(guess_spread, trees_spread),
+        repeats=repeats,
+    )
+
+
+def with_error(value: float, spread: float) -> str:
+    """Return a figure and its ± for people, with as many digits as the ± leaves certain.
+
+    Examples
+    --------
+    >>> with_error(15943.2, 103.7), with_error(0.51234, 0.0021), with_error(26500.0, 0.0)
+    ('15,900 ± 100', '0.512 ± 0.0021', '26,500')
+    """
+    return number(value, 3) + (f" ± {number(spread, 2)}" if spread else "")
 
 
 def _mean_noise(epsilon: Fraction, rows: int, bounds: Bounds) -> float:
