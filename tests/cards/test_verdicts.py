@@ -202,3 +202,56 @@ def test_a_module_cannot_take_the_name_of_a_mechanism_that_is_known(own):
     path.write_text(OWN.replace("NAME", "laplace"))
     assert "registered already" in said("verify", card_file, "--import", path, code=2)
     assert ldp.mechanisms.base.mechanism_class("laplace") is ldp.Laplace
+
+
+# ---- a score on the card of a model --------------------------------------------------------------------------
+
+
+def of_score(epsilon, **changes):
+    """Return what a card says of a score that cost ε."""
+    return {
+        "how": "curator",
+        "statistics": [Statistic("errors", "score", 1, 1 << 36, epsilon, "score").as_data()],
+    } | changes
+
+
+def test_a_score_on_a_card_costs_no_more_than_its_guarantee_covers():
+    stated = TERMS["model"].cost.exact_epsilon
+    verdicts = {stated: "holds", stated + Fraction(1, 10**9): "does not hold"}
+    for epsilon, verdict in verdicts.items():
+        assert verify_card(card("model", quality=of_score(epsilon))).verdict == verdict
+    assert open_because(card("model", quality=of_score(stated, statistics=[])), "does not say with which noise")
+    refuse(card("model", quality=of_score(stated, statistics=[{**LISTED[0], "scale": "1"}])), "does not hold")
+    assert verify_card(card("model", quality=of_score(stated, how="unbiased", statistics=[]))).verdict == "holds"
+    several = dataclasses.replace(other("sums"), budget=Budget(0.3), rows_per_person=3)
+    terms = dataclasses.replace(TERMS["model of sums"], charges=(several,))
+    text = of_terms("model", terms, quality=of_score(Fraction(1, 100)))
+    assert verify_card(text).verdict == "does not hold", "a person may have rows on both sides"
+
+
+@pytest.mark.parametrize(("score", "people", "cost"), [(0.5, 1, 1.0), (1.5, 1, 2.5), (0.5, 2, 3.0)])
+def test_fit_writes_what_a_score_cost_on_the_card_where_one_person_pays_for_both(tmp_path, score, people, cost):
+    source, folder = tmp_path / "in.csv", tmp_path / "model"
+    source.write_text("a,price\n" + "".join(f"{i % 7},{1 + i % 4}\n" for i in range(1000)))
+    order = ("--label", "price", "--bounds", 0, 5, "--epsilon", 1, "--rows-per-person", people, "-o", folder)
+    run("fit", source, *order, "--score", score)
+    read = read_any_card((folder / "card.json").read_text())
+    assert read.terms.cost == Budget(cost)
+    assert "✓ score" in run("verify", folder).output
+
+
+def test_a_score_from_a_seed_or_for_other_persons_is_not_put_on_a_private_card(tmp_path):
+    X = np.random.default_rng(0).normal(size=(900, 2))
+    y, shared = np.clip(X[:, 0] + 2, 0, 5), {"bounds": (0, 5), "ledger": ldp.Ledger()}
+    model = ldp.ModelReleaseRegressor(epsilon=1.0, **shared).fit(X[:500], y[:500])
+    with pytest.warns(ldp.InsecureRandomnessWarning):
+        seeded = ldp.private_score(model, X[500:], y[500:], epsilon=0.9, random_state=1, **shared)
+    ldp.save_model(model, tmp_path / "seeded", quality=seeded)
+    assert "NOT PRIVATE" in said("verify", tmp_path / "seeded", code=4)
+    for_two = ldp.private_score(model, X[500:], y[500:], epsilon=0.9, rows_per_person=2, **shared)
+    with pytest.raises(ldp.ParameterError, match="one card cannot promise both"):
+        ldp.save_model(model, tmp_path / "two", quality=for_two)
+    assert not (tmp_path / "two").exists()
+    fair = ldp.private_score(model, X[500:], y[500:], epsilon=0.9, metrics=["rmse", "mae", "r2"], **shared)
+    ldp.save_model(model, tmp_path / "fair", quality=fair)
+    assert "✓ score" in run("verify", tmp_path / "fair").output

@@ -24,6 +24,7 @@ __all__ = [
     "ReadCard",
     "load_all",
     "load_mechanism",
+    "parse_statistics",
     "read_any_card",
     "read_release_card",
 ]
@@ -137,6 +138,8 @@ def read_any_card(
             terms = _terms(kind, content, most_mechanisms)
             for contradiction in contradictions(kind, content, terms):
                 raise CardError(f"the card contradicts itself: {contradiction}")
+            if isinstance(quality := content.get("quality"), dict):
+                parse_statistics(quality.get("statistics", []))
     except (CardError, PrivacyProofError):
         raise
     except LabelDPError as error:
@@ -210,7 +213,7 @@ def _terms(kind: str, content: dict[str, Any], most_mechanisms: int) -> Terms:
         bounds=tuple(as_bounds(pair) for pair in content["bounds"]),
         trust=trust,
         secure=content["words"] == "secure",
-        statistics=_statistics(content.get("statistics", [])),
+        statistics=parse_statistics(content.get("statistics", [])),
     )
 
 
@@ -230,14 +233,14 @@ def _priors(entries: list[Any], charges: tuple[Charge, ...], most_mechanisms: in
         place = entry.get("charge")
         paid = charges[place] if type(place) is int and 0 <= place < len(charges) else None
         before = None if paid is None or paid.column is not None else paid  # else this release paid for it
-        statistics = _statistics(entry.get("statistics", []))
+        statistics = parse_statistics(entry.get("statistics", []))
         origin = Origin(statistics, loaded.get(entry.get("reports")), before)
         return Histogram(entry["nodes"], entry["masses"], None if origin == Origin() else origin)
 
     return tuple(None if entry is None else read(entry) for entry in entries)
 
 
-def _statistics(entries: Any) -> tuple[Statistic, ...]:
+def parse_statistics(entries: Any) -> tuple[Statistic, ...]:
     """Return what left with noise, each with its noise computed again; older cards list none."""
     if not isinstance(entries, list) or len(entries) > MOST_STATISTICS:
         raise CardError(f"the card's statistics must be a list of at most {MOST_STATISTICS}")

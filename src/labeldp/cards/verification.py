@@ -12,9 +12,9 @@ from typing import Literal
 from labeldp import card_format
 from labeldp._validation import rounded_up
 from labeldp.cards.contradictions import charged_for, spent_on_statistics
-from labeldp.cards.reading import SCHEMAS, ReadCard, read_any_card
+from labeldp.cards.reading import SCHEMAS, ReadCard, parse_statistics, read_any_card
 from labeldp.errors import LabelDPError, UncheckableError
-from labeldp.ledger import RULES, Statistic
+from labeldp.ledger import RULES, Budget, Statistic, group_budget
 from labeldp.release.explanation import not_private, proof_of
 from labeldp.release.numbers import times
 from labeldp.release.terms import Terms
@@ -116,6 +116,7 @@ def verify_card(text: str) -> Verification:
         *_proofs(card),
         *_priors(card.terms),
         *_noise(card.terms),
+        *_score(card),
         _privacy(card),
     ]
     return Verification(tuple(checks), card)
@@ -179,6 +180,30 @@ def _noise(terms: Terms) -> Iterator[Check]:
                 f"epsilon = {charged} was charged for {purpose}, and the card says for {listed} of it what left"
             )
             yield Check(purpose, None, detail, needed=True)
+
+
+def _score(card: ReadCard) -> Iterator[Check]:
+    """Show the noise of a score that was measured on other rows, and whether the guarantee leaves out its cost."""
+    quality, terms = card.content.get("quality"), card.terms
+    if not isinstance(quality, dict) or quality.get("how") != "curator" or charged_for(terms, "score").epsilon:
+        return  # there is none, it followed from what had left, or its charge is on the card
+    people = max(charge.rows_per_person for charge in terms.charges)
+    statistics = parse_statistics(quality.get("statistics", []))
+    cost = group_budget(Budget(sum((one.epsilon for one in statistics), Fraction(0))), people)
+    noise = "; ".join(map(_calibration, statistics))
+    if not statistics:
+        yield Check(
+            "score", None, "the card shows a score, and does not say with which noise it left", needed=True
+        )
+    elif people > 1 or not cost <= terms.cost:
+        yield Check(
+            "score", False, f"the guarantee leaves out epsilon = {cost.exact_epsilon} for a score; {noise}"
+        )
+    else:
+        said = (
+            f"it cost epsilon = {cost.exact_epsilon} on rows held out, so that no label paid for it and the model"
+        )
+        yield Check("score", True, f"{said}; {noise}")
 
 
 def _calibration(statistic: Statistic) -> str:

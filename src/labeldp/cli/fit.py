@@ -19,6 +19,7 @@ from labeldp.cli.options import Inputs, read_inputs
 from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import DataError, NotUnbiasedError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, Risk, private_risk, private_score
+from labeldp.estimators.quality import terms_with_score
 from labeldp.estimators.score_sums import ScorePlan
 from labeldp.files.places import refuse_same, refuse_target
 from labeldp.ledger import Budget, Charge, new_charge, refuse_overspend, total_of
@@ -137,8 +138,8 @@ def fit(
         tell(console, model.summary())
         how = {"epsilon": score, "bounds": bounds, "ledger": book, "rows_per_person": rows_per_person}
         risk, expected = _judge(model, inputs, train, test, metrics, how)
-        if risk is not None:
-            card = add_to_card(out, card, quality=risk.as_data())
+        terms = model.terms_ if risk is None else terms_with_score(model.terms_, risk)
+        card = card if risk is None else add_to_card(out, card, terms, quality=risk.as_data())
         expected += [note] if note else []
         for line in expected:
             tell(console, line)
@@ -151,7 +152,7 @@ def fit(
                 report,
                 card,
                 ledger=book if ledger else None,
-                besides=book.own_charges[len(model.charges_) :],
+                besides=[charge for charge in book.own_charges if charge not in terms.charges],
                 sections=parts,
                 force=force,
             )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from labeldp.errors import ParameterError
-from labeldp.ledger import Budget
+from labeldp.ledger import Budget, Charge, Statistic
 from labeldp.release.numbers import number
+from labeldp.release.terms import Terms
 
-__all__ = ["METRICS", "Figure", "How", "Risk", "as_metrics", "quality_from_data", "rmse_of"]
+__all__ = ["METRICS", "Figure", "How", "Risk", "as_metrics", "quality_from_data", "rmse_of", "terms_with_score"]
 
 METRICS = {
     "rmse": "typical error (RMSE)",
@@ -64,6 +65,10 @@ class Risk:
         False if the noise came from a seed: then this is an experiment, and **not private**.
     shared : str
         What measuring several figures for one ε did to each ±, in words.
+    statistics : sequence of Statistic
+        What left for its cost.
+    charge : Charge or None
+        Its entry in the ledger; None if it cost nothing more.
 
     Examples
     --------
@@ -80,6 +85,8 @@ class Risk:
     cost: Budget
     secure: bool
     shared: str = ""
+    statistics: Sequence[Statistic] = ()
+    charge: Charge | None = None
 
     @property
     def mse(self) -> float:
@@ -154,7 +161,33 @@ class Risk:
             "rows": self.rows,
             "epsilon": self.cost.epsilon,
             "figures": {name: [figure.value, figure.standard_error] for name, figure in told.items()},
+            "statistics": [statistic.as_data() for statistic in self.statistics],
         }
+
+
+def terms_with_score(terms: Terms, risk: Risk) -> Terms:
+    """Return what the card of a model with its score on it promises: more only where one person pays for both.
+
+    Whoever has one row is in the model or in the score, and pays the larger price; if that is the model's, the
+    card states it already.
+
+    Raises
+    ------
+    ParameterError
+        If the two were paid for persons with different numbers of rows.
+    """
+    charge, people = risk.charge, max(charge.rows_per_person for charge in terms.charges)
+    terms = replace(terms, secure=terms.secure and risk.secure)
+    if charge is None:
+        return terms
+    if charge.rows_per_person != people:
+        raise ParameterError(
+            f"the score was paid for with rows_per_person={charge.rows_per_person}, the model with {people}: one "
+            "card cannot promise both"
+        )
+    if people == 1 and charge.budget <= terms.cost:
+        return terms
+    return replace(terms, charges=(*terms.charges, charge), statistics=(*terms.statistics, *risk.statistics))
 
 
 def quality_from_data(data: Any) -> str | None:

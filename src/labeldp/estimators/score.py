@@ -17,7 +17,6 @@ from labeldp.estimators.score_sums import ScorePlan
 from labeldp.estimators.seen_rows import refuse_seen_rows
 from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
 from labeldp.randomness import SecureWords, WordSource, resolve_source
-from labeldp.release.plan import Payment
 
 __all__ = ["private_score"]
 
@@ -96,16 +95,18 @@ def private_score(
     plan = ScorePlan.of(labels.size, budget, (low, high), metrics, largest)
     ledger = as_ledger(ledger)
     source = resolve_source(random_state)
-    charge = new_charge("score", Budget(budget), purpose="score", rows_per_person=rows_per_person)
+    noise = str(plan.noise)
+    charge = new_charge("score", Budget(budget), purpose="score", mechanism=noise, rows_per_person=rows_per_person)
     if verbose:
         print(plan.describe(), file=sys.stderr)
     if ledger is None:
         warn_if_seen(y)
         ledger = Ledger()
-    Payment(ledger, [charge]).describe([str(plan.noise)])
+    ledger.charge_all([charge])
     figures = plan.figures(plan.sums(predicted, labels), source)
     secure = isinstance(source, SecureWords)
-    return Risk(figures, 0.0, "curator", labels.size, charge.budget, secure, plan.shared)
+    left = (plan.statistic,)
+    return Risk(figures, 0.0, "curator", labels.size, charge.budget, secure, plan.shared, left, charge)
 
 
 def _largest_error(predicted: Array, low: float, high: float) -> float:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from labeldp.errors import ParameterError
 from labeldp.estimators.quality import METRICS, Figure, as_metrics, rmse_of
+from labeldp.ledger import Statistic
 from labeldp.noise import DiscreteLaplace
 from labeldp.randomness import WordSource
 from labeldp.release.numbers import number
@@ -83,7 +84,13 @@ class ScorePlan:
     @property
     def noise(self) -> DiscreteLaplace:
         """The noise of each sum: a block moves by at most STEPS² with one label, whatever is in it."""
-        return DiscreteLaplace.calibrated(sensitivity=self.blocks * STEPS**2, epsilon=self.epsilon)
+        return self.statistic.noise
+
+    @property
+    def statistic(self) -> Statistic:
+        """What leaves, for a card."""
+        size = 1 + ("mae" in self.metrics and self.squares) + 2 * (self.blocks - 1)
+        return Statistic("sums of errors", "score", size, self.blocks * STEPS**2, self.epsilon, "score")
 
     def sums(self, predicted: Array, labels: Array) -> Integers:
         """Return the exact sums; labels outside the bounds count as the bounds."""

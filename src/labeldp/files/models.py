@@ -33,11 +33,13 @@ from labeldp import card_format
 from labeldp._atomic import atomic_file, atomic_folder
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.errors import CardError, DataError, DataNotFoundError, LabelDPError
-from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, Risk
+from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.estimators.features import PIECE, FeatureTable, PublicFeatures
 from labeldp.estimators.learner import Blend
+from labeldp.estimators.quality import Risk, terms_with_score
 from labeldp.files.model_arrays import as_arrays, from_arrays
 from labeldp.files.places import MODEL_FILES, refuse_target, sha256
+from labeldp.release.terms import Terms
 from labeldp.tabular import TableEncoder, Tally, as_table
 
 __all__ = ["SavedModel", "add_to_card", "encoder_of", "load_model", "model_folder", "save_model", "write_model"]
@@ -109,7 +111,7 @@ def save_model(
     with model_folder(path, force=force) as draft:
         card = write_model(model, encoder, draft, label=label)
         if quality is not None:
-            add_to_card(draft, card, quality=quality.as_data())
+            add_to_card(draft, card, terms_with_score(model.terms_, quality), quality=quality.as_data())
 
 
 def encoder_of(model: LabelReleaseRegressor | ModelReleaseRegressor) -> TableEncoder:
@@ -164,9 +166,10 @@ def write_model(
     return card
 
 
-def add_to_card(folder: Path, card: str, **more: Any) -> str:
-    """Write further public entries on the card of a saved model, whole or not at all, and return it."""
-    card = card_format.dump({**card_format.parse(card, "labeldp.model"), **more}, "labeldp.model")
+def add_to_card(folder: Path, card: str, terms: Terms, **more: Any) -> str:
+    """Write the terms and further public entries on the card of a saved model, whole or not at all; return it."""
+    promised = card_format.parse(terms.to_card("labeldp.model"), "labeldp.model")
+    card = card_format.dump({**card_format.parse(card, "labeldp.model"), **promised, **more}, "labeldp.model")
     with atomic_file(folder / CARD) as draft:
         Path(draft).write_text(card, encoding="utf-8")
     return card

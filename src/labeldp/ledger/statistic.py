@@ -31,8 +31,9 @@ RULES = {
     "counts": Rule(2, "another label takes 1 from one count and adds 1 to another"),
     "largest count": Rule(1, "another label moves every count by 1 at most, and so the largest of them"),
     "sums": Rule(1, "each label is in one sum, as an integer from 0 to the number of steps"),
+    "score": Rule(1, "another label moves all sums of errors, or of labels, by as many steps together: scores.md"),
 }
-"""Each kind of statistic; docs/proofs/regressors.md has the proofs."""
+"""Each kind of statistic; docs/proofs/regressors.md and scores.md have the proofs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Statistic:
     size : int
         How many integers there are.
     steps : int
-        The largest integer that one label adds; 1 for counts.
+        The largest integer that one label adds; 1 for counts. Of a score, what its sums move by in all.
     epsilon : Fraction
         What they cost.
     purpose : str
