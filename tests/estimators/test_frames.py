@@ -89,6 +89,14 @@ def test_new_categories_gaps_and_further_columns_are_fine_and_a_pickle_keeps_the
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(fresh), predicted)
 
 
+def test_columns_with_other_names_than_text_and_cut_columns_are_taken():
+    odd = TABLE[["area"]].assign(cut=pd.cut(TABLE["area"], 3))
+    odd[5] = np.arange(ROWS)
+    model = fit(REGRESSORS[1], odd)
+    assert model.encoder_.names == ["area", "cut", "5"]
+    assert np.isfinite(model.predict(odd[[5, "cut", "area"]])).all()
+
+
 def test_the_index_is_no_feature():
     assert as_table(TABLE).equals(as_table(TABLE.set_index(Y.index[::-1])))
     assert as_table(TABLE.rename_axis("person")).column_names == list(TABLE.columns)
@@ -103,8 +111,10 @@ def test_the_index_is_no_feature():
         (pd.concat([TABLE, TABLE[["area"]]], axis=1), "two columns are called 'area'"),
         (TABLE.iloc[:0], "no rows"),
         (TABLE.iloc[:9], "inconsistent"),
+        (POLARS.lazy(), "collect"),
+        (TABLE["area"], "2-dimensional"),
     ],
-    ids=["label", "mixed", "twice", "empty", "short"],
+    ids=["label", "mixed", "twice", "empty", "short", "lazy", "column"],
 )
 def test_frames_that_cannot_be_learnt_from_cost_nothing(regressor, X, error):
     ledger = ldp.Ledger()

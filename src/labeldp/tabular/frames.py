@@ -16,12 +16,19 @@ __all__ = ["as_table", "frame_names", "is_frame", "row_count"]
 def is_frame(X: Any) -> bool:
     """Return whether something is a table with named columns; arrays, lists and single columns are not.
 
+    Raises
+    ------
+    DataError
+        If it is a table that is only a plan: a LazyFrame, say.
+
     Examples
     --------
     >>> import numpy as np, pyarrow as pa
     >>> is_frame(pa.table({"a": [1]})), is_frame(np.ones((2, 2))), is_frame(pa.array([1]))
     (True, False, False)
     """
+    if hasattr(X, "collect") and not hasattr(X, "shape"):
+        raise DataError("X is a table that was not computed yet: collect() it first; for Spark see labeldp.spark")
     speaks = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
     return speaks and len(getattr(X, "shape", ())) == 2
 
@@ -54,7 +61,7 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Any:
         if len(set(listed)) < len(listed):
             twice = next(name for name in listed if listed.count(name) > 1)
             raise DataError(f"two columns are called {twice!r}: rename one")
-        plain = X.reset_index(drop=True) if hasattr(X, "reset_index") else X
+        plain = _without_index(X, listed) if hasattr(X, "reset_index") else X
         try:
             table = pa.table(plain).rename_columns(listed)
         except (pa.ArrowException, TypeError, ValueError):
@@ -67,6 +74,14 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Any:
         arrays = [pa.array(column, from_pandas=True) for column in columns.T]
         table = pa.Table.from_arrays(arrays, list(names))
     return table
+
+
+def _without_index(frame: Any, names: Sequence[str]) -> Any:
+    """Return a frame of pandas with text for names, and for categories that are intervals, as of pandas.cut."""
+    plain = frame.reset_index(drop=True).set_axis(list(names), axis=1)
+    kinds = {name: getattr(plain[name].dtype, "categories", None) for name in names}
+    cut = [name for name, kind in kinds.items() if kind is not None and str(kind.dtype).startswith("interval")]
+    return plain.assign(**{name: plain[name].cat.rename_categories(str) for name in cut})
 
 
 def _mixed(frame: Any, names: Sequence[str]) -> str:
