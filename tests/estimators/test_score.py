@@ -46,9 +46,9 @@ def test_a_score_is_the_error_on_fresh_labels_for_its_price():
 
 @pytest.mark.parametrize("metrics", [["mse"], ["mae"], ["mse", "mae"], ["r2"], ["mse", "mae", "r2"]], ids="-".join)
 def test_one_label_moves_the_sums_by_no_more_than_their_noise_is_calibrated_for(metrics, monkeypatch):
-    """For predictions in and out of the bounds, every pair of labels on a grid; the worst pair reaches it."""
+    """Predictions and labels in and out of the bounds, every pair of labels; the worst pair reaches it."""
     monkeypatch.setattr(score_sums, "STEPS", 32)
-    places, most = np.linspace(*BOUNDS, 33), 0.0
+    places, most = np.append(np.linspace(*BOUNDS, 33), [-3.0, 8.0]), 0.0
     for prediction in (0.0, 0.7, 2.5, 5.0, 6.0):
         largest = max(prediction, abs(5.0 - prediction))
         plan = ScorePlan(1, Fraction(1), BOUNDS, largest, frozenset(metrics))

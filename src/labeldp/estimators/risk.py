@@ -125,12 +125,14 @@ def private_risk(
         around, _, _ = terms_of(np.full(index.size, labels.mean()), release, index)
         figures["r2"] = _r2(terms / optimism, around + labels.var() / index.size)
     if mse.value < -2 * mse.standard_error:
+        why = (
+            "the model has probably learnt from these very labels, or the release is not of these rows; judge it "
+            "by rows that it was not trained on, with rows=, or by private_score"
+            if own is None
+            else "noise made it so, and the error may be near 0; private_score on fresh labels tells more"
+        )
         warnings.warn(
-            f"the estimate is clearly below 0 ({mse}), which no squared error is: the model has probably learnt "
-            "from these very labels, or the release is not of these rows; judge it by rows that it was not "
-            "trained on, with rows=, or by private_score",
-            UserWarning,
-            stacklevel=2,
+            f"the estimate is clearly below 0 ({mse}), which no squared error is: {why}", UserWarning, stacklevel=2
         )
     return Risk(figures, hidden, how, index.size, Budget(0), release.secure)
 
