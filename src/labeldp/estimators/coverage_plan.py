@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from labeldp.noise import DiscreteLaplace
 
-__all__ = ["CoveragePlan", "most_misses", "plan_coverage"]
+__all__ = ["CoveragePlan", "least_rows", "most_misses", "plan_coverage"]
 
 Array = NDArray[np.float64]
 
@@ -94,6 +94,20 @@ def plan_coverage(rows: int, epsilon: Fraction, coverage: Fraction) -> CoverageP
         if slack >= 1:
             plans.append(CoveragePlan(rows, epsilon, counts, slack))
     return min(plans, key=lambda plan: plan.excess, default=None)
+
+
+def least_rows(epsilon: Fraction, coverage: Fraction) -> int:
+    """Return about how many rows would support the coverage with this ε, never too few.
+
+    Examples
+    --------
+    >>> least_rows(Fraction(1, 10), Fraction(9, 10))
+    286
+    """
+    rows = 1
+    while _largest_slack(rows, epsilon, coverage, _COUNTS[0]) < 1:
+        rows += rows // 20 + 1
+    return rows
 
 
 def _largest_slack(rows: int, epsilon: Fraction, coverage: Fraction, counts: int) -> int:

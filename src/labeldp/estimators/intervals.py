@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from labeldp._validation import as_bounds, as_epsilon, as_fraction, as_labels, as_number, as_roomy_bounds
 from labeldp.errors import LabelError, ParameterError
-from labeldp.estimators.coverage_plan import CoveragePlan, plan_coverage
+from labeldp.estimators.coverage_plan import CoveragePlan, least_rows, plan_coverage
 from labeldp.estimators.risk import predictions
 from labeldp.estimators.seen_rows import refuse_seen_rows
 from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
@@ -45,6 +45,8 @@ class IntervalModel:
         False if the noise came from a seed: then this is an experiment, and **not private**.
     plan : CoveragePlan or None
         How the half width was searched for; None where rows · ε could not support any search.
+    rows_needed : int
+        About how many rows that search would have needed, or 0.
     """
 
     model: Any
@@ -55,6 +57,7 @@ class IntervalModel:
     cost: Budget
     secure: bool
     plan: CoveragePlan | None
+    rows_needed: int = 0
 
     @property
     def full(self) -> bool:
@@ -80,7 +83,8 @@ class IntervalModel:
         if self.plan is None:
             lines = [
                 f"Intervals are the full bounds: {self.rows:,} rows and this ε cannot support {share} coverage.",
-                "  They cover, and say nothing. Give more rows, more ε, or less coverage. Nothing was charged.",
+                f"  They cover, and say nothing. Give {self.rows_needed:,} rows or more, more ε, or less "
+                "coverage. Nothing was charged.",
             ]
         elif self.full:
             lines = [
@@ -185,6 +189,7 @@ def private_intervals(
         cost=Budget(0) if plan is None else charge.budget,
         secure=isinstance(source, SecureWords),
         plan=plan,
+        rows_needed=least_rows(budget, share) if plan is None else 0,
     )
     if result.full:
         warnings.warn(result.summary(), stacklevel=2)

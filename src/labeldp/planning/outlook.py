@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 from typing import Any
 
@@ -53,8 +54,8 @@ class Outlook:
     curator_mean : float
         Typical error of the mean of all labels, where nothing else is released.
     score : float
-        The smallest root mean squared error that a score could tell from none, measured for this ε more on a tenth
-        of the rows, held out.
+        The smallest root mean squared error that `private_score` could tell from none, for this ε more on a tenth
+        of the rows, held out; infinite where it would refuse.
     kept : Kept or None
         What a model may keep of what features explain, by the accuracy suite.
     """
@@ -79,8 +80,6 @@ class Preview:
     prior : Histogram or None
     outlooks : tuple of Outlook
         For the budgets asked for.
-    curve : tuple of Outlook
-        For many budgets, these among them: what a plot shows.
     wanted : float or None
         The ± that was asked for.
     """
@@ -89,15 +88,21 @@ class Preview:
     bounds: Bounds
     prior: Histogram | None
     outlooks: tuple[Outlook, ...]
-    curve: tuple[Outlook, ...]
     wanted: float | None
+
+    @property
+    def curve(self) -> tuple[Outlook, ...]:
+        """For many budgets, those asked for among them: what a plot shows."""
+        budgets = sorted({*_CURVE, *(outlook.epsilon for outlook in self.outlooks)})
+        return tuple(_outlook(self.rows, self.bounds, epsilon, self.prior) for epsilon in budgets)
 
     @property
     def needed(self) -> dict[str, float | None]:
         """The least ε for the wanted ±, by what it is of; None where no ε up to 20 gives it."""
         if self.wanted is None:
             return {}
-        return {name: _needed(self.curve, name, self.wanted) for name in _NAMES}
+        curve = self.curve
+        return {name: _needed(curve, name, self.wanted) for name in _NAMES}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return a header, and a line for each thing that could be released."""
@@ -106,8 +111,7 @@ class Preview:
             [what, *(f"±{number(getattr(outlook, name), 3)}" for outlook in self.outlooks)]
             for name, what in _NAMES.items()
         ]
-        width = self.bounds[1] - self.bounds[0]
-        scores = [number(o.score, 3) if o.score < width / 2 else "nothing" for o in self.outlooks]
+        scores = [number(o.score, 3) if math.isfinite(o.score) else "nothing" for o in self.outlooks]
         lines.append(["score tells from", *scores])
         lines.append(["model keeps", *(_share(o.kept) for o in self.outlooks)])
         return header, lines
@@ -219,37 +223,39 @@ def preview(
     known = None if prior is None else Histogram.checked(prior).restricted(*bounds)
     if wanted is not None:
         as_positive(wanted, "wanted")
-    curve = {value: _outlook(int(rows), bounds, value, known) for value in sorted({*budgets, *_CURVE})}
-    return Preview(
-        int(rows), bounds, known, tuple(curve[value] for value in budgets), tuple(curve.values()), wanted
-    )
+    outlooks = tuple(_outlook(int(rows), bounds, value, known) for value in budgets)
+    return Preview(int(rows), bounds, known, outlooks, wanted)
 
 
+@lru_cache(maxsize=256)
 def _outlook(rows: int, bounds: Bounds, epsilon: float, prior: Histogram | None) -> Outlook:
     free = {"epsilon_prior": 0.0} if prior is None else {"prior": prior}
     mechanism = Request(epsilon=epsilon, bounds=bounds, **free).plan(rows).mechanism_for(prior, bounds)
     accuracy = Accuracy.under(mechanism, prior, bounds)
     label, group, mean = accuracy.error_of_mean(np.array([1.0, float(GROUP), float(rows)])).tolist()
-    width, scored = bounds[1] - bounds[0], max(rows // _HELD_OUT, 1)
-    unit = mean_noise(as_fraction(epsilon)).variance() / GRID**2
     return Outlook(
         epsilon=epsilon,
         label=label,
         group=group,
         mean=mean,
-        curator_mean=width * math.sqrt(unit) / rows,
-        score=width * math.sqrt(_least_error(unit / scored**2, scored)),
+        curator_mean=(bounds[1] - bounds[0])
+        * math.sqrt(mean_noise(as_fraction(epsilon)).variance())
+        / GRID
+        / rows,
+        score=_least_score(max(rows // _HELD_OUT, 1), bounds, epsilon),
         kept=kept_in_suite(rows, epsilon),
     )
 
 
-def _least_error(noise: float, rows: int) -> float:
-    """Return the squared error, of the bounds' width squared, that is twice its own standard error.
+def _least_score(rows: int, bounds: Bounds, epsilon: float) -> float:
+    """Return the root mean squared error that is twice the noise of its square, as `private_score` says it."""
+    from labeldp.estimators.score_sums import MOST_ROWS, ScorePlan  # noqa: PLC0415 (scikit-learn takes a second)
 
-    `private_score` states the square root of noise + m(1 − m)/rows for an error m: a quadratic equation.
-    """
-    a, b, c = 1 + 4 / rows, 4 / rows, 4 * noise
-    return min((b + math.sqrt(b * b + 4 * a * c)) / (2 * a), 1.0)
+    try:
+        plan = ScorePlan.of(min(rows, MOST_ROWS), as_fraction(epsilon), bounds, "mse")
+    except ParameterError:
+        return math.inf
+    return math.sqrt(2 * plan.expected()["mse"])
 
 
 def _needed(curve: Sequence[Outlook], name: str, wanted: float) -> float | None:
