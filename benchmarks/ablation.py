@@ -92,10 +92,6 @@ def _no_spread() -> None:
     sums._MEASURED = math.inf
 
 
-def _one_stage() -> None:
-    sums._TWO_STAGES = math.inf
-
-
 def _sums_always() -> None:
     fit_budget._WORTH_LABELS = math.inf
 
@@ -119,7 +115,6 @@ PARTS: dict[str, dict[str, Callable[[], None]]] = {
         "groups": _no_groups,
         "range": _no_range,
         "spread": _no_spread,
-        "two stages": _one_stage,
         "labels one by one at large budgets": _sums_always,
     },
 }

@@ -96,7 +96,7 @@ def one_stage(monkeypatch):
 
 
 def two_stages(monkeypatch):
-    monkeypatch.setattr(sums, "_TWO_STAGES", 0.0)
+    monkeypatch.setattr(sums, "_GROUPED", 0.0)
 
 
 def with_range(monkeypatch):

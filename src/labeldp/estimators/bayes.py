@@ -16,6 +16,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 __all__ = [
     "EXPLAINED",
+    "MEAN_VARIANCE",
     "Observations",
     "Posterior",
     "explained_risk",
@@ -38,6 +39,10 @@ EXPLAINED = (1e-6, 3e-5, 0.0006, 0.0025, 0.01, 0.04)
 RESTS = (1e-5, 2e-4, 0.001, 0.004, 0.015, 0.05)
 """The explained variance, and the rest, in squared ranges: labels that fill their range evenly have 0.083 in all,
 and bounds may be a hundred times too wide."""
+
+MEAN_VARIANCE = 25.0
+"""Of the labels' mean before anything is known, in squared ranges: next to flat, since a mean near a bound, as of
+skewed labels, must not be drawn to the middle."""
 
 Choices = tuple[tuple[tuple[float, ...], float, float], ...]
 

@@ -27,7 +27,7 @@ _FEWEST_FOR_LABELS, _LABELS_GROW, _MOST_FOR_LABELS = 400, 0.55, 0.9
 ε that grows by so much with each power of ten, up to the most. Found on the choosing half of
 `benchmarks.accuracy`."""
 
-_LEAST_FOR_LABELS = 0.03
+_LEAST_FOR_LABELS = 0.01
 """The part for labels where they tell next to nothing, and must be released all the same."""
 
 _WORTH_LABELS = 1000

@@ -191,14 +191,15 @@ def measure(
         return Measured(Knowledge(low, high, (high - low) ** 2 / 20))
     wallet = SumBudget(budget.sums, rows.count)
     step("range")
-    low, high = find_range(rows.counts, rows.bounds, wallet, source)
+    found = find_range(rows.counts, rows.bounds, wallet, source)
+    low, high = found or rows.bounds
     sums = fit_sums(
         rows.table,
         (low, high),
         wallet,
         rows.add_up,
         source,
-        grouped=rows.all_here,
+        grouped=rows.all_here and found is not None,
         squares=squares,
         step=step,
     )

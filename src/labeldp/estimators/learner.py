@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from labeldp.estimators.bayes import (
+    MEAN_VARIANCE,
     Choices,
     Observations,
     Posterior,
@@ -169,7 +170,7 @@ def _linear(
         observed,
         table.public.block,
         mean=knowledge.middle,
-        mean_variance=knowledge.width**2 / 12,
+        mean_variance=MEAN_VARIANCE * knowledge.width**2,
         choices=choices,
     )
 

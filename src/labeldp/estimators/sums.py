@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf
 
-from labeldp.estimators.bayes import EXPLAINED, Choices, Observations, Posterior, fit_linear, unknown_variance
+from labeldp.estimators.bayes import (
+    EXPLAINED,
+    MEAN_VARIANCE,
+    Choices,
+    Observations,
+    Posterior,
+    fit_linear,
+    unknown_variance,
+)
 from labeldp.estimators.features import FeatureTable
 from labeldp.estimators.fit_budget import SumBudget
 from labeldp.estimators.groups import Geometry, Groups
@@ -39,9 +47,10 @@ CELLS = 2 << _LEVELS
 """Labels are counted in so many cells of the bounds, of which no count leaves, to find their range."""
 
 _LOOSE = 3
-_COVER = 0.8
-"""Bounds are loose if a window 2^−3 as wide holds this part of the labels; the range is then about the narrowest
-such window that is found, what lies next to it, and a window on either side."""
+_COVER, _SUSPECT = 0.8, 0.65
+"""Bounds are loose if a window 2^−3 as wide holds the first part of the labels; the range is then about the
+narrowest such window that is found, what lies next to it, and a window on either side. At little power, where that
+cannot be found, the second part is enough to suspect it."""
 
 _OCTAVES = 14
 _MEASURED, _SQUARED = 500, 800
@@ -50,8 +59,9 @@ _MEASURED, _SQUARED = 500, 800
 _RANGE_ROWS = 200
 """With less than this many rows · ε a range could not be found, and is not looked for."""
 
-_TWO_STAGES = 60
-"""From this many rows · ε on, sums have two stages: a rougher first model could not tell residuals."""
+_GROUPED = 60
+"""From this many rows · ε on there are sums of groups, in two stages, unless bounds seem loose and no range can be
+found: then, as below, the mean of all labels takes all of the budget, and is as good as it can be."""
 
 _SIGNAL = 0.0133
 _BLOCKS = np.array([0.35, 0.3, 0.2, 0.15])
@@ -61,11 +71,16 @@ _REST = 0.02
 
 def first_prior(table: FeatureTable, width: float) -> Array:
     """Return the prior variance of each weight before any release."""
-    return np.append(_SIGNAL * _BLOCKS[table.public.block] * width**2, width**2 / 12)
+    return np.append(_SIGNAL * _BLOCKS[table.public.block] * width**2, MEAN_VARIANCE * width**2)
 
 
-def find_range(count_labels: Callable[[], Sums], bounds: Range, budget: SumBudget, source: WordSource) -> Range:
+def find_range(
+    count_labels: Callable[[], Sums], bounds: Range, budget: SumBudget, source: WordSource
+) -> Range | None:
     """Return where labels lie, inside the bounds; the bounds themselves unless they are far too wide.
+
+    None where the budget is too small to find it, and bounds seem loose or cannot even be tested: then nothing but
+    the mean of all labels is worth asking for.
 
     First a small test whether bounds are loose, which costs next to nothing. If they are, the narrowest window,
     among widths halved again and again, that holds most labels: a search by halves for its width, each step with
@@ -81,17 +96,19 @@ def find_range(count_labels: Callable[[], Sums], bounds: Range, budget: SumBudge
     source : source of words
     """
     low, high = bounds
-    if budget.power < _RANGE_ROWS:
-        return bounds
+    if budget.power < _GROUPED:
+        return None
     counts = count_labels()
 
-    def holds_most(level: int, epsilon: Fraction) -> bool:
+    def holds_most(level: int, epsilon: Fraction, most: float = _COVER) -> bool:
         halves = _halves(counts, level)
         largest = np.max(halves[1:] + halves[:-1], keepdims=True)
         noisy = budget.release(largest, epsilon, source, kind="largest count", what="largest count of a window")
-        return bool(noisy[0] >= _COVER * budget.rows)
+        return bool(noisy[0] >= most * budget.rows)
 
-    if not holds_most(_LOOSE, budget.part(0.05, 20)):
+    if budget.power < _RANGE_ROWS:
+        return None if holds_most(_LOOSE, budget.part(0.2, 10), _SUSPECT) else bounds
+    if not holds_most(_LOOSE, budget.part(0.05, 40)):
         return bounds
     wide, narrow = _LOOSE, _LEVELS  # as halvings of the bounds
     epsilon = budget.part(0.2, 200) / math.ceil(math.log2(narrow - wide + 1))
@@ -259,12 +276,11 @@ def fit_sums(
 
     def learn(observations: list[Observations]) -> Posterior:
         return fit_linear(
-            observations, table.public.block, mean=middle, mean_variance=width**2 / 12, choices=choices
+            observations, table.public.block, mean=middle, mean_variance=MEAN_VARIANCE * width**2, choices=choices
         )
 
-    two_stages = grouped and budget.power >= _TWO_STAGES
-    epsilon = budget.part(max(0.3, min(0.4, 50 / budget.power)), math.inf) if two_stages else budget.left
-    step("rough sums" if two_stages else "sums")
+    epsilon = budget.part(max(0.3, min(0.4, 50 / budget.power)), math.inf) if grouped else budget.left
+    step("rough sums" if grouped else "sums")
     prior, rest = first_prior(table, width), _REST * width**2
     noise = Stage(range).variance(epsilon)
     if grouped:
@@ -278,7 +294,7 @@ def fit_sums(
     linear = learn(observed)
     start = np.clip(table.predict(linear, np.arange(table.rows)), low, high)
     spread, residual = linear.rest + linear.explained / 2, 0.0
-    if not two_stages:
+    if not grouped:
         return SumModel(range, linear, observed, start, residual, spread)
     measured = budget.power >= _MEASURED
     if measured:
@@ -333,7 +349,7 @@ def _updated_prior(likely: Choices, choices: Choices, block: Index, width: float
     options = likely or choices[:5]
     each = [np.asarray(mix) * max(explained, EXPLAINED[0] * width**2) for mix, explained, _ in options]
     strength = np.maximum(np.mean(each, axis=0), EXPLAINED[0] / 10 * width**2)
-    return np.append(strength[block], width**2 / 12)
+    return np.append(strength[block], MEAN_VARIANCE * width**2)
 
 
 def _reach(epsilon: float) -> float:
