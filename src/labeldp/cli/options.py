@@ -12,6 +12,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from labeldp.cli.shell import news
 from labeldp.errors import ParameterError
 from labeldp.ledger import Budget, Ledger
 from labeldp.tabular import TableEncoder, Tally, read_columns
@@ -204,14 +205,16 @@ def read_inputs(
     from labeldp.files.columns import label_values  # noqa: PLC0415
 
     feature_names, dropped_names, category_names = (split_names(names) for names in (features, drop, categories))
-    table = open_table(source, format, label=label, text=category_names, drop=dropped_names, dialect=dialect)
+    with news().status("Reading"):
+        table = open_table(source, format, label=label, text=category_names, drop=dropped_names, dialect=dialect)
     for name in [*feature_names, *dropped_names, *category_names]:
         table.refuse_unknown(name)
     if label in feature_names or label in category_names:
         raise ParameterError(f"{label!r} is the label: it cannot be a feature too")
     names = feature_names or [name for name in table.schema.names if name != label]
     names = [name for name in dict.fromkeys(names) if name not in dropped_names]
-    read = read_columns(table, [label, *names])
+    with news().status("Reading"):
+        read = read_columns(table, [label, *names])
     labels, missing_rows = label_values(read.column(label), allow_missing=missing is not Policy.error)
     messages = list(table.notes)
     if missing_rows.any():

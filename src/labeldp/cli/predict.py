@@ -10,7 +10,7 @@ import typer
 
 from labeldp.cli import options
 from labeldp.cli.options import notes
-from labeldp.cli.shell import explained, news, tell
+from labeldp.cli.shell import explained, news, progress, tell
 from labeldp.errors import ParameterError
 from labeldp.files.places import refuse_same
 from labeldp.tabular import Tally
@@ -58,7 +58,8 @@ def predict(
         dialect = options.as_dialect(separator, decimal, thousands, encoding, na, sheet, formulas)
         named = options.split_names(drop)
         left_out = named if keep_label else [*named, saved.label]
-        table = open_table(source, format, text=saved.encoder.texts, drop=left_out, dialect=dialect)
+        with console.status("Reading"):
+            table = open_table(source, format, text=saved.encoder.texts, drop=left_out, dialect=dialect)
         for name in named:
             table.refuse_unknown(name)
         saved.encoder.check(table.schema)
@@ -69,11 +70,16 @@ def predict(
         tally: Tally = Counter()
         rows = 0
         form = format if out == "-" else None
-        with TableWriter(out, schema, form, force, dialect=table.dialect_for) as writer:
+        with (
+            progress() as update,
+            TableWriter(out, schema, form, force, dialect=table.dialect_for) as writer,
+        ):
             for batch in output.batches():
                 predicted = pa.array(saved.predict(table.parse(batch, saved.encoder.names), tally))
                 writer.write(pa.RecordBatch.from_arrays([*batch.columns, predicted], schema=schema))
                 rows += batch.num_rows
+                if update is not None:
+                    update("Predicting", rows, table.rows)
         tell(console, f"{rows:,} rows, with {saved.label!r} as predicted in the column {column!r}: {out}")
         for note in [*table.notes, *notes(tally)]:
             tell(console, note)

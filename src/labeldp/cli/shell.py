@@ -87,6 +87,8 @@ class Bars:
 
     def __call__(self, what: str, done: int, total: int | None) -> None:
         if what not in self._tasks:
+            for task in self._bar.tasks:  # what has no end is over once something else begins
+                self._bar.update(task.id, visible=task.total is not None)
             self._tasks[what] = self._bar.add_task(what, total=total)
         self._bar.update(self._tasks[what], completed=done)
 

@@ -192,6 +192,9 @@ def _scan(sheet: Any) -> tuple[set[int], set[int]]:
     hidden: set[int] = set()
     place = 0
     with sheet._get_source() as stream:
+        if not any(_TELLING.search(text) for text in _overlapping(stream)):  # most sheets: no need to parse it
+            return formulas, hidden
+    with sheet._get_source() as stream:
         for event, element in iterparse(stream, ("start", "end")):  # noqa: S314 (as openpyxl reads it)
             tag = element.tag.rpartition("}")[2]
             if event == "start" and tag == "c":
@@ -206,6 +209,18 @@ def _scan(sheet: Any) -> tuple[set[int], set[int]]:
             if event == "end" and tag == "row":
                 element.clear()
     return formulas, hidden
+
+
+_TELLING = re.compile(rb"<(?:\w+:)?f[\s>/]|hidden|\0")
+"""Formulas, what is hidden, or text in another encoding than UTF-8, in which neither could be seen."""
+
+
+def _overlapping(stream: Any) -> Iterator[bytes]:
+    """Yield blocks of a stream, each with the end of the one before, which may hold half a word."""
+    before = b""
+    while block := stream.read(1 << 20):
+        yield before + block
+        before = block[-64:]
 
 
 def _place(cell: str) -> int:

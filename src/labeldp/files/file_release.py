@@ -171,8 +171,10 @@ def privatize_file(
     ledger_path = None if ledger is None else ledger.path
     outputs = {"the output": to, "the card": card_path, "the ledger": ledger_path, **(others or {})}
     refuse_same(outputs, {"the source": os.fspath(source)})
+    progress = progress or (lambda *_: None)
+    progress("Opening", 0, None)
     table, out_format = _open(os.fspath(source), to, format, label, dialect or Dialect(), drop)
-    door = Door(table, out_format, drop=missing == "drop", progress=progress or (lambda *_: None))
+    door = Door(table, out_format, drop=missing == "drop", progress=progress)
     output = Output(table, debiased)
     source_of_words = resolve_source(random_state)
     writer = TableWriter(
