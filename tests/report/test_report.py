@@ -380,3 +380,13 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch, tmp_path):
     with pytest.raises(ImportError, match=r"labeldp\[plots\]"):
         write_report(tmp_path / "page.html", cases.card("release"))
     assert not list(tmp_path.iterdir())
+
+
+def test_the_noise_of_sums_and_of_a_prior_is_on_the_page_and_what_cannot_be_checked_is_said():
+    for kind in ("sums-model", "rounds", "release"):
+        said, listed = words(cases.page(kind)), json.loads(cases.card(kind))
+        for statistic in listed["statistics"] or listed["priors"][0]["statistics"]:
+            assert f"over epsilon = {statistic['epsilon']} that is noise of scale {statistic['scale']}" in said
+        assert "Not all of it can be checked" not in said
+    older = cases.changed(cases.card("sums-model"), statistics=[])
+    assert "Not all of it can be checked" in words(render_report(older))

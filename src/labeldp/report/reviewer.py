@@ -13,6 +13,7 @@ from typing import Any
 
 from labeldp import __version__
 from labeldp.cards.reading import ReadCard
+from labeldp.cards.verification import noise_checks
 from labeldp.channels.proof import fingerprint
 from labeldp.estimators.quality import quality_from_data
 from labeldp.mechanisms.base import Mechanism
@@ -27,7 +28,20 @@ MOST_ENTRIES = 60
 def proof_sections(card: ReadCard, checksum: str) -> list[Section]:
     """Return the proofs, run again just now, and what they were run with."""
     proofs = [_proofs(card.terms.mechanisms)] if card.terms.mechanisms else []
-    return [*proofs, _statements(card), _how_to_check(card, checksum)]
+    return [*proofs, *_noise(card), _statements(card), _how_to_check(card, checksum)]
+
+
+def _noise(card: ReadCard) -> list[Section]:
+    """Return the noise of priors, sums and a score, computed again just now; what cannot be is said."""
+    checks = list(noise_checks(card))
+    words = [
+        "Counts and sums of labels left with integer noise of their own. When this page was made, each scale was "
+        "computed again as sensitivity over ε, in fractions, and the parts added up to what was charged."
+    ] * any(check.holds for check in checks)
+    if any(check.holds is None and check.needed for check in checks):
+        words.append("Not all of it can be checked: the card does not say enough, as cards of older versions.")
+    rows = [[check.name, check.detail] for check in checks]
+    return [Section("The noise", words, rows=rows)] if rows else []
 
 
 def _proofs(mechanisms: tuple[Mechanism, ...]) -> Section:
@@ -110,13 +124,14 @@ def _how_to_check(card: ReadCard, checksum: str) -> Section:
     does = (
         "it builds the mechanisms from the card, proves them again and compares fingerprints"
         if card.terms.mechanisms
-        else "it checks that what was paid gives the guarantee stated; noisy sums leave no counts to prove"
+        else "it computes the noise of each sum again, and adds it up to what was charged"
     )
     return Section(
         "Check it yourself",
         [
             f"Run  labeldp verify CARD  with the card's file: {does}. Anyone can; it needs no label.",
-            "A checksum finds damage and is no signature. The proof shows what a mechanism protects; that it was "
+            "A checksum finds damage and is no signature; if there is one, CARD.sig, add  --trust KEY.pub  with "
+            "the key of whoever you expect. The proof shows what a mechanism protects; that it was "
             "used, once, on these labels, is the word of whoever gives you the card.",
         ],
         rows=rows,
