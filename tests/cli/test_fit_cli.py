@@ -161,7 +161,7 @@ def test_the_ledger_is_charged_once_for_exactly_epsilon_and_refuses_what_passes_
 
 def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(folder, tmp_path):
     book, page, later = (tmp_path / name for name in ("budget.jsonl", "report.html", "later.html"))
-    paid = ("--ledger", book, "--limit", 4, "--score", 1.5, "--report", page)
+    paid = ("--ledger", book, "--limit", 4, "--score", 1.5, "--metrics", "rmse,mae", "--report", page)
     words = said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", *paid)
     assert "The report is in" in words
     assert "Measured on rows held out, for ε = 1.5 more: typical error (RMSE)" in words
@@ -169,7 +169,7 @@ def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(fold
     assert "A score of 40 rows for ε = 1.5 will have noise of: mean squared error ±" in words
     card = load_model(tmp_path / "model").card
     assert (card.content["rows"], card.terms.cost.epsilon) == (360, 2.0)
-    assert set(card.content["quality"]["figures"]) == {"mse", "rmse"}
+    assert set(card.content["quality"]["figures"]) == {"mse", "rmse", "mae"}
     assert Ledger.open(book).charges[-1].what == "score"
     assert Ledger.open(book).total.epsilon == 3.5
     run("report", tmp_path / "model", "-o", later)

@@ -1,5 +1,6 @@
 """private_score: how wrong a model is on fresh labels, for a stated price, with the ± that was expected."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -91,6 +92,9 @@ def test_figures_that_share_one_budget_are_right_and_say_what_that_does():
     )
     with pytest.raises(ldp.ParameterError, match="metrics"):
         ldp.private_score(MODELS["good"], X, Y, epsilon=1.0, bounds=BOUNDS, metrics=["rmsle"])
+    few = {"epsilon": 1.0, "bounds": BOUNDS, "metrics": ["rmse", "mae"]}
+    tight = ldp.private_score(MODELS["good"], X[:100], Y[:100], **few)
+    assert tight.rmse >= max(tight.mae, 0.0) - 1e-12, "noise does not make figures contradict each other"
     only = ldp.private_score(MODELS["good"], X, Y, epsilon=1.0, bounds=BOUNDS, metrics="mae", ledger=ledger)
     with pytest.raises(ldp.ParameterError, match="mean squared error was not estimated"):
         _ = only.mse
@@ -132,6 +136,8 @@ def test_bad_input_to_a_score_costs_nothing():
 def test_a_repr_tells_the_estimates_their_rows_and_their_price():
     mse = Figure(72_000.0, 3_100.0)
     risk = Risk({"mse": mse, "rmse": rmse_of(mse)}, 0.0, "curator", 4000, ldp.Budget(0.2), secure=True)
+    untold = replace(risk, figures={"rmse": rmse_of(mse), "r2": Figure(np.nan, np.inf)})
+    assert untold.table() == [["typical error (RMSE)", "268.3 ± 5.8"], ["R²", "not told"]]
     says = "typical error (RMSE) 268.3 ± 5.8, mean squared error 72,000 ± 3,100 from 4,000 rows"
     assert repr(risk) == f"<Risk: {says}, ε = 0.2, secure>"
 

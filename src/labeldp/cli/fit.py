@@ -147,7 +147,7 @@ def fit(
         if release is Leaves.labels:
             tell(console, f"The private labels are in {out / 'release.npz'} too; both may be made public.")
         if report is not None:
-            parts = report_sections(label, inputs, expected)
+            parts = report_sections(label, inputs, expected, risk)
             write_report(
                 report,
                 card,
@@ -211,12 +211,17 @@ def _judge(
     return risk, [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}"]
 
 
-def report_sections(label: str, inputs: Inputs, expected: list[str]) -> list[Section]:
+def report_sections(label: str, inputs: Inputs, expected: list[str], risk: Risk | None) -> list[Section]:
     """Return what a report says of a fit beyond its card; all of it is public, or paid for."""
     kinds = [[column.name, column.kind, str(column.width)] for column in inputs.encoder.columns]
     left = [[name, f"left out: {why}", "0"] for name, why in inputs.encoder.left_out]
     return [
-        Section("How good the model should be", [line.strip() for line in expected]),
+        Section(
+            "How good the model should be",
+            [line.strip() for text in expected for line in text.splitlines()],
+            header=["figure", "estimate"],
+            rows=[] if risk is None else risk.table(),
+        ),
         Section(
             "The public columns",
             [f"The model predicts {label!r} from these columns, encoded without looking at any label."],

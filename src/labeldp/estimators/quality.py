@@ -133,9 +133,7 @@ class Risk:
         lines.append(f"  {_BASIS[self.how]}")
         if "mse" in self.figures and self.mse < 2 * self.standard_error:
             most = math.sqrt(max(self.mse, 0.0) + 2 * self.standard_error)
-            lines.append(
-                f"  The noise is as large as the error itself: it says RMSE < {number(most, 3)}, no more."
-            )
+            lines.append(f"  The noise is as large as the error itself: it says RMSE < {number(most, 3)}.")
         if "r2" in self.figures:
             lines.append(f"  {self._about_r2()}")
         if self.shared:
@@ -147,6 +145,10 @@ class Risk:
             )
         lines.append(f"  Cost: {self.cost}." if self.cost.epsilon else "  It cost nothing more.")
         return "\n".join(lines)
+
+    def table(self) -> list[list[str]]:
+        """Return the figures as rows of a table: what it is, and the value with ±."""
+        return [[called, str(self.figures[name])] for name, called in METRICS.items() if name in self.figures]
 
     def _about_r2(self) -> str:
         if math.isnan(self.r2):

@@ -110,7 +110,9 @@ class ScorePlan:
         means = self.noise.release(exact, source) * unit
         result: dict[str, Figure] = {}
         if self.squares:
-            share = float(means[0] - means[1] if "mae" in self.metrics else means[0])
+            share = float(means[0])
+            if "mae" in self.metrics:  # a mean square is never below the square of the mean
+                share = max(float(means[0] - means[1]), max(share, 0.0) ** 2)
             result["mse"] = self._figure(share, self._deviation * self._both, self.largest**2)
             result["rmse"] = rmse_of(result["mse"])
         if "mae" in self.metrics:
