@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from labeldp.estimators.fit_budget import SumBudget
 from labeldp.estimators.groups import Geometry, Groups
 from labeldp.estimators.progress import Step, quiet
 from labeldp.noise import DiscreteLaplace
+from labeldp.priors.windows import half_windows, largest_window, narrowest_level
 from labeldp.randomness import WordSource
 
 __all__ = ["CELLS", "Stage", "SumModel", "Sums", "find_range", "first_prior", "fit_sums"]
@@ -101,8 +103,7 @@ def find_range(
     counts = count_labels()
 
     def holds_most(level: int, epsilon: Fraction, most: float = _COVER) -> bool:
-        halves = _halves(counts, level)
-        largest = np.max(halves[1:] + halves[:-1], keepdims=True)
+        largest = largest_window(counts, level)
         noisy = budget.release(largest, epsilon, source, kind="largest count", what="largest count of a window")
         return bool(noisy[0] >= most * budget.rows)
 
@@ -110,15 +111,9 @@ def find_range(
         return None if holds_most(_LOOSE, budget.part(0.2, 10), _SUSPECT) else bounds
     if not holds_most(_LOOSE, budget.part(0.05, 40)):
         return bounds
-    wide, narrow = _LOOSE, _LEVELS  # as halvings of the bounds
-    epsilon = budget.part(0.2, 200) / math.ceil(math.log2(narrow - wide + 1))
-    while wide < narrow:
-        middle = (wide + narrow + 1) // 2
-        if holds_most(middle, epsilon):
-            wide = middle
-        else:
-            narrow = middle - 1
-    halves = _halves(counts, wide)
+    epsilon = budget.part(0.2, 200) / math.ceil(math.log2(_LEVELS - _LOOSE + 1))
+    level = narrowest_level(partial(holds_most, epsilon=epsilon), _LOOSE, _LEVELS)
+    halves = half_windows(counts, level)
     epsilon = budget.part(0.25, 100)
     noisy = budget.release(halves, epsilon, source, kind="counts", what="counts of windows")
     pairs = noisy[1:] + noisy[:-1]
@@ -131,13 +126,8 @@ def find_range(
         first -= 1
     while last < noisy.size - 1 and noisy[last + 1] > some:
         last += 1
-    half = (high - low) / 2**wide / 2
+    half = (high - low) / 2**level / 2
     return max(low, low + half * (first - 2)), min(high, low + half * (last + 3))
-
-
-def _halves(counts: Sums, level: int) -> Sums:
-    """Return the counts in cells half as wide as a window."""
-    return np.asarray(counts.reshape(2 << level, -1).sum(axis=1))
 
 
 @dataclass(frozen=True, slots=True)

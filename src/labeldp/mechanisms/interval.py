@@ -37,7 +37,7 @@ __all__ = ["UnitNoise", "best_interval", "expected_risk", "mean_square", "noise_
 DIMENSION = 20
 """Effective dimension of the learner that a release is designed for: a modest regression."""
 
-_CANDIDATES = 64
+_CANDIDATES, _MOST_NODES = 64, 256
 Array = NDArray[np.float64]
 UnitNoise = Callable[[Array], Array | float]
 """q → variance of the unbiased label on an interval of width 1."""
@@ -91,13 +91,16 @@ class ClippedPrior:
         q = np.clip(spread / (high - low) ** 2, 0.0, 0.25)
         return np.maximum(bias, 0.0), q
 
-    def candidates(self) -> Array:
-        """Return places for an interval's ends: equally spaced, and equally likely."""
+    def candidates(self, *, at_nodes: bool) -> Array:
+        """Return places for an interval's ends: equally spaced and equally likely, or all nodes if few."""
+        if at_nodes and self.nodes.size <= _MOST_NODES:
+            return self.nodes
         total = self.below[0] / self.below[0, -1]
         parts = np.linspace(0.0, 1.0, _CANDIDATES + 1)
         likely = np.interp(parts, total, self.nodes)
         tails = np.interp([1e-4, 1e-3, 5e-3, 1 - 5e-3, 1 - 1e-3, 1 - 1e-4], total, self.nodes)
-        return np.unique(np.concatenate([parts, likely, tails]))
+        places = np.unique(np.concatenate([parts, likely, tails]))
+        return np.unique(self.nodes[np.searchsorted(self.nodes, places)]) if at_nodes else places
 
 
 def mean_square(prior: Histogram, bounds: tuple[float, float]) -> float:
@@ -109,6 +112,9 @@ def mean_square(prior: Histogram, bounds: tuple[float, float]) -> float:
 
 def best_interval(prior: Histogram, noise: UnitNoise, rows: int | None) -> tuple[float, float]:
     """Return the interval of least J.
+
+    Its ends are nodes of a prior that was estimated: all labels of a bin may lie at one end of it, as zeros do,
+    and only a prior that is known to be even in each bin says what cutting through one costs.
 
     Parameters
     ----------
@@ -127,12 +133,16 @@ def best_interval(prior: Histogram, noise: UnitNoise, rows: int | None) -> tuple
         bias, q = clipped.risks(low, high)
         return np.asarray(bias + weight * (high - low) ** 2 * noise(q), dtype=np.float64)
 
-    ends = clipped.candidates()
+    at_nodes = prior.origin is not None
+    ends = clipped.candidates(at_nodes=at_nodes)
     i, j = np.triu_indices(ends.size, 1)
     wide = ends[j] - ends[i] > 1e-6
     low, high = ends[i][wide], ends[j][wide]
     at = int(np.argmin(objective(low, high)))
     start = np.array([low[at], high[at]])
+    left, right = prior.bounds
+    if at_nodes:
+        return left + float(start[0]) * (right - left), left + float(start[1]) * (right - left)
     floor = float(objective(start[:1], start[1:])[0])
 
     def smooth(x: Array) -> float:
@@ -146,7 +156,6 @@ def best_interval(prior: Histogram, noise: UnitNoise, rows: int | None) -> tuple
     options = {"initial_simplex": simplex, "xatol": 1e-5 * step, "fatol": 1e-9 * floor, "maxfev": 400}
     best = minimize(smooth, start, method="Nelder-Mead", options=options)
     a, b = np.clip(best.x, 0.0, 1.0) if best.fun < floor else start
-    left, right = prior.bounds
     return left + float(a) * (right - left), left + float(b) * (right - left)
 
 

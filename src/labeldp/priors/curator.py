@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from labeldp.channels.sampling import CHUNK, Domain, pieces
 from labeldp.histogram import Histogram
 from labeldp.noise import DiscreteLaplace
+from labeldp.priors.adaptive import adaptive_histogram, onto_simplex
 from labeldp.priors.origin import Origin, counts_of_labels
 from labeldp.randomness import WordSource
 
@@ -134,64 +135,6 @@ def curator_histogram(
         return adaptive_histogram(count(labels, bounds, FINE), epsilon, bounds, source)
     counts = count(labels, bounds, bins or bins_for(labels.size, float(epsilon)))
     noisy = noisy_counts(counts, epsilon, source)
-    heights = _onto_simplex(noisy, int(counts.sum()))
+    heights = onto_simplex(noisy, int(counts.sum()))
     origin = Origin((counts_of_labels("bins of one width", counts.size, epsilon),))
     return Histogram(np.linspace(*bounds, counts.size + 1), heights, origin)
-
-
-def adaptive_histogram(
-    fine: Counts, epsilon: Fraction, bounds: tuple[float, float], source: WordSource
-) -> Histogram:
-    """Return a private histogram with bins of about equal mass, from counts in `FINE` cells.
-
-    Noise is added twice: to coarse bins, to find where labels are, then to bins of about equal mass. So loose
-    bounds, a hundred times wider than the labels, do little harm.
-    """
-    rows = int(fine.sum())
-    first = epsilon / 3
-    bins = bins_for(rows, float(first))
-    cells = np.linspace(0, FINE, bins + 1).astype(np.int64)
-    coarse = _without_empty_ends(
-        noisy_counts(np.add.reduceat(fine, cells[:-1]), first, source), float(first), rows
-    )
-    # Equally likely bins, with a little mass everywhere and next to where it was seen.
-    blurred = np.convolve(coarse, [0.25, 0.5, 0.25], mode="same")
-    blurred = 0.95 * blurred / blurred.sum() + 0.05 / bins
-    places = np.concatenate([[0.0], np.cumsum(blurred)])
-    second = epsilon - first
-    parts = np.linspace(0.0, places[-1], bins_for(rows, float(second)) + 1)
-    nodes = np.unique(np.rint(np.interp(parts, places, cells)).astype(np.int64))
-    nodes[0], nodes[-1] = 0, FINE
-    noisy = noisy_counts(np.add.reduceat(fine, nodes[:-1]), second, source)
-    masses = _without_empty_ends(noisy, float(second), rows)
-    low, high = bounds
-    origin = Origin((
-        counts_of_labels("bins of one width", bins, first),
-        counts_of_labels("bins of about equal mass", masses.size, second),
-    ))  # fmt: skip
-    return Histogram(low + nodes / FINE * (high - low), masses, origin)
-
-
-def _without_empty_ends(noisy: NDArray[np.float64], epsilon: float, total: int) -> NDArray[np.float64]:
-    """Return consistent counts with the ends set to zero where nothing but noise is seen.
-
-    The walk of counts less two thirds of a standard deviation each falls through empty bins and rises where
-    labels are; the end is cut where it is lowest.
-    """
-    drift = 0.65 * math.sqrt(8) / epsilon
-    left = int(np.argmin(np.cumsum(np.concatenate([[0.0], noisy - drift]))))
-    right = int(np.argmin(np.cumsum(np.concatenate([[0.0], noisy[::-1] - drift]))))
-    if left + right >= noisy.size:
-        left = right = 0
-    inner = slice(left, noisy.size - right)
-    result = np.zeros(noisy.size)
-    result[inner] = _onto_simplex(noisy[inner], total)
-    return result
-
-
-def _onto_simplex(counts: NDArray[np.float64], total: int) -> NDArray[np.float64]:
-    """Return the nearest counts that are not negative and sum to ``total``, which is public."""
-    falling = np.sort(counts)[::-1]
-    excess = (np.cumsum(falling) - total) / np.arange(1, counts.size + 1)
-    used = int(np.flatnonzero(falling > excess)[-1])
-    return np.asarray(np.maximum(counts - excess[used], 0.0))

@@ -18,6 +18,10 @@ __all__ = ["Accuracy", "describe_largest_noise", "describe_noise", "noise_and_bi
 
 Array = NDArray[np.float64]
 
+DOUBT = 0.75
+"""What clipping a tail does to the mean is known to within this part of it, if a noisy prior is all that is known
+of the tail; measured by ``benchmarks/privatize.py``."""
+
 
 def noise_and_bias(mechanism: Mechanism, labels: Array) -> tuple[Array, Array, bool]:
     """Return standard deviation and bias for each label, and whether they are of the unbiased label.
@@ -46,6 +50,8 @@ class Accuracy:
         Mean of the bias, which no averaging removes.
     bias_spread : float
         Standard deviation of the bias between labels, which averages out.
+    doubt : float
+        How far off the mean of the bias may be where the prior was estimated.
     label_spread : float
         Standard deviation of the labels themselves.
     unbiased : bool
@@ -55,29 +61,36 @@ class Accuracy:
     noise: float
     bias: float
     bias_spread: float
+    doubt: float
     label_spread: float
     unbiased: bool
 
     @classmethod
     def under(cls, mechanism: Mechanism, prior: Histogram | None, bounds: tuple[float, float]) -> Accuracy:
-        """Return the accuracy for labels that lie as the prior says, or without one evenly over the bounds."""
+        """Return the accuracy for labels that lie as the prior says, or without one evenly over the bounds.
+
+        A prior that was estimated may be wrong in what it says of either tail.
+        """
         known = Histogram(bounds, [1.0]) if prior is None else prior
         points = np.unique(np.concatenate([np.linspace(*known.bounds, 513), known.nodes]))
         mass = np.diff(known.cumulative(points))
         with np.errstate(all="ignore"):  # bounds on a card of others may be huge
             deviation, bias, unbiased = noise_and_bias(mechanism, (points[:-1] + points[1:]) / 2)
             mean = float(mass @ bias)
+            sides = [float(mass @ np.maximum(side, 0.0)) for side in (bias, -bias)]
             return cls(
                 noise=math.sqrt(float(mass @ deviation**2)),
                 bias=mean,
                 bias_spread=math.sqrt(float(mass @ (bias - mean) ** 2)),
+                doubt=0.0 if known.origin is None else DOUBT * math.hypot(*sides),
                 label_spread=math.sqrt(known.variance),
                 unbiased=unbiased,
             )
 
     def error_of_mean(self, count: Array | float) -> Array:
         """Return the typical error of the mean of this many private labels, against their true mean."""
-        return np.asarray(np.sqrt(self.bias**2 + (self.noise**2 + self.bias_spread**2) / np.asarray(count)))
+        averaged = (self.noise**2 + self.bias_spread**2) / np.asarray(count)
+        return np.asarray(np.sqrt(self.bias**2 + self.doubt**2 + averaged))
 
     def sampling_error(self, count: Array | float) -> Array:
         """Return how far the mean of this many true labels is off by chance, with no privacy at all."""
@@ -89,7 +102,7 @@ def describe_noise(
 ) -> list[str]:
     """Return where labels are clipped and how large the noise is, by the private prior: free to say.
 
-    Without rows, nothing is said of their mean.
+    Without rows, nothing is said of their mean. What is said of it includes the bias that clipping brings.
     """
     low, high = mechanism.domain
     lines = []
@@ -105,7 +118,9 @@ def describe_noise(
     noise = f"noise of about ±{number(accuracy.noise)}"
     if not accuracy.unbiased:
         return [*lines, f"Released values are biased by design (see mechanism.bias), and each carries {noise}."]
-    mean = f", their mean ±{number(accuracy.noise / math.sqrt(rows))}" if rows else ""
+    mean = f", their mean ±{number(float(accuracy.error_of_mean(rows)))}" if rows else ""
+    if mean and accuracy.bias:
+        mean += ", clipping included"
     return [*lines, f"One private label carries {noise}{mean}."]
 
 

@@ -234,19 +234,20 @@ def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
     """Return the part of ε for the prior, by the number of labels and ε alone.
 
     A share ε₁ raises the labels' variance by about 2ε₁/ε. A curator's prior misplaces labels in proportion to
-    1/(nε₁), so the sum is least at an ε₁ ∝ √(ε/n); 5√(ε/n), and a quarter at most, is near the best of a sweep
-    over distributions (``benchmarks/split.py``). A local prior gains little from more than a twentieth.
+    1/(nε₁), so the sum is least at an ε₁ ∝ √(ε/n). 20√(ε/n), and 0.3 at most, costs little more than the best, and
+    two releases of the same labels have about the same noise (``benchmarks/privatize.py``). A local prior gains
+    little from more than a twentieth.
 
     Examples
     --------
     >>> prior_budget(20_000, Fraction(1), "curator")
-    Fraction(177, 5000)
+    Fraction(141, 1000)
     """
-    least, quarter = Fraction(str(EPSILON_RANGE[0])), epsilon / 4
-    if quarter < least or rows * quarter < 5:
+    least, most = Fraction(str(EPSILON_RANGE[0])), epsilon * Fraction(3, 10)
+    if most < least or rows * most < 5:
         return Fraction(0)  # a histogram of a handful of labels would be all noise
-    ideal = 5 * math.sqrt(epsilon / rows) if trust == "curator" else float(epsilon) / 20
-    return min(max(Fraction(f"{ideal:.3g}"), least), quarter)
+    ideal = 20 * math.sqrt(epsilon / rows) if trust == "curator" else float(epsilon) / 20
+    return min(max(Fraction(f"{ideal:.3g}"), least), most)
 
 
 def _bounds(bounds: Any) -> tuple[Bounds, ...]:
