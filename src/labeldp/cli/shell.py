@@ -135,7 +135,7 @@ def as_options(text: str) -> str:
     >>> as_options('leave their rows out with missing="drop"; force=True replaces it')
     'leave their rows out with --missing drop; --force replaces it'
     >>> as_options('say which, as in Dialect(decimal=",")')
-    'say which, as in --decimal ,'
+    "say which, as in --decimal ','"
     >>> as_options('drop them, as in drop=["tax", "net"]')
     'drop them, as in --drop tax,net'
     """
@@ -148,7 +148,8 @@ def as_options(text: str) -> str:
 
 def _as_option(found: re.Match[str]) -> str:
     option, value, drop, names = found.groups()
-    return f"--{option or drop} " + (value or names).replace('", "', ",").replace('"', "")
+    typed = (value or names).replace('", "', ",").replace('"', "")
+    return f"--{option or drop} " + (typed if re.fullmatch(r"[\w,-]*\w", typed) else f"'{typed}'")
 
 
 def printable(value: object, most: int = 1000) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,12 +38,11 @@ def mark_missing(text: Any, words: Collection[str] = ()) -> Any:
 
 def _numbers(values: Any, kind: Any, dialect: Dialect, currency: str | None) -> Any:
     """Return text as numbers of a type, with the dialect's marks, and one currency sign at an end; or raise."""
-    try:
-        return _with_point(values, dialect).cast(kind)
-    except pa.ArrowInvalid:
-        if currency is None:
-            raise
-    return _with_point(_without_currency(values, currency), dialect).cast(kind)
+    if dialect.decimal != ",":  # most files: quick, and the same where there are no other marks
+        with suppress(pa.ArrowInvalid):
+            return values.cast(kind)
+    bare = values if currency is None else _without_currency(values, currency)
+    return _with_point(bare, dialect).cast(kind)
 
 
 def _without_currency(values: Any, currency: str) -> Any:
@@ -82,7 +83,10 @@ class LabelText:
     """
 
     def __init__(self, name: str, dialect: Dialect) -> None:
-        self._name, self._dialect = name, dialect
+        self._name = name
+        self._dialect = (
+            dialect if dialect.thousands else replace(dialect, thousands=" ")
+        )  # which is never a decimal
         self._currency: str | None = None
 
     def parse(self, text: Any, before: int = 0) -> Any:
@@ -126,12 +130,13 @@ class LabelText:
         return first
 
     def _complaint(self, row: int) -> str:
-        decimal = "comma" if self._dialect.decimal == "," else "point"
-        thousands = f"{self._dialect.thousands!r}" if self._dialect.thousands else "no mark"
+        decimal, other = ("comma", ".") if self._dialect.decimal == "," else ("point", ",")
+        thousands = {".": "points", ",": "commas"}.get(str(self._dialect.thousands), "at most blanks")
         return (
-            f"the label {self._name!r} is not a number in row {row:,}. Numbers are read with a decimal {decimal} "
-            f"and {thousands} between thousands. If that is not so, convert the column, or say how they are "
-            'written, as in Dialect(decimal=","), Dialect(thousands=",") or Dialect(na=["unknown"])'
+            f"the label {self._name!r} is not a number in row {row:,}. Numbers are read with a decimal {decimal}, "
+            f'and {thousands} between thousands: say otherwise with Dialect(decimal="{other}") or '
+            f'Dialect(thousands="{other}"), name words for missing values with Dialect(na=["unknown"]), or '
+            "convert the column"
         )
 
 
