@@ -219,7 +219,16 @@ class SavedModel:
 
 
 def load_model(folder: str | os.PathLike[str]) -> SavedModel:
-    """Read a model that `save_model` wrote.
+    """Read a model that `save_model` or ``labeldp fit`` wrote; nothing in it is run.
+
+    Parameters
+    ----------
+    folder : path
+
+    Returns
+    -------
+    SavedModel
+        Its ``predict`` takes a data frame with the columns of the fit, in any order; ``card`` says what it cost.
 
     Raises
     ------
@@ -227,6 +236,17 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
         If there is no model.
     CardError
         If a file was changed, or does not hold a model.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, labeldp as ldp
+    >>> X = np.linspace(0, 1, 300).reshape(150, 2)
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 2)).fit(X, X.sum(axis=1))
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     ldp.save_model(model, f"{place}/model")
+    ...     again = ldp.load_model(f"{place}/model")
+    >>> again.feature_names_in_, again.predict(X).shape
+    (['x0', 'x1'], (150,))
     """
     folder = Path(folder)
     card = read_any_card(_text(folder / CARD, card_format.MAX_TEXT))
