@@ -109,14 +109,16 @@ class ScorePlan:
         unit = 1 / (STEPS**2 * self.rows)
         means = self.noise.release(exact, source) * unit
         result: dict[str, Figure] = {}
+        square = 1.0
         if self.squares:
             share = float(means[0])
             if "mae" in self.metrics:  # a mean square is never below the square of the mean
                 share = max(float(means[0] - means[1]), max(share, 0.0) ** 2)
             result["mse"] = self._figure(share, self._deviation * self._both, self.largest**2)
+            square = share + 2 * self._deviation * self._both
             result["rmse"] = rmse_of(result["mse"])
         if "mae" in self.metrics:
-            result["mae"] = self._figure(float(means[0]), self._deviation, self.largest)
+            result["mae"] = self._figure(float(means[0]), self._deviation, self.largest, square)
         if "r2" in self.metrics:
             result["r2"] = self._r2(result["mse"].value, float(means[-2]), float(means[-1]))
         return result
@@ -131,9 +133,10 @@ class ScorePlan:
         """How much noisier squared errors are, where they are the difference of two sums."""
         return math.sqrt(2) if "mae" in self.metrics else 1.0
 
-    def _figure(self, share: float, noise: float, most: float) -> Figure:
+    def _figure(self, share: float, noise: float, most: float, square: float = 1.0) -> Figure:
+        """Return a mean of values in [0, 1], in its unit; chance adds least where the mean of squares is known."""
         inside = min(max(share, 0.0), 1.0)
-        chance = inside * (1 - inside) / self.rows  # a mean of values in [0, 1] varies by no more
+        chance = max(min(inside, square) - inside**2, 0.0) / self.rows
         return Figure(most * share, most * math.sqrt(noise**2 + chance))
 
     def _r2(self, mse: float, p: float, q: float) -> Figure:
