@@ -317,14 +317,14 @@ class FeatureTable:
             result[piece] = model.predict(features)
         return result
 
-    def sample(self) -> Index:
+    def sample_rows(self) -> Index:
         """Return at most 20,000 rows, evenly spread, that stand for all."""
         return _even_rows(self.rows, _SAMPLE)
 
     @cached_property
     def moments(self) -> Array:
         """Mean products of features with each other, over the sample; the last ones are their means."""
-        rows = self.sample()
+        rows = self.sample_rows()
         return self._moments(rows, np.zeros(rows.size))[0].astype(np.float64) / rows.size
 
     def spectrum(self) -> Array:

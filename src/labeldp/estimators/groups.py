@@ -87,7 +87,7 @@ class Geometry:
         axes = eigh(scaled, subset_by_index=(max(0, size - _DIRECTIONS), size - 1), check_finite=False)[1]
         vectors = np.asarray(root[:-1, None] * axes[:, ::-1], dtype=np.float32)
         constant = float(root[-1])
-        rows = table.sample()[::2]
+        rows = table.sample_rows()[::2]
         sample = np.concatenate([_places(features, vectors, constant) for _, features in table.pieces(rows)])
         return cls(vectors, constant, sample, (sample.T @ sample / np.float32(len(sample))).astype(np.float64))
 
