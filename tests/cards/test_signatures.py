@@ -3,6 +3,7 @@
 import base64
 import json
 import shutil
+import string
 import subprocess
 
 import pytest
@@ -60,6 +61,9 @@ def test_any_byte_that_is_changed_added_or_gone_is_found_in_the_card_and_in_the_
             for other in (chr(ord(SIGNED[k]) ^ 1), "A", "=", ""):
                 if other != SIGNED[k]:
                     assert holds(TEXT, SIGNED[:k] + other + SIGNED[k + 1 :]) is False
+    last = SIGNED.index("=")  # before it, two bits of a letter say nothing: they are 0
+    for letter in {*string.ascii_letters, *string.digits} - {SIGNED[last - 1]}:
+        assert holds(TEXT, SIGNED[: last - 1] + letter + SIGNED[last:]) is False
     assert holds(TEXT, SIGNED.replace("\n", "\r\n")) is True
 
 

@@ -59,6 +59,7 @@ LIES = {
     "less noise": {"scale": "49"},
     "more noise": {"scale": "51"},
     "a smaller sensitivity, and noise for it": {"sensitivity": 1, "scale": "25"},
+    "a smaller sensitivity": {"sensitivity": 1},
     "fewer steps, and the same sensitivity": {"steps": 2},
     "another kind, by the same noise": {"kind": "largest count"},
     "another reason": {"because": "labels are few"},
