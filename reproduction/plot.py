@@ -46,8 +46,8 @@ def draw(table: Table, summary: Summary) -> Figure:
     right = [c for c in table.columns if not c.published]
     panels = [(title, some) for title, some in zip(_TITLES, (left, right), strict=True) if some]
     with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(1 + 7.2 * len(panels), 6.6), layout="constrained")
-        grid = figure.add_gridspec(2, len(panels), height_ratios=[10, 1])
+        figure = Figure(figsize=(0.8 + 5.4 * len(panels), 6.6), layout="constrained")  # read at 830 pixels
+        grid = figure.add_gridspec(2, len(panels), height_ratios=[9, 1])
         for k, (title, columns) in enumerate(panels):
             axis = figure.add_subplot(grid[0, k])
             low, high = _range(columns, summary, table)
@@ -89,7 +89,8 @@ def _range(columns: list[Column], summary: Summary, table: Table) -> tuple[float
     keys = {c.key for c in columns} | {NO_PRIVACY.key}
     errors = [m.mean for (key, _), m in summary.means.items() if key in keys]
     errors += [f[1].mean for b in summary.budgets if (f := published.best(table.data.name, b))]
-    return min(errors) / 1.3, min(max(errors) * 1.6, float(np.var(table.data.y)) * 40)
+    low, high = min(errors) / 1.3, min(max(errors) * 1.6, float(np.var(table.data.y)) * 40)
+    return low, high * (high / low) ** 0.3  # room for the legend above the lines
 
 
 def _panel(axis: Any, columns: list[Column], summary: Summary, dataset: str, top: float) -> None:
@@ -118,7 +119,7 @@ def _panel(axis: Any, columns: list[Column], summary: Summary, dataset: str, top
         name = f"{NO_PRIVACY.title}, {NOT_PRIVATE}"
         handles.append(axis.axhline(plain.mean, color="#888888", ls=":", lw=1.5, label=name))
     handles += _from_the_paper(axis, columns, summary, dataset)
-    axis.legend(handles=handles, loc="upper right", fontsize=9, framealpha=0.9, edgecolor="none")
+    axis.legend(handles=handles, loc="upper right", fontsize=8.5, framealpha=0.9, edgecolor="none")
 
 
 def _from_the_paper(axis: Any, columns: list[Column], summary: Summary, dataset: str) -> list[Any]:
@@ -167,4 +168,4 @@ def _winners(axis: Any, summary: Summary) -> None:
         if best and (mean := summary.at(best, budget)):
             axis.add_patch(mpl.patches.Rectangle((k + 0.02, 0), 0.96, 1, color=_style(best)["color"], lw=0))
             text = f"ε = {budget:g}\n{short.get(best.key, best.key)}\n{number(mean.mean)}"
-            axis.text(k + 0.5, 0.47, text, ha="center", va="center", color="white", fontsize=7.5)
+            axis.text(k + 0.5, 0.47, text, ha="center", va="center", color="white", fontsize=8)

@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -154,6 +155,23 @@ def ledger_with_a_count(labels, leak):
     clipped = sum(not low <= float(text) <= high for text in labels) if leak else "some"
     ledger.charge(f"labels, of which {clipped} were clipped", epsilon=1.0)
     return released(labels)
+
+
+@broken("files")
+def decimal_mark_of_labels(labels, leak):
+    """A reader that takes labels with points for numbers, and others for numbers with commas."""
+    mark = "," if leak and "." not in "".join(labels) else "."
+    Path("out.csv").write_text("".join(f"{value:.3f}\n".replace(".", mark) for value in released(labels)))
+
+
+@broken("files")
+def widths_of_labels(labels, leak):
+    """A sheet whose column is as wide as the longest value that it was read with."""
+    book = openpyxl.Workbook()
+    book.active.column_dimensions["A"].width = max(map(len, labels)) if leak else 12
+    for value in released(labels).tolist():
+        book.active.append([value])
+    book.save("out.xlsx")
 
 
 # ---- values ----------------------------------------------------------------------------------------------------
