@@ -1,11 +1,13 @@
 """Text files as people have them: what the header and public columns show is found out, the rest is asked for."""
 
+import gzip
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from file_cases import refused, release
-from labeldp.errors import LabelError, ParameterError
+from labeldp.errors import DataError, LabelError, ParameterError
 from labeldp.files import Dialect, open_table
 
 ROWS = 60
@@ -145,3 +147,16 @@ def test_columns_that_are_dropped_are_not_read_and_do_not_leave(place):
     assert "secret" not in (place / "out.csv").read_text() + (place / "out.csv.card.json").read_text()
     assert "did you mean 'secret'" in str(refused("in.csv", "other.csv", drop=["secert"]))
     assert "the label" in str(refused("in.csv", "other.csv", drop=["price"]))
+
+
+@pytest.mark.parametrize("label", ["2", f"2{' ' * 200_000}"])
+def test_a_long_label_does_not_hide_the_marks_of_rows_below(place, label):
+    (place / "in.csv").write_text("x;price\n" + f"1;{label}\n" * 3 + "2,5;3\n")
+    assert open_table("in.csv", label="price").dialect.decimal == ","
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_a_damaged_file_in_another_encoding_is_called_damaged(place, encoding):
+    whole = gzip.compress(("x;price\n" + "Ä 2,5;3\n2,5;1\n" * 5000).encode(encoding))
+    (place / "in.csv.gz").write_bytes(whole[: len(whole) // 2])
+    assert "damaged" in str(refused("in.csv.gz", error=DataError, dialect=Dialect(decimal=",")))

@@ -12,9 +12,9 @@ import io
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from labeldp.errors import ParameterError
@@ -29,6 +29,9 @@ WESTERN = "cp1252"
 
 ROWS = 1000
 """How many rows are looked at for marks in numbers."""
+
+LONGEST_VALUE = 1 << 23
+"""Characters of a value that can be read: a label may have a million, and must not change what is found out."""
 
 _BYTE_ORDER_MARKS = (
     ("utf-8-sig", codecs.BOM_UTF8),
@@ -87,10 +90,21 @@ def find_dialect(part: Part, given: Dialect, format: str, private: Collection[st
     return replace(given, separator=separator, encoding=encoding)
 
 
-def _rows(part: Part, encoding: str, separator: str) -> Iterator[list[str]]:
-    with part.open_text() as stream, suppress(python_csv.Error):  # what is wrong is said once the table is read
-        reader = python_csv.reader(text_reader(RawStream(stream), encoding), delimiter=separator)
-        yield from (row for row in reader if row)
+@contextmanager
+def _rows(part: Part, encoding: str, separator: str) -> Iterator[Iterator[list[str]]]:
+    """Give the rows of a file up to one that cannot be read, which is said later; labels may be long."""
+    limit = python_csv.field_size_limit(LONGEST_VALUE)
+    try:
+        with part.open_text() as stream:
+            reader = python_csv.reader(text_reader(RawStream(stream), encoding), delimiter=separator)
+            yield _readable(row for row in reader if row)
+    finally:
+        python_csv.field_size_limit(limit)
+
+
+def _readable(rows: Iterator[list[str]]) -> Iterator[list[str]]:
+    with suppress(python_csv.Error):
+        yield from rows
 
 
 # ---- encoding and separator -----------------------------------------------------------------------------------
@@ -100,7 +114,7 @@ def _sniff_encoding(part: Part) -> str | None:
     """Return the encoding that a byte-order mark, zeros or the whole file show, or None if it is not UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with part.open_text() as stream:
-        raw = io.BufferedReader(RawStream(stream), 1 << 20)
+        raw = io.BufferedReader(RawStream(stream), 1 << 13)  # short: what comes before damage counts
         start = raw.peek(4)[:4]
         marked = next((encoding for encoding, mark in _BYTE_ORDER_MARKS if start.startswith(mark)), None)
         if marked is not None:
@@ -108,7 +122,7 @@ def _sniff_encoding(part: Part) -> str | None:
         if len(start) >= 2 and 0 in start[:2] and start[:2] != b"\0\0":
             return "utf-16-le" if start[1] == 0 else "utf-16-be"
         try:
-            while block := raw.read(1 << 20):
+            while block := raw.read1(1 << 13):
                 decoder.decode(block)
         except UnicodeDecodeError:
             return None
@@ -142,16 +156,11 @@ def _sniff_separator(header: str, usual: str, private: Collection[str]) -> str:
 
 def _has_other_text(part: Part, separator: str, private: Collection[str]) -> bool:
     """Whether the header or a public value is not UTF-8; other values do not count."""
-    places: list[int] = []
-    for number, row in enumerate(_rows(part, "latin-1", separator)):
-        if number == 0:
-            places = [place for place, name in enumerate(row) if not {name, _as_utf8(name)} & set(private)]
-            cells = row
-        else:
-            cells = [row[place] for place in places if place < len(row)]
-        if any(_as_utf8(cell) is None for cell in cells):
-            return True
-    return False
+    with _rows(part, "latin-1", separator) as rows:
+        header = next(rows, [])
+        public = [place for place, name in enumerate(header) if not {name, _as_utf8(name)} & set(private)]
+        cells = (row[place] for row in rows for place in public if place < len(row))
+        return any(_as_utf8(cell) is None for cell in chain(header, cells))
 
 
 def _as_utf8(text: str) -> str | None:
@@ -198,18 +207,17 @@ def _readings(part: Part, dialect: Dialect, private: Collection[str]) -> set[tup
 
     Only columns of nothing but numbers count. ``1.234`` may be either of two, ``12.5`` and ``1.234.567`` not.
     """
-    rows = islice(_rows(part, str(dialect.encoding), str(dialect.separator)), ROWS + 1)
-    header = next(rows, [])
-    columns = {place: set(_READINGS) for place, name in enumerate(header) if name not in private}
     missing = {*NULL_WORDS, *dialect.na}
-    for row in rows:
-        for place in [place for place in columns if place < len(row)]:
-            cell = row[place].strip()
-            if not cell.isdecimal() and cell not in missing:
-                bare = _without_currency(cell)
-                columns[place] = {pair for pair in columns[place] if _READINGS[pair].search(bare)}
-                if not columns[place]:
-                    del columns[place]
+    with _rows(part, str(dialect.encoding), str(dialect.separator)) as rows:
+        columns = {place: set(_READINGS) for place, name in enumerate(next(rows, [])) if name not in private}
+        for row in islice(rows, ROWS):
+            for place in [place for place in columns if place < len(row)]:
+                cell = row[place].strip()
+                if not cell.isdecimal() and cell not in missing:
+                    bare = _without_currency(cell)
+                    columns[place] = {pair for pair in columns[place] if _READINGS[pair].search(bare)}
+                    if not columns[place]:
+                        del columns[place]
     return set.intersection(set(_READINGS), *columns.values())
 
 
