@@ -5,10 +5,12 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -109,6 +111,32 @@ def test_logs_say_the_same_whatever_gives_labels_away(tmp_path, monkeypatch, tel
         done = run(*order(source, tmp_path / f"{source.stem}.csv"))
         assert "For you alone" not in done.output
         assert "Hints on what may give labels away are shown on a terminal only." in done.stderr
+
+
+def test_options_say_how_a_file_is_written(tmp_path):
+    rows = "".join(f"{i}|x|{label:.2f}|tax\n".replace(".", ",") for i, label in enumerate(LABELS))
+    (tmp_path / "in.csv").write_bytes(f"id|größe|price|tax\n{rows}1|x|weg|tax\n".encode("cp850"))
+    how = ["--separator", "|", "--decimal", ",", "--encoding", "cp850", "--na", "weg", "--missing", "drop"]
+    words = said(*order(tmp_path / "in.csv", tmp_path / "out.csv", *how, "--drop", "tax"))
+    assert "separator '|', decimal mark ',', encoding cp850" in words
+    header, first = (tmp_path / "out.csv").read_text(encoding="cp850").splitlines()[:2]
+    assert header == "id|größe|price"
+    assert re.fullmatch(r"0\|x\|-?\d+(,\d+)?", first)
+
+
+def test_a_sheet_is_named_and_its_formulas_are_dropped_or_vouched_for(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(["id", "tax", "price"])
+    for i, label in enumerate(LABELS.tolist()):
+        book.active.append([i, f"=C{i + 2}/5", label])
+    book.create_sheet("notes")
+    book.save(tmp_path / "in.xlsx")
+    assert "--sheet Sheet" in said(*order(tmp_path / "in.xlsx", tmp_path / "out.xlsx"), code=2)
+    given = order(tmp_path / "in.xlsx", tmp_path / "out.xlsx", "--sheet", "Sheet")
+    assert "as in --drop tax, or say that they do not, as in --formulas tax" in said(*given, code=2)
+    run(*given, "--drop", "tax")
+    assert [cell.value for cell in openpyxl.load_workbook(tmp_path / "out.xlsx").active[1]] == ["id", "price"]
+    run(*given, "--formulas", "tax", "--force")
 
 
 MISTAKES = {
