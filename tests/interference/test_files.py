@@ -112,7 +112,7 @@ def test_labels_of_each_type(kind, tmp_path):
 
 OPTIONS = {
     "auto": {"mechanism": "auto"},
-    "local": {"mechanism": "rp", "trust": "local"},
+    "local": {"mechanism": "rp", "trust": "local", "epsilon_prior": 0.3},
     "added": {"debiased": "add", "mechanism": "rp"},
     "as released": {"debiased": "no", "mechanism": "rr-on-bins"},
     "shuffled": {"shuffle": True},
@@ -150,7 +150,7 @@ def test_hints_are_not_returned(tmp_path):
     assert_nothing_tells(whole, *inputs("sorted"), tmp_path)
 
 
-@pytest.mark.parametrize("options", [{"mechanism": "auto"}, {"mechanism": "auto", "trust": "local"}, {}], ids=str)
+@pytest.mark.parametrize("options", [OPTIONS["auto"], OPTIONS["local"], {}], ids=str)
 def test_channels_and_noise_spend_no_more_than_is_charged(options, tmp_path):
     out = Way(
         lambda _: privatized("table.csv", "out.csv", **options),

@@ -91,7 +91,7 @@ def ways_to_take_labels():
     return tried(
         [
             lambda y: ldp.privatize(y, **options, mechanism="rp"),
-            lambda y: ldp.privatize(y, **options, mechanism="rp", trust="local"),
+            lambda y: ldp.privatize(y, **options, mechanism="rp", trust="local", epsilon_prior=0.3),
             lambda y: ldp.estimate_prior(y, **options),
             two_point.randomize,
             lambda y: LabelStream(lambda: [y], Request(**options, mechanism="two-point")).release(y),

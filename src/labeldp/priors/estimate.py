@@ -49,8 +49,9 @@ def estimate_prior(
         its own first, which needs far more labels for the same accuracy.
     method : str, optional
         For a curator ``"counts"`` in equally wide bins (the default here, since a histogram that is looked at is
-        easier to read in equal bins), or ``"adaptive"``, which first looks where labels are and then counts in
-        bins of about equal mass, for bounds that may be loose (the default of `privatize`, whose designs use it).
+        easier to read in equal bins), or ``"adaptive"``, which first looks where labels are, counts in bins
+        around there, and returns what these lead to expect: few bins, smooth tails, for bounds that may be loose
+        (the default of `privatize`, whose designs use it).
         Without one ``"square-wave"`` with smoothed expectation maximisation (the default), or ``"laplace"``, the
         paper's Algorithm 3 to the letter.
     sigma : float, optional

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -70,8 +71,9 @@ class Request:
         if self.zeta is not None:
             as_positive(self.zeta, "zeta")
             store("mechanism", "rp" if self.mechanism == "auto" else self.mechanism)
-            if self.mechanism != "rp":
-                raise ParameterError('zeta goes with mechanism="rp"')
+            made = isinstance(self.mechanism, Mechanism)
+            if made or "zeta" not in signature(mechanism_class(self.mechanism)).parameters:
+                raise ParameterError('zeta goes with a mechanism that has one, such as mechanism="rp"')
         store("delta", self._delta())
         store("prior", _priors(self.prior, self.bounds, self.rows_per_person))
         self.plan(1)
@@ -209,10 +211,7 @@ def choose_mechanism(
     rows: int = 1,
     **options: Any,
 ) -> Mechanism:
-    """Return the mechanism called ``name``, by `Mechanism.design`; for "auto" the one of least expected risk.
-
-    The prior is public by now, so that choosing is free. Without one, nothing is clipped.
-    """
+    """Return the mechanism called ``name``, by `Mechanism.design`; for "auto" the one of least expected risk."""
 
     def design(cls: type[Mechanism]) -> Mechanism:
         if prior is None:
@@ -233,10 +232,9 @@ def choose_mechanism(
 def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
     """Return the part of ε for the prior, by the number of labels and ε alone.
 
-    A share ε₁ raises the labels' variance by about 2ε₁/ε. A curator's prior misplaces labels in proportion to
-    1/(nε₁), so the sum is least at an ε₁ ∝ √(ε/n). 20√(ε/n), and 0.3 at most, costs little more than the best, and
-    two releases of the same labels have about the same noise (``benchmarks/privatize.py``). A local prior gains
-    little from more than a twentieth.
+    A curator's share ε₁ raises the labels' variance by about 2ε₁/ε, and misplaces labels in proportion to 1/(nε₁):
+    best is ε₁ ∝ √(ε/n). With 20√(ε/n), 0.3 at most, two releases of the same labels have about the same noise
+    (``benchmarks/privatize.py``). A local prior gains little from more than a twentieth.
 
     Examples
     --------
@@ -244,9 +242,10 @@ def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
     Fraction(141, 1000)
     """
     least, most = Fraction(str(EPSILON_RANGE[0])), epsilon * Fraction(3, 10)
-    if most < least or rows * most < 5:
-        return Fraction(0)  # a histogram of a handful of labels would be all noise
     ideal = 20 * math.sqrt(epsilon / rows) if trust == "curator" else float(epsilon) / 20
+    enough = rows * most >= 5 if trust == "curator" else rows * ideal**2 >= 200
+    if most < least or not enough:  # it would be all noise, and clipping by it a guess
+        return Fraction(0)
     return min(max(Fraction(f"{ideal:.3g}"), least), most)
 
 
