@@ -334,6 +334,16 @@ def test_signing_refuses_what_cannot_be_meant_and_leaves_nothing_behind(desk, se
     assert (desk / "card.json.sig").read_bytes() == (desk / "key").read_bytes()
 
 
+def test_a_table_that_is_replaced_loses_its_old_signature(owner, tmp_path):
+    order = ("privatize", owner / "in.csv", "-o", tmp_path / "out.csv", "--label", "price", "--bounds", 0, 5)
+    order = (*order, "--epsilon", 1, "--mechanism", "two-point")
+    run(*order)
+    run("sign", tmp_path / "out.csv", "--key", owner / "key")
+    run(*order, "--force")
+    assert files_in(tmp_path) == ["out.csv", "out.csv.card.json"]
+    assert "not signed" in said("verify", tmp_path / "out.csv")
+
+
 def test_a_signed_model_is_verified_and_fitted_again_without_its_old_signature(owner, tmp_path):
     order = (
         "fit",

@@ -4,6 +4,8 @@ import sys
 from unittest import mock
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from interference import changes, tables
 from interference.harness import Way, compared, interference
@@ -43,6 +45,7 @@ def screen(monkeypatch):
 
 PRIVATIZE = ["privatize", "table.csv", "-o", "out.parquet", *WHAT, "--epsilon", "1", "--ledger", "ledger.jsonl"]
 CHECKS = [
+    ["sign", "out.parquet", "--key", "key"],
     ["verify", "out.parquet"],
     ["explain", "out.parquet"],
     ["explain", "out.parquet", "--json"],
@@ -59,9 +62,16 @@ def codes(observed):
 
 def test_privatize_and_all_that_is_made_of_its_card(tmp_path):
     out = way([*PRIVATIZE, "--limit", "3"], *CHECKS)
-    first, found = compared(out, *CHANGES["all rows"], tmp_path)
-    assert codes(first) == [0] * 7, first.stderr.decode()
-    assert {"out.parquet", "out.parquet.card.json", "out.parquet.report.html", "ledger.jsonl"} == set(first.files)
+
+    def prepare(folder, labels):
+        key = Ed25519PrivateKey.from_private_bytes(bytes(32))
+        (folder / "key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        out.prepare(folder, labels)
+
+    first, found = compared(Way(out.act, prepare), *CHANGES["all rows"], tmp_path)
+    assert codes(first) == [0] * 8, first.stderr.decode()
+    made = {"out.parquet", "out.parquet.card.json", "out.parquet.card.json.sig", "out.parquet.report.html"}
+    assert made | {"ledger.jsonl"} == set(first.files)
     assert found == {}
 
 

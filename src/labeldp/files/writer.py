@@ -239,9 +239,9 @@ class TableAndCard:
     """The places of a table and its card while both are replaced: they appear together.
 
     No kill leaves a table beside another table's card, or beside none. First the old table steps aside, then its
-    card; then the new card takes its place, and the new table last. Old things come back if the new table does
-    not get there, and go for good if it does. A kill in between leaves them beside their names, with ``.old`` at
-    the end.
+    card with its signature, which is none of the new one; then the new card takes its place, and the new table
+    last. Old things come back if the new table does not get there, and go for good if it does. A kill in between
+    leaves them beside their names, with ``.old`` at the end.
     """
 
     def __init__(self, to: str, card: Path | None, *, force: bool) -> None:
@@ -262,7 +262,8 @@ class TableAndCard:
         """Clear both places and put the card, with these rights at most; the complete table comes next."""
         self.refuse_targets()  # again: much can have been put there while the table was written
         self._had_card = self._card is not None and os.path.lexists(self._card)
-        places = [path for path in (None if self._to == PIPE else Path(self._to), self._card) if path is not None]
+        places = [] if self._to == PIPE else [Path(self._to)]
+        places += [] if self._card is None else [self._card, self._card.with_name(f"{self._card.name}.sig")]
         self._aside = {path: path.with_name(f"{path.name}.{secrets.token_hex(4)}.old") for path in places}
         for path, aside in self._aside.items():
             if os.path.lexists(path):
