@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -164,15 +164,15 @@ def _priors(terms: Terms) -> Iterator[Check]:
             how = f"from labels randomised by {type(origin.reports).__name__}, proven to keep"
             yield Check(name, True, f"{paid}; {how} epsilon = {rounded_up(proof.epsilon, 9)}")
         else:
-            yield Check(name, True, f"{paid}; {'; '.join(map(_calibration, origin.statistics))}")
+            yield Check(
+                name, True, f"{paid}; the noise below costs epsilon = {origin.cost.exact_epsilon} for a row"
+            )
+            yield from _calibrations(origin.statistics, f"{name} noise")
 
 
 def _noise(terms: Terms) -> Iterator[Check]:
     """Show the noise of each statistic, computed again, and whether the statistics make up what was charged."""
-    different = Counter(terms.statistics)
-    for k, (statistic, often) in enumerate(different.items()):
-        name = "noise" if len(different) == 1 else f"noise {k + 1}"
-        yield Check(name, True, _calibration(statistic) + (f", {often} times" if often > 1 else ""))
+    yield from _calibrations(terms.statistics, "noise")
     spent = spent_on_statistics(terms)
     for purpose in sorted({charge.purpose for charge in terms.charges} - {"labels", "prior"}):
         charged = charged_for(terms, purpose).exact_epsilon
@@ -211,6 +211,14 @@ def _score(card: ReadCard) -> Iterator[Check]:
             f"it cost epsilon = {cost.exact_epsilon} on rows held out, so that no label paid for it and the model"
         )
         yield Check("score", True, f"{said}; {noise}")
+
+
+def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]:
+    """Show the noise of each statistic, those that are the same together."""
+    different = Counter(statistics)
+    for k, (statistic, often) in enumerate(different.items()):
+        which = name if len(different) == 1 else f"{name} {k + 1}"
+        yield Check(which, True, _calibration(statistic) + (f", {often} times" if often > 1 else ""))
 
 
 def _calibration(statistic: Statistic) -> str:
