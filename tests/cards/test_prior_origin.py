@@ -36,7 +36,7 @@ MADE = {
     "by a curator": release_of,
     "in equal bins": lambda: release_of(method="counts"),
     "for three rows a person": lambda: release_of(rows_per_person=3),
-    "from reports": lambda: release_of(trust="local"),
+    "from reports": lambda: release_of(trust="local", epsilon_prior=0.2),
     "from Laplace's reports": lambda: release_of(
         trust="local", method="laplace", mechanism="laplace", epsilon_prior=0.2
     ),
