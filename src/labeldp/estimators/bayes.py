@@ -104,6 +104,8 @@ class Posterior:
         Posterior means of the variance that features explain, and of what they do not.
     likely : Choices
         The choices of most weight, best first; none if features seem to explain nothing.
+    blocks : tuple of float
+        The explained variance by blocks of features.
     """
 
     weights: NDArray[np.float32]
@@ -111,6 +113,7 @@ class Posterior:
     explained: float
     rest: float
     likely: Choices
+    blocks: tuple[float, ...] = (0.0,) * 4
 
     def predict(self, features: NDArray[np.float32]) -> Array:
         """Return predictions for rows of features."""
@@ -155,7 +158,7 @@ def fit_linear(
     score = log_evidence + log_prior
     posterior = np.exp(score - score.max())
     posterior /= posterior.sum()
-    _, explained, rest = (np.array(each) for each in zip(*options, strict=True))
+    mixes, explained, rest = (np.array(each) for each in zip(*options, strict=True))
     likely = tuple(options[k] for k in np.argsort(-posterior, kind="stable") if not null[k])[:5]
     if null[int(np.argmax(posterior))] and posterior.max() > 0.5:
         likely = ()
@@ -165,6 +168,7 @@ def fit_linear(
         float(posterior @ explained),
         float(posterior @ rest),
         likely,
+        tuple((posterior * explained) @ mixes),
     )
 
 

@@ -20,7 +20,6 @@ from scipy.special import erf
 from labeldp.estimators.bayes import (
     EXPLAINED,
     MEAN_VARIANCE,
-    Choices,
     Observations,
     Posterior,
     fit_linear,
@@ -302,7 +301,7 @@ def fit_sums(
     epsilon = budget.left
     reach = min(width, 2 * math.sqrt(spread)) if measured else _reach(float(epsilon)) * width
     noise, rest = Stage(range, guess=start, reach=reach).variance(epsilon), min(linear.rest, spread)
-    geometry = Geometry.of(table, _updated_prior(linear.likely, choices, table.public.block, width))
+    geometry = Geometry.of(table, _updated_prior(linear, table.public.block, width))
     groups = geometry.groups(table, noise=noise, rest=rest, known=observed[0].gram)
     stage = Stage(range, groups.group, groups.sizes.size, start, reach)
     sums = stage.release(add_up(stage), epsilon, budget, source) - groups.sizes * reach
@@ -334,11 +333,9 @@ def _mean_row(table: FeatureTable, rows: int) -> NDArray[np.float32]:
     return np.asarray(table.moments[-1:] * rows, dtype=np.float32)
 
 
-def _updated_prior(likely: Choices, choices: Choices, block: Index, width: float) -> Array:
-    """Return the prior variance of each weight, by what the rough model found likely."""
-    options = likely or choices[:5]
-    each = [np.asarray(mix) * max(explained, EXPLAINED[0] * width**2) for mix, explained, _ in options]
-    strength = np.maximum(np.mean(each, axis=0), EXPLAINED[0] / 10 * width**2)
+def _updated_prior(linear: Posterior, block: Index, width: float) -> Array:
+    """Return the prior variance of each weight, by what the rough model found blocks to explain."""
+    strength = np.maximum(linear.blocks, EXPLAINED[0] / 10 * width**2)
     return np.append(strength[block], MEAN_VARIANCE * width**2)
 
 
