@@ -156,6 +156,7 @@ def main(
                 count = releases if trust == "curator" else max(2, releases // 10)
                 cell = measure(kind, many, epsilon, trust, count)
                 sheet.rows.append([trust, f"{many:,}", f"{epsilon:g}", name, *cell.texts()])
+                progress.console.print(" | ".join(sheet.rows[-1]), highlight=False)
                 progress.advance(task)
     console.print(sheet.rich())
     if keep:

@@ -66,4 +66,5 @@ def test_a_known_prior_leaves_no_doubt_about_the_bias():
     public = ldp.Histogram(guess.nodes, guess.masses)
     known, guess = (Accuracy.under(mechanism, prior, (0, 10)) for prior in (public, guess))
     assert known.doubt == 0 < guess.doubt
+    assert float(known.error_of_mean(10**12)) == pytest.approx(abs(known.bias))  # which no averaging removes
     assert known.error_of_mean(1000) < guess.error_of_mean(1000)
