@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labeldp.estimators.bayes import fit_linear, solve_few, solve_many, unknown_variance
+from labeldp.estimators.bayes import fit_linear, solve_few, solve_likely, solve_many, unknown_variance
 from labeldp.estimators.features import FeatureTable, PublicFeatures
 
 COLUMNS = {"pairs of columns": 3, "many columns": 11, "pairs of directions": 14, "few waves": 30}
@@ -103,3 +103,28 @@ def test_the_average_over_choices_is_that_of_dense_formulas():
         weights.append(prior * (features.T @ dual))
     posterior = np.exp(np.array(scores) - max(scores))
     np.testing.assert_allclose(model.weights, posterior / posterior.sum() @ np.array(weights), atol=1e-3)
+
+
+@pytest.mark.parametrize("noise", [0.01, 1.0, 100.0])
+def test_choices_that_are_left_out_have_no_weight_to_speak_of(noise):
+    X, table = table_of(1500, 5)
+    labels = np.sin(2 * X[:, 4]) + X[:, 3] + np.sqrt(noise) * np.random.default_rng(1).normal(size=1500)
+    observed, options = [table.observations(np.arange(1500), labels, noise)], unknown_variance(8.0)
+    averages = []
+    for solve in (solve_likely, solve_many):
+        log_evidence, weights = solve(observed, table.public.block, 5.0, options)
+        posterior = np.exp(log_evidence - log_evidence.max())
+        averages.append(posterior / posterior.sum() @ weights)
+    np.testing.assert_allclose(*averages, atol=2e-3)
+    if noise < 1:
+        assert np.isinf(solve_likely(observed, table.public.block, 5.0, options)[0]).sum() > 20
+
+
+def test_without_some_rows_there_is_left_what_other_rows_give():
+    X, table = table_of(3000, 3)
+    rows, labels = np.arange(3000), X[:, 0]
+    whole, part, rest = (table.observations(some, labels[some], 0.5) for some in (rows, rows[:900], rows[900:]))
+    left = whole.without(part)
+    np.testing.assert_allclose(left.gram, rest.gram, atol=0.02)
+    np.testing.assert_allclose(left.moment, rest.moment, atol=0.02)
+    assert (left.count, left.noise, round(left.square, 3)) == (2100, 0.5, round(rest.square, 3))

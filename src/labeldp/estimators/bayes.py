@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
+from labeldp.estimators.threads import limit_threads
+
 __all__ = [
     "EXPLAINED",
     "MEAN_VARIANCE",
@@ -45,6 +47,9 @@ MEAN_VARIANCE = 25.0
 skewed labels, must not be drawn to the middle."""
 
 Choices = tuple[tuple[tuple[float, ...], float, float], ...]
+
+_UNLIKELY = 8.0
+"""Choices with less log evidence than the best one, by so much, are left out."""
 
 _NULL = 0.1
 """Prior probability that the features explain nothing."""
@@ -85,6 +90,12 @@ class Observations:
         moment = (design.T @ values.astype(np.float32)).astype(np.float64)
         square = float(values @ values)
         return cls(design.T @ design, moment, square, values.size, share, noise, design, values)
+
+    def without(self, some: Observations) -> Observations:
+        """Return what is left without some of these observations."""
+        square, count = self.square - some.square, self.count - some.count
+        moment = self.moment - some.moment
+        return Observations(self.gram - some.gram, moment, square, count, self.share, self.noise)
 
     def level(self, rest: float) -> float:
         """Return the variance of an observation around what features explain."""
@@ -151,7 +162,7 @@ def fit_linear(
     totals = sorted({explained + rest for _, explained, rest in choices})
     options: Choices = (*((nothing, 0.0, total) for total in totals), *choices)
     few = all(o.design is not None for o in observations) and 3 * sum(o.count for o in observations) <= block.size
-    solve = solve_few if few else solve_many
+    solve = solve_few if few else solve_likely if len(choices) > 20 else solve_many
     log_evidence, weights = solve(observations, block, mean_variance, options)
     null = np.arange(len(options)) < len(totals)
     log_prior = np.where(null, np.log(_NULL / len(totals)), np.log((1 - _NULL) / max(1, len(choices))))
@@ -159,7 +170,7 @@ def fit_linear(
     posterior = np.exp(score - score.max())
     posterior /= posterior.sum()
     mixes, explained, rest = (np.array(each) for each in zip(*options, strict=True))
-    likely = tuple(options[k] for k in np.argsort(-posterior, kind="stable") if not null[k])[:5]
+    likely = tuple(options[k] for k in np.argsort(-score, kind="stable") if not null[k])[:5]
     if null[int(np.argmax(posterior))] and posterior.max() > 0.5:
         likely = ()
     return Posterior(
@@ -198,6 +209,38 @@ def solve_few(
     return log_evidence, weights
 
 
+def solve_likely(
+    observations: list[Observations], block: NDArray[np.int64], mean_variance: float, options: Choices
+) -> tuple[Array, Array]:
+    """Return what `solve_many` does for options not far less likely than the best; others have no evidence.
+
+    For each mix of blocks it walks over the grid of variances, from what is best for the mix of fewest features,
+    on from options that are likely, and from the best one of a mix. Options must be such a grid.
+    """
+    log_evidence, weights = np.full(len(options), -np.inf), np.zeros((len(options), block.size + 1))
+    mix, explained, rest = (np.array(each) for each in zip(*options, strict=True))
+    features = (mix[:, block] > 0).sum(axis=1)
+    some = features > 0
+    place = np.array([np.searchsorted(np.unique(axis[some]), axis) for axis in (explained, rest)])
+    same = (mix[:, None] == mix).all(axis=2)
+    linked = same & (np.abs(place[:, :, None] - place[:, None]) <= 1).all(axis=0)
+    fewest = features == np.min(features[some], initial=block.size)
+    wanted = fewest | ~some
+    while wanted.any():
+        now = np.flatnonzero(wanted)
+        log_evidence[now], weights[now] = solve_many(
+            observations, block, mean_variance, tuple(options[k] for k in now)
+        )
+        start = np.argmax(np.where(fewest, log_evidence, -np.inf))
+        leading = log_evidence == np.where(same, log_evidence, -np.inf).max(axis=1)
+        likely = log_evidence > log_evidence.max() - _UNLIKELY
+        known = np.isfinite(log_evidence)
+        reached = linked[known & (leading | likely)].any(axis=0) | (place == place[:, [start]]).all(axis=0)
+        wanted = some & reached & ~known
+    return log_evidence, weights
+
+
+@limit_threads(1)  # matrices are too small for several threads to help
 def solve_many(
     observations: list[Observations], block: NDArray[np.int64], mean_variance: float, options: Choices
 ) -> tuple[Array, Array]:

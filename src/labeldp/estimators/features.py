@@ -43,7 +43,7 @@ _WIDE = 300
 """Tables with more columns are narrowed first: the work grows with the cube of the columns."""
 
 _NARROW = 100
-_SAMPLE = 20_000
+_SAMPLE = 10_000
 _MAP_ROWS = 100_000
 """Rows at most, evenly spread, by which maps are fitted: more would hardly change them."""
 
@@ -318,12 +318,12 @@ class FeatureTable:
         return result
 
     def sample_rows(self) -> Index:
-        """Return at most 20,000 rows, evenly spread, that stand for all."""
+        """Return all rows, or 10,000, evenly spread, that stand for all."""
         return _even_rows(self.rows, _SAMPLE)
 
     @cached_property
     def moments(self) -> Array:
-        """Mean products of features with each other, over the sample; the last ones are their means."""
+        """Mean products of features with each other, over 10,000 rows at most; the last ones are their means."""
         rows = self.sample_rows()
         return self._moments(rows, np.zeros(rows.size))[0].astype(np.float64) / rows.size
 

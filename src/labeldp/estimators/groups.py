@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array
 
 from labeldp.estimators.bayes import Observations
 from labeldp.estimators.features import FeatureTable
@@ -87,7 +87,7 @@ class Geometry:
         axes = eigh(scaled, subset_by_index=(max(0, size - _DIRECTIONS), size - 1), check_finite=False)[1]
         vectors = np.asarray(root[:-1, None] * axes[:, ::-1], dtype=np.float32)
         constant = float(root[-1])
-        rows = table.sample_rows()[::2]
+        rows = table.sample_rows()
         sample = np.concatenate([_places(features, vectors, constant) for _, features in table.pieces(rows)])
         return cls(vectors, constant, sample, (sample.T @ sample / np.float32(len(sample))).astype(np.float64))
 
@@ -180,5 +180,5 @@ def _places(features: Small, vectors: Small, constant: float) -> Small:
 
 
 def _member_sums(group: Index, count: int, values: Small) -> Small:
-    members = (np.ones(len(values), dtype=np.float32), (group, np.arange(len(values))))
-    return np.asarray(csr_array(members, shape=(count, len(values))) @ values)
+    members = (np.ones(len(values), dtype=np.float32), group, np.arange(len(values) + 1))
+    return np.asarray(csc_array(members, shape=(count, len(values))) @ values)

@@ -22,6 +22,7 @@ from labeldp.estimators.learner import Blend, fit_blend
 from labeldp.estimators.progress import steps
 from labeldp.estimators.round_design import UnitDesign, round_sizes, unit_design
 from labeldp.estimators.row_release import RowRelease
+from labeldp.estimators.threads import idle_cores, limit_threads
 from labeldp.ledger import Ledger
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.terms import Terms
@@ -133,7 +134,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         unit_design(self.mechanism, float_below(epsilon))
         self._try_own(X, bounds)
         source = resolve_source(self.random_state)
-        with steps(len(fractions) + 5, shown=self.verbose) as step:
+        with steps(len(fractions) + 5, shown=self.verbose) as step, limit_threads(idle_cores()):
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
             spectrum = table.spectrum()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,20 +26,23 @@ from labeldp.estimators.bayes import (
     unknown_variance,
 )
 from labeldp.estimators.features import FeatureTable
+from labeldp.estimators.threads import idle_cores, limit_threads
+from labeldp.estimators.tree_growth import Growth
 
 __all__ = ["GROWN", "Blend", "Knowledge", "PrivateRows", "fit_blend"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-_STAGES = (30, 60, 120, 250)
 _WORTH = 60
 """Trees are tried only if this many rows average the noise below the labels' variance."""
 
 _VALIDATION_ROWS = 60_000
-"""Rows at most on which trees are compared; all rows count for the final ones, up to `GROWN`."""
+"""Rows at most on which trees are compared."""
 
 GROWN = 400_000
+_GROWN_BETWEEN = 40_000
+"""Rows at most from which trees grow, in the end and between rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,8 @@ class Blend:
         linear = self.knowledge.clip(table.predict(self.linear, rows))
         if self.trees is None:
             return linear
-        trees = self.knowledge.clip(self.trees.predict(table.codes(rows)))
+        with limit_threads(idle_cores()):
+            trees = self.knowledge.clip(self.trees.predict(table.codes(rows)))
         return np.asarray(linear + self.weight * (trees - linear))
 
 
@@ -151,16 +156,22 @@ def fit_blend(
     if level / rows * _WORTH > variance:
         return plain
     sample = sum(part.rows.size for part in blocks)
-    leaf = int(np.clip(50 * level / variance, 20, max(20, sample / 10)))
-    return _with_trees(table, blocks, plain, list(sums), leaf, 1 if draft else 3, seed)
+    growth = Growth.for_noise(level / variance, sample)
+    return _with_trees(table, blocks, plain, list(sums), growth, seed, draft=draft)
 
 
-def _observed(table: FeatureTable, blocks: list[PrivateRows], knowledge: Knowledge) -> list[Observations]:
-    return [
-        table.observations(part.rows, part.labels - knowledge.middle, part.noise)
-        for part in blocks
-        if part.rows.size
-    ]
+def _observed(
+    table: FeatureTable, blocks: list[PrivateRows], knowledge: Knowledge, without: Sequence[PrivateRows] = ()
+) -> list[Observations]:
+    """Return the statistics of blocks, less those of some of their rows: a table remembers those of blocks."""
+
+    def observe(part: PrivateRows) -> Observations:
+        return table.observations(part.rows, part.labels - knowledge.middle, part.noise)
+
+    if not without:
+        return [observe(part) for part in blocks if part.rows.size]
+    pairs = zip(blocks, without, strict=True)
+    return [observe(part).without(observe(held)) if held.rows.size else observe(part) for part, held in pairs]
 
 
 def _linear(
@@ -213,12 +224,13 @@ def _with_trees(
     blocks: list[PrivateRows],
     plain: Blend,
     sums: list[Observations],
-    leaf: int,
-    folds: int,
+    growth: Growth,
     seed: int,
+    *,
+    draft: bool,
 ) -> Blend:
     rng = np.random.default_rng(seed)
-    validation = _validate(table, _thin(blocks, _VALIDATION_ROWS, rng), plain, sums, leaf, folds, rng)
+    validation = _validate(table, _thin(blocks, _VALIDATION_ROWS, rng), plain, sums, growth, rng, draft=draft)
     stages, share = validation.best()
     if stages is None:
         return plain
@@ -227,9 +239,9 @@ def _with_trees(
     if deviation < 0.3 * error:
         error = float(np.clip(measured + deviation, 0.05 * error, 2 * error))
         rest = min(rest, max(0.9 * error, 0.05 * rest))
-    rows, labels, noise, _ = _joined(_thin(blocks, GROWN, rng))
+    rows, labels, noise, _ = _joined(_thin(blocks, _GROWN_BETWEEN if draft else GROWN, rng))
     weight = 1 / (noise + rest)
-    trees = _trees(leaf, stages, seed).fit(table.codes(rows), labels, weight / weight.mean())
+    trees = growth.grow(stages, seed, table.codes(rows), labels, weight / weight.mean())
     return Blend(plain.linear, trees, share, rest, error, plain.knowledge)
 
 
@@ -256,46 +268,33 @@ def _validate(
     blocks: list[PrivateRows],
     plain: Blend,
     sums: list[Observations],
-    leaf: int,
-    folds: int,
+    growth: Growth,
     rng: np.random.Generator,
+    *,
+    draft: bool,
 ) -> _Validation:
-    """Hold out a third of the last round's rows, once or three times, and predict them."""
+    """Hold out half of the last round's rows and predict them, then the other half; a draft does with a third."""
     knowledge = plain.knowledge
     rows, labels, noise, rounds = _joined(blocks)
-    fold = np.where(rounds == rounds.max(), rng.integers(0, 3, rows.size), -1)
+    fold = np.where(rounds == rounds.max(), rng.integers(0, 3 if draft else 2, rows.size), -1)
     weight = 1 / (noise + plain.rest)
     weight /= weight.mean()
     starts = np.cumsum([0, *[part.rows.size for part in blocks]])
     codes = table.codes(rows)
     linear = np.zeros(rows.size)
-    staged = {stage: np.zeros(rows.size) for stage in _STAGES}
+    folds, stages = (1, growth.stages[:-1]) if draft else (2, growth.stages)
+    staged = {stage: np.zeros(rows.size) for stage in stages}
     for k in range(folds):
         train, test = fold != k, fold == k
-        parts = [
-            part.where(train[start : start + part.rows.size])
-            for part, start in zip(blocks, starts[:-1], strict=True)
-        ]
         choices = plain.linear.likely or unknown_variance(knowledge.width, few=True)
-        model = _linear(table, [*sums, *_observed(table, parts, knowledge)], knowledge, choices)
+        held = [part.where(test[a:b]) for part, (a, b) in zip(blocks, pairwise(starts), strict=True)]
+        kept = _observed(table, blocks, knowledge, without=held)
+        model = _linear(table, [*sums, *kept], knowledge, choices)
         linear[test] = knowledge.clip(table.predict(model, rows[test]))
-        trees = _trees(leaf, _STAGES[-1], k).fit(codes[train], labels[train], weight[train])
+        trees = growth.grow(stages[-1], k, codes[train], labels[train], weight[train])
         for stage, prediction in enumerate(trees.staged_predict(codes[test]), start=1):
             if stage in staged:
                 staged[stage][test] = knowledge.clip(prediction)
     judged = (fold >= 0) & (fold < folds)
     trees_judged = {stage: prediction[judged] for stage, prediction in staged.items()}
     return _Validation(labels[judged], noise[judged], weight[judged], linear[judged], trees_judged)
-
-
-def _trees(leaf: int, stages: int, seed: int) -> HistGradientBoostingRegressor:
-    return HistGradientBoostingRegressor(
-        max_iter=stages,
-        learning_rate=0.06,
-        min_samples_leaf=leaf,
-        max_leaf_nodes=31,
-        l2_regularization=1.0,
-        max_features=0.6,
-        early_stopping=False,
-        random_state=seed,
-    )

@@ -16,6 +16,7 @@ from labeldp.estimators.label_rounds import LabelRows, Part, RowsHere, blend_of,
 from labeldp.estimators.learner import Blend
 from labeldp.estimators.progress import Step, quiet, steps
 from labeldp.estimators.round_design import ROUNDS, round_sizes
+from labeldp.estimators.threads import idle_cores, limit_threads
 from labeldp.ledger import Ledger
 from labeldp.mechanisms import Mechanism
 from labeldp.randomness import WordSource, resolve_source
@@ -109,7 +110,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         bounds, source = as_bounds(self.bounds), resolve_source(self.random_state)
         as_delta(self.delta, smallest=0.0)
         self._warn(y)
-        with steps(len(ROUNDS) + 5, shown=self.verbose) as step:
+        with steps(len(ROUNDS) + 5, shown=self.verbose) as step, limit_threads(idle_cores()):
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
             draft.fit_rows(RowsHere(table, labels, bounds, source), source, step)
