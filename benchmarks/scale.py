@@ -1,77 +1,185 @@
-"""Time and memory of one fit: Housing, and a million made rows of 50 columns: ``python -m benchmarks.scale``.
+"""Time of a fit and of predictions beside scikit-learn's boosted trees: ``python -m benchmarks.scale``.
 
-Each fit runs in a process of its own, alone, on all cores. Memory is the largest resident size of that process,
-the table itself included (0.4 GB for the million rows).
+Ratios are of processor time, one thread on both sides, which take turns on the same rows; wall time on all cores
+is told beside them. A million rows are fitted once each, with the largest resident size of that process. A busy
+machine is one with two spinning processes for each core: a fit has a third of a core there, and more threads than
+idle cores make it wait. Parts: ``ratios``, ``million``, ``busy``; without any, all are measured, and the page is
+written.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from statistics import median
 
 import numpy as np
+from rich.console import Console
+from sklearn.ensemble import HistGradientBoostingRegressor
 
-from benchmarks.report import commit, cpu
+from benchmarks.report import Sheet, commit, cpu, load, met
 from labeldp import LabelReleaseRegressor, ModelReleaseRegressor
-from labeldp.datasets import load_housing
+from labeldp.estimators import label_regressor, learner, model_regressor, threads, tree_growth
 
+HERE = Path(__file__).parent
 REGRESSORS = {"labels": LabelReleaseRegressor, "model": ModelReleaseRegressor}
-CASES = [(data, kind, epsilon) for data in ("housing", "million") for kind in REGRESSORS for epsilon in (0.1, 1.0)]
-GOALS = {
-    ("housing", "labels"): 60,
-    ("housing", "model"): 40,
-    ("million", "labels"): 600,
-    ("million", "model"): 600,
-}
+CASES = [(rows, kind, epsilon) for rows in (20_000, 200_000) for kind in REGRESSORS for epsilon in (0.1, 1.0)]
+BOUNDS = (0.0, 5.0)
+FIT, PREDICT, WALL, MEMORY, BUSY = 10.0, 3.0, 90.0, 4.0, 10.0
+NEW_ROWS = 20_000
 
 
-def million() -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1_000_000, 50))
-    y = np.clip(2.5 + X[:, 0] + 0.5 * np.sin(2 * X[:, 1]) + 0.5 * rng.normal(size=len(X)), 0, 5)
-    return X, y
+def table(rows: int, columns: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, columns))
+    signal = X[:, 0] + 0.5 * np.sin(2 * X[:, 1]) + 0.5 * X[:, 2] * X[:, 3]
+    return X, np.clip(2.5 + signal + 0.5 * rng.normal(size=rows), *BOUNDS)
 
 
-def one(data: str, kind: str, epsilon: float) -> None:
-    """Fit once, and print what it took."""
-    if data == "housing":
-        found = load_housing()
-        X, y, bounds = found.X, found.y, found.bounds
-        chosen = np.random.default_rng(0).permutation(len(y))[: int(0.8 * len(y))]
-        X, y = X[chosen], y[chosen]
-    else:
-        (X, y), bounds = million(), (0.0, 5.0)
-    started = time.perf_counter()
-    REGRESSORS[kind](epsilon=epsilon, bounds=bounds, verbose=True).fit(X, y)
-    seconds = time.perf_counter() - started
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(json.dumps({"seconds": seconds, "gib": memory}))
+def clock(call: Callable[[], object]) -> tuple[float, float]:
+    """Return the processor seconds and the wall seconds of a call."""
+    started, wall = time.process_time(), time.perf_counter()
+    call()
+    return time.process_time() - started, time.perf_counter() - wall
+
+
+def compare(rows: int, kind: str, epsilon: float, rounds: int) -> dict[str, float]:
+    """Return medians over rounds: seconds of fits and predictions, of trees without privacy and of ours."""
+    X, y = table(rows, 20)
+    new, _ = table(NEW_ROWS, 20, seed=1)
+    times: dict[str, list[float]] = {}
+    for turn in range(rounds + 1):
+        some = slice(None) if turn else slice(500)  # the first round only warms up
+        for name in ("trees", "ours"):
+            ours = REGRESSORS[kind](epsilon=epsilon, bounds=BOUNDS)
+            model = HistGradientBoostingRegressor() if name == "trees" else ours
+            seconds = {"fit": clock(partial(model.fit, X[some], y[some]))}
+            seconds["predict"] = clock(partial(model.predict, new))
+            for what, (processor, wall) in seconds.items() if turn else ():
+                times.setdefault(f"{name} {what}", []).append(processor)
+                times.setdefault(f"{name} {what}, wall", []).append(wall)
+    return {what: median(each) for what, each in times.items()}
+
+
+def million(kind: str, epsilon: float) -> dict[str, float]:
+    X, y = table(1_000_000, 50)
+    seconds = clock(lambda: REGRESSORS[kind](epsilon=epsilon, bounds=BOUNDS, verbose=True).fit(X, y))
+    return {"wall": seconds[1], "gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+@contextmanager
+def artificial_load(processes: int) -> Iterator[None]:
+    """Keep so many processes spinning."""
+    spinning = [multiprocessing.get_context("spawn").Process(target=spin, daemon=True) for _ in range(processes)]
+    for process in spinning:
+        process.start()
+    time.sleep(2)  # until they spin
+    try:
+        yield
+    finally:
+        for process in spinning:
+            process.kill()
+            process.join()
+
+
+def busy(limited: int) -> dict[str, float]:
+    """Return wall seconds of a fit on a quiet and on a busy machine, with threads limited or not."""
+    X, y = table(20_000, 20)
+    if not limited:
+        for module in (label_regressor, model_regressor, learner, tree_growth):
+            module.idle_cores = threads.usable_cores  # as before there was a limit
+
+    def fit() -> None:
+        LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(X, y)
+
+    fit()
+    quiet = clock(fit)[1]
+    with artificial_load(2 * (os.cpu_count() or 1)):
+        return {"quiet": quiet, "busy": clock(fit)[1]}
+
+
+def alone(function: str, *arguments: object, one_thread: bool = False) -> dict[str, float]:
+    """Call a function of this module in a process of its own."""
+    code = f"from benchmarks import scale; import json; print(json.dumps(scale.{function}{arguments!r}))"
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    environment |= dict.fromkeys(names, "1") if one_thread else {}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def ratio_sheet(console: Console) -> Sheet:
+    columns = ["rows × 20, ε", "trees, s", "ours, s", "fit, ratio", "predict, ratio", "ours, s on all cores"]
+    sheet = Sheet("Processor time of one thread, beside HistGradientBoostingRegressor at its defaults", columns)
+    for rows, kind, epsilon in CASES:
+        rounds = 5 if rows < 100_000 else 3
+        one = alone("compare", rows, kind, epsilon, rounds, one_thread=True)
+        wall = alone("compare", rows, kind, epsilon, 1)["ours fit, wall"]
+        fit, predict = (one[f"ours {what}"] / one[f"trees {what}"] for what in ("fit", "predict"))
+        cells = [f"{one['trees fit']:.2f}", f"{one['ours fit']:.2f}", f"{fit:.1f} ({met(fit, FIT, at_most=True)})"]
+        cells += [f"{predict:.1f} ({met(predict, PREDICT, at_most=True)})", f"{wall:.1f}"]
+        sheet.rows.append([f"{kind}, {rows:,}, {epsilon:g}", *cells])
+        console.print(" | ".join(sheet.rows[-1]))
+    return sheet
+
+
+def million_sheet(console: Console) -> Sheet:
+    sheet = Sheet("A million rows of 50 columns, all cores", ["ε", "wall, s", "at most", "GiB", "at most"])
+    for kind in REGRESSORS:
+        for epsilon in (0.1, 1.0):
+            found = alone("million", kind, epsilon)
+            cells = [f"{found['wall']:.0f}", met(found["wall"], WALL, at_most=True)]
+            cells += [f"{found['gib']:.1f}", met(found["gib"], MEMORY, at_most=True)]
+            sheet.rows.append([f"{kind}, {epsilon:g}", *cells])
+            console.print(" | ".join(sheet.rows[-1]))
+    return sheet
+
+
+def busy_sheet(console: Console) -> Sheet:
+    columns = ["labels, 20,000 × 20, ε = 1", "quiet, wall s", "busy, wall s", "ratio"]
+    sheet = Sheet("Beside two spinning processes for each core", columns)
+    for limited in (1, 0):
+        found = alone("busy", limited)
+        ratio = found["busy"] / found["quiet"]
+        told = f"{ratio:.1f}" + (f" ({met(ratio, BUSY, at_most=True)})" if limited else "")
+        name = "threads limited to idle cores" if limited else "threads for all cores, as before"
+        sheet.rows.append([name, f"{found['quiet']:.1f}", f"{found['busy']:.1f}", told])
+        console.print(" | ".join(sheet.rows[-1]))
+    return sheet
+
+
+SHEETS = {"ratios": ratio_sheet, "million": million_sheet, "busy": busy_sheet}
 
 
 def main() -> None:
-    lines = [
-        "# Time and memory of a fit",
-        "",
-        f"`python -m benchmarks.scale` on {cpu()}, commit {commit()}; one run each.",
-        "",
-        "| table | regressor | ε | seconds | at most | GiB | at most |",
-        "|---|---|---|---|---|---|---|",
+    console, parts = Console(), sys.argv[1:] or list(SHEETS)
+    before = load()
+    sheets = [SHEETS[part](console) for part in parts]
+    where = f"{cpu()}, {os.cpu_count()} cores, commit {commit()}, load {before:.1f} before and {load():.1f} after"
+    text = [
+        f"# Time and memory of a fit\n\n`python -m benchmarks.scale` on {where}.\n",
+        *[s.markdown() for s in sheets],
     ]
-    for data, kind, epsilon in CASES:
-        command = [sys.executable, "-m", "benchmarks.scale", data, kind, str(epsilon)]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        found = json.loads(done.stdout.splitlines()[-1])
-        goal = GOALS[data, kind]
-        lines.append(
-            f"| {data} | {kind} | {epsilon:g} | {found['seconds']:.0f} | {goal} | {found['gib']:.1f} | 6 |"
-        )
-        print(lines[-1], flush=True)
-    (Path(__file__).parent / "scale.md").write_text("\n".join(lines) + "\n")
+    if parts == list(SHEETS):
+        (HERE / "scale.md").write_text("\n".join(text))
+    else:
+        console.print("\n".join(text))
 
 
 if __name__ == "__main__":
-    one(sys.argv[1], sys.argv[2], float(sys.argv[3])) if len(sys.argv) == 4 else main()
+    main()

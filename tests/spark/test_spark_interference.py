@@ -13,7 +13,7 @@ from labeldp.spark import dataframe_model, executor, privatize
 from spark_interference import LABELS, WAYS, differences, read_table, replay, write_table
 
 pytestmark = [
-    pytest.mark.xdist_group("spark"),
+    pytest.mark.xdist_group("spark interference"),
     pytest.mark.filterwarnings("ignore"),
 ]
 
