@@ -95,10 +95,12 @@ class Secrets:
     rows: dict = field(default_factory=lambda: {4: {}, 8: {}, 16: {}})
 
     def add_row(self, name, numbers, length=4):
-        """Keep all pieces of this length."""
+        """Keep all pieces of this length, but for those of a few values, which trees hold by chance."""
         numbers = _rounded(np.asarray(numbers, dtype=np.float64).reshape(-1))
         pieces = _windows(numbers, length) if len(numbers) >= length else []
-        self.rows[length] |= {tuple(piece): name for piece in np.asarray(pieces).tolist()}
+        self.rows[length] |= {
+            tuple(piece): name for piece in np.asarray(pieces).tolist() if len(set(piece)) > length // 2
+        }
 
     def rows_in(self, numbers):
         """Return the names of rows of which a piece is among the numbers."""
@@ -152,7 +154,7 @@ def secrets_of(y, bounds, X=None):
     secrets.add_row("sums on the grid", np.cumsum(steps))
     for bins in (10, 20, 40, 80, 160, 256):
         counts = np.histogram(share, bins=bins, range=(0, 1))[0]
-        length = 8 if bins <= 40 else 16  # narrow bins hold few labels, and trees are full of small integers
+        length = 8 if bins <= 40 else 16  # narrow bins hold few labels
         secrets.add_row(f"histogram of {bins}", counts, length)
         secrets.add_row(f"masses of {bins}", counts / counts.sum(), length)
     return secrets
