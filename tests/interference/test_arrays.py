@@ -110,10 +110,12 @@ PRIORS = [("curator", "counts"), ("curator", "adaptive"), ("local", "square-wave
 @pytest.mark.parametrize(("trust", "method"), PRIORS)
 @pytest.mark.parametrize("change", ["all rows", "constant"])
 def test_estimate_prior(trust, method, change, tmp_path):
+    epsilon = 2.5 if method == "adaptive" else 0.5  # enough to search for place and scale
+
     def act(labels):
-        ledger = ldp.Ledger.open("ledger.jsonl", limit=ldp.Budget(2.0))
+        ledger = ldp.Ledger.open("ledger.jsonl", limit=ldp.Budget(9.0))
         prior = ldp.estimate_prior(
-            labels, epsilon=0.5, bounds=BOUNDS, trust=trust, method=method, ledger=ledger, rows_per_person=2
+            labels, epsilon=epsilon, bounds=BOUNDS, trust=trust, method=method, ledger=ledger, rows_per_person=2
         )
         return prior, prior.mean, repr(prior), ledger
 
@@ -125,7 +127,7 @@ def test_estimate_prior(trust, method, change, tmp_path):
 def test_a_stream_of_labels(trust, change, tmp_path):
     def act(labels):
         batches = np.split(labels, [32, 64, 64])
-        order = Request(epsilon=1.0, bounds=BOUNDS, trust=trust)
+        order = Request(epsilon=1.0, bounds=BOUNDS, trust=trust, epsilon_prior=0.3)
         stream = LabelStream(lambda: batches, order, ledger=ldp.Ledger.open("ledger.jsonl"))
         private = [stream.release(batch) for batch in batches]
         return private, stream.finish().to_card(), repr(stream.terms)
