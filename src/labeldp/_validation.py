@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from numbers import Real
+from numbers import Number, Real
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,17 @@ def rounded_up(amount: float | Fraction, digits: int = 6) -> str:
     return f"{shown or (5e-324 if exact else 0):.{digits}g}"
 
 
+def describe(value: object) -> str:
+    """Return a parameter for a message: a scalar as it is, of all else the type, since it may hold labels.
+
+    Examples
+    --------
+    >>> describe("lokal"), describe(0), describe([61.5, 48.0])
+    ("'lokal'", '0', 'list')
+    """
+    return repr(value) if value is None or isinstance(value, str | Number | np.bool_) else type(value).__name__
+
+
 def as_number(value: object, name: str) -> float:
     """Return a real number as a float; text, booleans and NaN are refused."""
     if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, Real):
@@ -151,7 +162,7 @@ def as_choice(value: object, name: str, choices: tuple[str, ...]) -> None:
     """Refuse what is not one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
         listed = " or ".join(f'"{choice}"' for choice in choices)
-        raise ParameterError(f"{name} must be {listed}, got {value!r}")
+        raise ParameterError(f"{name} must be {listed}, got {describe(value)}")
 
 
 def as_method(trust: object, method: object, default: str = "adaptive") -> str:

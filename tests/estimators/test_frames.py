@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import Ridge
 
 import labeldp as ldp
@@ -112,7 +113,7 @@ def test_the_index_is_no_feature():
         (TABLE.iloc[:0], "no rows"),
         (TABLE.iloc[:9], "inconsistent"),
         (POLARS.lazy(), "collect"),
-        (TABLE["area"], "2-dimensional"),
+        (TABLE["area"], "Expected 2D"),
     ],
     ids=["label", "mixed", "twice", "empty", "short", "lazy", "column"],
 )
@@ -182,3 +183,25 @@ def test_a_saved_model_keeps_the_encoder_whatever_the_model_was_fitted_to(regres
     again = ldp.load_model(tmp_path / "frame")
     assert again.feature_names_in_ == encoder_of(plain).names == ["x0", "x1", "x2"]
     assert np.allclose(again.predict(X), plain.predict(X), rtol=1e-5)
+
+
+@both
+def test_labels_in_another_order_than_the_rows_are_refused_before_they_are_paid_for(regressor):
+    table, ledger = frame(), ldp.Ledger()
+    model = regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    y, fitted = labels(table), DummyRegressor(strategy="constant", constant=1.0).fit([[0]], [0])
+    with pytest.raises(DataError, match=r"give y\.loc\[X\.index\]"):
+        model.fit(table, y.sort_index())
+    for judge in (ldp.private_score, ldp.private_intervals):
+        with pytest.raises(DataError, match="in another order"):
+            judge(fitted, table, y.sort_index(), epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    assert not ledger.charges
+    model.fit(table, y.sort_index().loc[table.index])
+    model.fit(table, y.reset_index(drop=True).rename(lambda row: f"row {row}"))  # another index: as they stand
+
+
+def test_an_array_that_is_no_table_of_types_is_refused_by_name_of_the_trouble():
+    table = frame()[["area"]]
+    model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(table, labels(frame()))
+    with pytest.warns(UserWarning, match="feature names"), pytest.raises(DataError, match="several types"):
+        model.predict(np.array([[1.5], [object()]]))

@@ -133,12 +133,22 @@ def test_bad_input_to_a_score_costs_nothing():
     assert not ledger.charges
 
 
+@pytest.mark.parametrize("true", [0.0, 0.5, 1.5, 4.0, 100.0])
+def test_the_root_of_an_error_is_within_twice_its_noise_whenever_the_square_is(true):
+    for estimate in np.linspace(true - 2, true + 2, 41):  # the square is ± 1, and may come out below 0
+        rmse = rmse_of(Figure(estimate, 1.0))
+        assert abs(rmse.value - true**0.5) <= 2 * rmse.standard_error + 1e-9
+    assert rmse_of(Figure(1e4, 1.0)).standard_error == pytest.approx(
+        1 / 200, rel=0.01
+    )  # no more than by its slope
+
+
 def test_a_repr_tells_the_estimates_their_rows_and_their_price():
     mse = Figure(72_000.0, 3_100.0)
     risk = Risk({"mse": mse, "rmse": rmse_of(mse)}, 0.0, "curator", 4000, ldp.Budget(0.2), secure=True)
     untold = replace(risk, figures={"rmse": rmse_of(mse), "r2": Figure(np.nan, np.inf)})
-    assert untold.table() == [["typical error (RMSE)", "268.3 ± 5.8"], ["R²", "not told"]]
-    says = "typical error (RMSE) 268.3 ± 5.8, mean squared error 72,000 ± 3,100 from 4,000 rows"
+    assert untold.table() == [["typical error (RMSE)", "268.3 ± 5.9"], ["R²", "not told"]]
+    says = "typical error (RMSE) 268.3 ± 5.9, mean squared error 72,000 ± 3,100 from 4,000 rows"
     assert repr(risk) == f"<Risk: {says}, ε = 0.2, secure>"
 
 

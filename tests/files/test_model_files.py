@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.pipeline import make_pipeline
 
 from labeldp import LabelReleaseRegressor, ModelReleaseRegressor, RowRelease, card_format
 from labeldp.cards.reading import read_any_card
@@ -18,7 +19,7 @@ from labeldp.errors import CardError, DataNotFoundError, LabelDPError, Parameter
 from labeldp.estimators.features import FeatureTable
 from labeldp.estimators.learner import Blend, Knowledge
 from labeldp.files.forest import Forest
-from labeldp.files.models import load_model, model_folder, write_model
+from labeldp.files.models import load_model, model_folder, save_model, write_model
 from labeldp.files.places import sha256
 from labeldp.tabular import TableEncoder
 from object_graph import secrets_inside, secrets_of
@@ -328,3 +329,15 @@ def test_the_trees_predict_as_scikit_learn_does(with_trees):
     assert np.array_equal(again.predict(inputs), booster.predict(inputs))
     with pytest.raises(CardError, match="columns"):
         again.predict(inputs[:, 1:])
+
+
+def test_what_is_no_private_regressor_is_not_saved_and_is_named(fitted, tmp_path):
+    for other in (make_pipeline(fitted), HistGradientBoostingRegressor()):
+        with pytest.raises(ParameterError, match=f"can be saved, got {type(other).__name__}"):
+            save_model(other, tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_that_was_read_is_one_short_line_in_a_notebook(fitted, tmp_path):
+    save_model(fitted, tmp_path / "model", label="price")
+    assert repr(load_model(tmp_path / "model")) == "<SavedModel of 'price' from 4 columns, ε = 1>"

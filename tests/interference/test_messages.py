@@ -164,6 +164,35 @@ def test_what_is_said_of_arguments(options, tmp_path):
     assert interference(Way(act), ONE, OTHER, tmp_path) == {}
 
 
+def labels_in_place_of_something_else():
+    X, options = np.random.default_rng(0).normal(size=(40, 2)), {"epsilon": 1.0, "bounds": BOUNDS}
+    fitted = Ridge().fit(X, X[:, 0])
+    private = ldp.ModelReleaseRegressor(**options, random_state=1).fit(X, X[:, 0])
+    return tried(
+        [
+            lambda y: ldp.ModelReleaseRegressor(**options).fit(y, X),
+            private.predict,
+            lambda y: ldp.LabelReleaseRegressor(y, **options).fit(X, X[:, 0]),
+            lambda y: ldp.LabelReleaseRegressor(**options, trust=list(y)).fit(X, X[:, 0]),
+            lambda y: ldp.preview(rows=y, bounds=BOUNDS),
+            lambda y: ldp.privatize(X[:, 0], **options, mechanism=list(y)),
+            lambda y: ldp.privatize(X[:, 0], **options, trust=y),
+            lambda y: ldp.privatize(X[:, 0], **options, rows_per_person=y),
+            lambda y: ldp.estimate_prior(X[:, 0], **options, bins=y),
+            lambda y: ldp.private_score(fitted, X, X[:, 0], **options, metrics=y),
+            lambda y: ldp.private_score(y, X, X[:, 0], **options),
+        ]
+    )
+
+
+def test_labels_in_the_place_of_another_argument_are_refused_and_not_quoted(tmp_path):
+    with pytest.warns(ldp.InsecureRandomnessWarning):
+        way = labels_in_place_of_something_else()
+    left, _ = fresh(way, ONE, tmp_path)
+    assert str(left.value).count("ParameterError") >= 11
+    assert interference(way, ONE, OTHER, tmp_path) == {}
+
+
 def test_what_is_said_when_the_budget_is_spent(tmp_path):
     def act(labels):
         ledger = ldp.Ledger.open("ledger.jsonl", limit=ldp.Budget(1.5))

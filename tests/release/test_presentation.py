@@ -28,6 +28,7 @@ def test_a_series_keeps_library_index_and_name_and_none_of_its_values():
     model = ldp.LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS, rounds=1, trust="local")
     model.fit(np.arange(6.0).reshape(3, 2), PAY.copy())
     assert list(model.release_.to_series(like=PAY).index) == list(PAY.index)
+    assert np.array_equal(model.release_.to_series(like=PAY, debiased=True), model.release_.labels)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])

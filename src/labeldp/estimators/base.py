@@ -19,7 +19,7 @@ from labeldp.estimators.wrappers import warn_of_wrappers
 from labeldp.ledger import Charge, Ledger, as_ledger, warn_if_seen
 from labeldp.release.plan import Payment
 from labeldp.release.terms import Terms
-from labeldp.tabular import TableEncoder, as_table, frame_names, is_frame
+from labeldp.tabular import TableEncoder, as_table, frame_names, is_frame, refuse_other_order
 from labeldp.tabular.memory import refuse_too_wide
 
 __all__ = ["PrivateRegressor", "refuse_width"]
@@ -37,6 +37,16 @@ def refuse_width(bounds: tuple[float, float]) -> None:
     if not 1e-12 <= bounds[1] - bounds[0] <= 1e15:
         raise ParameterError(
             f"a model needs bounds between 1e-12 and 1e15 apart, got {bounds}: measure labels in another unit"
+        )
+
+
+def _refuse_single_column(X: Any) -> None:
+    """Refuse what is no table by its shape: scikit-learn would print it, and it may be y in the place of X."""
+    if np.ndim(X) < 2:
+        raise ParameterError(
+            f"Expected 2D array, got {np.ndim(X)}D array instead: X is the table of features, rows × columns, and "
+            "comes before y. Reshape your data with reshape(-1, 1) if it is a single feature, or with "
+            "reshape(1, -1) if it is a single row"
         )
 
 
@@ -80,10 +90,12 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         as_epsilon(self.epsilon)
         refuse_width(as_roomy_bounds(self.bounds))
         as_ledger(self.ledger)
+        refuse_other_order(X, y)
         self.encoder_ = None
         if is_frame(X):
             X = self._fit_encoder(X, y)
         else:
+            _refuse_single_column(X)
             X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
         labels = column_or_1d(as_labels(y), warn=True).astype(np.float64)
         check_consistent_length(X, labels)
@@ -173,6 +185,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         encoder: TableEncoder | None = getattr(self, "encoder_", None)
         if encoder is None:
+            _refuse_single_column(X)
             return validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         if is_frame(X):
             return encoder.transform(as_table(X))

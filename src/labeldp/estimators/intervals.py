@@ -19,6 +19,7 @@ from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
 from labeldp.randomness import SecureWords, WordSource, resolve_source
 from labeldp.release.numbers import number, percent
 from labeldp.release.plan import Payment
+from labeldp.tabular import refuse_other_order
 
 __all__ = ["IntervalModel", "private_intervals"]
 
@@ -163,6 +164,7 @@ def private_intervals(
     labels = as_labels(y_cal).astype(np.float64)
     if labels.ndim != 1:
         raise LabelError(f"labels must be one column, got shape {labels.shape}")
+    refuse_other_order(X_cal, y_cal)
     predicted = np.clip(predictions(model, X_cal, labels.size), *bounds)
     refuse_seen_rows(
         model, X_cal, "and intervals would not cover; keep rows out of the fit, and calibrate on those"

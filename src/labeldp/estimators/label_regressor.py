@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from labeldp._validation import as_bounds, as_epsilon, as_fraction, float_below
+from labeldp._validation import as_bounds, as_choice, as_epsilon, as_fraction, float_below
 from labeldp.errors import ParameterError
 from labeldp.estimators.base import PrivateRegressor
 from labeldp.estimators.bayes import Observations
@@ -127,8 +127,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         """
         draft = self._copy_for_fit()
         X, labels = draft._validate(X, y, unknown)
-        if self.trust not in ("curator", "local"):
-            raise ParameterError(f'trust must be "curator" or "local", got {self.trust!r}')
+        as_choice(self.trust, "trust", ("curator", "local"))
         fractions = round_sizes(self.rounds, X.shape[0])
         bounds, epsilon = as_bounds(self.bounds), as_fraction(as_epsilon(self.epsilon))
         unit_design(self.mechanism, float_below(epsilon))
@@ -185,6 +184,8 @@ class LabelReleaseRegressor(PrivateRegressor):
         """Refuse an estimator that cannot learn, before anything is spent: by a trial on synthetic labels."""
         if self.estimator is None:
             return
+        if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
+            raise ParameterError(f"estimator must have fit and predict, got {type(self.estimator).__name__}")
         synthetic = np.linspace(*bounds, min(50, X.shape[0]))
         try:
             clone(self.estimator).fit(X[: synthetic.size], synthetic).predict(X[: synthetic.size])

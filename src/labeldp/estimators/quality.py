@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from labeldp._validation import describe
 from labeldp.errors import ParameterError
 from labeldp.ledger import Budget, Charge, Statistic
 from labeldp.release.numbers import number
@@ -75,7 +76,7 @@ class Risk:
     >>> mse = Figure(0.25, 0.02)
     >>> risk = Risk({"mse": mse, "rmse": rmse_of(mse)}, 0.0, "curator", 900, Budget(1), secure=True)
     >>> risk.rmse, str(risk.figures["rmse"])
-    (0.5, '0.5 ± 0.02')
+    (0.5, '0.5 ± 0.021')
     """
 
     figures: Mapping[str, Figure]
@@ -133,7 +134,7 @@ class Risk:
         lines.append(f"  {_BASIS[self.how]}")
         if "mse" in self.figures and self.mse < 2 * self.standard_error:
             most = math.sqrt(max(self.mse, 0.0) + 2 * self.standard_error)
-            lines.append(f"  The noise is as large as the error itself: it says RMSE < {number(most, 3)}.")
+            lines.append(f"  Noise hides how small the error is: all that it says is RMSE < {number(most, 3)}.")
         if "r2" in self.figures:
             lines.append(f"  {self._about_r2()}")
         if self.shared:
@@ -211,22 +212,26 @@ def quality_from_data(data: Any) -> str | None:
 
 
 def rmse_of(mse: Figure) -> Figure:
-    """Return the root of a mean squared error; its ± is half of what ± of the square becomes.
+    """Return the root of a mean squared error; twice its ± reaches as far as twice the ± of the square.
+
+    So it holds where the error is no larger than its noise, too, and a root has no slope to go by.
 
     Examples
     --------
-    >>> print(rmse_of(Figure(4.0, 0.4)), "|", rmse_of(Figure(-0.1, 1.0)))
-    2 ± 0.1 | 0 ± 0.47
+    >>> print(rmse_of(Figure(4.0, 0.04)), "|", rmse_of(Figure(1.0, 1.0)), "|", rmse_of(Figure(-3.0, 1.0)))
+    2 ± 0.01 | 1 ± 0.5 | 0 ± 0.71
     """
-    low, high = (math.sqrt(max(mse.value + sign * mse.standard_error, 0.0)) for sign in (-1, 1))
-    return Figure(math.sqrt(max(mse.value, 0.0)), (high - low) / 2)
+    middle, reach = max(mse.value, 0.0), 2 * mse.standard_error
+    low, value, high = (math.sqrt(max(middle + step, 0.0)) for step in (-reach, 0.0, reach))
+    return Figure(value, max(value - low, high - value) / 2)
 
 
 def as_metrics(metrics: Collection[str] | str) -> frozenset[str]:
     """Return the figures to be estimated, or refuse names that there are none of."""
-    listed = [metrics] if isinstance(metrics, str) else list(metrics)
-    unknown = [name for name in listed if name not in METRICS]
+    listed = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Iterable) else list(metrics)
+    unknown = [name for name in listed if not (isinstance(name, str) and name in METRICS)]
     if unknown or not listed:
         known = ", ".join(f'"{name}"' for name in METRICS)
-        raise ParameterError(f"metrics must be some of {known}, got {metrics!r}")
+        what = describe(unknown[0]) if len(unknown) == 1 else describe(metrics)  # several may be labels
+        raise ParameterError(f"metrics must be some of {known}, got {what}")
     return frozenset(listed)

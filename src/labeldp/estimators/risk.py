@@ -150,6 +150,8 @@ def _row_index(rows: Any, total: int) -> NDArray[np.int64]:
 
 def predictions(model: Any, X: Any, rows: int) -> Array:
     """Return a model's predictions for some rows, checked."""
+    if not hasattr(model, "predict"):
+        raise ParameterError(f"model must have predict, got {type(model).__name__}")
     predicted = np.asarray(model.predict(X), dtype=np.float64)
     if predicted.shape != (rows,):
         raise ParameterError(f"the model predicts {predicted.shape} values for {rows:,} rows of private labels")

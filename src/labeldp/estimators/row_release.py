@@ -78,8 +78,11 @@ class RowRelease(HoldsTerms):
             fields["ledger"] = None
         return RowRelease, tuple(fields.values())
 
-    def to_series(self, like: Any) -> Any:
-        """Return the labels as a Series that fits one that went in; see `Release.to_series`."""
+    def to_series(self, like: Any, *, debiased: bool = False) -> Any:
+        """Return the labels as a Series that fits one that went in; see `Release.to_series`.
+
+        They are debiased in any case, each within its own interval.
+        """
         return as_series(self.labels, like)
 
     @property

@@ -17,6 +17,7 @@ from labeldp.estimators.score_sums import ScorePlan
 from labeldp.estimators.seen_rows import refuse_seen_rows
 from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
 from labeldp.randomness import SecureWords, WordSource, resolve_source
+from labeldp.tabular import refuse_other_order
 
 __all__ = ["private_score"]
 
@@ -89,6 +90,7 @@ def private_score(
     labels = as_labels(y).astype(np.float64)
     if labels.ndim != 1:
         raise LabelError(f"labels must be one column, got shape {labels.shape}")
+    refuse_other_order(X, y)
     predicted = predictions(model, X, labels.size)
     refuse_seen_rows(model, X, "and a score would be too good; keep rows out of the fit, and score those")
     largest = _largest_error(predicted, low, high)

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from labeldp import card_format
 from labeldp._atomic import atomic_file, atomic_folder
 from labeldp.cards.reading import ReadCard, read_any_card
-from labeldp.errors import CardError, DataError, DataNotFoundError, LabelDPError
+from labeldp.errors import CardError, DataError, DataNotFoundError, LabelDPError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.estimators.features import PIECE, FeatureTable, PublicFeatures
 from labeldp.estimators.learner import Blend
@@ -116,6 +116,11 @@ def save_model(
 
 def encoder_of(model: LabelReleaseRegressor | ModelReleaseRegressor) -> TableEncoder:
     """Return how a model's columns become numbers; those of an array are numbers already."""
+    if not isinstance(model, LabelReleaseRegressor | ModelReleaseRegressor):
+        raise ParameterError(
+            f"only a LabelReleaseRegressor or a ModelReleaseRegressor can be saved, got {type(model).__name__}: "
+            "of a pipeline or a search, save the regressor inside, fitted to a data frame as it is or to numbers"
+        )
     public, _ = model.public_model()
     fitted: TableEncoder | None = getattr(model, "encoder_", None)
     if fitted is not None:
@@ -175,7 +180,7 @@ def add_to_card(folder: Path, card: str, terms: Terms, **more: Any) -> str:
     return card
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SavedModel:
     """A model that was read, and may predict; `load_model` returns it.
 
@@ -193,6 +198,9 @@ class SavedModel:
     encoder: TableEncoder
     _public: PublicFeatures
     _blend: Blend
+
+    def __repr__(self) -> str:
+        return f"<SavedModel of {self.label!r} from {len(self.encoder.names)} columns, {self.card.terms.cost}>"
 
     @property
     def feature_names_in_(self) -> list[str]:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any, Literal, get_args
 
-from labeldp._validation import as_fraction, as_number, float_at_least, rounded_up
+from labeldp._validation import as_fraction, as_number, describe, float_at_least, rounded_up
 from labeldp.channels.proof import exp_upper
 from labeldp.errors import BudgetError, ParameterError
 
@@ -136,7 +136,7 @@ def _exact(value: Any, name: str) -> Fraction:
 def group_budget(budget: Budget, rows_per_person: int) -> Budget:
     """Return what a person with this many rows is exposed to: k·ε, and k·e^((k−1)ε)·δ."""
     if isinstance(rows_per_person, bool) or not isinstance(rows_per_person, Integral) or rows_per_person < 1:
-        raise ParameterError(f"rows_per_person must be an integer, 1 or more, got {rows_per_person!r}")
+        raise ParameterError(f"rows_per_person must be an integer, 1 or more, got {describe(rows_per_person)}")
     k = int(rows_per_person)
     if budget.exact_epsilon is None or k == 1:
         return budget

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp import card_format
-from labeldp._validation import as_epsilon, as_fraction, as_labels, as_numbers
+from labeldp._validation import as_epsilon, as_fraction, as_labels, as_numbers, describe
 from labeldp.channels import Channel, Promise, Proof
 from labeldp.channels.proof import fingerprint
 from labeldp.errors import CardError, ParameterError, PrivacyProofError, UncheckableError
@@ -319,7 +319,8 @@ def mechanism_class(name: object) -> type[Mechanism]:
             entry.load()
     if not isinstance(name, str) or name not in mechanism_names():
         raise ParameterError(
-            f"mechanism must be one of auto, {', '.join(mechanism_names())}, or a mechanism instance, got {name!r}"
+            f"mechanism must be one of auto, {', '.join(mechanism_names())}, or a mechanism instance, "
+            f"got {describe(name)}"
         )
     cls: type[Mechanism] = _registry[name]
     return cls

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._validation import as_epsilon, as_positive
+from labeldp._validation import as_epsilon, as_positive, describe
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 
@@ -48,7 +48,7 @@ def noise_weight(rows: int | None) -> float:
     if rows is None:
         return 1.0
     if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
-        raise ParameterError(f"rows must be an integer, 1 or more, got {rows!r}")
+        raise ParameterError(f"rows must be an integer, 1 or more, got {describe(rows)}")
     return min(1.0, DIMENSION / int(rows))
 
 

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._validation import as_bounds, as_epsilon, as_fraction, as_positive, as_roomy_bounds, rounded_up
+from labeldp._validation import (
+    as_bounds,
+    as_epsilon,
+    as_fraction,
+    as_positive,
+    as_roomy_bounds,
+    describe,
+    rounded_up,
+)
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 from labeldp.planning.suite import Kept, kept_in_suite
@@ -213,7 +221,7 @@ def preview(
     True
     """
     if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
-        raise ParameterError(f"rows must be a positive integer, got {rows!r}")
+        raise ParameterError(f"rows must be a positive integer, got {describe(rows)}")
     as_roomy_bounds(bounds)
     bounds = as_bounds(bounds)
     given = np.atleast_1d(np.asarray(epsilon, dtype=object)).tolist()

@@ -6,7 +6,15 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from labeldp._validation import as_epsilon, as_fraction, as_labels, as_method, as_positive, as_roomy_bounds
+from labeldp._validation import (
+    as_epsilon,
+    as_fraction,
+    as_labels,
+    as_method,
+    as_positive,
+    as_roomy_bounds,
+    describe,
+)
 from labeldp.errors import LabelError, ParameterError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
@@ -82,7 +90,7 @@ def estimate_prior(
     if sigma is not None:
         as_positive(sigma, "sigma")
     if bins is not None and not (isinstance(bins, int) and 1 <= bins <= 1 << 20):
-        raise ParameterError(f"bins must be an integer from 1 to 2^20, got {bins!r}")
+        raise ParameterError(f"bins must be an integer from 1 to 2^20, got {describe(bins)}")
     source, ledger = resolve_source(random_state), as_ledger(ledger)
     exact = as_fraction(epsilon)
     charge = new_charge(f"prior ({trust})", Budget(exact), purpose="prior", rows_per_person=rows_per_person)

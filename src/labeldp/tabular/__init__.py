@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from labeldp.tabular.encoder import TableEncoder
 from labeldp.tabular.encodings import Tally
-from labeldp.tabular.frames import as_table, frame_names, is_frame, row_count
+from labeldp.tabular.frames import as_table, frame_names, is_frame, refuse_other_order, row_count
 from labeldp.tabular.memory import read_columns
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ __all__ = [
     "frame_names",
     "is_frame",
     "read_columns",
+    "refuse_other_order",
     "row_count",
 ]
 

@@ -10,7 +10,7 @@ import numpy as np
 from labeldp.errors import DataError
 from labeldp.tabular.arrow import arrow
 
-__all__ = ["as_table", "frame_names", "is_frame", "row_count"]
+__all__ = ["as_table", "frame_names", "is_frame", "refuse_other_order", "row_count"]
 
 
 def is_frame(X: Any) -> bool:
@@ -37,6 +37,30 @@ def row_count(X: Any) -> int:
     """Return how many rows a table, an array or a sequence of rows has."""
     shape = getattr(X, "shape", None)
     return int(shape[0]) if shape else len(X)
+
+
+def refuse_other_order(X: Any, y: Any) -> None:
+    """Refuse labels of pandas whose index is that of the features in another order, before they are paid for.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"a": [1, 2]}, index=["ann", "bo"])
+    >>> refuse_other_order(rows, pd.Series([5, 7], index=["ann", "bo"]))
+    >>> refuse_other_order(rows, pd.Series([7, 5], index=["bo", "ann"]))    # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.DataError: X and y have the same index in another order...
+    """
+    rows: Any = getattr(X, "index", None)
+    labels: Any = getattr(y, "index", None)
+    if not (hasattr(rows, "equals") and hasattr(labels, "equals")) or rows.equals(labels):
+        return
+    if len(rows) == len(labels) and labels.is_unique and rows.is_unique and rows.isin(labels).all():
+        raise DataError(
+            "X and y have the same index in another order, so that rows would get labels of others: give "
+            "y.loc[X.index], or y.to_numpy() if they belong together as they stand"
+        )
 
 
 def frame_names(frame: Any) -> list[str]:
@@ -71,7 +95,12 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Any:
         if columns.ndim != 2 or names is None or columns.shape[1] != len(names):
             wanted = "rows × columns" if names is None else f"rows of {len(names)} columns"
             raise DataError(f"X must be a data frame, or an array of {wanted}, got shape {columns.shape}")
-        arrays = [pa.array(column, from_pandas=True) for column in columns.T]
+        try:
+            arrays = [pa.array(column, from_pandas=True) for column in columns.T]
+        except (pa.ArrowException, TypeError, ValueError):
+            raise DataError(
+                "a column of X holds values of several types, or of one that cannot be used: give a data frame"
+            ) from None
         table = pa.Table.from_arrays(arrays, list(names))
     return table
 
