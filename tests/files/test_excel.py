@@ -117,6 +117,35 @@ def test_a_label_whose_formulas_were_never_computed_is_refused(place):
     assert "save it in Excel" in str(refused("in.xlsx", error=DataError))
 
 
+def test_a_vouched_for_column_whose_formulas_were_never_computed_is_refused(place):
+    put(change=lambda book, sheet: [sheet.__setitem__(f"E{row + 2}", f"=A{row + 2}") for row in range(ROWS)])
+    assert "'share', and not what" in str(refused("in.xlsx", error=DataError, dialect=Dialect(formulas=["share"])))
+
+
+@pytest.mark.parametrize("number", [b"1e999", b"-1E+400", b"9" * 400])
+def test_a_label_that_is_a_number_beyond_floats_is_neither_refused_nor_left_out(place, number):
+    put("plain.xlsx", change=lambda book, sheet: sheet.__setitem__("C2", 12345))
+    with zipfile.ZipFile("plain.xlsx") as old, zipfile.ZipFile("in.xlsx", "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(b">12345<", b">" + number + b"<"))
+    assert release("in.xlsx", "out.xlsx", missing="drop").terms.rows == ROWS
+
+
+def test_without_a_header_no_message_shows_or_follows_from_the_labels_in_the_first_row(place):
+    told = set()
+    for label in (3141, 7, "7"):
+        book = Workbook()
+        book.active.append([0, 7, "Ulm", label])
+        book.save("in.xlsx")
+        told.add(str(refused("in.xlsx", "out.xlsx", error=ParameterError)))
+    assert told == {"there is no column 'price'; does the first line name the columns?"}
+
+
+def test_no_workbook_is_written_under_a_name_that_promises_macros(place):
+    put()
+    assert "name it .xlsx" in str(refused("in.xlsx", "out.xlsm"))
+
+
 def test_hidden_public_columns_are_refused_unless_dropped(place):
     def hide(book, sheet):
         sheet.column_dimensions["E"].hidden = True

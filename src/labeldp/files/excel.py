@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import io
 import re
+import sys
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ HEADER_ROWS = 50
 
 ERRORS = ("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#GETTING_DATA", "#SPILL!", "#CALC!")
 MIXED = "of several types"
+LAST_FLOAT = sys.float_info.max
 
 
 def openpyxl() -> Any:
@@ -72,8 +74,12 @@ class SheetTable(Table):
                 "has formulas in public columns, which may use the label, directly or through other cells: drop "
                 "these columns, as in drop={}, or say that they do not, as in Dialect(formulas={})",
             )
-            if label in sheet.formulas and not any(cell is not None for cell in sheet.columns[label]):
-                raise DataError(f"{part.name} has formulas as labels, and not what they come to: save it in Excel")
+            for column in [name for name in self._inside if name in sheet.formulas]:
+                if not any(cell is not None for cell in sheet.columns[column]):
+                    raise DataError(
+                        f"{part.name} has formulas in the column {column!r}, and not what they come to: "
+                        "save it in Excel"
+                    )
 
     def _refuse(self, part: Part, names: set[str], why: str) -> None:
         found = [name for name in self._inside if name in names and name != self.label]
@@ -109,12 +115,15 @@ class SheetTable(Table):
             yield batch
 
     def _label_array(self, cells: list[Any], before: int) -> Any:
-        """Return labels; numbers as they are, and text as in text files."""
+        """Return labels: numbers as they are, text as in text files; beyond the last float there is none."""
         is_number = [isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells]
         text = pa.array(["0" if known else _text(cell) for cell, known in zip(cells, is_number, strict=True)])
         parsed = self._labels.parse(text, before)
         numbers = pa.array(
-            [float(str(cell)) if known else 0.0 for cell, known in zip(cells, is_number, strict=True)]
+            [
+                min(max(float(str(cell)), -LAST_FLOAT), LAST_FLOAT) if known else 0.0
+                for cell, known in zip(cells, is_number, strict=True)
+            ]
         )
         return pc.if_else(pa.array(is_number), numbers, parsed)
 

@@ -33,6 +33,9 @@ from labeldp.files.sources import Part, folder_types, public_codec, refuse_label
 
 __all__ = ["Table", "TypedTable"]
 
+MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
+"""Formats in which names may be the values of a row, with its label: messages do not list them."""
+
 
 class Table:
     """A table in files; see `labeldp.files.open_table`.
@@ -60,16 +63,16 @@ class Table:
             refuse_label_folders(parts, label)
         self.format, self.label, self.stored = format, label, dict[str, Any]()
         self._parts, self._keys = parts, folder_types(parts)
+        self._names = [*names[0], *self._keys]
+        if label is not None:  # first: without a header, what else is wrong with names would be about labels
+            self.refuse_unknown(label)
         for part, others in zip(parts, names, strict=True):
             if sorted(others) != sorted(names[0]):
                 raise DataError(f"{part.name} has other columns than {parts[0].name}")
-        self._names = [*names[0], *self._keys]
         repeated = [name for name, times in Counter(self._names).items() if times > 1]
-        if repeated:  # without a header, names would be the values of a row
-            name = "of the same name" if format in DELIMITERS else f"named {repeated[0]!r}"
+        if repeated:
+            name = "of the same name" if format in MAY_LACK_HEADER else f"named {repeated[0]!r}"
             raise DataError(f"the table has two columns {name}: rename one, or add the header if there is none")
-        if label is not None:
-            self.refuse_unknown(label)
         if label in drop:
             raise ParameterError(f"{label!r} is the label: it cannot be dropped")
         self.private = {name for name in self._names if name in drop or name == label}
@@ -169,11 +172,13 @@ class Table:
             return
         near = nearest(name, self._names)
         known = "there are " + ", ".join(map(repr, self._names[:12])) + (", …" if len(self._names) > 12 else "")
-        if self.format in DELIMITERS:  # without a header, names would be the values of a row
-            known = (
-                "does the first line name the columns? If they are not separated by "
-                f"{SEPARATOR_NAMES.get(str(self.dialect.separator), 'this mark')}, say by what, as in "
-                'Dialect(separator=";")'
+        if self.format in MAY_LACK_HEADER:
+            known = "does the first line name the columns?"
+        if self.format in DELIMITERS:
+            separator = str(self.dialect.separator)
+            known += (
+                f" If they are not separated by {SEPARATOR_NAMES.get(separator, 'this mark')}, say by what, as in "
+                f'Dialect(separator="{"," if separator == ";" else ";"}")'
             )
         raise ParameterError(
             f"there is no column {name!r}" + (f"; did you mean {near!r}?" if near else f"; {known}")

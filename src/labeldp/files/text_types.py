@@ -132,11 +132,11 @@ class LabelText:
     def _complaint(self, row: int) -> str:
         decimal, other = ("comma", ".") if self._dialect.decimal == "," else ("point", ",")
         thousands = {".": "points", ",": "commas"}.get(str(self._dialect.thousands), "at most blanks")
+        mark = f' or Dialect(thousands="{other}")' if self._dialect.thousands != other else ""
         return (
             f"the label {self._name!r} is not a number in row {row:,}. Numbers are read with a decimal {decimal}, "
-            f'and {thousands} between thousands: say otherwise with Dialect(decimal="{other}") or '
-            f'Dialect(thousands="{other}"), name words for missing values with Dialect(na=["unknown"]), or '
-            "convert the column"
+            f'and {thousands} between thousands: say otherwise with Dialect(decimal="{other}"){mark}, name words '
+            'for missing values with Dialect(na=["unknown"]), or convert the column'
         )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from labeldp._atomic import atomic_file, atomic_folder
+from labeldp.errors import ParameterError
 from labeldp.files.batches import size_of
 from labeldp.files.dialect import Dialect
 from labeldp.files.encoders import Encoder, bare_schema, encoder, parquet_file, refuse_types
@@ -207,6 +208,8 @@ class TableWriter:
 
 
 def _format(to: str, named: str | None) -> str:
+    if to.lower().endswith(".xlsm"):  # Excel opens no such file without macros
+        raise ParameterError(f"{to} would be a workbook with macros, and none are written: name it .xlsx")
     if named is not None:
         return as_format(named)
     if is_folder(to):
