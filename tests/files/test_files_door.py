@@ -10,7 +10,7 @@ import pytest
 
 from file_cases import refused, release
 from labeldp.errors import LabelDPError
-from labeldp.files import open_table
+from labeldp.files import Dialect, open_table
 from labeldp.files.residue import without_residue
 
 ROWS = 400
@@ -110,6 +110,16 @@ def test_a_quote_that_takes_rows_in_is_refused(place, kind, out):
     (place / "in.csv").write_text("\n".join(["c,price,note", *content]) + "\n")
     complaint = str(refused("in.csv", out))
     assert "looks like further rows" in complaint or "ragged" in complaint
+
+
+@pytest.mark.parametrize("label", ["-€5", "€+5", "€ -,5", "-1 200 €", "1,5e3", "1,5E+3 €", "+,5", "1.234,5"])
+def test_a_quote_that_takes_rows_in_is_refused_whatever_way_their_labels_are_written(place, label):
+    rows = ["0,5;a;1", f'1,5;"b;{label}', f"2,5;c;{label}", f'3,5;d";{label}']
+    (place / "in.csv").write_text("\n".join(["id;name;price", *rows]) + "\n")
+    dialect = Dialect(decimal=",", thousands="." if "." in label else None)
+    assert "looks like further rows" in str(refused("in.csv", dialect=dialect))
+    (place / "in.csv").write_text((place / "in.csv").read_text().replace('"', ""))
+    release("in.csv", dialect=dialect)  # these are labels
 
 
 STRAY = {

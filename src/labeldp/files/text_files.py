@@ -196,7 +196,7 @@ def _is_number(text: str) -> bool:
     return _ANY_NUMBER.match(bare) is not None
 
 
-_ANY_NUMBER = re.compile(r"[^\w\s]?\s*-?[0-9][0-9.,'\u2019\s]*\s*[^\w\s]?$")
+_ANY_NUMBER = re.compile(r"[+-]?[^\w\s]?\s*[+-]?[.,]?[0-9][0-9.,'\u2019\s]*([eE][+-]?[0-9]+\s*)?[^\w\s]?$")
 
 
 # ---- what is wrong --------------------------------------------------------------------------------------------
@@ -266,9 +266,10 @@ def _fault_of_row(
     if len(row) != width:
         what = "more" if len(row) > width else "fewer"
         mark = SEPARATOR_NAMES.get(file.separator, f"{file.separator!r}")
+        other = "," if file.separator == ";" else ";"
         return (
             f"is ragged: row {{row}} has {what} values than its header, which has {mark} between them. If that is "
-            'not what separates values, say what does, as in Dialect(separator=";")'
+            f'not what separates values, say what does, as in Dialect(separator="{other}")'
         )
     if not _is_text(row):
         return file.not_text
