@@ -197,7 +197,9 @@ def test_labels_in_another_order_than_the_rows_are_refused_before_they_are_paid_
             judge(fitted, table, y.sort_index(), epsilon=1.0, bounds=BOUNDS, ledger=ledger)
     assert not ledger.charges
     model.fit(table, y.sort_index().loc[table.index])
-    model.fit(table, y.reset_index(drop=True).rename(lambda row: f"row {row}"))  # another index: as they stand
+    levels = pd.MultiIndex.from_product([range(2), range(ROWS // 2)])
+    for index in ([f"row {row}" for row in range(ROWS)], levels):  # another index: as they stand
+        model.fit(table.set_axis(index), y)
 
 
 def test_an_array_that_is_no_table_of_types_is_refused_by_name_of_the_trouble():

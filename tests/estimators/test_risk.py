@@ -169,6 +169,9 @@ def test_a_model_is_never_judged_by_the_labels_it_was_trained_on(tmp_path):
 def test_an_estimate_made_with_a_seed_says_that_it_is_not_private(source):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ldp.InsecureRandomnessWarning)
+        warnings.filterwarnings(
+            "ignore", "the estimate is clearly below 0"
+        )  # one secure noise in forty makes it so
         how = {"epsilon": 2.0, "bounds": BOUNDS, "random_state": source}
         release = ldp.privatize(Y[:500], mechanism="rp", epsilon_prior=0, **how)
         rows = ldp.LabelReleaseRegressor(Ridge(), mechanism="rp", rounds=1, **how).fit(X[:500], Y[:500]).release_

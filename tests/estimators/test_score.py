@@ -152,6 +152,15 @@ def test_a_repr_tells_the_estimates_their_rows_and_their_price():
     assert repr(risk) == f"<Risk: {says}, ε = 0.2, secure>"
 
 
+def test_where_clipping_may_hide_more_than_the_noise_repr_and_summary_say_what_the_error_stays_below():
+    mse = Figure(100.0, 13.0)
+    plain = Risk({"mse": mse, "rmse": rmse_of(mse)}, 0.0, "unbiased", 250, ldp.Budget(0), secure=True)
+    clipped = replace(plain, hidden=130.0, how="assumed")
+    assert "RMSE <" not in plain.summary() + repr(plain)
+    for text in (repr(clipped), clipped.summary()):
+        assert "RMSE < 16" in text  # the root of 100 + 2 · 13 + 130
+
+
 def test_rows_that_a_regressor_was_trained_on_are_not_scored_where_that_can_be_told():
     ledger = ldp.Ledger()
     model = ldp.ModelReleaseRegressor(epsilon=0.5, bounds=BOUNDS)

@@ -243,9 +243,9 @@ def quality(model: Any, X: NDArray[np.float64]) -> tuple[Risk | None, list[str]]
         except NotUnbiasedError:
             pass
         else:
-            most = math.sqrt(max(risk.mse + 2 * risk.standard_error + risk.hidden, 0.0))
+            limit = number(risk.rmse_limit, 3)
             return risk, [
-                f"How good it should be, at no further cost: a typical error of ±{number(most, 3)} or less.",
+                f"How good it should be, at no further cost: a typical error of ±{limit} or less.",
                 f"  {risk.summary()}",
             ]
     enough = max(0.2, math.ceil(10_000 / len(X)) / 10)  # a tenth of the rows, and noise below a typical error

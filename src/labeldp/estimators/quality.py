@@ -105,6 +105,11 @@ class Risk:
         return self._figure("rmse").value
 
     @property
+    def rmse_limit(self) -> float:
+        """What the RMSE should not pass: two standard errors, and all that clipping may hide, are added to it."""
+        return math.sqrt(max(self.mse, 0.0) + 2 * self.standard_error + self.hidden)
+
+    @property
     def mae(self) -> float:
         """The mean absolute error, in the label's unit."""
         return self._figure("mae").value
@@ -121,7 +126,8 @@ class Risk:
 
     def __repr__(self) -> str:
         words = "secure" if self.secure else "NOT PRIVATE"
-        return f"<Risk: {self._estimates()} from {self.rows:,} rows, {self.cost}, {words}>"
+        limit = f", with clipping RMSE < {number(self.rmse_limit, 3)}" if self.hidden else ""
+        return f"<Risk: {self._estimates()} from {self.rows:,} rows{limit}, {self.cost}, {words}>"
 
     def _estimates(self) -> str:
         return ", ".join(f"{METRICS[name]} {self.figures[name]}" for name in METRICS if name in self.figures)
@@ -132,9 +138,10 @@ class Risk:
         if not self.secure:
             lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
         lines.append(f"  {_BASIS[self.how]}")
-        if "mse" in self.figures and self.mse < 2 * self.standard_error:
-            most = math.sqrt(max(self.mse, 0.0) + 2 * self.standard_error)
-            lines.append(f"  Noise hides how small the error is: all that it says is RMSE < {number(most, 3)}.")
+        if "mse" in self.figures and self.mse < 2 * self.standard_error + self.hidden:
+            cause = "Noise and clipping hide" if self.hidden else "Noise hides"
+            limit = number(self.rmse_limit, 3)
+            lines.append(f"  {cause} how small the error is: all that is known is RMSE < {limit}.")
         if "r2" in self.figures:
             lines.append(f"  {self._about_r2()}")
         if self.shared:

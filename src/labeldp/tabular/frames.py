@@ -56,7 +56,8 @@ def refuse_other_order(X: Any, y: Any) -> None:
     labels: Any = getattr(y, "index", None)
     if not (hasattr(rows, "equals") and hasattr(labels, "equals")) or rows.equals(labels):
         return
-    if len(rows) == len(labels) and labels.is_unique and rows.is_unique and rows.isin(labels).all():
+    comparable = len(rows) == len(labels) and rows.nlevels == labels.nlevels and rows.is_unique
+    if comparable and labels.is_unique and rows.isin(labels).all():
         raise DataError(
             "X and y have the same index in another order, so that rows would get labels of others: give "
             "y.loc[X.index], or y.to_numpy() if they belong together as they stand"
