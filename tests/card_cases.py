@@ -24,6 +24,8 @@ OTHERS = [
 COUNTED = Origin((counts_of_labels("bins", 2, Fraction(1, 2)),))
 PRIOR = ldp.Histogram([0, 1, 5], [1, 3], COUNTED)
 """A prior from two counts that cost a half, or a public one if there is no charge for it."""
+REPORTED = ldp.Histogram([0, 1, 5], [1, 3], Origin(reports=ldp.TwoPoint(bounds=(0, 5), epsilon=0.5)))
+"""A prior from labels that were randomised one by one."""
 BOUNDS = (0.0, 5.0)
 
 
@@ -35,9 +37,16 @@ def prior(what="prior (curator)", epsilon=0.5, *, column=0, people=1):
     return Charge(what, Budget(epsilon), WHEN, None, people, "prior", column)
 
 
+SUMS = (
+    Statistic("counts of windows", "counts", 16, 1, Fraction(1, 25)),
+    Statistic("9 sums", "sums", 9, 1 << 16, Fraction(3, 50)),
+)
+"""What a charge of a tenth for sums bought."""
+
+
 def other(what, epsilon=0.1):
     """Return a charge for a statistic of all labels."""
-    return Charge(what, Budget(epsilon), WHEN, "some noise", 1, what)
+    return Charge(what, Budget(epsilon), WHEN, "; ".join(map(str, SUMS)), 1, what)
 
 
 def release(*charges, mechanisms=(STRONG,), priors=None, bounds=BOUNDS, trust="curator", secure=True):
@@ -49,11 +58,6 @@ def release(*charges, mechanisms=(STRONG,), priors=None, bounds=BOUNDS, trust="c
 
 ALL_PARTS = "; ".join(f"part {k}: {fingerprint(part.channel)}" for k, part in enumerate(PARTS, 1))
 IN_ROUNDS = Charge("labels", Budget(1), WHEN, ALL_PARTS, 1, "labels")
-SUMS = (
-    Statistic("counts of windows", "counts", 16, 1, Fraction(1, 25)),
-    Statistic("9 sums", "sums", 9, 1 << 16, Fraction(3, 50)),
-)
-"""What a charge of a tenth for sums bought."""
 KNOWN = {"low": 0.0, "high": 5.0, "variance": 1.25, "residual": 0.0, "sums": 0}
 TERMS = {
     "release": release(labels(), prior()),

@@ -16,6 +16,7 @@ from card_cases import (
     NORMAL,
     OTHERS,
     PARTS,
+    REPORTED,
     STRONG,
     SUMS,
     TERMS,
@@ -79,7 +80,7 @@ def test_a_card_of_seeded_words_is_read_and_says_so(kind):
 
 GOOD = {
     "public prior": release(labels()),
-    "nobody trusted": release(labels(), prior("prior (local)"), trust="local"),
+    "nobody trusted": release(labels(), prior("prior (local)"), priors=(REPORTED,), trust="local"),
     "three rows a person": release(labels(epsilon=3, people=3)),
     "delta": release(labels(NORMAL, 16, 0.01), mechanisms=(NORMAL,)),
     "two columns": release(
@@ -202,6 +203,11 @@ def test_what_is_known_of_rows_is_paid_for():
         refuse(stated(known, ("sums",))[1], "cannot be")
     for known in ({"low": "x"}, {"variance": None}, {"residual": [1]}, {"high": True}):
         refuse(stated(known, ("sums",))[1], "must be finite numbers")
+
+
+def test_with_local_trust_no_prior_is_from_counts():
+    counted = release(labels(), prior("prior (local)"), trust="local")
+    refuse(of_terms("release", counted), "nobody can count labels")
 
 
 def test_with_local_trust_no_card_charges_for_sums():

@@ -96,6 +96,20 @@ def test_statistics_that_cost_more_than_is_charged_do_not_hold(kind):
         refuse(card(kind, statistics=entries), "its statistics cost more than it charges for")
 
 
+@pytest.mark.parametrize(("kind", "purpose"), [("model", "labels"), ("release", "labels"), ("release", "prior")])
+def test_what_labels_or_a_prior_cost_does_not_pay_for_statistics_too(kind, purpose):
+    more = Statistic("counts", "counts", 4, 1, Fraction(1, 10**9), purpose).as_data()
+    listed = [] if kind == "release" else LISTED
+    refuse(card(kind, statistics=[*listed, more]), f"spend what it charges for {purpose}")
+
+
+def test_a_charge_that_notes_other_noise_than_the_card_lists_does_not_hold():
+    halved = dataclasses.replace(other("sums"), mechanism=other("sums").mechanism.replace("50, 1", "25, 1"))
+    for noted, verdict in ((halved, "does not hold"), (other("sums"), "holds")):
+        text = of_terms("model", dataclasses.replace(TERMS["model of sums"], charges=(noted,)))
+        assert verify_card(text).verdict == verdict
+
+
 def test_statistics_are_charged_for_each_row_of_a_person():
     for people, epsilon, verdict in ((3, 0.3, "holds"), (3, 0.1, "does not hold"), (1, 0.1, "holds")):
         paid = dataclasses.replace(other("sums"), budget=Budget(epsilon), rows_per_person=people)
@@ -228,6 +242,28 @@ def test_a_score_on_a_card_costs_no_more_than_its_guarantee_covers():
     terms = dataclasses.replace(TERMS["model of sums"], charges=(several,))
     text = of_terms("model", terms, quality=of_score(Fraction(1, 100)))
     assert verify_card(text).verdict == "does not hold", "a person may have rows on both sides"
+
+
+def test_a_score_holds_only_with_noise_that_was_paid_for_or_from_private_labels():
+    third, free = of_score(Fraction(1, 3)), {"how": "unbiased", "statistics": []}
+    for how in ("exact", "", None, [], "Unbiased"):
+        assert open_because(card("model", quality={"how": how, "rmse": 0.1}), "does not say with which noise")
+    for lie in ([], 3, None, "good", third | {"epsilon": 0.1}, {**free, "epsilon": 0.1}):
+        assert verify_card(card("model", quality=lie)).verdict == "does not hold"
+    assert (
+        verify_card(card("model", quality=third | {"epsilon": Budget(Fraction(1, 3)).epsilon})).verdict == "holds"
+    )
+    assert verify_card(card("model", quality={**free, "epsilon": 0})).verdict == "holds"
+    assert verify_card(card("model of sums", quality=free)).verdict == "does not hold", "no private labels left"
+
+
+def test_a_score_that_is_charged_for_is_the_one_that_is_shown():
+    bought = Statistic("errors", "score", 1, 1 << 36, Fraction(1, 2), "score")
+    paid = dataclasses.replace(other("score"), budget=Budget(0.5), mechanism=str(bought.noise))
+    model = TERMS["model"]
+    terms = dataclasses.replace(model, charges=(*model.charges, paid), statistics=(*model.statistics, bought))
+    for epsilon, verdict in ((Fraction(1, 2), "holds"), (Fraction(1, 4), "does not hold")):
+        assert verify_card(of_terms("model", terms, quality=of_score(epsilon))).verdict == verdict
 
 
 @pytest.mark.parametrize(("score", "people", "cost"), [(0.5, 1, 1.0), (1.5, 1, 2.5), (0.5, 2, 3.0)])

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import labeldp as ldp
@@ -76,6 +77,21 @@ def test_the_summary_is_a_part_of_the_explanation():
         words.sections["What was done"]
     )
     assert "    0.5 for prior" in summary
+
+
+def test_whoever_counted_labels_for_a_prior_saw_them_also_where_noise_was_added_without_a_curator():
+    y, shared = np.linspace(0, 5, 500), {"epsilon": 1.0, "bounds": (0, 5), "ledger": ldp.Ledger()}
+    for trust, seen in (("curator", "only the curator"), ("local", "nobody")):
+        prior = ldp.estimate_prior(y, trust=trust, **shared)
+        words = explain(ldp.privatize(y, prior=prior, trust="local", **shared).terms).sections
+        assert seen in words["What was done"][0]
+        assert seen in words["What stayed"][0]
+
+
+def test_the_explanation_of_a_model_names_the_score_that_left_with_it():
+    for quality, said in (({"statistics": [{}]}, "on rows held out"), ({"statistics": []}, "at no cost")):
+        assert said in str(explain(ONE, "model", {"quality": quality}).sections["What left"])
+    assert "score" not in str(explain(ONE, "model").sections["What left"])
 
 
 def test_a_summary_names_each_column_its_mechanism_and_its_noise():

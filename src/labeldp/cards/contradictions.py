@@ -32,6 +32,8 @@ def contradictions(kind: str, content: dict[str, Any], terms: Terms) -> Iterator
     if terms.trust == "local" and any(charge.purpose in ("sums", "mean") for charge in charges):
         yield "with local trust nobody can sum labels, and it charges for sums"
     for purpose, spent in spent_on_statistics(terms).items():
+        if purpose in ("labels", "prior"):
+            yield f"its statistics spend what it charges for {purpose}, which pays for something else"
         if not spent <= charged_for(terms, purpose):
             yield f"its statistics cost more than it charges for {purpose}"
     yield from _unpaid_mechanisms(kind, terms)
@@ -117,6 +119,8 @@ def _unpaid_priors(entries: list[Any], terms: Terms) -> Iterator[str]:
             yield "its charges and trust do not fit the source of a prior"
         noise = {} if prior.origin is None else prior.origin.as_data()
         cost = None if prior.origin is None else prior.origin.cost
+        if terms.trust == "local" and charge.column is not None and "statistics" in noise:
+            yield "with local trust nobody can count labels, and its prior is from counts"
         if cost is not None:  # priors from the same noise, of several columns, are paid for once
             people = group_budget(cost, charge.rows_per_person)
             used.setdefault(place, {})[json.dumps(noise, sort_keys=True)] = people

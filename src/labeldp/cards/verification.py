@@ -34,6 +34,9 @@ BEYOND = (
 _UNSIGNED = "who wrote the card: its checksum finds damage, but it is no signature"
 _SIGNED = "that whoever signed the card tells the truth in it"
 
+FREE = ("unbiased", "prior", "assumed")
+"""What a score may rest on that costs nothing, and no curator measured: labels that are private already."""
+
 Verdict = Literal["holds", "does not hold", "cannot be checked here"]
 
 
@@ -177,7 +180,10 @@ def _noise(terms: Terms) -> Iterator[Check]:
     for purpose in sorted({charge.purpose for charge in terms.charges} - {"labels", "prior"}):
         charged = charged_for(terms, purpose).exact_epsilon
         listed = spent[purpose].exact_epsilon if purpose in spent else Fraction(0)
-        if listed == charged:
+        if listed == charged and not _notes_fit(terms, purpose):
+            detail = f"the charge for {purpose} notes other noise than the card lists"
+            yield Check(purpose, False, detail)
+        elif listed == charged:
             people = max(charge.rows_per_person for charge in terms.charges)
             whom = f", for a person's {people:,} rows" if people > 1 else ""
             detail = f"the noise above costs epsilon = {listed} in all{whom}: what was charged for {purpose}"
@@ -189,24 +195,46 @@ def _noise(terms: Terms) -> Iterator[Check]:
             yield Check(purpose, None, detail, needed=True)
 
 
+def _notes_fit(terms: Terms, purpose: str) -> bool:
+    """Return whether charges say of the noise, if anything, what the card lists: with or without its name."""
+    listed = [one for one in terms.statistics if one.purpose == purpose]
+    noted = [charge.mechanism for charge in terms.charges if charge.purpose == purpose]
+    texts = ["; ".join(map(str, listed)), "; ".join(str(one.noise) for one in listed)]
+    return None in noted or "; ".join(map(str, noted)) in texts
+
+
 def _score(card: ReadCard) -> Iterator[Check]:
-    """Show the noise of a score that was measured on other rows, and whether the guarantee leaves out its cost."""
-    quality, terms = card.content.get("quality"), card.terms
-    if not isinstance(quality, dict) or quality.get("how") != "curator" or charged_for(terms, "score").epsilon:
-        return  # there is none, it followed from what had left, or its charge is on the card
-    people = max(charge.rows_per_person for charge in terms.charges)
+    """Show the noise of a score, whether it is paid for, and whether the guarantee leaves out its cost."""
+    if "quality" not in card.content:
+        return
+    quality, terms = card.content["quality"], card.terms
+    if not isinstance(quality, dict):
+        yield Check("score", False, "the card's quality must be an object that says how it was measured")
+        return
     statistics = parse_statistics(quality.get("statistics", []))
+    people = max(charge.rows_per_person for charge in terms.charges)
     cost = group_budget(Budget(sum((one.epsilon for one in statistics), Fraction(0))), people)
+    paid = [one for one in terms.statistics if one.purpose == "score"]
     noise = "; ".join(map(_calibration, statistics))
-    if not statistics:
+    if not statistics and quality.get("how") not in FREE:
         yield Check(
             "score", None, "the card shows a score, and does not say with which noise it left", needed=True
         )
-    elif people > 1 or not cost <= terms.cost:
+    elif quality.get("epsilon", cost.epsilon) != cost.epsilon:
+        yield Check("score", False, f"its noise costs epsilon = {cost.exact_epsilon}, and the card states another")
+    elif not statistics:
+        labels = bool(terms.mechanisms)
+        said = "the card says that it follows from private labels" + (
+            ", at no cost, which nobody can check" if labels else ", of which it has none"
+        )
+        yield Check("score", None if labels else False, said)
+    elif paid and Counter(statistics) != Counter(paid):
+        yield Check("score", False, f"the card charges for another score than it shows; {noise}")
+    elif not paid and (people > 1 or not cost <= terms.cost):
         yield Check(
             "score", False, f"the guarantee leaves out epsilon = {cost.exact_epsilon} for a score; {noise}"
         )
-    else:
+    elif not paid:  # else its charge is on the card, and was shown with the others
         said = (
             f"it cost epsilon = {cost.exact_epsilon} on rows held out, so that no label paid for it and the model"
         )

@@ -150,11 +150,17 @@ class _Subject:
             "The proof holds, but what it promises is little."
         ]
 
+    @property
+    def trust(self) -> str:
+        """Who saw labels: a curator who counted them for a prior did, also where noise was added without one."""
+        counted = any(prior and prior.origin and prior.origin.statistics for prior in self.terms.priors)
+        return "curator" if counted else self.terms.trust
+
     # ---- what was done, and what it means ---------------------------------------------------------------
 
     def done(self) -> list[str]:
         rows = f"{self.terms.rows:,}"
-        seen = {"local": "nobody", "curator": "only the curator, who already held them,"}[self.terms.trust]
+        seen = {"local": "nobody", "curator": "only the curator, who already held them,"}[self.trust]
         action = {
             "mechanism": "",
             "release": f"Noise was added to {rows} labels before they left",
@@ -224,6 +230,11 @@ class _Subject:
                 f"The model ({self.about.get('model', 'a model')}), and all that it will predict.",
                 f"What it was made from: {' and '.join(sources)}.",
             ]
+            quality = self.about.get("quality")
+            if isinstance(quality, dict):  # verified before: what is listed is what it cost
+                held_out = bool(quality.get("statistics"))
+                way = "sums of errors on rows held out, with noise" if held_out else "private labels, at no cost"
+                left.append(f"A score, how wrong it is: from {way}.")
         elif self.kind == "row-release":
             left = [
                 f"{terms.rows:,} private labels, each with the interval in which it was told apart and its noise.",
@@ -248,7 +259,7 @@ class _Subject:
         seen = {
             "local": "nobody saw them: each was randomised on its own",
             "curator": "only the curator, who already held them, saw them",
-        }[self.terms.trust]
+        }[self.trust]
         words = "drawn from a secure source, used once, never stored"
         if self.kind == "release" and "release" in self.about:  # a cluster's: see labeldp.spark
             words = "made from each row's id under a secret of this release, which is destroyed when it is closed"
