@@ -207,3 +207,9 @@ def test_an_array_that_is_no_table_of_types_is_refused_by_name_of_the_trouble():
     model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(table, labels(frame()))
     with pytest.warns(UserWarning, match="feature names"), pytest.raises(DataError, match="several types"):
         model.predict(np.array([[1.5], [object()]]))
+
+
+def test_a_column_of_a_type_that_cannot_be_used_is_named_with_its_type_in_words():
+    months = frame().assign(month=pd.period_range("2020-01", periods=ROWS, freq="M"))
+    encoder = TableEncoder.fit(as_table(months), frame_names(months))
+    assert encoder.left_out == (("month", "pandas.period cannot be used: convert it first"),)

@@ -75,7 +75,8 @@ class TableEncoder:
             column = table.column(name)
             kind = "category" if name in categories else kind_of(column.type)
             if kind is None:
-                what = "all of it is missing" if str(column.type) == "null" else f"{column.type} cannot be used"
+                called = getattr(column.type, "extension_name", str(column.type))
+                what = "all of it is missing" if called == "null" else f"{called} cannot be used: convert it first"
                 encoding: Numbers | Categories | str = what
             else:
                 encoding = (Categories if kind == "category" else Numbers).fit(name, column)
