@@ -135,7 +135,7 @@ def test_everything_of_models_fitted_to_data_frames(tmp_path):
     def act(labels):
         table, left = frame(labels.size), []
         for number, model in enumerate((label_model(epsilon=2.0, rounds=1), sum_model(epsilon=0.5))):
-            model.fit(table, pd.Series(labels, name="price", index=table.index[::-1]))
+            model.fit(table, pd.Series(labels, name="price", index=table.index))
             ldp.save_model(model, f"model {number}", label="price")
             left += [model, model.predict(table[:5]), ldp.load_model(f"model {number}").predict(table)]
         return left
