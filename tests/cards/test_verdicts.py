@@ -266,6 +266,15 @@ def test_a_score_that_is_charged_for_is_the_one_that_is_shown():
         assert verify_card(of_terms("model", terms, quality=of_score(epsilon))).verdict == verdict
 
 
+def test_what_verify_says_does_not_hold_is_neither_explained_nor_reported(tmp_path):
+    path = tmp_path / "some.card.json"
+    for quality, code in ((of_score(Fraction(1, 3)), 0), ({"how": "exact"}, 5), (of_score(Fraction(9)), 4)):
+        path.write_text(card("model", quality=quality))
+        run("verify", path, code=code)
+        run("explain", path, code=code)
+        run("report", path, "--force", code=4 if code == 4 else 0)  # a report says what cannot be checked
+
+
 @pytest.mark.parametrize(("score", "people", "cost"), [(0.5, 1, 1.0), (1.5, 1, 2.5), (0.5, 2, 3.0)])
 def test_fit_writes_what_a_score_cost_on_the_card_where_one_person_pays_for_both(tmp_path, score, people, cost):
     source, folder = tmp_path / "in.csv", tmp_path / "model"

@@ -13,7 +13,7 @@ from labeldp import card_format
 from labeldp._validation import rounded_up
 from labeldp.cards.contradictions import charged_for, spent_on_statistics
 from labeldp.cards.reading import SCHEMAS, ReadCard, parse_statistics, read_any_card
-from labeldp.errors import LabelDPError, UncheckableError
+from labeldp.errors import CardError, LabelDPError, UncheckableError
 from labeldp.ledger import RULES, Budget, Statistic, group_budget
 from labeldp.release.explanation import not_private, proof_of
 from labeldp.release.numbers import times
@@ -80,6 +80,31 @@ class Verification:
     def holds(self) -> bool:
         """Whether the verdict is that the card holds."""
         return self.verdict == "holds"
+
+    def require_card(self, *, allow_open: bool = False) -> ReadCard:
+        """Return the card, if nothing in it is false and all that is needed was checked; it may be not private.
+
+        Parameters
+        ----------
+        allow_open : bool
+            Whether a card that was read may hold what cannot be checked here; the caller then says so.
+
+        Raises
+        ------
+        CardError
+            If something does not hold.
+        UncheckableError
+            If something cannot be checked here.
+        """
+        for check in self.checks:
+            if check.holds is False and check.name != "privacy":
+                raise CardError(check.detail)
+        for check in self.checks:
+            if check.holds is None and check.needed and not (allow_open and self.card):
+                raise UncheckableError(check.detail)
+        if self.card is None:
+            raise CardError("the card cannot be read")
+        return self.card
 
     @property
     def beyond(self) -> tuple[str, ...]:

@@ -16,8 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from labeldp._validation import rounded_up
-from labeldp.cards.reading import read_any_card
-from labeldp.cards.verification import Verification
+from labeldp.cards.verification import Verification, verify_card
 from labeldp.cli.options import Force
 from labeldp.cli.own_mechanisms import Modules, import_modules
 from labeldp.cli.shell import EXIT, explained, news, printable, tell
@@ -46,7 +45,7 @@ def explain(
     with explained():
         import_modules(modules)
         _, text = read_card_file(card)
-        read = read_any_card(text, allow_no_privacy=True)
+        read = verify_card(text).require_card()
         explanation = read.explain()
         if as_json:
             typer.echo(json.dumps({"kind": read.kind, **_data(explanation)}, indent=2, allow_nan=False))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from labeldp._validation import rounded_up
-from labeldp.cards.reading import read_any_card
+from labeldp.cards.verification import verify_card
 from labeldp.ledger import Budget, Charge, Ledger, total_of
 from labeldp.release.explanation import Explanation
 from labeldp.release.numbers import at_most, percent, times
@@ -85,7 +85,7 @@ def render_report(
     >>> "at most e^ε = 2.72×" in page, page.count("<svg")
     (True, 3)
     """
-    card = read_any_card(card_text, allow_no_privacy=True)
+    card = verify_card(card_text).require_card(allow_open=True)
     explanation, terms = card.explain(), card.terms
     texts = explanation.sections
     entry = card.content.get("file")
