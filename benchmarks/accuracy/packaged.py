@@ -35,7 +35,7 @@ def packaged(cells: list[dict[str, Any]], label: str) -> dict[str, Any]:
             {
                 "method": method,
                 "epsilon": epsilon,
-                "rows": rows or round(0.8 * labels.size),
+                "rows": min(rows or labels.size, round(0.8 * labels.size)),
                 "error": _rounded(mean / constants[epsilon, rows]),
             }
             for (table, method, epsilon, rows), mean in sorted(means.items())

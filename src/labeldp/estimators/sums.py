@@ -48,7 +48,7 @@ CELLS = 2 << _LEVELS
 """Labels are counted in so many cells of the bounds, of which no count leaves, to find their range."""
 
 _LOOSE = 3
-_COVER, _SUSPECT = 0.8, 0.65
+_COVER, _SUSPECT = 0.8, 0.72
 """Bounds are loose if a window 2^−3 as wide holds the first part of the labels; the range is then about the
 narrowest such window that is found, what lies next to it, and a window on either side. At little power, where that
 cannot be found, the second part is enough to suspect it."""
@@ -107,7 +107,7 @@ def find_range(
         return bool(noisy[0] >= most * budget.rows)
 
     if budget.power < _RANGE_ROWS:
-        return None if holds_most(_LOOSE, budget.part(0.2, 10), _SUSPECT) else bounds
+        return None if holds_most(_LOOSE, budget.part(0.12, 16), _SUSPECT) else bounds
     if not holds_most(_LOOSE, budget.part(0.05, 40)):
         return bounds
     epsilon = budget.part(0.2, 200) / math.ceil(math.log2(_LEVELS - _LOOSE + 1))
