@@ -125,7 +125,7 @@ REFUSED = [
     ({"trust": "me"}, "trust"),
     ({"epsilon": 0.001}, "too small to be split"),
     ({"estimator": Ridge}, "cannot learn"),
-    ({"estimator": StandardScaler()}, "cannot learn"),
+    ({"estimator": StandardScaler()}, "must have fit and predict"),
     ({"mechanism": lambda prior, epsilon: ldp.Laplace(bounds=(0, 1), epsilon=1.01 * epsilon)}, "keeps"),
     ({"mechanism": lambda prior, e: ldp.Gaussian(bounds=(0, 1), epsilon=e / 2, delta=1e-9)}, "keeps"),
     ({"mechanism": lambda prior, epsilon: ldp.Laplace(bounds=(0, 0.99), epsilon=epsilon)}, "unbiased"),

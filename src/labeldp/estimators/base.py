@@ -42,9 +42,10 @@ def refuse_width(bounds: tuple[float, float]) -> None:
 
 def _refuse_single_column(X: Any) -> None:
     """Refuse what is no table by its shape: scikit-learn would print it, and it may be y in the place of X."""
-    if np.ndim(X) < 2:
+    dimensions = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
+    if dimensions < 2:
         raise ParameterError(
-            f"Expected 2D array, got {np.ndim(X)}D array instead: X is the table of features, rows × columns, and "
+            f"Expected 2D array, got {dimensions}D array instead: X is the table of features, rows × columns, and "
             "comes before y. Reshape your data with reshape(-1, 1) if it is a single feature, or with "
             "reshape(1, -1) if it is a single row"
         )
