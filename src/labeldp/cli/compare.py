@@ -216,7 +216,7 @@ def _plus_minus(comparison: Comparison) -> str:
             f"± is a standard error: of {comparison.repeats} fits with fresh noise, and of the "
             "choice of held-out rows."
         )
-    return f"{fits} For labels it is the luck of a private prior; figures without ± are exact."
+    return f"{fits} For labels it is the luck of a private prior; figures without ± are exact to the digits shown."
 
 
 def _advice(comparison: Comparison) -> list[str]:

@@ -248,14 +248,14 @@ def compare_table(
 
 
 def with_error(value: float, spread: float) -> str:
-    """Return a figure and its ± for people, with as many digits as the ± leaves certain.
+    """Return a figure of three digits for people, and its ± where that shows in them.
 
     Examples
     --------
-    >>> with_error(15943.2, 103.7), with_error(0.51234, 0.0021), with_error(26500.0, 0.0)
-    ('15,900 ± 100', '0.512 ± 0.0021', '26,500')
+    >>> with_error(15943.2, 103.7), with_error(0.51234, 0.0021), with_error(851.3, 0.0024)
+    ('15,900 ± 100', '0.512 ± 0.0021', '851')
     """
-    return number(value, 3) + (f" ± {number(spread, 2)}" if spread else "")
+    return number(value, 3) + (f" ± {number(spread, 2)}" if spread > 1e-4 * abs(value) else "")
 
 
 def _mean_noise(epsilon: Fraction, rows: int, bounds: Bounds) -> float:
