@@ -18,7 +18,7 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[excel,plots,spark]' --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[excel,page,plots,spark]' --group dev
 	@touch $@ $(VENV)/.core $(VENV)/.paper
 
 $(VENV)/.paper: pyproject.toml | $(BIN)/python

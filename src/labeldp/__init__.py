@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     )
     from labeldp.files.models import load_model, save_model
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Audit",
