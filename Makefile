@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
 
-.PHONY: help env demo paper test test-fast check format mutants bench clean
+.PHONY: help env demo paper test test-fast check format mutants bench docs docs-serve docs-links clean
 
 help:  ## Show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -28,6 +28,10 @@ $(VENV)/.paper: pyproject.toml | $(BIN)/python
 $(PEERS)/.done: benchmarks/peers.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers.txt
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[excel,page,plots,spark]' --group docs
 	@touch $@
 
 env: $(VENV)/.dev  ## Build .venv with all that tests need
@@ -69,6 +73,15 @@ bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other lib
 
 mutants: $(VENV)/.dev  ## Change the privacy-critical rooms one thing at a time; tests must notice (hours; some rooms: ROOMS="noise/integers.py release/plan.py")
 	$(BIN)/python -m benchmarks.mutants $(ROOMS)
+
+docs: $(VENV)/.docs  ## Build the site into build/site; a warning is an error
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+
+docs-serve: docs  ## Show the site on http://localhost:8000
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site 8000
+
+docs-links: docs  ## Check all links, anchors and pictures of the built site
+	$(BIN)/python docs/check_links.py build/site
 
 clean:  ## Remove environments and caches
 	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,119 @@
+"""The site: ``make docs`` builds it into build/site, ``make docs-serve`` shows it."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+sys.path[:0] = [str(DOCS), str(ROOT / "src")]
+
+import source_links  # noqa: E402
+
+import labeldp  # noqa: E402
+
+METADATA = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+URLS = METADATA["urls"]
+REPOSITORY = URLS["Repository"]
+
+project = "labeldp"
+author = "the labeldp contributors"
+project_copyright = f"%Y, {author}"
+release = version = labeldp.__version__
+language = "en"
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "sphinxext.opengraph",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+suppress_warnings = ["config.cache"]  # functions in the gallery's configuration cannot be pickled
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(?!labeldp\.).*")]  # NumPy and the like are elsewhere
+
+# Markdown
+myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist"]
+myst_heading_anchors = 4
+
+# Reference
+autosummary_generate = True
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+autodoc_member_order = "bysource"
+napoleon_numpy_docstring = True
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+
+# Gallery: examples/ are run by the build; one that did not change is not run again
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": r"spark_twin\.py|__init__\.py",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "min_reported_time": 1_000_000,
+    "show_memory": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+    "doc_module": ("labeldp",),
+    "reference_url": {"labeldp": None},
+    "backreferences_dir": None,
+    "write_computation_times": False,
+}
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True
+
+# Looks
+html_theme = "pydata_sphinx_theme"
+html_title = "labeldp"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "_static/logo.svg"
+html_show_sourcelink = False
+html_copy_source = False
+html_last_updated_fmt = None
+html_theme_options: dict[str, Any] = {
+    "logo": {"text": "labeldp", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
+    "icon_links": [{"name": "Source", "url": REPOSITORY, "icon": "fa-brands fa-github"}],
+    "header_links_before_dropdown": 7,
+    "navigation_depth": 3,
+    "show_toc_level": 2,
+    "use_edit_page_button": True,
+    "secondary_sidebar_items": ["page-toc", "edit-this-page"],
+    "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
+    "switcher": {"json_url": "_static/versions.json", "version_match": "latest"},
+    "check_switcher": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "primary_sidebar_end": [],
+}
+html_context: dict[str, Any] = {
+    "default_mode": "auto",
+    "edit_page_url_template": REPOSITORY + "/edit/main/{{ source_path or file_name }}",
+    "edit_page_provider_name": "GitHub",
+}
+
+# A picture for links
+ogp_site_url = URLS["Documentation"]
+ogp_site_name = "labeldp"
+ogp_image = "_static/card.png"
+ogp_image_alt = "labeldp: label differential privacy for regression"
+ogp_social_cards = {"enable": False}
+
+
+def setup(app: Any) -> None:
+    """Let links of Markdown files work on the site as they do in the repository."""
+    source_links.setup(app, ROOT, REPOSITORY)

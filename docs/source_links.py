@@ -1,0 +1,95 @@
+"""Links of Markdown files, written for a reader of the repository, made to work on the site.
+
+A page of the site may include a file from elsewhere, such as CHANGELOG.md. A link to that file then leads to its
+page, a link to any other file that the site does not have leads to the repository.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+LINK = re.compile(r"(!?)(\[[^\]\[]*\])\((?![a-z]+:|[#/])([^)\s#]*)(#[^)\s]*)?\)")
+INCLUDE = re.compile(r"^```\{include\} (\S+)\n```$", re.MULTILINE)
+HEADING = re.compile(r"(#+) ")
+
+
+class Repository:
+    """Which files of a repository are pages of its site."""
+
+    def __init__(self, root: Path, url: str) -> None:
+        self.root, self.docs, self.url = root, root / "docs", url
+        self.page: dict[Path, str] = {}
+        self.source: dict[str, Path] = {}
+        for file in sorted(self.docs.rglob("*.md")):
+            name = file.relative_to(self.docs).with_suffix("").as_posix()
+            included = INCLUDE.search(file.read_text(encoding="utf-8"))
+            source = Path(os.path.normpath(file.parent / included[1])) if included else file
+            self.source[name] = source
+            self.page[source] = name
+
+    def rewrite(self, text: str, file: Path) -> str:
+        """Return the Markdown text of a file with links that work on the site."""
+
+        def replace(match: re.Match[str]) -> str:
+            picture, label, target, anchor = match[1], match[2], match[3], match[4] or ""
+            path = Path(os.path.normpath(file.parent / target))
+            if path in self.page:
+                return f"{label}(/{self.page[path]}.md{anchor})"
+            if path.is_relative_to(self.docs) and path.exists():
+                return f"{picture}{label}(/{path.relative_to(self.docs).as_posix()})"
+            kind = "tree" if path.is_dir() else "blob"
+            return f"{label}({self.url}/{kind}/main/{path.relative_to(self.root).as_posix()}{anchor})"
+
+        return LINK.sub(replace, text)
+
+    def source_of(self, page: str) -> str | None:
+        """Return the file that a page is written in, relative to the root."""
+        if page.startswith("gallery/"):
+            path = self.root / "examples" / f"{page.removeprefix('gallery/')}.py"
+            return path.relative_to(self.root).as_posix() if path.exists() else None
+        source = self.source.get(page)
+        return source.relative_to(self.root).as_posix() if source else None
+
+
+def nest_headings(text: str) -> str:
+    """Return Markdown text whose first heading is its title, and in which no level of headings is left out."""
+    levels: list[int] = []
+    fence = False
+    lines = []
+    for line in text.split("\n"):
+        fence ^= line.startswith("```")
+        heading = None if fence else HEADING.match(line)
+        if heading:
+            level = len(heading[1])
+            while len(levels) > 1 and levels[-1] >= level:
+                levels.pop()
+            levels.append(level)
+            lines.append("#" * len(levels) + line[level:])
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def setup(app: Any, root: Path, url: str) -> None:
+    """Rewrite what Sphinx reads, and say where each page is edited."""
+    repository = Repository(root, url)
+
+    def on_source(app: Any, page: str, content: list[str]) -> None:
+        if page not in repository.source:
+            return
+        file, source = root / "docs" / f"{page}.md", repository.source[page]
+        text = repository.rewrite(content[0], file)
+        if source != file:
+            app.env.note_dependency(str(source))
+            included = repository.rewrite(source.read_text(encoding="utf-8"), source)
+            text = nest_headings(INCLUDE.sub(lambda _: included, text))
+        content[0] = text
+
+    def on_html(_: Any, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+        context["source_path"] = repository.source_of(page)
+
+    app.connect("source-read", on_source)
+    app.connect("html-page-context", on_html)
