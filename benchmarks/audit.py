@@ -163,6 +163,15 @@ does so.
 
 """
 
+EXPECTED: dict[str, Callable[[list[str]], bool]] = {
+    "ours": lambda row: row[-1] == f"{SEEDS} of {SEEDS}",
+    "peers": lambda row: True,
+    "pipelines": lambda row: row[-2] == "acquitted",
+    "broken": lambda row: row[-2] == "CONVICTED",
+    "words": lambda row: row[1] == "0",
+}
+"""What a row of each table must say; a run in which one does not fails."""
+
 
 def main(
     part: Annotated[str, typer.Option(help="ours, peers, pipelines, broken or words; all by default.")] = "all",
@@ -179,12 +188,17 @@ def main(
     }
     if not PEER_PYTHON.exists():
         del makers["peers"]
+    wrong: list[str] = []
     for name, make in makers.items():
         if part in ("all", name):
             sheet = make()
             console.print(sheet.rich())
             if share == 1.0:
                 keep(name, list(makers), sheet)
+            wrong += [f"{name}: {' · '.join(row)}" for row in sheet.rows if not EXPECTED[name](row)]
+    if wrong:
+        console.print("Not as it must be:", *wrong, sep="\n", markup=False)
+        raise typer.Exit(1)
 
 
 def keep(name: str, order: list[str], sheet: Sheet) -> None:

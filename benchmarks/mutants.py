@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from rich.console import Console
@@ -161,13 +162,20 @@ def main() -> None:
     parser.add_argument("modules", nargs="*", default=list(ROOMS), help="such as ledger/file.py; all by default")
     parser.add_argument("--out", type=Path, default=Path("mutants.json"), help="where results are kept")
     parser.add_argument("--again", action="store_true", help="only those that survived the last time")
+    parser.add_argument("--tonight", action="store_true", help="one room, another each day")
+    parser.add_argument(
+        "--least", type=float, default=0.0, help="fail where a smaller part is noticed, such as 0.9"
+    )
     parser.add_argument("--children", type=int, default=os.cpu_count() or 1, help="how many at a time")
     chosen = parser.parse_args()
     unknown = sorted(set(chosen.modules) - set(ROOMS))
     if unknown:
         parser.error(f"no room of that name: {', '.join(unknown)}; there are {', '.join(ROOMS)}")
+    if chosen.tonight:
+        chosen.modules = [list(ROOMS)[date.today().toordinal() % len(ROOMS)]]
     kept = json.loads(chosen.out.read_text()) if chosen.out.exists() else {}
     console = Console()
+    failed = False
     sheet = Sheet("Mutants", ["module", "mutants", "noticed", "by types", "survived", "score"])
     for module in chosen.modules:
         before = kept.get(module, {}) if chosen.again else {}
@@ -180,11 +188,14 @@ def main() -> None:
         noticed, total = sum(fates[fate] for fate in NOTICED), sum(fates.values())
         counts = [total, noticed, fates["caught by type check"], total - noticed]
         sheet.rows.append([module, *map(str, counts), f"{noticed / max(1, total):.1%}"])
+        failed |= noticed < chosen.least * total
         console.print(f"{module}: {dict(fates)}")
         for name, fate in kept[module].items():
             if "\n" in fate:
                 console.print(f"{name} {fate}", markup=False, highlight=False)
     console.print(sheet.rich())
+    if failed:
+        sys.exit(f"a part smaller than {chosen.least:.1%} was noticed: write tests for what survived")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -94,7 +95,10 @@ html_theme_options: dict[str, Any] = {
     "use_edit_page_button": True,
     "secondary_sidebar_items": ["page-toc", "edit-this-page"],
     "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
-    "switcher": {"json_url": "_static/versions.json", "version_match": "latest"},
+    "switcher": {
+        "json_url": "_static/versions.json",
+        "version_match": os.environ.get("LABELDP_SITE_VERSION", "latest"),
+    },
     "check_switcher": False,
     "footer_start": ["copyright"],
     "footer_end": [],

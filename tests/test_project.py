@@ -1,0 +1,68 @@
+"""What the project's own files promise: workflows, changelog, citation."""
+
+import importlib.util
+import json
+import re
+import tarfile
+from pathlib import Path
+
+import pytest
+
+import labeldp as ldp
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def text(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def script(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / f".github/scripts/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_runs_pinned_actions_with_no_permission_and_no_secret_by_default_and_ends_in_time(path):
+    workflow = path.read_text(encoding="utf-8")
+    for action in re.findall(r"uses: (?!\./)(.*)", workflow):
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v[\d.]+", action), action
+    assert "\npermissions: {}\n" in workflow
+    assert "\nconcurrency:\n" in workflow
+    assert "secrets." not in workflow
+    assert workflow.count("runs-on:") == workflow.count("timeout-minutes:")
+
+
+def test_the_changelog_and_the_citation_tell_of_the_version(monkeypatch, tmp_path):
+    notes = tmp_path / "notes.md"
+    monkeypatch.setattr("sys.argv", ["release_notes", f"v{ldp.__version__}", "--out", str(notes)])
+    script("release_notes").main()
+    assert len(notes.read_text(encoding="utf-8")) > 100
+    assert f"\nversion: {ldp.__version__}\n" in text("CITATION.cff")
+    dates = re.findall(rf"^## \[{re.escape(ldp.__version__)}\] - (.*)$", text("CHANGELOG.md"), re.MULTILINE)
+    assert [f'date-released: "{date}"' in text("CITATION.cff") for date in dates] == [True]
+
+
+def test_a_tag_that_is_not_the_version_is_not_released(monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.argv", ["release_notes", "v9.9.9", "--out", str(tmp_path / "notes.md")])
+    with pytest.raises(SystemExit, match=r"the tag is v9\.9\.9"):
+        script("release_notes").main()
+
+
+def test_a_site_holds_all_versions_and_leads_to_the_newest_release(tmp_path):
+    (tmp_path / "built/_static").mkdir(parents=True)
+    (tmp_path / "archives").mkdir()
+    for version in ("0.9.0", "0.10.0"):
+        (tmp_path / "built/index.html").write_text(version)
+        with tarfile.open(tmp_path / f"archives/labeldp-{version}-site.tar.gz", "w:gz") as archive:
+            archive.add(tmp_path / "built", ".")
+    (tmp_path / "built/index.html").write_text("latest")
+    out = tmp_path / "out"
+    script("lay_out_site").lay_out(tmp_path / "built", tmp_path / "archives", out)
+    listed = json.loads((out / "0.9.0/_static/versions.json").read_text())
+    assert [entry["version"] for entry in listed] == ["latest", "0.10.0", "0.9.0"]
+    assert all((out / entry["version"] / "index.html").read_text() == entry["version"] for entry in listed)
+    assert (out / "index.html").read_text() == "0.10.0"
