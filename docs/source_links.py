@@ -38,6 +38,11 @@ class Repository:
             path = Path(os.path.normpath(file.parent / target))
             if path in self.page:
                 return f"{label}(/{self.page[path]}.md{anchor})"
+            example = self.docs / "gallery" / (path.stem + ".rst")
+            if path == self.root / "examples":
+                return f"{label}(/gallery/index.rst)"
+            if path.parent == self.root / "examples" and example.exists():
+                return f"{label}(/gallery/{example.name})"
             if path.is_relative_to(self.docs) and path.exists():
                 return f"{picture}{label}(/{path.relative_to(self.docs).as_posix()})"
             kind = "tree" if path.is_dir() else "blob"
