@@ -13,7 +13,7 @@ import labeldp as ldp
 from command_line import flat, run, said
 from forged_cards import forged
 from labeldp.cards.reading import read_any_card
-from labeldp.cli.shell import printable
+from labeldp.jobs.sentences import printable
 
 ROWS = 400
 BOUNDS = (0.0, 5.0)

@@ -18,8 +18,8 @@ import pytest
 import labeldp
 from command_line import files_in, homes, run, said
 from labeldp import Ledger, RowRelease
-from labeldp.cli.fit import quality
 from labeldp.files.models import load_model
+from labeldp.jobs.model_fit import quality
 
 FIT = ("--label", "price", "--bounds", 0, 5, "--epsilon", 2)
 
@@ -219,7 +219,7 @@ BAD = {
     "only useless features": (homes(60).select(["id", "price"]), [], "no column is left"),
     "infinite budget": (homes(60), ["--epsilon", "inf"], "no privacy at all"),
     "a limit without a ledger": (homes(60), ["--limit", 3, "--no-ledger"], "--ledger"),
-    "delta for labels": (homes(60), ["--release", "labels", "--delta", 1e-6], "--delta"),
+    "delta for labels": (homes(60), ["--release", "labels", "--delta", 1e-6], "delta goes with --release model"),
     "a score on a handful of rows": (homes(60), ["--score", 1], "too few"),
     "a score of nothing but noise": (homes(150), ["--score", 0.5], "would say nothing.*ε = 2.29 or more"),
     "a figure that there is none of": (homes(150), ["--score", 9, "--metrics", "rmse,mape"], "metrics must be"),

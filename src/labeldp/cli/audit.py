@@ -18,8 +18,8 @@ from labeldp.audit.run import default_labels
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.cli.own_mechanisms import Modules, import_modules
 from labeldp.cli.shell import EXIT, explained, progress
-from labeldp.cli.sign import read_card_file
 from labeldp.errors import ParameterError
+from labeldp.jobs.card_files import read_card_file
 from labeldp.mechanisms.base import Mechanism
 
 __all__ = ["audit"]

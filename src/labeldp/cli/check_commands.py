@@ -19,9 +19,10 @@ from labeldp._validation import rounded_up
 from labeldp.cards.verification import Verification, verify_card
 from labeldp.cli.options import Force
 from labeldp.cli.own_mechanisms import Modules, import_modules
-from labeldp.cli.shell import EXIT, explained, news, printable, tell
-from labeldp.cli.sign import read_card_file, read_key, read_signature
+from labeldp.cli.shell import EXIT, explained, news, tell
 from labeldp.errors import ParameterError
+from labeldp.jobs.card_files import read_card_file, read_key, read_signature, report_path
+from labeldp.jobs.sentences import printable
 from labeldp.ledger import Budget, Ledger, total_of
 from labeldp.release.explanation import Explanation
 from labeldp.release.numbers import at_most, factor
@@ -201,7 +202,7 @@ def report(
 
         import_modules(modules)
         path, text = read_card_file(card)
-        target = out or path.with_name(f"{path.name.removesuffix('.json').removesuffix('.card')}.report.html")
+        target = out or report_path(path)
         refuse_same({"the report": target}, {"the card": path, "the ledger": ledger})
         spent = None if ledger is None else Ledger.open(ledger, create="never")
         write_report(target, text, ledger=spent, force=force)

@@ -12,11 +12,12 @@ from rich.table import Table
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds, rounded_up
 from labeldp.cli import options
 from labeldp.cli.comparison_figures import draw_comparison, page_figures
-from labeldp.cli.options import read_inputs
-from labeldp.cli.shell import as_options, explained, news, progress, tell
+from labeldp.cli.shell import explained, news, progress, tell
 from labeldp.comparison import Comparison, compare_table, with_error
 from labeldp.errors import ParameterError
 from labeldp.files.places import refuse_same, refuse_target
+from labeldp.jobs.inputs import read_inputs
+from labeldp.jobs.sentences import as_options
 from labeldp.mechanisms import mechanism_class
 from labeldp.release.plan import mechanism_choices
 from labeldp.report import Section, render_page, require_matplotlib, write_page
@@ -86,16 +87,17 @@ def compare(
             require_matplotlib()
         screen, console = news(), Console()
         tell(screen, _LOUD, "bold yellow")
-        inputs = read_inputs(
-            source,
-            label,
-            features=features,
-            drop=drop,
-            categories=categories,
-            missing=missing,
-            rows=rows,
-            format=format,
-        )
+        with screen.status("Reading"):
+            inputs = read_inputs(
+                source,
+                label,
+                features=options.split_names(features),
+                drop=options.split_names(drop),
+                categories=options.split_names(categories),
+                missing=missing.value,
+                rows=rows,
+                format=format,
+            )
         for note in inputs.notes:
             tell(screen, note)
         with progress() as update:

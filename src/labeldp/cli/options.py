@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
-from labeldp.cli.shell import news
 from labeldp.errors import ParameterError
 from labeldp.ledger import Budget, Ledger
-from labeldp.tabular import TableEncoder, Tally, read_columns
-from labeldp.tabular.memory import refuse_too_wide
 
 if TYPE_CHECKING:
     from labeldp.files import Dialect
@@ -173,70 +166,3 @@ def open_ledger(path: Path | None, limit: float | None, limit_delta: float) -> L
     if budget is not None:
         raise ParameterError("--limit needs a ledger to keep it: add --ledger FILE")
     return Ledger()
-
-
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Inputs:
-    """Features and labels, how the columns became numbers, and what to say of them, all of it public."""
-
-    X: Array
-    labels: Array
-    encoder: TableEncoder
-    notes: list[str]
-
-
-def read_inputs(
-    source: str,
-    label: str,
-    *,
-    features: str | None,
-    drop: str | None,
-    categories: str | None,
-    missing: Policy,
-    rows: int | None = None,
-    format: str | None = None,
-    dialect: Dialect | None = None,
-) -> Inputs:
-    """Read a table, ``rows`` of it at most, and refuse whatever cannot be used before anything is paid."""
-    from labeldp.files import open_table  # noqa: PLC0415 (an extra)
-    from labeldp.files.columns import label_values  # noqa: PLC0415
-
-    feature_names, dropped_names, category_names = (split_names(names) for names in (features, drop, categories))
-    with news().status("Reading"):
-        table = open_table(source, format, label=label, text=category_names, drop=dropped_names, dialect=dialect)
-    for name in [*feature_names, *dropped_names, *category_names]:
-        table.refuse_unknown(name)
-    if label in feature_names or label in category_names:
-        raise ParameterError(f"{label!r} is the label: it cannot be a feature too")
-    names = feature_names or [name for name in table.schema.names if name != label]
-    names = [name for name in dict.fromkeys(names) if name not in dropped_names]
-    with news().status("Reading"):
-        read = read_columns(table, [label, *names])
-    labels, missing_rows = label_values(read.column(label), allow_missing=missing is not Policy.error)
-    messages = list(table.notes)
-    if missing_rows.any():
-        read, labels = read.filter(~missing_rows), labels[~missing_rows]
-        messages.append(f"{int(missing_rows.sum()):,} rows without a label were left out.")
-    if not len(labels):
-        raise ParameterError("no row has a label")
-    if rows is not None and len(labels) > rows:
-        some = np.sort(np.random.default_rng(0).permutation(len(labels))[:rows])
-        read, labels = read.take(some), labels[some]
-    encoder = TableEncoder.fit(read, names, categories=category_names, strict=bool(feature_names))
-    refuse_too_wide(read.num_rows, encoder.width)
-    tally: Tally = Counter()
-    X = encoder.transform(read, tally)
-    messages += [f"{name} was left out: {why}." for name, why in encoder.left_out]
-    return Inputs(X, labels, encoder, messages + notes(tally))
-
-
-def notes(tally: Tally) -> list[str]:
-    """Return what to say of values that were missing, or new since the fit."""
-    says = {
-        "missing": "missing; the column's middle value, or none of its categories, stood in",
-        "new": "new since the fit; they count as rare ones",
-    }
-    return [f"{name}: {count:,} values were {says[what]}." for (name, what), count in tally.items() if count]

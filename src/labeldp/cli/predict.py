@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from labeldp.cli import options
-from labeldp.cli.options import notes
 from labeldp.cli.shell import explained, news, progress, tell
 from labeldp.errors import ParameterError
 from labeldp.files.places import refuse_same
+from labeldp.jobs.inputs import tally_notes
 from labeldp.tabular import Tally
 from labeldp.tabular.arrow import arrow
 
@@ -81,7 +81,7 @@ def predict(
                 if update is not None:
                     update("Predicting", rows, table.rows)
         tell(console, f"{rows:,} rows, with {saved.label!r} as predicted in the column {column!r}: {out}")
-        for note in [*table.notes, *notes(tally)]:
+        for note in [*table.notes, *tally_notes(tally)]:
             tell(console, note)
         if saved.label in table.private:
             tell(console, f"The table's own column {saved.label!r} was left out: --keep-label copies it.")

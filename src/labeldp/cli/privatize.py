@@ -17,15 +17,14 @@ from labeldp.cli import options
 from labeldp.cli.shell import (
     EXIT,
     Bars,
-    as_options,
     explained,
     news,
-    printable,
     progress,
     someone_looks,
     tell,
 )
 from labeldp.files.places import refuse_target
+from labeldp.jobs.sentences import as_options, printable
 from labeldp.release.plan import mechanism_choices
 from labeldp.report import require_matplotlib, write_report
 

@@ -15,7 +15,6 @@ code meaning
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import threading
@@ -36,14 +35,13 @@ from labeldp.errors import (
     PrivacyProofError,
     UncheckableError,
 )
-from labeldp.ledger import Ledger, total_of
+from labeldp.jobs.sentences import explain_error
+from labeldp.ledger import Ledger
 
 __all__ = [
     "EXIT",
-    "as_options",
     "explained",
     "news",
-    "printable",
     "progress",
     "someone_looks",
     "tell",
@@ -114,56 +112,6 @@ def progress() -> Iterator[Bars | None]:
         yield Bars(bar)
 
 
-def _sentence(error: BaseException) -> str:
-    """Return one sentence for what went wrong."""
-    if isinstance(error, LabelDPError):
-        return as_options(str(error))
-    if isinstance(error, ModuleNotFoundError):
-        package = (error.name or "a package").partition(".")[0]
-        extra = {"pyarrow": "files", "openpyxl": "excel", "matplotlib": "plots", "pyspark": "spark"}.get(package)
-        return f"{package} is not installed: pip install " + (f"'labeldp[{extra}]'" if extra else package)
-    if isinstance(error, OSError):
-        return f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
-    return "there is not enough memory for this"
-
-
-def as_options(text: str) -> str:
-    """Return a sentence of the library with its parameters as they are typed in a shell.
-
-    Examples
-    --------
-    >>> as_options('leave their rows out with missing="drop"; force=True replaces it')
-    'leave their rows out with --missing drop; --force replaces it'
-    >>> as_options('say which, as in Dialect(decimal=",")')
-    "say which, as in --decimal ','"
-    >>> as_options('drop them, as in drop=["tax", "net"]')
-    'drop them, as in --drop tax,net'
-    """
-    names = r'\[?("[^"]*"(?:, "[^"]*")*)\]?'
-    text = re.sub(rf"\bDialect\((\w+)={names}\)|\b(drop)={names}", _as_option, text)
-    text = re.sub(r'\b(missing|debiased|trust|mechanism|format)="([\w-]+)"', r"--\1 \2", text)
-    text = text.replace("limit=Budget(epsilon, delta)", "--limit and --limit-delta")
-    return re.sub(r"\b(force|shuffle)=True\b", r"--\1", text)
-
-
-def _as_option(found: re.Match[str]) -> str:
-    option, value, drop, names = found.groups()
-    typed = (value or names).replace('", "', ",").replace('"', "")
-    return f"--{option or drop} " + (typed if re.fullmatch(r"[\w,-]*\w", typed) else f"'{typed}'")
-
-
-def printable(value: object, most: int = 1000) -> str:
-    """Return text of others without what could command a terminal, and not longer than ``most``.
-
-    Examples
-    --------
-    >>> printable("a card" + chr(27) + "[2J says")
-    'a card�[2J says'
-    """
-    text = "".join(c if c.isprintable() else "\ufffd" for c in str(value)[: most + 1])
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
 @contextmanager
 def explained(stopped: str = "Stopped; nothing was written.", ledger: Ledger | None = None) -> Iterator[None]:
     """Turn what goes wrong inside into one sentence on standard error, and end with its exit code.
@@ -183,10 +131,10 @@ def explained(stopped: str = "Stopped; nothing was written.", ledger: Ledger | N
         except KeyboardInterrupt:
             _fail(stopped, EXIT["stopped"])
         except tuple(_CODES) as error:
-            sentence = _sentence(error)
-            if ledger is not None and ledger.path is not None and ledger.own_charges:
-                sentence += f". {total_of(ledger.own_charges)} was charged before that, and stays spent."
-            _fail(sentence, next(code for kind, code in _CODES.items() if isinstance(error, kind)))
+            _fail(
+                explain_error(error, ledger),
+                next(code for kind, code in _CODES.items() if isinstance(error, kind)),
+            )
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

@@ -53,8 +53,8 @@ class Door:
                 continue
             done += batch.num_rows
             kept += batch.num_rows - int(missing.sum())
-            if self.table.format not in DELIMITERS:  # how far it got before a fault shows where blocks end
-                self._progress("Counting", done, self.table.rows)
+            known = self.table.format not in DELIMITERS  # how far it got before a fault shows where blocks end
+            self._progress("Counting", done if known else 0, self.table.rows)
             if watch is not None:
                 watch.see(*self._split(batch, values, missing))
             yield values[~missing]

@@ -27,7 +27,7 @@ from labeldp.files.sources import Part
 from labeldp.files.tables import Table
 from labeldp.files.text_types import LabelText
 
-__all__ = ["SheetTable", "openpyxl"]
+__all__ = ["SheetTable", "openpyxl", "read_sheet", "sheet_names"]
 
 HEADER_ROWS = 50
 """Rows among which the header is looked for: titles may stand above it."""
@@ -64,7 +64,7 @@ class SheetTable(Table):
     def __init__(self, parts: list[Part], label: str | None, dialect: Dialect, drop: Collection[str] = ()) -> None:
         self.dialect = Dialect(na=dialect.na)
         self._labels = LabelText(str(label), dialect)
-        self._sheets = [_read_sheet(part, dialect.sheet, label) for part in parts]
+        self._sheets = [read_sheet(part, dialect.sheet, label) for part in parts]
         super().__init__(parts, "xlsx", label, [sheet.names for sheet in self._sheets], drop)
         for sheet, part in zip(self._sheets, parts, strict=True):
             self._refuse(part, sheet.hidden, "has hidden columns: show them, or drop them, as in drop={}")
@@ -149,7 +149,15 @@ def _guard(part: Part) -> Iterator[None]:
     )
 
 
-def _read_sheet(part: Part, name: str | None, label: str | None) -> Sheet:
+def sheet_names(part: Part) -> list[str]:
+    """Return the names of a workbook's sheets."""
+    with _guard(part), part.open() as stream:
+        book = openpyxl().load_workbook(io.BufferedReader(_Seekable(stream)), read_only=True)
+        return [sheet.title for sheet in book.worksheets]
+
+
+def read_sheet(part: Part, name: str | None, label: str | None) -> Sheet:
+    """Return the values of one sheet; its header is looked for by the label's name, if that is known."""
     with _guard(part), part.open() as stream:
         book = openpyxl().load_workbook(io.BufferedReader(_Seekable(stream)), read_only=True, data_only=True)
         names = [sheet.title for sheet in book.worksheets]

@@ -22,7 +22,7 @@ from labeldp.files.dialect import GROUPS, NULL_WORDS, SEPARATOR_NAMES, UTF8, Dia
 from labeldp.files.places import DELIMITERS
 from labeldp.files.sources import Part
 
-__all__ = ["RawStream", "find_dialect", "find_marks", "text_reader"]
+__all__ = ["RawStream", "find_dialect", "find_marks", "header_dialect", "text_reader"]
 
 WESTERN = "cp1252"
 """What text is that is not UTF-8 and has no byte-order mark: Latin-1, with some signs that Windows adds."""
@@ -90,6 +90,15 @@ def find_dialect(part: Part, given: Dialect, format: str, private: Collection[st
     return replace(given, separator=separator, encoding=encoding)
 
 
+def header_dialect(part: Part, given: Dialect, format: str) -> Dialect:
+    """Return how the header of a text file is written; no other line is looked at."""
+    encoding = given.encoding or _marked_encoding(part)
+    if encoding is None:
+        encoding = WESTERN if _as_utf8(_header(part, "latin-1")) is None else "utf-8"
+    separator = given.separator or _sniff_separator(_header(part, encoding), DELIMITERS[format], ())
+    return replace(given, separator=separator, encoding=encoding)
+
+
 @contextmanager
 def _rows(part: Part, encoding: str, separator: str) -> Iterator[Iterator[list[str]]]:
     """Give the rows of a file up to one that cannot be read, which is said later; labels may be long."""
@@ -110,17 +119,24 @@ def _readable(rows: Iterator[list[str]]) -> Iterator[list[str]]:
 # ---- encoding and separator -----------------------------------------------------------------------------------
 
 
+def _marked_encoding(part: Part) -> str | None:
+    """Return the encoding that a byte-order mark or zeros at the start show, or None."""
+    with part.open_text() as stream:
+        start = io.BufferedReader(RawStream(stream), 1 << 13).peek(4)[:4]
+    marked = next((encoding for encoding, mark in _BYTE_ORDER_MARKS if start.startswith(mark)), None)
+    if marked is None and len(start) >= 2 and 0 in start[:2] and start[:2] != b"\0\0":
+        return "utf-16-le" if start[1] == 0 else "utf-16-be"
+    return marked
+
+
 def _sniff_encoding(part: Part) -> str | None:
     """Return the encoding that a byte-order mark, zeros or the whole file show, or None if it is not UTF-8."""
+    marked = _marked_encoding(part)
+    if marked is not None:
+        return marked
     decoder = codecs.getincrementaldecoder("utf-8")()
     with part.open_text() as stream:
         raw = io.BufferedReader(RawStream(stream), 1 << 13)  # short: what comes before damage counts
-        start = raw.peek(4)[:4]
-        marked = next((encoding for encoding, mark in _BYTE_ORDER_MARKS if start.startswith(mark)), None)
-        if marked is not None:
-            return marked
-        if len(start) >= 2 and 0 in start[:2] and start[:2] != b"\0\0":
-            return "utf-16-le" if start[1] == 0 else "utf-16-be"
         try:
             while block := raw.read1(1 << 13):
                 decoder.decode(block)

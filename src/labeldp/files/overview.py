@@ -1,0 +1,189 @@
+"""What is in a table, for its owner to look at before anything is spent; no label is in it.
+
+While nobody has said which column is the label, any may be: then only the header is read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from labeldp.files.batches import read_ahead, take_rows
+from labeldp.files.columns import label_values
+from labeldp.files.dialect import Dialect
+from labeldp.files.door import Progress
+from labeldp.files.excel import read_sheet, sheet_names
+from labeldp.files.hints import Watch
+from labeldp.files.opening import open_table
+from labeldp.files.places import DELIMITERS, as_format
+from labeldp.files.sniffing import header_dialect
+from labeldp.files.sources import find_parts, folder_types, schema_of
+from labeldp.files.tables import Table
+from labeldp.files.text_files import TextFile, read_header
+from labeldp.randomness import resolve_source
+from labeldp.tabular.encodings import kind_of
+
+__all__ = ["Overview", "TableHeader", "overview", "table_header"]
+
+FIRST_ROWS = 10
+LONGEST = 60
+"""Characters that are shown of a value."""
+
+KINDS = {"number": "number", "boolean": "yes or no", "date": "date", "time": "time", "category": "text"}
+
+
+@dataclass(frozen=True, slots=True)
+class TableHeader:
+    """The names of a table's columns, read off its header alone.
+
+    Attributes
+    ----------
+    format : str
+    dialect : Dialect
+        How the header is written.
+    names : tuple of str
+        Empty where it must be said first which sheet is meant.
+    sheets : tuple of str
+        Of an Excel workbook.
+    """
+
+    format: str
+    dialect: Dialect
+    names: tuple[str, ...]
+    sheets: tuple[str, ...] = ()
+
+
+def table_header(
+    source: str | os.PathLike[str], format: str | None = None, *, dialect: Dialect | None = None
+) -> TableHeader:
+    r"""Return the names of a table's columns; no row is looked at.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
+    >>> _ = path.write_text("rooms;price\n2;3,5\n")
+    >>> table_header(path).names
+    ('rooms', 'price')
+    """
+    parts, kind = find_parts(os.fspath(source), None if format is None else as_format(format))
+    dialect = dialect or Dialect()
+    part, sheets = parts[0], list[str]()
+    if kind in DELIMITERS:
+        dialect = header_dialect(part, dialect, kind)
+        names = read_header(TextFile(part, dialect))[0]
+    elif kind == "xlsx":
+        sheets = sheet_names(part)
+        unclear = dialect.sheet is None and len(sheets) > 1
+        names = [] if unclear else read_sheet(part, dialect.sheet, None).names
+    else:
+        names = list(part.query(kind, schema_of).names)
+    folders = [] if kind == "xlsx" and not names else list(folder_types(parts))
+    return TableHeader(kind, dialect, (*names, *folders), tuple(sheets))
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What is in a table, all of it public.
+
+    Attributes
+    ----------
+    format : str
+    dialect : Dialect
+        How it is written, as it was found out from the header and the public columns.
+    columns : dict
+        For each public column, what it holds, in a word, and how many values are missing.
+    rows, missing : int
+        All rows, and those without a label.
+    first : tuple of tuples of str
+        Public values of the first rows, as they are written.
+    """
+
+    format: str
+    dialect: Dialect
+    columns: dict[str, tuple[str, int]]
+    rows: int
+    missing: int
+    first: tuple[tuple[str, ...], ...] = field(repr=False)
+
+
+def overview(
+    source: str | os.PathLike[str],
+    *,
+    label: str,
+    drop: Collection[str] = (),
+    format: str | None = None,
+    dialect: Dialect | None = None,
+    progress: Progress | None = None,
+    hints: Callable[[list[str]], None] | None = None,
+) -> Overview:
+    r"""Read a whole table once, and return what is public of it.
+
+    Parameters
+    ----------
+    source, format, dialect, drop
+        As in `open_table`.
+    label : str
+        The private column; nothing of it is returned but how many of its values are missing.
+    progress : callable, optional
+        Called with what is being done, how many rows are done, and how many there are, or None; what it raises
+        stops the reading.
+    hints : callable, optional
+        As in `privatize_file`: **for the owner's eyes only**. Called with what gives labels away, also if that is
+        nothing.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
+    >>> _ = path.write_text("rooms,price\n2,3.5\n,4\n3,\n")
+    >>> seen = overview(path, label="price")
+    >>> seen.columns, seen.rows, seen.missing, seen.first
+    ({'rooms': ('number', 1)}, 3, 1, (('2',), ('',), ('3',)))
+    """
+    progress = progress or (lambda *_: None)
+    progress("Opening", 0, None)
+    table = open_table(source, format, label=label, drop=drop, dialect=dialect)
+    place, schema = table.schema.get_field_index(label), table.schema
+    watch = None if hints is None else Watch(schema, label, resolve_source(None))
+    gaps: Counter[str] = Counter()
+    rows = missing_labels = 0
+    for batch in read_ahead(table.batches()):
+        values, missing = label_values(batch.column(label), allow_missing=True)
+        public = batch.remove_column(place)
+        gaps.update({name: public.column(name).null_count for name in public.schema.names})
+        rows += batch.num_rows
+        missing_labels += int(missing.sum())
+        progress("Reading", rows if table.format not in DELIMITERS else 0, table.rows)
+        if watch is not None:
+            labelled = take_rows(public, np.flatnonzero(~missing)) if missing.any() else public
+            watch.see(labelled.columns, values[~missing])
+    if watch is not None and hints is not None:
+        hints(watch.hints(ordered=True))
+    fields = [each for each in schema if each.name != label]
+    columns = {each.name: (KINDS.get(str(kind_of(each.type)), str(each.type)), gaps[each.name]) for each in fields}
+    written = table
+    if table.format in DELIMITERS:
+        written = open_table(source, format, label=label, as_written=True, drop=drop, dialect=dialect)
+    first = _first_rows(written, list(columns))
+    return Overview(table.format, table.dialect, columns, rows, missing_labels, first)
+
+
+def _first_rows(table: Table, names: list[str]) -> tuple[tuple[str, ...], ...]:
+    """Return some rows as they are written."""
+    if not names:
+        return ()
+    first = next(iter(table.batches(names)), None)
+    if first is None:
+        return ()
+    return tuple(tuple(_shown(value) for value in row.values()) for row in first.slice(0, FIRST_ROWS).to_pylist())
+
+
+def _shown(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

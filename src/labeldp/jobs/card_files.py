@@ -1,0 +1,156 @@
+"""The files that cards, signatures and keys are in."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from labeldp._atomic import atomic_file
+from labeldp.card_format import MAX_TEXT
+from labeldp.errors import CardError, MissingExtraError, ParameterError
+from labeldp.files.places import refuse_same, refuse_target
+from labeldp.jobs.sentences import printable
+
+__all__ = ["CardSignature", "read_card_file", "read_key", "read_signature", "report_path", "sign_card_file"]
+
+K = TypeVar("K")
+
+
+def read_card_file(path: Path) -> tuple[Path, str]:
+    """Return a card's path and text; for a model's folder, or what has its card beside it, of that card.
+
+    ``-`` is standard input.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "sales.csv.card.json").write_text("{}")
+    >>> path, text = read_card_file(folder / "sales.csv")
+    >>> path.name, text
+    ('sales.csv.card.json', '{}')
+    """
+    if path == Path("-"):
+        return path, _decode(sys.stdin.buffer.read(MAX_TEXT + 1), "standard input")
+    beside = path.parent / f"{path.name}.card.json"
+    inside = path / "card.json"
+    card = inside if inside.is_file() else beside if beside.is_file() else path
+    if not card.exists():
+        raise ParameterError(f"there is no file {card}")
+    if card.is_dir():
+        raise ParameterError(f"{path} holds no card.json, and there is no {beside.name} beside it")
+    with open(card, "rb") as stream:
+        data = stream.read(MAX_TEXT + 1)
+    if card == path and data.strip() and not data.lstrip().startswith((b"{", b"[")):
+        raise CardError(f"{path} is not a card, and there is no {beside.name} beside it")
+    return card, _decode(data, str(card))
+
+
+def _decode(data: bytes, name: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise CardError(f"{name} is not a card: it is not text") from None
+
+
+def read_signature(card: Path, given: Path | None) -> str | None:
+    """Return the text of a card's signature, which lies beside it; None if it has none."""
+    path = given or card.with_name(f"{card.name}.sig")
+    if given is None and (card == Path("-") or not path.exists()):
+        return None
+    return _small(path).decode("ascii", errors="replace")
+
+
+def read_key(path: Path, read: Callable[[bytes], K]) -> K:
+    """Return the key in a file; what is wrong with it is said with the file's name."""
+    try:
+        return read(_small(path))
+    except MissingExtraError:
+        raise
+    except ParameterError as error:
+        raise ParameterError(f"{path}: {error}") from None
+
+
+def _small(path: Path) -> bytes:
+    """Return the bytes of a key or a signature."""
+    from labeldp.cards.signatures import MAX_SIGNATURE  # noqa: PLC0415 (slow to import)
+
+    if not path.exists() or path.is_dir():
+        raise ParameterError(f"there is no file {path}")
+    with open(path, "rb") as stream:
+        data = stream.read(MAX_SIGNATURE + 1)
+    if len(data) > MAX_SIGNATURE:
+        raise ParameterError(f"{path} is far too large for a key or a signature")
+    return data
+
+
+def report_path(card: Path) -> Path:
+    """Return where the report of a card goes, if no other place is named.
+
+    Examples
+    --------
+    >>> report_path(Path("sales.csv.card.json")).name
+    'sales.csv.report.html'
+    """
+    return card.with_name(f"{card.name.removesuffix('.json').removesuffix('.card')}.report.html")
+
+
+@dataclass(frozen=True, slots=True)
+class CardSignature:
+    """A signature that was written.
+
+    Attributes
+    ----------
+    path : Path
+    signer : str
+        The name of the key.
+    public_key : str
+        The line to hand on.
+    notes : tuple of str
+        What the signature does not cover.
+    """
+
+    path: Path
+    signer: str
+    public_key: str
+    notes: tuple[str, ...]
+
+
+def sign_card_file(card: Path, key: Path, passphrase: Callable[[], str], *, force: bool = False) -> CardSignature:
+    """Sign a card's file, and write the signature beside it; a card that does not hold is not signed.
+
+    Parameters
+    ----------
+    card : path
+        A card, the file it lies beside, or a model's folder.
+    key : path
+        A private Ed25519 key.
+    passphrase : callable
+        Called if the key has one.
+    force : bool
+        Whether a signature that is there may be replaced.
+    """
+    from labeldp.cards.signatures import key_name, key_text, read_private_key, sign_card  # noqa: PLC0415
+    from labeldp.files.card_check import verify_files  # noqa: PLC0415 (both are slow to import)
+
+    path, text = read_card_file(card)
+    target = path.with_name(f"{path.name}.sig")
+    refuse_same({"the signature": target}, {"the card": path, "the key": key})
+    refuse_target(str(target), force=force)
+    private = read_key(key, lambda data: read_private_key(data, passphrase))
+    result = verify_files(text, file=None if path == card else card, folder=path.parent)
+    for check in result.checks:
+        if check.holds is False:
+            raise CardError(f"a card that does not hold is not signed: {check.name}: {printable(check.detail)}")
+    with atomic_file(target, public=True) as draft:
+        draft.write_text(sign_card(text, private), encoding="ascii")
+    notes = []
+    if not result.holds:
+        notes.append("The card is signed as it is, though it cannot be checked here: see labeldp verify.")
+    if not any(check.name == "file" and check.holds for check in result.checks):
+        notes.append("No file was compared: the signature covers what the card says, and no more.")
+    public = private.public_key()
+    return CardSignature(target, key_name(public), key_text(public), tuple(notes))

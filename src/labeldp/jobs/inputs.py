@@ -1,0 +1,83 @@
+"""A table as features and labels, for models."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp.errors import ParameterError
+from labeldp.tabular import TableEncoder, Tally, read_columns
+from labeldp.tabular.memory import refuse_too_wide
+
+if TYPE_CHECKING:
+    from labeldp.files import Dialect
+
+__all__ = ["Inputs", "read_inputs", "tally_notes"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Inputs:
+    """Features and labels, how the columns became numbers, and what to say of them, all of it public."""
+
+    X: Array
+    labels: Array
+    encoder: TableEncoder
+    notes: list[str]
+
+
+def read_inputs(
+    source: str,
+    label: str,
+    *,
+    features: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    missing: str = "error",
+    rows: int | None = None,
+    format: str | None = None,
+    dialect: Dialect | None = None,
+) -> Inputs:
+    """Read a table, ``rows`` of it at most, and refuse whatever cannot be used before anything is paid."""
+    from labeldp.files import open_table  # noqa: PLC0415 (an extra)
+    from labeldp.files.columns import label_values  # noqa: PLC0415
+
+    table = open_table(source, format, label=label, text=categories, drop=drop, dialect=dialect)
+    for name in [*features, *drop, *categories]:
+        table.refuse_unknown(name)
+    if label in features or label in categories:
+        raise ParameterError(f"{label!r} is the label: it cannot be a feature too")
+    names = features or [name for name in table.schema.names if name != label]
+    names = [name for name in dict.fromkeys(names) if name not in drop]
+    read = read_columns(table, [label, *names])
+    labels, missing_rows = label_values(read.column(label), allow_missing=missing == "drop")
+    messages = list(table.notes)
+    if missing_rows.any():
+        read, labels = read.filter(~missing_rows), labels[~missing_rows]
+        messages.append(f"{int(missing_rows.sum()):,} rows without a label were left out.")
+    if not len(labels):
+        raise ParameterError("no row has a label")
+    if rows is not None and len(labels) > rows:
+        some = np.sort(np.random.default_rng(0).permutation(len(labels))[:rows])
+        read, labels = read.take(some), labels[some]
+    encoder = TableEncoder.fit(read, names, categories=categories, strict=bool(features))
+    refuse_too_wide(read.num_rows, encoder.width)
+    tally: Tally = Counter()
+    X = encoder.transform(read, tally)
+    messages += [f"{name} was left out: {why}." for name, why in encoder.left_out]
+    return Inputs(X, labels, encoder, messages + tally_notes(tally))
+
+
+def tally_notes(tally: Tally) -> list[str]:
+    """Return what to say of values that were missing, or new since the fit."""
+    says = {
+        "missing": "missing; the column's middle value, or none of its categories, stood in",
+        "new": "new since the fit; they count as rare ones",
+    }
+    return [f"{name}: {count:,} values were {says[what]}." for (name, what), count in tally.items() if count]

@@ -1,0 +1,261 @@
+"""`fit_file`: a table with a private label column in, a private model in a folder out."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._validation import as_delta, as_epsilon, as_fraction, as_roomy_bounds
+from labeldp.errors import DataError, NotUnbiasedError, ParameterError
+from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, Risk, private_risk, private_score
+from labeldp.estimators.quality import terms_with_score
+from labeldp.estimators.score_sums import ScorePlan
+from labeldp.files.places import refuse_same, refuse_target
+from labeldp.jobs.inputs import Inputs, read_inputs
+from labeldp.ledger import Budget, Charge, Ledger, new_charge, refuse_overspend, total_of
+from labeldp.release.numbers import number
+from labeldp.report import Section, require_matplotlib, write_report
+
+if TYPE_CHECKING:
+    from labeldp.files import Dialect
+
+__all__ = ["FileFit", "fit_file", "quality"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FileFit:
+    """A model that was fitted to a table and saved.
+
+    Attributes
+    ----------
+    path : Path
+        Its folder.
+    card : str
+        The card's text; public.
+    summary : str
+        What was done, in words.
+    expected : list of str
+        How good it should be, in words.
+    """
+
+    path: Path
+    card: str
+    summary: str
+    expected: list[str]
+
+
+def fit_file(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    label: str,
+    bounds: tuple[float, float],
+    epsilon: float,
+    ledger: Ledger,
+    release: str = "model",
+    features: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    missing: str = "error",
+    delta: float = 0.0,
+    rows_per_person: int = 1,
+    score: float | None = None,
+    metrics: Sequence[str] = ("rmse",),
+    format: str | None = None,
+    dialect: Dialect | None = None,
+    report: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    verbose: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+    while_reading: AbstractContextManager[Any] | None = None,
+) -> FileFit:
+    """Learn to predict a private column, and save a model that keeps ε for every label.
+
+    The budget is charged after everything that can be checked without labels.
+
+    Parameters
+    ----------
+    source : path
+        As in `labeldp.files.privatize_file`, which has most other parameters too.
+    out : path
+        The folder for the model.
+    release : {"model", "labels"}
+        What leaves: the model alone, or private labels too.
+    features, drop, categories : sequences of str
+        Columns to learn from, all by default; to leave out; and of numbers that name things.
+    score : float, optional
+        ε more, to measure the error on a tenth of the rows, held out.
+    metrics : sequence of str
+        What the score measures.
+    report : path, optional
+        Where to write a report.
+    verbose : bool
+        Whether the fit draws its progress on the terminal.
+    say : callable
+        Called with what was found out about the table, before the charge; all of it is public.
+    while_reading : context manager, optional
+        Entered while the table is read; what it raises stops the fit, and nothing is spent.
+    """
+    as_epsilon(epsilon)
+    as_roomy_bounds(bounds)
+    as_delta(delta, smallest=0.0)
+    if delta and release == "labels":
+        raise ParameterError('delta goes with release="model": labels are randomised with pure ε')
+    out = Path(out)
+    refuse_same({"the model": out, "the ledger": ledger.path, "the report": report}, {"the table": source})
+    from labeldp.files.models import add_to_card, model_folder, write_model  # noqa: PLC0415 (an extra)
+
+    later = _score_charges(score, rows_per_person)
+    refuse_overspend(
+        ledger.limit,
+        ledger.charges,
+        [new_charge("model", Budget(epsilon), purpose="other", rows_per_person=rows_per_person), *later],
+    )
+    if report is not None:
+        require_matplotlib()
+        refuse_target(str(report), force=force)
+    with model_folder(out, force=force) as draft:
+        with while_reading or nullcontext():
+            inputs = read_inputs(
+                str(source),
+                label,
+                features=features,
+                drop=drop,
+                categories=categories,
+                missing=missing,
+                format=format,
+                dialect=dialect,
+            )
+        train, test, notes = _parts(len(inputs.labels), score, bounds, metrics)
+        for message in [*inputs.notes, *notes]:
+            say(message)
+        shared: dict[str, Any] = {
+            "epsilon": epsilon,
+            "bounds": bounds,
+            "rows_per_person": rows_per_person,
+            "ledger": ledger,
+            "verbose": verbose,
+        }
+        model: Any
+        if release == "model":
+            model = ModelReleaseRegressor(**shared, delta=delta)
+        else:
+            model = LabelReleaseRegressor(**shared)
+        with ledger.reserve(later):
+            model.fit(inputs.X[train], inputs.labels[train])
+        note = score_note(model.charges_, later, len(inputs.labels[test])) if later else None
+        card = write_model(model, inputs.encoder, draft, label=label, note=note)
+    how = {"epsilon": score, "bounds": bounds, "ledger": ledger, "rows_per_person": rows_per_person}
+    risk, expected = _judge(model, inputs, train, test, metrics, how)
+    terms = model.terms_ if risk is None else terms_with_score(model.terms_, risk)
+    card = card if risk is None else add_to_card(out, card, terms, quality=risk.as_data())
+    expected += [note] if note else []
+    if report is not None:
+        write_report(
+            report,
+            card,
+            ledger=ledger if ledger.path else None,
+            besides=[charge for charge in ledger.own_charges if charge not in terms.charges],
+            sections=report_sections(label, inputs, expected, risk),
+            force=force,
+        )
+    return FileFit(out, card, model.summary(), expected)
+
+
+def _score_charges(score: float | None, rows_per_person: int) -> list[Charge]:
+    """Return what a score will cost, if one was asked for."""
+    if score is None:
+        return []
+    return [new_charge("score", Budget(as_epsilon(score)), purpose="score", rows_per_person=rows_per_person)]
+
+
+def score_note(paid: Sequence[Charge], later: Sequence[Charge], rows: int) -> str:
+    """Return what a score costs beside its model: for the screen, the card and the report, in the same words."""
+    both = total_of([*paid, *later])
+    score = total_of(later)
+    says = f"The score on {rows:,} rows held out costs {score} on top of the model: {both} in all."
+    if any(charge.rows_per_person > 1 for charge in later):
+        return says + " A person may have rows on both sides, so both count."
+    return says + (
+        " No row was both learnt from and held out, so whoever has one row is exposed to the larger of the two; "
+        "the ledger counts the sum, which holds for everyone."
+    )
+
+
+def _parts(
+    rows: int, score: float | None, bounds: tuple[float, float], metrics: Sequence[str]
+) -> tuple[Any, Any, list[str]]:
+    """Return the rows to learn from, a tenth to judge by if that was asked for, and what ± to expect of it.
+
+    Which rows these are is public. Both regressors predict inside the bounds, so a score will need no more than is
+    checked here.
+    """
+    if score is None:
+        return slice(None), slice(0), []
+    if rows < 100:
+        raise DataError(f"{rows} rows are too few to hold some out: leave --score out")
+    order = np.random.default_rng(0).permutation(rows)
+    plan = ScorePlan.of(rows // 10, as_fraction(score), bounds, list(metrics))
+    return np.sort(order[rows // 10 :]), np.sort(order[: rows // 10]), [plan.describe()]
+
+
+def _judge(
+    model: Any, inputs: Inputs, train: Any, test: Any, metrics: Sequence[str], how: dict[str, Any]
+) -> tuple[Risk | None, list[str]]:
+    """Return how wrong a model is, and in words: by rows held out if ε is given for that, else by what is free."""
+    if how["epsilon"] is None:
+        return quality(model, inputs.X[train])
+    risk = private_score(model, inputs.X[test], inputs.labels[test], metrics=list(metrics), **how)
+    return risk, [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}"]
+
+
+def report_sections(label: str, inputs: Inputs, expected: list[str], risk: Risk | None) -> list[Section]:
+    """Return what a report says of a fit beyond its card; all of it is public, or paid for."""
+    kinds = [[column.name, column.kind, str(column.width)] for column in inputs.encoder.columns]
+    left = [[name, f"left out: {why}", "0"] for name, why in inputs.encoder.left_out]
+    return [
+        Section(
+            "How good the model should be",
+            [line.strip() for text in expected for line in text.splitlines()],
+            header=["figure", "estimate"],
+            rows=[] if risk is None else risk.table(),
+        ),
+        Section(
+            "The public columns",
+            [f"The model predicts {label!r} from these columns, encoded without looking at any label."],
+            header=["column", "what it is", "numbers it becomes"],
+            rows=[*kinds, *left],
+        ),
+    ]
+
+
+def quality(model: Any, X: NDArray[np.float64]) -> tuple[Risk | None, list[str]]:
+    """Return how good a model should be, by what left the room already, and in words; None if that does not tell.
+
+    A model's own idea of its error rests on an assumed shape of what it could not see, and came out too good on
+    real tables. So nothing is said where there is only that.
+    """
+    if isinstance(model, LabelReleaseRegressor):
+        try:
+            risk = private_risk(model, X, model.release_)
+        except NotUnbiasedError:
+            pass
+        else:
+            limit = number(risk.rmse_limit, 3)
+            return risk, [
+                f"How good it should be, at no further cost: a typical error of ±{limit} or less.",
+                f"  {risk.summary()}",
+            ]
+    enough = max(0.2, math.ceil(10_000 / len(X)) / 10)  # a tenth of the rows, and noise below a typical error
+    says = "How good it is was not measured"
+    if enough > 20:
+        return None, [f"{says}: {len(X):,} rows are too few for --score."]
+    return None, [f"{says}: --score {enough:g} would, on rows held out, for ε = {enough:g} more."]

@@ -1,0 +1,70 @@
+"""What went wrong, in one sentence, in the same words on the command line and on the page."""
+
+from __future__ import annotations
+
+import re
+
+from labeldp.errors import LabelDPError
+from labeldp.ledger import Ledger, total_of
+
+__all__ = ["EXPLAINED", "as_options", "explain_error", "printable"]
+
+EXPLAINED = (LabelDPError, ModuleNotFoundError, OSError, MemoryError)
+"""What can go wrong and is explained; anything else is a defect of the library."""
+
+
+def explain_error(error: BaseException, ledger: Ledger | None = None) -> str:
+    """Return one sentence for what went wrong, and one for what stays spent in a ledger's file."""
+    sentence = _sentence(error)
+    if ledger is not None and ledger.path is not None and ledger.own_charges:
+        sentence += f". {total_of(ledger.own_charges)} was charged before that, and stays spent."
+    return sentence
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, LabelDPError):
+        return as_options(str(error))
+    if isinstance(error, ModuleNotFoundError):
+        package = (error.name or "a package").partition(".")[0]
+        extra = {"pyarrow": "files", "openpyxl": "excel", "matplotlib": "plots", "pyspark": "spark"}.get(package)
+        return f"{package} is not installed: pip install " + (f"'labeldp[{extra}]'" if extra else package)
+    if isinstance(error, OSError):
+        return f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
+    return "there is not enough memory for this"
+
+
+def as_options(text: str) -> str:
+    """Return a sentence of the library with its parameters as they are typed in a shell.
+
+    Examples
+    --------
+    >>> as_options('leave their rows out with missing="drop"; force=True replaces it')
+    'leave their rows out with --missing drop; --force replaces it'
+    >>> as_options('say which, as in Dialect(decimal=",")')
+    "say which, as in --decimal ','"
+    >>> as_options('drop them, as in drop=["tax", "net"]')
+    'drop them, as in --drop tax,net'
+    """
+    names = r'\[?("[^"]*"(?:, "[^"]*")*)\]?'
+    text = re.sub(rf"\bDialect\((\w+)={names}\)|\b(drop)={names}", _as_option, text)
+    text = re.sub(r'\b(missing|debiased|trust|mechanism|format|release)="([\w-]+)"', r"--\1 \2", text)
+    text = text.replace("limit=Budget(epsilon, delta)", "--limit and --limit-delta")
+    return re.sub(r"\b(force|shuffle)=True\b", r"--\1", text)
+
+
+def _as_option(found: re.Match[str]) -> str:
+    option, value, drop, names = found.groups()
+    typed = (value or names).replace('", "', ",").replace('"', "")
+    return f"--{option or drop} " + (typed if re.fullmatch(r"[\w,-]*\w", typed) else f"'{typed}'")
+
+
+def printable(value: object, most: int = 1000) -> str:
+    """Return text of others without what could command a terminal, and not longer than ``most``.
+
+    Examples
+    --------
+    >>> printable("a card" + chr(27) + "[2J says")
+    'a card�[2J says'
+    """
+    text = "".join(c if c.isprintable() else "\ufffd" for c in str(value)[: most + 1])
+    return text if len(text) <= most else text[: most - 1] + "…"
