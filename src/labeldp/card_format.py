@@ -11,9 +11,9 @@ import json
 import math
 from typing import Any, NoReturn
 
-from labeldp.errors import CardError
+from labeldp.errors import CardError, UncheckableError
 
-__all__ = ["MAX_TEXT", "SCHEMA", "VERSION", "dump", "parse"]
+__all__ = ["MAX_TEXT", "SCHEMA", "VERSION", "dump", "parse", "require_version"]
 
 SCHEMA = "labeldp.mechanism"
 VERSION = 2
@@ -51,6 +51,17 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
+def require_version(what: str, version: object, known: int) -> None:
+    """Refuse a version that is not read here; a later one by name, because it may well be sound."""
+    if type(version) is int and version > known:
+        raise UncheckableError(
+            f"{what} has version {version}, which a newer labeldp wrote; this one reads version {known}: update "
+            "labeldp"
+        )
+    if version != known:
+        raise CardError(f"{what} has version {version!r}; this labeldp reads version {known}")
+
+
 def parse(text: str, *schemas: str) -> dict[str, Any]:
     """Return the content of a card whose version and checksum are right, and whose schema is one of these.
 
@@ -60,6 +71,8 @@ def parse(text: str, *schemas: str) -> dict[str, Any]:
     ------
     CardError
         If anything about the card is not as `dump` wrote it.
+    UncheckableError
+        If it is of a later version.
     """
     if not isinstance(text, str):
         raise CardError("a card is text: pass what to_json() returned, or the content of its file")
@@ -79,8 +92,7 @@ def parse(text: str, *schemas: str) -> dict[str, Any]:
     expected = schemas or (SCHEMA,)
     if not isinstance(content, dict) or content.get("schema") not in expected:
         raise CardError(f"this is another kind of card, or none: its schema is not {' or '.join(expected)}")
-    if content.get("version") != VERSION:
-        raise CardError(f"the card has version {content.get('version')!r}; this labeldp reads version {VERSION}")
+    require_version("the card", content.get("version"), VERSION)
     checksum = content.pop("checksum", None)
     if checksum != _checksum(content):
         raise CardError("the card was changed after it was written: its checksum does not fit")

@@ -141,15 +141,14 @@ class RowRelease(HoldsTerms):
         try:
             with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
                 _refuse_bomb(archive.zip, os.fstat(stream.fileno()).st_size)
+                read = read_any_card(str(archive["card"]), most_mechanisms=most_mechanisms)
                 arrays = {name: archive[name] for name in _ARRAYS}
-                card = str(archive["card"])
         except FileNotFoundError:
             raise
         except LabelDPError:
             raise
         except Exception as error:  # whatever a hostile archive makes NumPy and zlib raise
             raise CardError(f"{os.fspath(path)} is not a saved release: {type(error).__name__}") from None
-        read = read_any_card(card, most_mechanisms=most_mechanisms)
         if {name: _digest(array) for name, array in arrays.items()} != read.content.get("arrays"):
             raise CardError(
                 f"{os.fspath(path)} holds other labels than its card states: it was changed or mixed up"

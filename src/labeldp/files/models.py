@@ -260,8 +260,7 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
     card = read_any_card(_text(folder / CARD, card_format.MAX_TEXT))
     if card.kind != "model" or "files" not in card.content:
         raise CardError(f"{folder / CARD} is not the card of a saved model")
-    if card.content.get("format") != FORMAT:
-        raise CardError(f"the model was saved in another format than {FORMAT}, by another version of labeldp")
+    card_format.require_version(f"the format of the model {folder}", card.content.get("format"), FORMAT)
     hashes = card.content["files"]
     if not isinstance(hashes, dict) or not {COLUMNS, MODEL} <= set(hashes) <= MODEL_FILES:
         raise CardError(f"{folder / CARD} names other files than a model has")

@@ -14,6 +14,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 import stat
 import threading
@@ -26,7 +27,8 @@ from labeldp.ledger.budget import Budget, Charge, refuse_overspend
 
 __all__ = ["FileStore"]
 
-SCHEMA = "labeldp.ledger/2"
+VERSION = 2
+SCHEMA = f"labeldp.ledger/{VERSION}"
 MOST_BYTES = 1 << 28
 """A longer ledger is refused; a charge takes about 300 bytes."""
 
@@ -192,6 +194,7 @@ def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], byte
         *lines, tail = stream.read().split(b"\n")
     records: list[dict[str, Any]] = []
     hashes: list[str] = []
+    _refuse_newer(lines[0] if lines else tail, path)
     for line in lines:
         last = hashes[-1] if hashes else ""
         record = _checked(line, last)
@@ -210,6 +213,17 @@ def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], byte
     if _parse(tail) is not None or _checked(tail[:-1], hashes[-1]) is not None:
         raise LedgerError(f"the end of the ledger {path} was changed: it is not used, and not repaired")
     return records, hashes, tail
+
+
+def _refuse_newer(line: bytes, path: str) -> None:
+    """Refuse a ledger of a later version by name: it is not damaged, and nobody should count it as spent."""
+    header = _parse(line) or {}
+    version = re.fullmatch(r"labeldp\.ledger/([0-9]{1,9})", str(header.get("schema")))
+    if version and int(version[1]) > VERSION:
+        raise LedgerError(
+            f"the ledger {path} has version {version[1]}, which a newer labeldp wrote; this one reads version "
+            f"{VERSION}: update labeldp"
+        )
 
 
 def _mend_tail(handle: int, tail: bytes) -> None:

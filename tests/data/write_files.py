@@ -1,0 +1,66 @@
+"""Write files of every format of this version into tests/data/VERSION: ``python tests/data/write_files.py``.
+
+Run it once for a version that changes a format, and never again: files that are there stay as they are, for ever.
+Labels are synthetic, the noise is secure, and the key that signs is thrown away.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import labeldp as ldp
+from labeldp.cards.signatures import key_text, sign_card
+from labeldp.files import privatize_file
+
+FOLDER = Path(__file__).parent / ldp.__version__
+BOUNDS = (0.0, 100.0)
+
+
+def write_all() -> None:
+    """Write a ledger, cards with a signature, a table, two models and a saved release, with what they must say."""
+    FOLDER.mkdir()
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": np.arange(60.0), "town": ["Bath", "York", None] * 20})
+    labels = np.clip(rng.normal(50, 20, 60), *BOUNDS)
+    ledger = ldp.Ledger.open(FOLDER / "budget.jsonl", limit=ldp.Budget(epsilon=20, delta=1e-3))
+
+    (FOLDER / "mechanism.json").write_text(ldp.Laplace(bounds=BOUNDS, epsilon=1.0).to_json(), encoding="utf-8")
+    release = ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    (FOLDER / "release.json").write_text(release.to_card(), encoding="utf-8")
+    columns = np.column_stack([labels, labels[::-1]])
+    several = ldp.privatize(
+        columns,
+        epsilon=2.0,
+        delta=1e-4,
+        bounds=[BOUNDS, BOUNDS],
+        mechanism="gaussian",
+        trust="local",
+        ledger=ledger,
+    )
+    (FOLDER / "columns.json").write_text(several.to_card(), encoding="utf-8")
+
+    raw = FOLDER / "raw.csv"
+    frame.assign(income=labels).to_csv(raw, index=False)
+    privatize_file(raw, FOLDER / "table.csv", label="income", epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    raw.unlink()
+    key = Ed25519PrivateKey.generate()
+    (FOLDER / "key.pub").write_text(key_text(key.public_key()), encoding="utf-8")
+    card = (FOLDER / "table.csv.card.json").read_text(encoding="utf-8")
+    (FOLDER / "table.csv.card.json.sig").write_text(sign_card(card, key), encoding="utf-8")
+
+    expected = {}
+    for name, kind in (("model", ldp.ModelReleaseRegressor), ("labels", ldp.LabelReleaseRegressor)):
+        model = kind(epsilon=3.0, bounds=BOUNDS, ledger=ledger).fit(frame, labels)
+        ldp.save_model(model, FOLDER / name, label="income")
+        expected[name] = list(model.predict(frame))
+    model.release_.save(FOLDER / "rows.npz")
+    expected["rows"] = list(model.release_.labels)
+    expected["spent"] = str(ledger.total)
+    (FOLDER / "expected.json").write_text(json.dumps(expected), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_all()

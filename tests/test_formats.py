@@ -1,0 +1,99 @@
+"""Files that an earlier version wrote are read for ever; those of a later one are refused by name.
+
+The files are in tests/data/VERSION, and docs/formats.md states the promise.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from forged_cards import forged
+from labeldp.cards.signatures import read_public_key
+from labeldp.cards.verification import verify_card
+from labeldp.errors import UncheckableError
+from labeldp.estimators.row_release import RowRelease
+from labeldp.files.card_check import verify_files
+
+VERSIONS = sorted(path for path in Path(__file__).with_name("data").glob("[0-9]*") if path.is_dir())
+NEWER = "which a newer labeldp wrote; this one reads version"
+
+
+@pytest.fixture(params=VERSIONS, ids=lambda path: path.name)
+def folder(request, tmp_path):
+    return shutil.copytree(request.param, tmp_path / "kept")
+
+
+def expected(folder):
+    return json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+
+
+def test_a_card_of_every_kind_that_was_ever_written_holds_with_its_files_and_its_signature(folder):
+    for name, file in {
+        "mechanism.json": None,
+        "release.json": None,
+        "columns.json": None,
+        "table.csv.card.json": folder / "table.csv",
+        "model/card.json": folder / "model",
+        "labels/card.json": folder / "labels",
+    }.items():
+        result = verify_files((folder / name).read_text(encoding="utf-8"), file=file)
+        assert result.verdict == "holds", (name, result.checks)
+    key = read_public_key((folder / "key.pub").read_bytes())
+    card, signature = (
+        (folder / name).read_text(encoding="utf-8") for name in ("table.csv.card.json", "table.csv.card.json.sig")
+    )
+    assert verify_files(card, signature=signature, trusted=[key]).holds
+
+
+def test_a_ledger_that_was_ever_written_counts_what_was_spent_and_takes_further_charges(folder):
+    path = folder / "budget.jsonl"
+    before = path.read_bytes()
+    ledger = ldp.Ledger.open(path)
+    assert str(ledger.total) == expected(folder)["spent"]
+    ledger.charge("labels", epsilon=1.0)
+    assert path.read_bytes().startswith(before)
+    assert ldp.Ledger.open(path).charges == ledger.charges
+
+
+@pytest.mark.parametrize("name", ["model", "labels"])
+def test_a_model_that_was_ever_saved_predicts_what_it_did(folder, name):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"town": ["Bath", "York", None] * 20, "size": np.arange(60.0)})
+    np.testing.assert_allclose(ldp.load_model(folder / name).predict(frame), expected(folder)[name], rtol=1e-12)
+
+
+def test_a_release_that_was_ever_saved_has_the_labels_it_had(folder):
+    for name in ("rows.npz", "labels/release.npz"):
+        np.testing.assert_array_equal(RowRelease.load(folder / name).labels, expected(folder)["rows"])
+
+
+def newer(card, entry):
+    content = json.loads(card)
+    return forged({**content, entry: content[entry] + 1})
+
+
+def test_files_of_a_later_version_are_refused_by_name_and_not_called_damaged(folder):
+    card = newer(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json(), "version")
+    assert verify_card(card).verdict == "cannot be checked here"
+    with pytest.raises(UncheckableError, match=f"the card has version 3, {NEWER} 2: update labeldp"):
+        ldp.load_mechanism(card)
+
+    ledger = folder / "budget.jsonl"
+    text = ledger.read_text(encoding="utf-8")
+    ledger.write_text(text.replace("labeldp.ledger/2", "labeldp.ledger/3"), encoding="utf-8")
+    with pytest.raises(ldp.LedgerError, match=f"has version 3, {NEWER} 2: update labeldp"):
+        ldp.Ledger.open(ledger)
+
+    model = folder / "model/card.json"
+    model.write_text(newer(model.read_text(encoding="utf-8"), "format"), encoding="utf-8")
+    with pytest.raises(UncheckableError, match=f"the format of the model .* has version 4, {NEWER} 3"):
+        ldp.load_model(folder / "model")
+
+    with np.load(folder / "rows.npz") as archive:
+        np.savez(folder / "rows.npz", card=np.array(newer(str(archive["card"]), "version")))
+    with pytest.raises(UncheckableError, match=f"the card has version 3, {NEWER}"):
+        RowRelease.load(folder / "rows.npz")
