@@ -7,6 +7,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from benchmarks.readme import refreshed
 
 import labeldp as ldp
 
@@ -66,3 +67,12 @@ def test_a_site_holds_all_versions_and_leads_to_the_newest_release(tmp_path):
     assert [entry["version"] for entry in listed] == ["latest", "0.10.0", "0.9.0"]
     assert all((out / entry["version"] / "index.html").read_text() == entry["version"] for entry in listed)
     assert (out / "index.html").read_text() == "0.10.0"
+
+
+def test_the_figures_of_the_readme_are_those_of_the_benchmarks():
+    readme = text("README.md")
+    assert readme == refreshed(readme), "run: python -m benchmarks.readme"
+
+
+def test_the_readme_is_short():
+    assert len(text("README.md").splitlines()) <= 90
