@@ -31,7 +31,7 @@ class Page(HTMLParser):
         self.ids |= {values[name] for name in ("id", "name") if name in values}
         if tag == "a" or values.get("rel") in NOT_LOADED:
             self.links |= {values["href"]} if "href" in values else set()
-        else:
+        elif tag != "base":
             self.loads |= {values[name] for name in ("src", "href", "data") if name in values}
         if values.get("property") == "og:image":
             self.pictures.add(values["content"])

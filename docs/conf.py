@@ -7,6 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -80,6 +81,7 @@ copybutton_only_copy_prompt_lines = True
 # Looks
 html_theme = "pydata_sphinx_theme"
 html_title = "labeldp"
+html_additional_pages = {"404": "404.html"}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/logo.svg"
@@ -106,6 +108,7 @@ html_theme_options: dict[str, Any] = {
 }
 html_context: dict[str, Any] = {
     "default_mode": "auto",
+    "base_path": urlsplit(URLS["Documentation"]).path,
     "edit_page_url_template": REPOSITORY + "/edit/main/{{ source_path or file_name }}",
     "edit_page_provider_name": "GitHub",
 }

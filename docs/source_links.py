@@ -95,6 +95,8 @@ def setup(app: Any, root: Path, url: str) -> None:
 
     def on_html(_: Any, page: str, template: str, context: dict[str, Any], tree: object) -> None:
         context["source_path"] = repository.source_of(page)
+        if context["source_path"] is None:
+            context["theme_use_edit_page_button"] = False
 
     app.connect("source-read", on_source)
     app.connect("html-page-context", on_html)
