@@ -1,4 +1,4 @@
-"""The README's coin, as a class to break in one place."""
+"""The guide's coin, as a class to break in one place."""
 
 from dataclasses import dataclass
 
