@@ -24,7 +24,7 @@ if find_spec("pyspark") is None:
 
 MARKS = {
     "spark": "spark",
-    "test_report_browser": "browser",
+    **dict.fromkeys(["test_report_browser", "test_choices_browser"], "browser"),
     **dict.fromkeys(["cli", "estimators", "files", "interference", "report", "reproduction"], "slow"),
     **dict.fromkeys(["test_cards", "test_forged_cards", "test_ledger_processes", "test_privatize"], "slow"),
     **dict.fromkeys(["README", "guide"], "slow"),
@@ -44,6 +44,30 @@ def cache(monkeypatch, tmp_path):
     monkeypatch.delenv("LABELDP_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     return tmp_path / "caches" / "labeldp"
+
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A real Chromium, driven by Playwright."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium here: sudo apt-get install chromium")
+    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=chromium, args=FLAGS, timeout=120_000)
+        yield started
+        started.close()
 
 
 def spark_builder(folder, master):

@@ -58,10 +58,10 @@ def test_where_a_score_would_be_refused_it_tells_nothing():
 
 def test_more_budget_is_never_worse_and_the_curator_knows_the_mean_best():
     curve = ldp.preview(rows=ROWS, bounds=BOUNDS).curve
-    for name in ("label", "group", "mean", "curator_mean", "score"):
+    for name in ("label", "hundred", "thousand", "mean", "curator_mean", "score"):
         values = [getattr(point, name) for point in curve]
         assert values == sorted(values, reverse=True)
-    assert all(point.curator_mean < point.mean < point.group < point.label for point in curve)
+    assert all(p.curator_mean < p.mean < p.thousand < p.hundred < p.label for p in curve)
 
 
 def test_with_the_epsilon_that_is_needed_the_error_is_as_wanted():

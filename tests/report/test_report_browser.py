@@ -1,34 +1,12 @@
 """The report in a real browser: it loads, shows its figures, fits a phone, and calls nobody."""
 
-import shutil
 from contextlib import contextmanager
 
 import pytest
 
 import report_cases as cases
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PHONE, DESKTOP = 360, 1280
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no Chromium here: sudo apt-get install chromium")
-    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=chromium, args=FLAGS, timeout=120_000)
-        yield started
-        started.close()
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def preview(
         for line in lines:
             table.add_row(*line)
         console.print(table)
-        for note in result.notes():
+        for note in (*result.notes(), *result.cautions()):
             tell(console, note)
         if plot is not None:
             with atomic_file(plot, public=True) as draft:

@@ -23,31 +23,53 @@ from labeldp._validation import (
 )
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
+from labeldp.planning.cautions import cautions
 from labeldp.planning.suite import Kept, kept_in_suite
 from labeldp.priors.curator import GRID, mean_noise
 from labeldp.release.accuracy import Accuracy
 from labeldp.release.numbers import number, percent
 from labeldp.release.plan import Request
 
-__all__ = ["GROUP", "Outlook", "Preview", "preview"]
+__all__ = ["CURVE", "GROUPS", "HELD_OUT", "NAMES", "NOTES", "Outlook", "Preview", "preview"]
 
 Bounds = tuple[float, float]
 
-GROUP = 100
-"""Rows of the small group that errors are told for."""
+GROUPS = {"hundred": 100, "thousand": 1000}
+"""Rows of the groups that errors are told for."""
 
-_HELD_OUT = 10
+HELD_OUT = 10
 """A score takes one row in so many, as ``labeldp fit --score`` does."""
 
-_CURVE = tuple(float(f"{epsilon:.2g}") for epsilon in np.geomspace(0.02, 20, 25))
+CURVE = tuple(float(f"{epsilon:.2g}") for epsilon in np.geomspace(0.02, 20, 25))
 """Where curves are computed, beside the budgets asked for."""
 
-_NAMES = {
+NAMES = {
     "label": "one label",
-    "group": f"mean of {GROUP} labels",
+    **{name: f"mean of {count:,} labels" for name, count in GROUPS.items()},
     "mean": "mean of all labels",
     "curator_mean": "curator's mean",
 }
+"""What errors are told of."""
+
+NOTES = {
+    "basis": (
+        "No label was read, and nothing was spent. {labels} Groups are drawn at random. A curator's mean is that "
+        "of all labels, where nothing else leaves."
+    ),
+    "even": "Labels are private ones, none clipped, spread evenly over the bounds; most noise is smaller.",
+    "prior": "Labels are private ones, as privatize would release them with this prior, errors of clipping too.",
+    "score": (
+        "Score: the least typical error (RMSE) that it could tell from none, on {held} rows held out, for this ε "
+        "more."
+    ),
+    "model": (
+        "Model: what it keeps of what features explain, median and quartiles over the public tables of the "
+        "accuracy suite with as many rows × ε (up to {tables} tables). 100 % is as good as boosted trees without "
+        "privacy, 0 % is a constant. Your table may differ."
+    ),
+    "unknown": "Model: the accuracy suite has too few tables with as many rows × ε.",
+}
+"""What figures rest on; a page fills in the same sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +79,8 @@ class Outlook:
     Attributes
     ----------
     epsilon : float
-    label, group, mean : float
-        Typical error of one private label, of the mean of 100 of them, and of the mean of all.
+    label, hundred, thousand, mean : float
+        Typical error of one private label, of the mean of 100 and of 1,000 of them, and of the mean of all.
     curator_mean : float
         Typical error of the mean of all labels, where nothing else is released.
     score : float
@@ -70,7 +92,8 @@ class Outlook:
 
     epsilon: float
     label: float
-    group: float
+    hundred: float
+    thousand: float
     mean: float
     curator_mean: float
     score: float
@@ -101,7 +124,7 @@ class Preview:
     @property
     def curve(self) -> tuple[Outlook, ...]:
         """For many budgets, those asked for among them: what a plot shows."""
-        budgets = sorted({*_CURVE, *(outlook.epsilon for outlook in self.outlooks)})
+        budgets = sorted({*CURVE, *(outlook.epsilon for outlook in self.outlooks)})
         return tuple(_outlook(self.rows, self.bounds, epsilon, self.prior) for epsilon in budgets)
 
     @property
@@ -110,14 +133,19 @@ class Preview:
         if self.wanted is None:
             return {}
         curve = self.curve
-        return {name: _needed(curve, name, self.wanted) for name in _NAMES}
+        return {name: _needed(curve, name, self.wanted) for name in self.names}
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What errors are told of: no group has more rows than the table."""
+        return {name: what for name, what in NAMES.items() if GROUPS.get(name, 1) <= self.rows}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return a header, and a line for each thing that could be released."""
         header = ["", *(f"ε = {rounded_up(outlook.epsilon)}" for outlook in self.outlooks)]
         lines = [
             [what, *(f"±{number(getattr(outlook, name), 3)}" for outlook in self.outlooks)]
-            for name, what in _NAMES.items()
+            for name, what in self.names.items()
         ]
         scores = [number(o.score, 3) if math.isfinite(o.score) else "nothing" for o in self.outlooks]
         lines.append(["score tells from", *scores])
@@ -126,34 +154,23 @@ class Preview:
 
     def notes(self) -> list[str]:
         """Return what the figures rest on, in sentences."""
-        if self.prior is None:
-            basis = "Labels are private ones, none clipped, spread evenly over the bounds; most noise is smaller."
-        else:
-            basis = (
-                "Labels are private ones, as privatize would release them with this prior, errors of clipping too."
-            )
         tables = [outlook.kept.tables for outlook in self.outlooks if outlook.kept is not None]
         notes = [
-            f"No label was read, and nothing was spent. {basis} The {GROUP} are drawn at random. A curator's mean "
-            "is that of all labels, where nothing else leaves.",
-            f"Score: the least typical error (RMSE) that it could tell from none, on {self.rows // _HELD_OUT:,} "
-            "rows held out, for this ε more.",
+            NOTES["basis"].format(labels=NOTES["even" if self.prior is None else "prior"]),
+            NOTES["score"].format(held=f"{self.rows // HELD_OUT:,}"),
+            NOTES["model"].format(tables=max(tables)) if tables else NOTES["unknown"],
         ]
-        if tables:
-            notes.append(
-                "Model: what it keeps of what features explain, median and quartiles over the public tables of "
-                f"the accuracy suite with as many rows × ε (up to {max(tables)} tables). 100 % is as good as "
-                "boosted trees without privacy, 0 % is a constant. Your table may differ."
-            )
-        else:
-            notes.append("Model: the accuracy suite has too few tables with as many rows × ε.")
         if self.wanted is not None:
             notes.append(f"For ±{number(self.wanted)}: {'; '.join(self._needs())}.")
         return notes
 
+    def cautions(self) -> list[str]:
+        """Return what speaks against these budgets, in sentences."""
+        return cautions(self)
+
     def _needs(self) -> list[str]:
         needs = self.needed
-        return [f"{what} needs {_amount(needs[name])}" for name, what in _NAMES.items()]
+        return [f"{what} needs {_amount(needs[name])}" for name, what in self.names.items()]
 
     def summary(self) -> str:
         """Return the table and what it rests on, for people."""
@@ -165,7 +182,7 @@ class Preview:
         ]
         low, high = self.bounds
         first = f"{self.rows:,} rows, labels in ({number(low)}, {number(high)})"
-        return "\n".join([first, *(line.rstrip() for line in shown), *self.notes()])
+        return "\n".join([first, *(line.rstrip() for line in shown), *self.notes(), *self.cautions()])
 
     def __repr__(self) -> str:
         budgets = ", ".join(rounded_up(outlook.epsilon) for outlook in self.outlooks)
@@ -175,7 +192,7 @@ class Preview:
         header, lines = self.table()
         head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
+        notes = "".join(f"<p>{escape(note)}</p>" for note in (*self.notes(), *self.cautions()))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
     def plot(self) -> Any:
@@ -240,17 +257,16 @@ def _outlook(rows: int, bounds: Bounds, epsilon: float, prior: Histogram | None)
     free = {"epsilon_prior": 0.0} if prior is None else {"prior": prior}
     mechanism = Request(epsilon=epsilon, bounds=bounds, **free).plan(rows).mechanism_for(prior, bounds)
     accuracy = Accuracy.under(mechanism, prior, bounds)
-    label, group, mean = accuracy.error_of_mean(np.array([1.0, float(GROUP), float(rows)])).tolist()
+    counts = {"label": 1, **GROUPS, "mean": rows}
+    errors = accuracy.error_of_mean(np.array(list(counts.values()), dtype=np.float64)).tolist()
     return Outlook(
         epsilon=epsilon,
-        label=label,
-        group=group,
-        mean=mean,
+        **dict(zip(counts, errors, strict=True)),
         curator_mean=(bounds[1] - bounds[0])
         * math.sqrt(mean_noise(as_fraction(epsilon)).variance())
         / GRID
         / rows,
-        score=_least_score(max(rows // _HELD_OUT, 1), bounds, epsilon),
+        score=_least_score(max(rows // HELD_OUT, 1), bounds, epsilon),
         kept=kept_in_suite(rows, epsilon),
     )
 
@@ -282,8 +298,8 @@ def _needed(curve: Sequence[Outlook], name: str, wanted: float) -> float | None:
 
 def _amount(epsilon: float | None) -> str:
     if epsilon is None:
-        return f"ε beyond {_CURVE[-1]:g}"
-    return f"ε of {number(epsilon, 2)} or less" if epsilon <= _CURVE[0] else f"ε of about {number(epsilon, 2)}"
+        return f"ε beyond {CURVE[-1]:g}"
+    return f"ε of {number(epsilon, 2)} or less" if epsilon <= CURVE[0] else f"ε of about {number(epsilon, 2)}"
 
 
 def _share(kept: Kept | None) -> str:

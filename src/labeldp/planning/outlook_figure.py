@@ -14,7 +14,8 @@ __all__ = ["draw_preview"]
 
 _LINES = {
     "label": ("one private label", "#0057a3", "-"),
-    "group": ("mean of 100 private labels", "#b04a00", "--"),
+    "hundred": ("mean of 100 private labels", "#b04a00", "--"),
+    "thousand": ("mean of 1,000 private labels", "#8a6d00", (0, (3, 1, 1, 1))),
     "mean": ("mean of all private labels", "#1b7a3d", "-."),
     "curator_mean": ("a curator's mean", "#7a3d9a", ":"),
 }
@@ -36,7 +37,8 @@ def draw_preview(preview: Preview) -> Any:
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     epsilons = [outlook.epsilon for outlook in preview.curve]
-    for name, (what, colour, dash) in _LINES.items():
+    for name in preview.names:
+        what, colour, dash = _LINES[name]
         values = [getattr(outlook, name) for outlook in preview.curve]
         left.plot(epsilons, values, color=colour, linestyle=dash, linewidth=2, label=what)
     if preview.wanted is not None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,15 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Kept", "kept_in_suite"]
+__all__ = ["BEYOND", "FEWEST", "MARGIN", "Kept", "kept_curves", "kept_in_suite"]
 
 _SIGNAL = 0.9
 """Tables whose boosted trees without privacy have more of the constant's error than this say nothing of models."""
 
-_BEYOND = np.log(10)
-"""What a table kept at the largest rows × ε that it was measured at stands for up to this factor more."""
+MARGIN = 0.1
+BEYOND = math.log(10)
+"""What a table kept at the least and the largest rows × ε that it was measured at stands for so much less, and for
+so much more; in logarithms."""
 
-_FEWEST = 0.5
+FEWEST = 0.5
 """With fewer of the tables nothing is said: a few would not be like the others."""
 
 
@@ -45,7 +48,7 @@ class Kept:
 
 
 @cache
-def _curves(method: str) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
+def kept_curves(method: str) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
     """Return for each table with signal the logarithms of rows × ε, and what a model kept there."""
     content: dict[str, Any] = json.loads(Path(__file__).with_name("suite.json").read_text(encoding="utf-8"))
     curves = []
@@ -78,10 +81,10 @@ def kept_in_suite(rows: int, epsilon: float, method: str = "model") -> Kept | No
     place = np.log(rows * epsilon)
     shares = [
         float(np.interp(place, places, kept))
-        for places, kept in _curves(method)
-        if places[0] - 0.1 <= place <= places[-1] + _BEYOND
+        for places, kept in kept_curves(method)
+        if places[0] - MARGIN <= place <= places[-1] + BEYOND
     ]
-    if len(shares) < _FEWEST * len(_curves(method)):
+    if len(shares) < FEWEST * len(kept_curves(method)):
         return None
     low, middle, high = np.quantile(shares, [0.25, 0.5, 0.75]).tolist()
     return Kept(middle, low, high, len(shares))

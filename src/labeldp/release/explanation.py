@@ -16,14 +16,13 @@ from labeldp.channels import Proof
 from labeldp.ledger import Budget
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.accuracy import describe_largest_noise, describe_noise
-from labeldp.release.numbers import at_most, percent, times
+from labeldp.release.odds import EXAMPLE, RAISE, WEAK, is_weak, odds_figures
 
 if TYPE_CHECKING:
     from labeldp.release.terms import Terms
 
 __all__ = ["Explanation", "budget_of", "explain", "not_private", "proof_of"]
 
-NEARLY_CERTAIN = 0.99
 TITLES = {
     "mechanism": "A mechanism for private labels",
     "release": "A release of private labels",
@@ -142,13 +141,8 @@ class _Subject:
         return max((charge.rows_per_person for charge in self.terms.charges), default=1)
 
     def weak(self) -> list[str]:
-        certain = float(at_most(0.5, self.budget.epsilon))
-        if certain < NEARLY_CERTAIN:
-            return []
-        return [
-            f"WEAK: at ε = {rounded_up(self.budget.epsilon, 4)} a guess of 50 % can become {percent(certain)}. "
-            "The proof holds, but what it promises is little."
-        ]
+        epsilon = self.budget.epsilon
+        return [WEAK.format(**odds_figures(epsilon))] if is_weak(epsilon) else []
 
     @property
     def trust(self) -> str:
@@ -197,14 +191,10 @@ class _Subject:
         )
         whose = "any label" if self.people == 1 else f"all labels of any one person with up to {self.people} rows"
         knows = "all features" if self.kind == "mechanism" else "all features, and even every other label,"
-        half, rare = (percent(float(at_most(p, epsilon))) for p in (0.5, 0.01))
-        low = percent(float(at_most(0.5, -epsilon)))
+        figures = odds_figures(epsilon)
         lines = [
-            f"Someone who knows {knows} and sees {seen} can raise their odds on {whose} by at most "
-            f"e^ε = {times(epsilon)}.",
-            "An example: someone thinks it as likely as not, 50 %, that a label lies above some figure. "
-            f"After all that was released they can be {half} certain at most, and no less certain than {low}. "
-            f"A suspicion of 1 % can become {rare}, no more.",
+            RAISE.format(knows=knows, seen=seen, whose=whose, **figures),
+            EXAMPLE.format(**figures),
         ]
         if delta:
             lines.append(

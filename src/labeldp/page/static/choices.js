@@ -1,0 +1,322 @@
+/* What an ε would give, live: the formulas of labeldp's `preview`, for labels spread evenly over the bounds.
+
+   The table in [data-choices] comes from the library (planning/choices.py), which also wrote the page as it is
+   without this file. Fields are marked data-choice="epsilon" (rows, low, high, wanted, limit, leaves); what there is
+   no field for stands beside the table, as data-rows and so on. Nothing is sent or loaded. */
+(() => {
+  "use strict";
+
+  // ---- numbers for people, as release/numbers.py writes them ---------------------------------------------
+
+  const general = (value, digits) => {
+    let text = value.toPrecision(digits);
+    if (/e/.test(text) || (value !== 0 && Math.abs(value) < 1e-4)) {
+      const [digitsOf, power] = value.toExponential(digits - 1).split("e");
+      const sign = power[0], size = power.slice(1).padStart(2, "0");
+      return `${digitsOf.replace(/\.?0+$/, "")}e${sign}${size}`;
+    }
+    return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+  };
+  const grouped = (value) => value.toFixed(0).replace(/\B(?=(\d{3})+$)/g, ",");
+
+  function number(value, digits = 4) {
+    const size = Math.abs(value);
+    if (!Number.isFinite(size)) return value < 0 ? "−inf" : "inf";
+    const rounded = Number(size.toPrecision(digits));
+    let text = general(size, digits);
+    if (size >= 1e-4 && size < 1e9 && rounded >= 10 ** (digits - 1)) text = grouped(rounded);
+    return value < 0 && text !== "0" ? `−${text}` : text;
+  }
+
+  function percent(share) {
+    if (share > 0.999 && share < 1) return "over 99.9 %";
+    if (share > 0 && share < 0.001) return "under 0.1 %";
+    const digits = share < 0.0995 || share > 0.9905 ? 1 : 0;
+    return `${(100 * share).toFixed(digits)} %`.replace(".0 %", " %");
+  }
+
+  function times(epsilon) {
+    const factor = Math.exp(epsilon);
+    if (factor > 1e6) return "over a million ×";
+    const digits = factor < 10 ? 2 : factor < 100 ? 1 : 0;
+    const [whole, part] = (Math.ceil(factor * 10 ** digits - 1e-9) / 10 ** digits).toFixed(digits).split(".");
+    return `${grouped(Number(whole))}${part ? `.${part}` : ""}×`;
+  }
+
+  function roundedUp(amount, digits) {
+    const text = amount.toPrecision(digits);
+    const up = Number(text) < amount ? Number(text) + 10 ** (Math.floor(Math.log10(amount)) - digits + 1) : Number(text);
+    return general(up, digits);
+  }
+
+  const atMost = (guess, epsilon) => guess / (guess + (1 - guess) * Math.exp(-epsilon));
+  const fill = (text, figures) => text.replace(/\{(\w+)\}/g, (all, name) => figures[name] ?? all);
+
+  // ---- figures, as planning/outlook.py computes them -------------------------------------------------------
+
+  function between(x, xs, ys) {
+    let k = xs.findIndex((place) => place > x);
+    if (k === 0) return ys[0];
+    if (k < 0) return ys[ys.length - 1];
+    const part = (x - xs[k - 1]) / (xs[k] - xs[k - 1]);
+    return ys[k - 1] + part * (ys[k] - ys[k - 1]);
+  }
+
+  function unitNoise(table, epsilon) {
+    const [least, most] = table.range.map(Math.sqrt), last = table.noise.length - 1;
+    const place = (last * (Math.sqrt(epsilon) - least)) / (most - least);
+    const k = Math.min(Math.max(Math.floor(place), 0), last - 1), part = place - k;
+    const logs = [table.noise[k], table.noise[k + 1]].map(Math.log);
+    return Math.exp(logs[0] + part * (logs[1] - logs[0])) / epsilon;
+  }
+
+  function quantile(sorted, part) {
+    const place = part * (sorted.length - 1), k = Math.floor(place);
+    return sorted[k] + (place - k) * ((sorted[k + 1] ?? sorted[k]) - sorted[k]);
+  }
+
+  function keptInSuite(table, power) {
+    const place = Math.log(power), { margin, beyond, fewest } = table.kept_rules;
+    const near = table.kept.filter(([xs]) => xs[0] - margin <= place && place <= xs[xs.length - 1] + beyond);
+    if (near.length < fewest * table.kept.length) return null;
+    const shares = near.map(([xs, ys]) => between(place, xs, ys)).sort((a, b) => a - b);
+    const [low, middle, high] = [0.25, 0.5, 0.75].map((part) => quantile(shares, part));
+    return { middle, low, high, tables: near.length };
+  }
+
+  function outlook(table, { rows, low, high, epsilon }) {
+    const width = high - low, label = width * unitNoise(table, epsilon);
+    const held = Math.min(Math.max(Math.floor(rows / table.score_rules.held_out), 1), table.score_rules.most_rows);
+    const scoreNoise = Math.SQRT2 / epsilon / held; // of a mean of squares, in squared widths
+    const groups = Object.entries(table.groups).map(([name, count]) => [name, label / Math.sqrt(count)]);
+    return {
+      label,
+      ...Object.fromEntries(groups),
+      mean: label / Math.sqrt(rows),
+      curator_mean: (width * Math.SQRT2) / epsilon / rows,
+      score: 24 * scoreNoise < 1 ? width * Math.sqrt(2 * scoreNoise) : Infinity,
+      kept: keptInSuite(table, rows * epsilon),
+    };
+  }
+
+  function needed(table, choice, name) {
+    const budgets = [...new Set([...table.curve, choice.epsilon])].sort((a, b) => a - b);
+    const errors = budgets.map((epsilon) => Math.log(outlook(table, { ...choice, epsilon })[name]));
+    const goal = Math.log(choice.wanted);
+    if (errors[errors.length - 1] > goal) return null;
+    let first = errors.length;
+    while (first > 0 && errors[first - 1] <= goal) first -= 1;
+    if (first === 0) return budgets[0];
+    const [a, b] = [errors[first - 1], errors[first]], logs = budgets.map(Math.log);
+    return Math.exp(logs[first - 1] + ((a - goal) / (a - b)) * (logs[first] - logs[first - 1]));
+  }
+
+  // ---- words, filled into the library's sentences -----------------------------------------------------------
+
+  const shownNames = (table, rows) => Object.keys(table.names).filter((name) => !(table.groups[name] > rows));
+
+  function amount(table, epsilon) {
+    const least = table.curve[0], most = table.curve[table.curve.length - 1];
+    if (epsilon === null) return `ε beyond ${most}`;
+    return epsilon <= least ? `ε of ${number(epsilon, 2)} or less` : `ε of about ${number(epsilon, 2)}`;
+  }
+
+  function texts(table, choice) {
+    const { rows, low, high, epsilon, wanted } = choice, figures = outlook(table, choice);
+    const { certain, least_power, roomy_power, spread } = table.caution_rules;
+    const names = shownNames(table, rows), notes = table.texts.notes, kept = figures.kept;
+    const odds = {
+      epsilon: roundedUp(epsilon, 4),
+      times: times(epsilon),
+      half: percent(atMost(0.5, epsilon)),
+      low: percent(1 - atMost(0.5, epsilon)),
+      rare: percent(atMost(0.01, epsilon)),
+      people: (100 * atMost(0.5, epsilon)).toFixed(0),
+    };
+    const holds = {
+      weak: atMost(0.5, epsilon) >= certain,
+      few: rows * epsilon < least_power,
+      noisy: figures.mean >= spread * (high - low),
+      loose: rows * epsilon < roomy_power,
+    };
+    const public_ = {
+      ...odds,
+      rows: grouped(rows),
+      power: number(rows * epsilon, 3),
+      mean: number(figures.mean, 3),
+      spread: number(spread * (high - low), 3),
+    };
+    const cells = Object.fromEntries(names.map((name) => [name, `±${number(figures[name], 3)}`]));
+    cells.score = Number.isFinite(figures.score) ? number(figures.score, 3) : "nothing";
+    cells.kept = "not measured";
+    if (kept) cells.kept = `${percent(kept.middle)} (${(100 * kept.low).toFixed(0)}–${(100 * kept.high).toFixed(0)})`;
+    const told = [
+      fill(notes.basis, { labels: notes.even }),
+      fill(notes.score, { held: grouped(Math.floor(rows / table.score_rules.held_out)) }),
+      kept ? fill(notes.model, { tables: kept.tables }) : notes.unknown,
+    ];
+    if (wanted > 0) {
+      const needs = names.map((name) => `${table.names[name]} needs ${amount(table, needed(table, choice, name))}`);
+      told.push(`For ±${number(wanted)}: ${needs.join("; ")}.`);
+    }
+    return {
+      odds: fill(table.texts.odds, odds),
+      example: fill(table.texts.example, odds),
+      people: fill(table.texts.people, odds),
+      cells,
+      cautions: Object.keys(holds).filter((name) => holds[name]).map((name) => fill(table.texts.cautions[name], public_)),
+      notes: told,
+    };
+  }
+
+  window.labeldpChoices = { number, percent, times, roundedUp, outlook, needed, texts };
+
+  // ---- the page ----------------------------------------------------------------------------------------------
+
+  const root = document.querySelector("[data-choices]");
+  if (!root) return;
+  const table = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
+  const fields = [...document.querySelectorAll("[data-choice]")];
+  const status = root.querySelector("[role=status]");
+
+  function element(name, attributes = {}, ...children) {
+    const svg = ["svg", "circle"].includes(name);
+    const made = svg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  }
+
+  function written(name) {
+    const given = fields.filter((field) => field.dataset.choice === name);
+    const field = given.find((each) => each.type !== "radio" || each.checked);
+    return field ? field.value.trim() : (root.dataset[name] ?? "");
+  }
+
+  function problem({ rows, low, high, epsilon }) {
+    const [least, most] = table.range;
+    if (!(epsilon >= least && epsilon <= most)) return `ε must lie between ${least} and ${most}.`;
+    if (!(Number.isInteger(rows) && rows > 0)) return "Rows must be a positive integer.";
+    if (!(high > low && Number.isFinite(high - low))) return "The lower bound must lie below the upper one.";
+    return "";
+  }
+
+  const sliders = fields.filter((field) => "slider" in field.dataset).map((field) => {
+    const stops = table.stops[field.dataset.choice];
+    const name = field.labels && field.labels.length ? field.labels[0].textContent.trim() : field.dataset.choice;
+    const slider = element("input", {
+      type: "range", min: 0, max: stops.length - 1, step: 1, class: "choices-slider", "aria-label": `${name}, slider`,
+    });
+    slider.addEventListener("input", () => {
+      field.value = stops[slider.value];
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    field.before(slider);
+    return () => {
+      const value = Number(field.value);
+      if (!(value > 0)) return slider.setAttribute("aria-valuetext", "not chosen yet");
+      const far = stops.map((stop) => Math.abs(Math.log(stop / value)));
+      slider.value = far.indexOf(Math.min(...far));
+      slider.setAttribute("aria-valuetext", grouped(value) === field.value ? grouped(value) : field.value);
+    };
+  });
+
+  const people = Array.from({ length: 100 }, (_, k) =>
+    element("circle", { cx: (k % 10) * 10 + 5, cy: Math.floor(k / 10) * 10 + 5, r: 3.6 }));
+  root.querySelector("figure").prepend(
+    element("svg", { class: "choices-people", viewBox: "0 0 100 100", "aria-hidden": "true" }, ...people));
+
+  const cells = new Map();
+  for (const row of root.querySelectorAll("[data-figure]")) {
+    const cell = row.querySelector("td"), value = element("span", {}, cell.textContent);
+    const track = element("span", { class: "choices-track", "aria-hidden": "true" });
+    cell.replaceChildren(value, track);
+    cells.set(row.dataset.figure, { row, value, track });
+  }
+  const scale = element("span", { class: "choices-track choices-scale" });
+  cells.get("kept").row.before(
+    element("tr", { "aria-hidden": "true" }, element("td"), element("td", {}, element("span"), scale)));
+
+  function mark(kind, from, to = from) {
+    const made = element("span", { class: `choices-${kind}` });
+    made.style.setProperty("left", `${100 * from}%`); // not an attribute: a strict policy allows it
+    if (to !== from) made.style.setProperty("width", `${100 * (to - from)}%`);
+    return made;
+  }
+
+  function draw(choice, figures) {
+    const right = Math.round(100 * atMost(0.5, choice.epsilon));
+    people.forEach((person, k) => person.setAttribute("class", k < 50 ? "luck" : k < right ? "gain" : "hidden-one"));
+    const width = choice.high - choice.low, errors = Object.keys(table.names).concat("score");
+    const sizes = errors.map((name) => figures[name]).concat(width).filter(Number.isFinite).map(Math.log10);
+    const least = Math.floor(Math.min(...sizes)), most = Math.ceil(Math.max(...sizes) + 1e-9);
+    const place = (size) => (Math.log10(size) - least) / (most - least);
+    const powers = Array.from({ length: most - least + 1 }, (_, k) => least + k);
+    for (const name of errors) {
+      const marks = powers.map((power) => mark("tick", place(10 ** power)));
+      if (Number.isFinite(figures[name])) marks.push(mark("dot", place(figures[name])));
+      cells.get(name).track.replaceChildren(mark("width", place(width)), ...marks);
+    }
+    const every = Math.ceil(powers.length / 5);
+    scale.replaceChildren(...powers.filter((_, k) => k % every === 0).map((power) => {
+      const label = mark("power", place(10 ** power));
+      label.append(number(10 ** power, 1));
+      return label;
+    }));
+    const kept = figures.kept, ends = [0, 0.5, 1].map((part) => mark("tick", part));
+    cells.get("kept").track.replaceChildren(
+      ...ends, ...(kept ? [mark("band", kept.low, kept.high), mark("dot", kept.middle)] : []));
+  }
+
+  let later;
+  function say(text, wrong) {
+    root.classList.toggle("choices-wrong", wrong);
+    clearTimeout(later);
+    later = setTimeout(() => { status.textContent = text; }, wrong ? 0 : 500); // not at every step of a slider
+  }
+
+  function update() {
+    const names = ["rows", "low", "high", "epsilon", "wanted", "limit", "leaves"];
+    const raw = Object.fromEntries(names.map((name) => [name, written(name)]));
+    const choice = Object.fromEntries(names.map((name) => [name, raw[name] === "" ? NaN : Number(raw[name])]));
+    sliders.forEach((show) => show());
+    const wrong = raw.epsilon && problem(choice);
+    if (!raw.epsilon) return say("", false); // not chosen yet
+    if (wrong) return say(wrong, true);
+    const said = texts(table, choice);
+    for (const place of root.querySelectorAll("[data-text]")) place.textContent = said[place.dataset.text];
+    for (const place of root.querySelectorAll("[data-texts]")) {
+      place.replaceChildren(...said[place.dataset.texts].map((text) => element("p", {}, text)));
+    }
+    for (const [name, { row, value }] of cells) {
+      row.hidden = !(name in said.cells);
+      value.textContent = said.cells[name] ?? "";
+    }
+    draw(choice, outlook(table, choice));
+    for (const place of document.querySelectorAll("[data-command]")) {
+      place.textContent = fill(place.dataset.command, raw);
+    }
+    for (const place of document.querySelectorAll("[data-leaves]")) {
+      place.hidden = raw.leaves !== "" && place.dataset.leaves !== raw.leaves;
+    }
+    const all = `${said.cells.mean} for the mean of all labels`;
+    say(`ε = ${roundedUp(choice.epsilon, 4)}: odds grow by at most ${times(choice.epsilon)}, noise is ${said.cells.label} for one label, ${all}.`, false);
+  }
+
+  for (const place of document.querySelectorAll("[data-command]")) {
+    const button = element("button", { type: "button", class: "choices-copy" }, "Copy");
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(place.textContent);
+        button.textContent = "Copied";
+      } catch { // not allowed here: select it, so that a key copies it
+        getSelection().selectAllChildren(place);
+        button.textContent = "Selected";
+      }
+      setTimeout(() => { button.textContent = "Copy"; }, 2000);
+    });
+    (place.closest("pre") ?? place).after(button);
+  }
+  document.addEventListener("input", (event) => { if (fields.includes(event.target)) update(); });
+  update();
+})();

@@ -1,0 +1,74 @@
+"""What to say before an ε is spent that buys little: by rows, bounds and ε alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from labeldp.release.numbers import number
+from labeldp.release.odds import WEAK, is_weak, odds_figures
+
+if TYPE_CHECKING:
+    from labeldp.planning.outlook import Outlook, Preview
+
+__all__ = ["CAUTIONS", "LEAST_POWER", "ROOMY_POWER", "SPREAD", "cautions"]
+
+LEAST_POWER = 60
+"""With fewer rows × ε a fit releases the mean of all labels, and nothing of features (`estimators.sums`)."""
+
+ROOMY_POWER = 1000
+"""With as many rows × ε it is found where labels lie inside loose bounds; see ``benchmarks/accuracy.md``."""
+
+SPREAD = 1 / math.sqrt(12)
+"""Standard deviation of labels spread evenly, in widths of the bounds: the error of who guesses their middle."""
+
+CAUTIONS = {
+    "weak": WEAK,
+    "few": (
+        "FEW: {rows} rows are too few for a model at ε = {epsilon}: it would be a constant. It takes rows × ε of "
+        f"{LEAST_POWER} at least, and here that is {{power}}."
+    ),
+    "noisy": (
+        "NOISY: at ε = {epsilon} even the mean of all private labels is off by ±{mean}, as much as labels "
+        "anywhere in the bounds differ, ±{spread}. Take a larger ε or tighter bounds, or release a model or a "
+        "mean instead."
+    ),
+    "loose": (
+        f"Bounds matter: below rows × ε of about {ROOMY_POWER:,}, and here that is {{power}} at ε = {{epsilon}}, "
+        "where labels really lie is hard to find, and loose bounds cost dearly. Give the tightest that are public."
+    ),
+}
+"""By name; a page fills in the same sentences."""
+
+
+def cautions(plan: Preview) -> list[str]:
+    """Return what speaks against the budgets of a preview, each at the ε that is nearest to none of it.
+
+    Examples
+    --------
+    >>> from labeldp.planning import preview
+    >>> [text.split(":")[0] for text in cautions(preview(rows=100, bounds=(0, 200), epsilon=[0.1, 0.3]))]
+    ['FEW', 'NOISY', 'Bounds matter']
+    """
+    rows, spread = plan.rows, SPREAD * (plan.bounds[1] - plan.bounds[0])
+    holds: dict[str, Callable[[Outlook], bool]] = {
+        "weak": lambda outlook: is_weak(outlook.epsilon),
+        "few": lambda outlook: rows * outlook.epsilon < LEAST_POWER,
+        "noisy": lambda outlook: outlook.mean >= spread,
+        "loose": lambda outlook: plan.prior is None and rows * outlook.epsilon < ROOMY_POWER,
+    }
+    said = []
+    for name, text in CAUTIONS.items():
+        against = [outlook for outlook in plan.outlooks if holds[name](outlook)]
+        if against:
+            outlook = against[0 if name == "weak" else -1]
+            figures = {
+                **odds_figures(outlook.epsilon),
+                "rows": f"{rows:,}",
+                "power": number(rows * outlook.epsilon, 3),
+                "mean": number(outlook.mean, 3),
+                "spread": number(spread, 3),
+            }
+            said.append(text.format(**figures))
+    return said

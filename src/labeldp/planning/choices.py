@@ -1,0 +1,121 @@
+"""The figures of one ε as HTML, and the table from which a browser computes those of any other by itself.
+
+``page/static/choices.js`` has the formulas of `preview` for labels spread evenly over the bounds. What no formula
+gives is tabulated: the noise of one label in ``unit_noise.json``, and what models kept on the accuracy suite.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from labeldp._validation import EPSILON_RANGE
+from labeldp.planning.cautions import CAUTIONS, LEAST_POWER, ROOMY_POWER, SPREAD
+from labeldp.planning.outlook import CURVE, GROUPS, HELD_OUT, NAMES, NOTES, Preview
+from labeldp.planning.suite import BEYOND, FEWEST, MARGIN, kept_curves
+from labeldp.release.odds import EXAMPLE, NEARLY_CERTAIN, PEOPLE, RAISE, odds_figures
+
+__all__ = ["choice_html", "choice_table"]
+
+_STEPS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+_STOPS = {
+    "epsilon": [*(float(f"{step * 10**k:.2g}") for k in (-2, -1, 0) for step in _STEPS), 10.0],
+    "rows": [*(round(step * 10**k) for k in range(2, 7) for step in _STEPS), 10**7],
+}
+"""Where sliders stop; a field takes anything between."""
+
+_NOISE = Path(__file__).with_name("unit_noise.json")
+"""ε times the noise of one private label in bounds (0, 1), at budgets evenly spaced in √ε;
+``python -m benchmarks.unit_noise`` writes it."""
+
+_RAISE = RAISE.replace("{knows}", "all features, and even every other label,")
+_RAISE = _RAISE.replace("{seen}", "everything that is released").replace("{whose}", "any label")
+
+
+@cache
+def choice_table() -> dict[str, Any]:
+    """Return all that a browser needs to compute what `preview` says of any rows, bounds and ε: public numbers.
+
+    Examples
+    --------
+    >>> table = choice_table()
+    >>> table["range"], len(json.dumps(table)) < 20_000
+    ([0.001, 20.0], True)
+    """
+    from labeldp.estimators.score_sums import MOST_ROWS  # noqa: PLC0415 (scikit-learn takes a second)
+
+    return {
+        "range": list(EPSILON_RANGE),
+        "noise": json.loads(_NOISE.read_text(encoding="utf-8")),
+        "kept": [[places.round(6).tolist(), kept.round(6).tolist()] for places, kept in kept_curves("model")],
+        "kept_rules": {"margin": MARGIN, "beyond": BEYOND, "fewest": FEWEST},
+        "score_rules": {"held_out": HELD_OUT, "most_rows": MOST_ROWS},
+        "caution_rules": {
+            "certain": NEARLY_CERTAIN,
+            "least_power": LEAST_POWER,
+            "roomy_power": ROOMY_POWER,
+            "spread": SPREAD,
+        },
+        "curve": list(CURVE),
+        "groups": GROUPS,
+        "names": NAMES,
+        "stops": _STOPS,
+        "texts": {"odds": _RAISE, "example": EXAMPLE, "people": PEOPLE, "cautions": CAUTIONS, "notes": NOTES},
+    }
+
+
+def choice_html(plan: Preview) -> str:
+    """Return what one ε would give, with the table that lets a browser say it of any other.
+
+    Parameters
+    ----------
+    plan : Preview
+        Of one ε, without a prior.
+
+    Returns
+    -------
+    str
+        HTML without scripts or styles of its own; ``page/static/choices.js`` and ``choices.css`` bring it to life.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> html = choice_html(ldp.preview(rows=20_000, bounds=(0, 200), epsilon=1.0))
+    >>> '<tr data-figure="label"><th scope="row">one label</th><td>±197</td></tr>' in html
+    True
+    """
+    (outlook,) = plan.outlooks
+    figures = odds_figures(outlook.epsilon)
+    _, lines = plan.table()
+    shown = dict(zip([*plan.names, "score", "kept"], lines, strict=True))
+    names = {**NAMES, "score": shown["score"][0], "kept": shown["kept"][0]}
+    low, high = (repr(bound).removesuffix(".0") for bound in plan.bounds)
+    # A data block: no browser runs it, and a strict content security policy allows it.
+    table = json.dumps(choice_table(), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    rows = "".join(
+        f'<tr data-figure="{name}"{"" if name in shown else " hidden"}><th scope="row">{escape(what)}</th>'
+        f"<td>{escape(shown[name][1] if name in shown else '')}</td></tr>"
+        for name, what in names.items()
+    )
+    return f"""<div class="choices" data-choices data-rows="{plan.rows}" data-low="{low}" data-high="{high}"
+ data-epsilon="{outlook.epsilon!r}">
+<script type="application/json">{table}</script>
+<div class="choices-odds">
+<figure><figcaption data-text="people">{escape(PEOPLE.format(**figures))}</figcaption></figure>
+<div><p data-text="odds">{escape(_RAISE.format(**figures))}</p>
+<p data-text="example">{escape(EXAMPLE.format(**figures))}</p></div>
+</div>
+<div class="choices-cautions" data-texts="cautions">{_paragraphs(plan.cautions())}</div>
+<table class="choices-figures"><caption>Typical error, in the label's unit</caption>
+<thead><tr><th scope="col">of</th><th scope="col">about</th></tr></thead>
+<tbody>{rows}</tbody></table>
+<div class="choices-notes" data-texts="notes">{_paragraphs(plan.notes())}</div>
+<p class="choices-live" role="status"></p>
+</div>"""
+
+
+def _paragraphs(texts: list[str]) -> str:
+    return "".join(f"<p>{escape(text)}</p>" for text in texts)

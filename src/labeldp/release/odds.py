@@ -1,0 +1,47 @@
+"""What ε means for one label, in sentences: reports, terminals and pages fill in the same ones."""
+
+from __future__ import annotations
+
+from labeldp._validation import rounded_up
+from labeldp.release.numbers import at_most, percent, times
+
+__all__ = ["EXAMPLE", "NEARLY_CERTAIN", "PEOPLE", "RAISE", "WEAK", "is_weak", "odds_figures"]
+
+NEARLY_CERTAIN = 0.99
+"""Who tossed a coin before and can be this certain after is protected little."""
+
+RAISE = "Someone who knows {knows} and sees {seen} can raise their odds on {whose} by at most e^ε = {times}."
+EXAMPLE = (
+    "An example: someone thinks it as likely as not, 50 %, that a label lies above some figure. After all that "
+    "was released they can be {half} certain at most, and no less certain than {low}. A suspicion of 1 % can "
+    "become {rare}, no more."
+)
+PEOPLE = (
+    "Of 100 people for whom someone can only toss a coin, they are right about 50 before the release, and about "
+    "{people} at most after it."
+)
+WEAK = "WEAK: at ε = {epsilon} a guess of 50 % can become {half}. The proof holds, but what it promises is little."
+
+
+def odds_figures(epsilon: float) -> dict[str, str]:
+    """Return what the sentences lack, by name.
+
+    Examples
+    --------
+    >>> odds_figures(1.0)
+    {'epsilon': '1', 'times': '2.72×', 'half': '73 %', 'low': '27 %', 'rare': '2.7 %', 'people': '73'}
+    """
+    half, rare = (float(at_most(guess, epsilon)) for guess in (0.5, 0.01))
+    return {
+        "epsilon": rounded_up(epsilon, 4),
+        "times": times(epsilon),
+        "half": percent(half),
+        "low": percent(float(at_most(0.5, -epsilon))),
+        "rare": percent(rare),
+        "people": f"{100 * half:.0f}",
+    }
+
+
+def is_weak(epsilon: float) -> bool:
+    """Return whether a coin toss can become near certainty."""
+    return float(at_most(0.5, epsilon)) >= NEARLY_CERTAIN

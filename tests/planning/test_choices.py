@@ -1,0 +1,42 @@
+"""A page can say what an ε would give without Python: from formulas and one small table."""
+
+import json
+import re
+
+import labeldp as ldp
+from labeldp.estimators import sums
+from labeldp.planning.cautions import LEAST_POWER
+from labeldp.planning.choices import choice_html, choice_table
+
+
+def test_a_page_without_scripts_says_what_the_preview_says():
+    plan = ldp.preview(rows=300, bounds=(-5, 20), epsilon=0.1)
+    html = choice_html(plan)
+    cells = dict(re.findall(r'<th scope="row">([^<]+)</th><td>([^<]*)</td>', html.replace("&#x27;", "'")))
+    assert {name: text for name, text in cells.items() if text} == dict(plan.table()[1])
+    assert '<tr data-figure="thousand" hidden>' in html  # no group is larger than the table
+    assert len(plan.cautions()) == 3
+    assert all(f"<p>{text}</p>" in html for text in plan.cautions())
+    assert "by at most e^ε = 1.11×" in html
+
+
+def test_cautions_name_the_budget_nearest_to_none_of_them():
+    plan = ldp.preview(rows=2000, bounds=(0, 1), epsilon=[0.01, 0.02, 0.1, 5, 6])
+    weak, few, noisy, loose = plan.cautions()
+    assert "WEAK: at ε = 5 " in weak
+    assert "FEW: 2,000 rows are too few for a model at ε = 0.02" in few
+    assert "NOISY: at ε = 0.02 " in noisy
+    assert "here that is 200 at ε = 0.1" in loose
+    assert not ldp.preview(rows=2000, bounds=(0, 1), epsilon=1).cautions()
+
+
+def test_too_few_rows_for_a_model_are_those_of_which_a_fit_takes_the_mean():
+    assert LEAST_POWER == sums._GROUPED
+
+
+def test_the_table_is_small_and_closes_no_tag():
+    html = choice_html(ldp.preview(rows=20_000, bounds=(0, 200), epsilon=1.0))
+    table = re.search(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)[1]
+    assert json.loads(table) == choice_table()
+    assert len(table.encode()) < 10_000
+    assert "<" not in table

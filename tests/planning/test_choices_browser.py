@@ -1,0 +1,133 @@
+"""The figures in a real browser: the library's to three digits, live, by keys alone, under a strict policy."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from labeldp._validation import rounded_up
+from labeldp.planning.choices import choice_html, choice_table
+from labeldp.release.numbers import number, percent, times
+
+STATIC = Path(ldp.__file__).parent / "page" / "static"
+STYLE = Path(ldp.__file__).parent / "report" / "style.css"
+HOST = "http://choices.test/"
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'"
+FORM = """<label>ε <input type="number" step="any" data-choice="epsilon" data-slider value="1"></label>
+<label>Rows <input type="number" data-choice="rows" data-slider value="20000"></label>
+<pre class="choices-command"><code data-command="fit --bounds {low} {high} --epsilon {epsilon}"></code></pre>"""
+
+
+@pytest.fixture
+def page(browser):
+    """The figures of one ε with fields for others, at an address that has nothing but them."""
+    figures = choice_html(ldp.preview(rows=20_000, bounds=(0, 200), epsilon=1.0))
+    html = f"""<!doctype html><html lang="en"><title>ε</title><link rel="stylesheet" href="style.css">
+<link rel="stylesheet" href="choices.css"><script defer src="choices.js"></script>{FORM}{figures}"""
+
+    def answer(route):
+        name = route.request.url.removeprefix(HOST)
+        if name:
+            return route.fulfill(path=STYLE if name == "style.css" else STATIC / name)
+        headers = {"Content-Security-Policy": POLICY, "Content-Type": "text/html; charset=utf-8"}
+        return route.fulfill(body=html, headers=headers)
+
+    context = browser.new_context(viewport={"width": 360, "height": 800})
+    context.route("**/*", answer)
+    shown, complaints = context.new_page(), []
+    shown.on("console", lambda message: complaints.append(message.text))
+    shown.on("pageerror", lambda error: complaints.append(str(error)))
+    shown.goto(HOST)
+    yield shown
+    context.close()
+    assert complaints == []
+
+
+def random_choices(count):
+    rng = np.random.default_rng(24)
+    for _ in range(count):
+        low, width = float(rng.normal()), float(f"{10 ** rng.uniform(-2, 5):.4g}")
+        epsilon = math.exp(rng.uniform(math.log(0.001), math.log(20)))
+        rows = int(10 ** rng.uniform(0, 8))
+        yield {"rows": rows, "low": low, "high": low + width, "epsilon": float(f"{epsilon:.4g}")}
+
+
+def test_figures_are_the_library_s_to_three_digits(page):
+    """Half a unit of a third digit is 5e-4 of a figure or more."""
+    choices = list(random_choices(40))
+    found = page.evaluate(
+        "([table, choices]) => choices.map(choice => labeldpChoices.outlook(table, choice))",
+        [choice_table(), choices],
+    )
+    for choice, figures in zip(choices, found, strict=True):
+        bounds = choice["low"], choice["high"]
+        (outlook,) = ldp.preview(rows=choice["rows"], bounds=bounds, epsilon=choice["epsilon"]).outlooks
+        for name in ("label", "hundred", "thousand", "mean", "curator_mean", "score"):
+            assert figures[name] == pytest.approx(getattr(outlook, name), rel=5e-4), (name, choice)
+        kept = outlook.kept
+        expected = kept and {name: getattr(kept, name) for name in ("low", "middle", "high", "tables")}
+        assert figures["kept"] == pytest.approx(expected, abs=5e-4), choice
+
+
+def test_words_are_the_library_s(page):
+    plans = [
+        ldp.preview(rows=rows, bounds=(-5, 20), epsilon=epsilon, wanted=wanted)
+        for rows, epsilon, wanted in ((20, 0.2, None), (40_000, 0.3, 0.5), (3_000_000, 7.5, None))
+    ]
+    choices = [
+        {"rows": p.rows, "low": -5, "high": 20, "epsilon": p.outlooks[0].epsilon, "wanted": p.wanted}
+        for p in plans
+    ]
+    said = page.evaluate(
+        "([table, choices]) => choices.map(choice => labeldpChoices.texts(table, choice))",
+        [choice_table(), choices],
+    )
+    for plan, texts in zip(plans, said, strict=True):
+        assert list(texts["cells"].values()) == [line[1] for line in plan.table()[1]]
+        assert texts["cautions"] == plan.cautions()
+        assert texts["notes"] == plan.notes()
+        assert f">{texts['odds']}<" in choice_html(plan)
+        assert f">{texts['people']}<" in choice_html(plan)
+
+
+def test_numbers_are_written_as_the_library_writes_them(page):
+    rng = np.random.default_rng(25)
+    sizes, shares = (10 ** rng.uniform(-6, 11, 200)).tolist(), [0.0, 1.0, *rng.random(50).tolist()]
+    budgets = rng.uniform(0.001, 20, 100).tolist()
+    found = page.evaluate(
+        """([sizes, shares, budgets]) => { const { number, percent, times, roundedUp } = labeldpChoices;
+        return [sizes.map(v => number(v, 3)), shares.map(percent), budgets.map(times),
+                budgets.map(v => roundedUp(v, 4))]; }""",
+        [sizes, shares, budgets],
+    )
+    assert found == [
+        [number(size, 3) for size in sizes],
+        [percent(share) for share in shares],
+        [times(budget) for budget in budgets],
+        [rounded_up(budget, 4) for budget in budgets],
+    ]
+
+
+def test_a_slider_moves_with_keys_and_all_figures_and_the_command_follow(page):
+    cell = page.locator('[data-figure="label"] td > span').first
+    assert cell.inner_text() == "±197"
+    slider = page.get_by_role("slider", name="ε, slider")
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    assert page.locator('[data-choice="epsilon"]').input_value() == "0.8"
+    assert slider.get_attribute("aria-valuetext") == "0.8"
+    assert cell.inner_text() == "±" + number(
+        ldp.preview(rows=1, bounds=(0, 200), epsilon=0.8).outlooks[0].label, 3
+    )
+    assert page.locator("[data-command]").inner_text() == "fit --bounds 0 200 --epsilon 0.8"
+    assert page.locator(".choices-people .gain").count() == 19  # a coin toss becomes 69 % at most
+    page.get_by_role("status").filter(has_text="ε = 0.8: odds grow by at most 2.23×").wait_for(state="attached")
+    page.locator('[data-choice="rows"]').fill("40")
+    assert not page.locator('[data-figure="hundred"]').is_visible()
+    assert "FEW: 40 rows" in page.locator('[data-texts="cautions"]').inner_text()
+    page.locator('[data-choice="epsilon"]').fill("50")
+    assert page.get_by_role("status").inner_text() == "ε must lie between 0.001 and 20."
+    assert not cell.is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
