@@ -13,6 +13,7 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 sys.path[:0] = [str(DOCS), str(ROOT / "src")]
 
+import choose  # noqa: E402
 import source_links  # noqa: E402
 
 import labeldp  # noqa: E402
@@ -85,6 +86,7 @@ html_additional_pages = {"404": "404.html"}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/logo.svg"
+html_sidebars = {"choose": []}
 html_show_sourcelink = False
 html_copy_source = False
 html_last_updated_fmt = None
@@ -122,5 +124,6 @@ ogp_social_cards = {"enable": False}
 
 
 def setup(app: Any) -> None:
-    """Let links of Markdown files work on the site as they do in the repository."""
+    """Let links of Markdown files work on the site as they do in the repository, and figures move."""
     source_links.setup(app, ROOT, REPOSITORY)
+    choose.setup(app, ROOT)

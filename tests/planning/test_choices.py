@@ -2,11 +2,19 @@
 
 import json
 import re
+import shlex
+from html import unescape
+from pathlib import Path
+
+import numpy as np
 
 import labeldp as ldp
+from command_line import said
 from labeldp.estimators import sums
 from labeldp.planning.cautions import LEAST_POWER
 from labeldp.planning.choices import choice_html, choice_table
+
+SITE = Path(__file__).parents[2] / "docs" / "choose.md"
 
 
 def test_a_page_without_scripts_says_what_the_preview_says():
@@ -40,3 +48,24 @@ def test_the_table_is_small_and_closes_no_tag():
     assert json.loads(table) == choice_table()
     assert len(table.encode()) < 10_000
     assert "<" not in table
+
+
+def test_what_the_site_says_to_run_runs(tmp_path, monkeypatch):
+    """A page without scripts shows the same lines, with what fields hold at first."""
+    found = re.findall(r'<code data-command="([^"]*)">([^<]*)</code>', SITE.read_text(encoding="utf-8"))
+    fields = {"low": "0", "high": "200", "epsilon": "1", "limit": "3"}
+    commands = [unescape(template).format(**fields) for template, _ in found]
+    assert commands == [unescape(shown) for _, shown in found]
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 2)), rng.uniform(0, 200, 400)
+    for place, command in enumerate(commands):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        np.savetxt("table.csv", np.column_stack([X, y]), delimiter=",", header="a,b,income", comments="")
+        if command.startswith("labeldp "):
+            said(*shlex.split(command)[1:])
+        else:
+            exec(command, {"X": X, "y": y})  # noqa: S102 (of the site)
+        assert ldp.Ledger.open("budget.jsonl").total == ldp.Budget(1)
+    assert len(commands) == 4

@@ -233,6 +233,8 @@
     cell.replaceChildren(value, track);
     cells.set(row.dataset.figure, { row, value, track });
   }
+  root.querySelector("caption").append(
+    element("small", {}, "Marks are powers of ten; the line is the width of the bounds."));
   const scale = element("span", { class: "choices-track choices-scale" });
   cells.get("kept").row.before(
     element("tr", { "aria-hidden": "true" }, element("td"), element("td", {}, element("span"), scale)));
