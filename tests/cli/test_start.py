@@ -7,15 +7,22 @@ import typer
 
 from command_line import said
 from helpers import python
-from labeldp.cli import COMMANDS
-from labeldp.cli.shell import explained
+from labeldp.cli import COMMANDS, EXIT_CODES
+from labeldp.cli.shell import EXIT, explained
 
 NAMES = [name for panel in COMMANDS.values() for name in panel]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_command_has_help_with_an_example(name):
-    assert f"Example: labeldp {name} " in said(name, "--help")
+def test_every_command_has_help_with_an_example_and_says_what_leaves(name):
+    text = said(name, "--help")
+    assert f"Example: labeldp {name} " in text
+    assert "What leaves: " in text
+
+
+def test_the_help_says_what_each_exit_code_means():
+    assert set(EXIT_CODES) == {0, *EXIT.values()}
+    assert f"4 {EXIT_CODES[4]}; 5 {EXIT_CODES[5]}" in said("--help")
 
 
 def test_a_command_does_not_import_what_it_does_not_use():

@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from labeldp import __version__
 
-__all__ = ["app"]
+__all__ = ["COMMANDS", "EXIT_CODES", "app", "load_command"]
 
 
 class Command(NamedTuple):
@@ -88,22 +88,35 @@ COMMANDS = {
 }
 
 
+EXIT_CODES = {
+    0: "done",
+    1: "the machine failed (no space, no permission, a missing package)",
+    2: "the input or an option cannot be used",
+    3: "the ledger refused (its limit would be passed, or its file cannot be trusted)",
+    4: "a card, a proof or a file does not hold what it claims",
+    5: "a card cannot be checked here (it names what is not known, or does not say enough)",
+    130: "stopped by Ctrl-C, a signal, or an answer",
+}
+"""What the end of a command says to a script."""
+
+
+def load_command(name: str) -> Any:
+    """Import a command, and return it with the help that people read."""
+    command = next(panel[name] for panel in COMMANDS.values() if name in panel)
+    app = typer.Typer(add_completion=False, pretty_exceptions_show_locals=False)
+    function = getattr(import_module(f"labeldp.cli.{command.module}"), name)
+    paragraphs = (" ".join(part.split()) for part in str(function.__doc__).split("\n\n"))  # lines fit the screen
+    example = f"Example:  labeldp {name} {command.example}"
+    app.command(name, help="\n\n".join(paragraphs), epilog=example)(function)
+    return typer.main.get_command(app)
+
+
 class LazyCommand(TyperCommand):
     """A command known by its name and a line of help, until it is called."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Import the command, and let it take over."""
-        name = str(self.name)
-        command = next(panel[name] for panel in COMMANDS.values() if name in panel)
-        app = typer.Typer(add_completion=False, pretty_exceptions_show_locals=False)
-        function = getattr(import_module(f"labeldp.cli.{command.module}"), name)
-        paragraphs = (
-            " ".join(part.split()) for part in str(function.__doc__).split("\n\n")
-        )  # lines fit the screen
-        app.command(name, help="\n\n".join(paragraphs), epilog=f"Example:  labeldp {name} {command.example}")(
-            function
-        )
-        return typer.main.get_command(app).make_context(*args, **kwargs)
+        return load_command(str(self.name)).make_context(*args, **kwargs)
 
 
 class Commands(TyperGroup):
@@ -124,7 +137,8 @@ class Commands(TyperGroup):
 app = typer.Typer(
     cls=Commands,
     help="Label differential privacy for regression: exact, proven, fast.",
-    epilog="Start here:  labeldp demo",
+    epilog="Start here:  labeldp demo\n\nExit codes:  "
+    + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()),
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,  # locals hold labels
 )

@@ -27,23 +27,31 @@ __all__ = ["audit"]
 
 def audit(
     card: Annotated[
-        Path, typer.Argument(help="A card of a mechanism or a release, or the file beside it.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="CARD", help="A card of a mechanism or a release, or the file beside it.", show_default=False
+        ),
     ],
-    samples: Annotated[int, typer.Option(min=100, help="Outputs to draw for each of four labels.")] = 1_000_000,
+    samples: Annotated[
+        int, typer.Option(min=100, metavar="N", help="Outputs to draw for each of four labels.")
+    ] = 1_000_000,
     confidence: Annotated[
         float,
         typer.Option(
             min=0.5,
             max=1 - 1e-12,
-            help="Probability that no claim is refuted which is true. It says nothing of acquittals.",
+            metavar="P",
+            help="Probability that a true claim is not refuted. It says nothing of acquittals.",
         ),
     ] = 0.999999,
     modules: Modules = None,
 ) -> None:
     """Measure from samples whether the mechanisms of a card keep what it claims.
 
-    Each mechanism is built anew, proven, and sampled with fresh secure words at four synthetic labels; no real
-    label is needed. Ends with code 4 if a claim is refuted.
+    Each mechanism is built anew, proven, and sampled with fresh secure words at four synthetic labels. Ends with
+    exit code 4 if a claim is refuted.
+
+    What leaves: nothing. No real label is needed, and nothing is spent.
     """
     console = Console()
     with explained("Stopped; no verdict."):

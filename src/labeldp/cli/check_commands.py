@@ -42,6 +42,8 @@ def explain(
 
     The card is checked and proven again first; one that does not hold is not explained (exit code 4), nor one that
     cannot be checked here (5).
+
+    What leaves: nothing. A card holds no label, and nothing is written.
     """
     with explained():
         import_modules(modules)
@@ -92,7 +94,7 @@ def verify(
     ],
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="What was released with it; found by its name beside the card."),
+        typer.Argument(metavar="FILE", help="What was released with it; found by its name beside the card."),
     ] = None,
     trust: Annotated[
         list[Path] | None,
@@ -105,7 +107,9 @@ def verify(
     ] = None,
     signature: Annotated[
         Path | None,
-        typer.Option(help="The card's signature, if it is not beside it as CARD.sig.", show_default=False),
+        typer.Option(
+            metavar="FILE", help="The card's signature, if it is not beside it as CARD.sig.", show_default=False
+        ),
     ] = None,
     modules: Modules = None,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts: the same as JSON.")] = False,
@@ -115,6 +119,8 @@ def verify(
     The verdict is an exit code: 0 if the card holds, 4 if anything does not, or it is not private, 5 if it cannot
     be checked here, because it names a mechanism that is not known or does not say what left. A signature beside
     the card, CARD.sig, is checked too; with --trust there must be one, by that key.
+
+    What leaves: nothing. A card holds no label, and nothing is written.
     """
     with explained():
         if file is not None and not file.exists():
@@ -180,14 +186,19 @@ def _show_checks(result: Verification, console: Console) -> None:
 
 def report(
     card: Annotated[
-        Path, typer.Argument(help="The card, the file it lies beside, or a model's folder.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="CARD", help="The card, the file it lies beside, or a model's folder.", show_default=False
+        ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Where to write; by default beside the card.", show_default=False),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Where to write; by default beside the card.", show_default=False
+        ),
     ] = None,
     ledger: Annotated[
-        Path | None, typer.Option(help="A ledger, to show what is left.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="A ledger, to show what is left.", show_default=False)
     ] = None,
     modules: Modules = None,
     force: Force = False,
@@ -195,6 +206,8 @@ def report(
     """Explain a card on one HTML page: what left, what it cost, what it protects, what to expect.
 
     The card is checked and its proof run again. The page is one file, to send or to print; it loads nothing.
+
+    What leaves: the page. It follows from the card, and from the ledger if you name one; no label is in either.
     """
     with explained():
         from labeldp.files.places import refuse_same  # noqa: PLC0415
@@ -219,6 +232,8 @@ def ledger(
     """Show what is spent and left in a ledger. It is only read: never created, never repaired.
 
     Exit code 3 if the file is damaged or was changed.
+
+    What leaves: nothing. A ledger lists costs, times and words for what was released, and no label.
     """
     with explained():
         if not file.exists():

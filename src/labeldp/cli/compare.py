@@ -42,17 +42,23 @@ def compare(
     label: options.Label,
     bounds: options.Bounds,
     public: Annotated[bool, typer.Option("--public", help="The labels are public, or synthetic.")] = False,
-    budgets: Annotated[str, typer.Option(help="Values of ε, with commas.")] = "0.1,0.3,1,3",
+    budgets: Annotated[str, typer.Option(metavar="ε,ε,…", help="Values of ε, with commas.")] = "0.1,0.3,1,3",
     mechanisms: Annotated[
         str | None,
         typer.Option(
+            metavar="NAMES",
             help=f"Some of {', '.join(mechanism_choices())}, with commas; by default all that the options allow.",
             show_default=False,
         ),
     ] = None,
-    rows: Annotated[int, typer.Option(min=40, help="Rows at most; more are thinned by chance.")] = 20_000,
+    rows: Annotated[
+        int, typer.Option(min=40, metavar="N", help="Rows at most; of more, a random part is taken.")
+    ] = 20_000,
     repeats: Annotated[
-        int, typer.Option(min=1, max=100, help="Fits of each regressor at each ε: their errors vary by chance.")
+        int,
+        typer.Option(
+            min=1, max=100, metavar="N", help="Fits of each regressor at each ε: their errors vary by chance."
+        ),
     ] = 2,
     features: options.Features = None,
     drop: options.Drop = None,
@@ -60,7 +66,8 @@ def compare(
     missing: options.Missing = options.Policy.error,
     delta: options.Delta = 0.0,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the curves: a .png, .svg or .pdf file.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the curves: a .png, .svg or .pdf file.", show_default=False),
     ] = None,
     format: options.InputFormat = None,
     report: options.Report = None,
@@ -71,7 +78,10 @@ def compare(
     The error of one private label follows exactly from each mechanism's counts.
     Models are judged on a quarter of the rows, which they did not see, beside a
     constant and a model without privacy; ± is a standard error, by the noise of
-    fits and by the choice of rows. Before any label is read, see labeldp preview.
+    fits and by the choice of rows.
+
+    What leaves: errors computed from the true labels, without noise. Private
+    labels must not go in; labeldp preview plans for those, and reads none.
     """
     with explained():
         if not public:

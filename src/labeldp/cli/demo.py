@@ -33,11 +33,19 @@ _MOST = 8000
 
 
 def demo(
-    rows: Annotated[int, typer.Option(min=1000, help="Households in the synthetic survey.")] = 20_000,
-    plot: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("labeldp-demo.png"),
-    report: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("labeldp-report.html"),
+    rows: Annotated[int, typer.Option(min=1000, metavar="N", help="Households in the synthetic survey.")] = 20_000,
+    plot: Annotated[Path, typer.Option(metavar="FILE", help="Where to save the picture.")] = Path(
+        "labeldp-demo.png"
+    ),
+    report: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the report.")] = Path(
+        "labeldp-report.html"
+    ),
 ) -> None:
-    """Randomise the incomes of a synthetic survey, train private models, and show what that costs and protects."""
+    """Randomise the incomes of a synthetic survey, train private models, and show what that costs and protects.
+
+    What leaves: nothing of yours. The survey is drawn at random; the picture and the report are written where you
+    stand, and replace older ones.
+    """
     with explained():
         console = Console()
         survey = make_survey(rows)

@@ -29,10 +29,16 @@ def fit(
     label: options.Label,
     bounds: options.Bounds,
     epsilon: options.Epsilon,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the model.", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FOLDER", help="The folder for the model.", show_default=False),
+    ],
     release: Annotated[
         Leaves,
-        typer.Option(help="What leaves: the model alone, which mostly predicts better, or private labels too."),
+        typer.Option(
+            metavar="model|labels",
+            help="What leaves: the model alone, which mostly predicts better, or private labels too.",
+        ),
     ] = Leaves.model,
     features: options.Features = None,
     drop: options.Drop = None,
@@ -45,10 +51,13 @@ def fit(
     rows_per_person: options.RowsPerPerson = 1,
     score: Annotated[
         float | None,
-        typer.Option(help="ε more, to measure the error on a tenth of the rows, held out.", show_default=False),
+        typer.Option(
+            metavar="ε", help="ε more, to measure the error on a tenth of the rows, held out.", show_default=False
+        ),
     ] = None,
     metrics: Annotated[
-        str, typer.Option(help="What --score measures, such as rmse,mae,r2: they share its ε.")
+        str,
+        typer.Option(metavar="NAMES", help="What --score measures, such as rmse,mae,r2: they share its ε."),
     ] = "rmse",
     format: options.InputFormat = None,
     separator: options.Separator = None,
@@ -66,6 +75,9 @@ def fit(
     All other columns are public features: numbers, booleans, dates and text,
     and a missing value is no obstacle. The budget is charged after everything
     that can be checked without labels.
+
+    What leaves: the folder OUT, with the model as plain numbers and its card.
+    With --release labels, private labels are in it too; true labels never are.
     """
     with explained():
         book = options.open_ledger(ledger, limit, limit_delta)

@@ -31,7 +31,9 @@ Source = Annotated[
         show_default=False,
     ),
 ]
-Label = Annotated[str, typer.Option("--label", help="The private column, a number.", show_default=False)]
+Label = Annotated[
+    str, typer.Option("--label", metavar="COLUMN", help="The private column, a number.", show_default=False)
+]
 Bounds = Annotated[
     tuple[float, float],
     typer.Option(
@@ -41,74 +43,121 @@ Bounds = Annotated[
     ),
 ]
 Epsilon = Annotated[
-    float, typer.Option("--epsilon", "-e", help="The whole budget; less is more private.", show_default=False)
+    float,
+    typer.Option(
+        "--epsilon", "-e", metavar="ε", help="The whole budget; less is more private.", show_default=False
+    ),
 ]
-Delta = Annotated[float, typer.Option(help="δ, for mechanisms that need one; a model needs none.")]
+Delta = Annotated[float, typer.Option(metavar="δ", help="δ, for mechanisms that need one; a model needs none.")]
+_BUDGET: dict[str, Any] = {"rich_help_panel": "Budget"}
 LedgerFile = Annotated[
     Path | None,
     typer.Option(
-        "--ledger", help="File that keeps what was spent on these labels; created if new.", show_default=False
+        "--ledger",
+        metavar="FILE",
+        help="Keeps what was spent on these labels, and refuses more than its limit; created if new.",
+        show_default=False,
+        **_BUDGET,
     ),
 ]
 Limit = Annotated[
-    float | None, typer.Option(help="The most ε that a new ledger ever lets be spent.", show_default=False)
+    float | None,
+    typer.Option(
+        metavar="ε", help="The most ε that a new ledger ever lets be spent.", show_default=False, **_BUDGET
+    ),
 ]
-LimitDelta = Annotated[float, typer.Option(help="The most δ that a new ledger ever lets be spent.")]
+LimitDelta = Annotated[
+    float, typer.Option(metavar="δ", help="The most δ that a new ledger ever lets be spent.", **_BUDGET)
+]
 RowsPerPerson = Annotated[
-    int, typer.Option(min=1, help="Rows that one person may have; the cost covers them all.")
+    int,
+    typer.Option(min=1, metavar="N", help="Rows that one person may have; the cost covers them all.", **_BUDGET),
 ]
 Missing = Annotated[
     Policy,
     typer.Option(
-        help="Rows whose label is missing or not finite: stop, or leave them out (which rows is public then)."
+        metavar="error|drop",
+        help="Rows whose label is missing or not finite: stop, or leave them out (which rows is public then).",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 _FORMATS = "csv, tsv, xlsx, parquet, arrow or arrow-stream"
 InputFormat = Annotated[
     str | None,
-    typer.Option("--format", help=f"Format of IN, where its name does not tell: {_FORMATS}.", show_default=False),
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help=f"Format of IN, where its name does not tell: {_FORMATS}.",
+        show_default=False,
+    ),
 ]
 Format = Annotated[
     str | None,
-    typer.Option(help=f"Format of IN and of OUT, where a name does not tell: {_FORMATS}.", show_default=False),
+    typer.Option(
+        metavar="NAME",
+        help=f"Format of IN and of OUT, where a name does not tell: {_FORMATS}.",
+        show_default=False,
+    ),
 ]
 _TEXT: dict[str, Any] = {
     "show_default": False,
     "rich_help_panel": "How a text file is written, where it does not show",
 }
 Separator = Annotated[
-    str | None, typer.Option(help="What stands between values, such as ';' or tab; the header shows it.", **_TEXT)
+    str | None,
+    typer.Option(
+        metavar="MARK", help="What stands between values, such as ';' or tab; the header shows it.", **_TEXT
+    ),
 ]
-Decimal = Annotated[str | None, typer.Option(help="The decimal mark, . or ','; public columns show it.", **_TEXT)]
+Decimal = Annotated[
+    str | None, typer.Option(metavar="MARK", help="The decimal mark, . or ','; public columns show it.", **_TEXT)
+]
 Thousands = Annotated[
     str | None,
-    typer.Option(help="The mark between thousands: . or ',' or space; public columns show it.", **_TEXT),
+    typer.Option(
+        metavar="MARK", help="The mark between thousands: . or ',' or space; public columns show it.", **_TEXT
+    ),
 ]
 Encoding = Annotated[
-    str | None, typer.Option(help="Such as latin-1 or utf-16; public columns show the usual ones.", **_TEXT)
+    str | None,
+    typer.Option(metavar="NAME", help="Such as latin-1 or utf-16; public columns show the usual ones.", **_TEXT),
 ]
 Na = Annotated[
     list[str] | None,
-    typer.Option("--na", help="A word for missing values beside the usual ones; may be repeated.", **_TEXT),
+    typer.Option(
+        "--na", metavar="WORD", help="A word for missing values beside the usual ones; may be repeated.", **_TEXT
+    ),
 ]
 _SHEET: dict[str, Any] = {"show_default": False, "rich_help_panel": "Excel"}
-SheetName = Annotated[str | None, typer.Option("--sheet", help="Which sheet; by default the only one.", **_SHEET)]
+SheetName = Annotated[
+    str | None, typer.Option("--sheet", metavar="NAME", help="Which sheet; by default the only one.", **_SHEET)
+]
 Formulas = Annotated[
     str | None,
     typer.Option(
-        help="Public columns whose formulas do not use the label, such as a,b; others are refused.", **_SHEET
+        metavar="COLUMNS",
+        help="Public columns whose formulas do not use the label, such as a,b; others are refused.",
+        **_SHEET,
     ),
 ]
 Features = Annotated[
-    str | None, typer.Option(help="Columns to learn from, such as a,b,c; all by default.", show_default=False)
+    str | None,
+    typer.Option(
+        metavar="COLUMNS", help="Columns to learn from, such as a,b,c; all by default.", show_default=False
+    ),
 ]
-Drop = Annotated[str | None, typer.Option(help="Columns to leave out, such as id,name.", show_default=False)]
+Drop = Annotated[
+    str | None, typer.Option(metavar="COLUMNS", help="Columns to leave out, such as id,name.", show_default=False)
+]
 Categories = Annotated[
-    str | None, typer.Option(help="Columns of numbers that name things, such as zip,region.", show_default=False)
+    str | None,
+    typer.Option(
+        metavar="COLUMNS", help="Columns of numbers that name things, such as zip,region.", show_default=False
+    ),
 ]
 Report = Annotated[
-    Path | None, typer.Option("--report", help="Write a page (HTML) that explains it all.", show_default=False)
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="Write a page (HTML) that explains it all.", show_default=False),
 ]
 
 

@@ -20,15 +20,18 @@ __all__ = ["predict"]
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="The folder that labeldp fit wrote.", show_default=False)],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder that labeldp fit wrote.")],
     source: options.Source,
     out: Annotated[
-        str, typer.Option("--out", "-o", help="The table to write, or - for a pipe.", show_default=False)
+        str,
+        typer.Option(
+            "--out", "-o", metavar="OUT", help="The table to write, or - for a pipe.", show_default=False
+        ),
     ],
-    column: Annotated[str, typer.Option(help="What to call the new column.")] = "prediction",
+    column: Annotated[str, typer.Option(metavar="NAME", help="What to call the new column.")] = "prediction",
     keep_label: Annotated[
         bool,
-        typer.Option("--keep-label", help="Copy the column that the model predicts, if the table has it, too."),
+        typer.Option("--keep-label", help="Copy the column of true labels too; OUT is not private then."),
     ] = False,
     drop: options.Drop = None,
     format: options.Format = None,
@@ -44,8 +47,10 @@ def predict(
     """Add a private model's predictions to a table; its other columns stay as they are.
 
     Columns are found by name, in any order; those that the model does not know
-    are only copied. A column of true labels is left out: the output would not
-    be private. Whatever is done with a private model costs no more ε.
+    are only copied. Whatever is done with a private model costs no more ε.
+
+    What leaves: OUT, with the columns of IN and the predictions. A column of
+    true labels is left out unless you --keep-label: OUT would not be private.
     """
     console = news()
     with explained():

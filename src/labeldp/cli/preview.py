@@ -20,29 +20,44 @@ __all__ = ["preview"]
 
 
 def preview(
-    rows: Annotated[int, typer.Option(min=1, help="How many rows the table has.", show_default=False)],
+    rows: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many rows the table has.", show_default=False)
+    ],
     bounds: options.Bounds,
-    budgets: Annotated[str, typer.Option(help="Values of ε, with commas.")] = "0.1,0.3,1,3",
+    budgets: Annotated[str, typer.Option(metavar="ε,ε,…", help="Values of ε, with commas.")] = "0.1,0.3,1,3",
     wanted: Annotated[
         float | None,
-        typer.Option(help="A ± that would be good enough: which ε gives it is told.", show_default=False),
+        typer.Option(
+            metavar="±",
+            help="An error that would be good enough, in the label's unit: show which ε gives it.",
+            show_default=False,
+        ),
     ] = None,
     edges: Annotated[
         str | None,
-        typer.Option(help="Public bins of the label, such as 0,20,50,200; with --masses.", show_default=False),
+        typer.Option(
+            metavar="NUMBERS",
+            help="Public bins of the label, such as 0,20,50,200; with --masses.",
+            show_default=False,
+        ),
     ] = None,
     masses: Annotated[
-        str | None, typer.Option(help="What share lies in each bin, such as 50,30,20.", show_default=False)
+        str | None,
+        typer.Option(metavar="NUMBERS", help="What share lies in each bin, such as 50,30,20.", show_default=False),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Where to save the curves: .png, .svg or .pdf.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the curves: a .png, .svg or .pdf file.", show_default=False),
     ] = None,
     force: options.Force = False,
 ) -> None:
     """Say what each ε would give: noise of labels and means, and what a score or a model may reach.
 
-    No table is read, so no label can be: rows and bounds are enough. Nothing
-    is spent. A public distribution of the label makes the figures closer.
+    Rows and bounds are enough. A public distribution of the label makes the
+    figures closer.
+
+    What leaves: nothing. No table is read, so no label can be, and nothing is
+    spent.
     """
     with explained():
         options.refuse_plot(plot, force=force)

@@ -54,7 +54,11 @@ def privatize(
     out: Annotated[
         str,
         typer.Option(
-            "--out", "-o", help="The file to write; a folder if it ends in /, or - for a pipe.", show_default=False
+            "--out",
+            "-o",
+            metavar="OUT",
+            help="The file to write; a folder if it ends in /, or - for a pipe.",
+            show_default=False,
         ),
     ],
     label: options.Label,
@@ -63,27 +67,39 @@ def privatize(
     mechanism: Annotated[
         str,
         typer.Option(
-            help=f"How labels are randomised: {', '.join(mechanism_choices())}. auto takes what serves best."
+            metavar="NAME",
+            help=f"How labels are randomised: {', '.join(mechanism_choices())}. auto takes what serves best.",
         ),
     ] = "auto",
     delta: options.Delta = 0.0,
     zeta: Annotated[
-        float | None, typer.Option(help="Half-width of rp's window, as in the paper.", show_default=False)
+        float | None,
+        typer.Option(metavar="ζ", help="Half-width of rp's window, as in the paper.", show_default=False),
     ] = None,
     epsilon_prior: Annotated[
         float | None,
-        typer.Option(help="The part of ε spent on where labels are; by default it follows.", show_default=False),
+        typer.Option(
+            metavar="ε",
+            help="The part of ε for the prior, an estimate of where labels lie; by default it follows from the "
+            "number of rows and ε.",
+            show_default=False,
+        ),
     ] = None,
     trust: Annotated[
-        Trust, typer.Option(help="Who sees labels before noise: a curator, or nobody (each randomised alone).")
+        Trust,
+        typer.Option(
+            metavar="curator|local",
+            help="Who sees labels before noise: a curator, or nobody (each randomised alone).",
+        ),
     ] = Trust.CURATOR,
     debiased: Annotated[
         Unbiased,
         typer.Option(
+            metavar="replace|add|no",
             help="Values as released may be pulled to the middle, and a model trained on them is wrong then. "
             "replace: the label column holds unbiased labels, so whoever trains on the file does the right thing. "
             "add: it holds the values as released, and LABEL_debiased beside it what to train on. no: only the "
-            "values as released."
+            "values as released.",
         ),
     ] = Unbiased.REPLACE,
     missing: options.Missing = options.Policy.error,
@@ -104,7 +120,8 @@ def privatize(
     sheet: options.SheetName = None,
     formulas: options.Formulas = None,
     card: Annotated[
-        Path | None, typer.Option(help="Where the card goes; by default OUT.card.json.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Where the card goes; by default OUT.card.json.", show_default=False),
     ] = None,
     report: options.Report = None,
     force: options.Force = False,
@@ -112,9 +129,11 @@ def privatize(
     """Write a table again with private labels; all its other columns stay as they are.
 
     Labels become numbers that keep ε: whoever sees one, and knows everything
-    else, can raise their odds on the true one by at most e^ε. All but labels
-    is public: columns, the number of rows, and their order unless you
-    --shuffle. OUT.card.json says what was done; pass it on with the file.
+    else, can raise their odds on the true one by at most e^ε.
+
+    What leaves: OUT, and OUT.card.json, which says what was done; pass it on
+    with the file. All but labels is public: columns, the number of rows, and
+    their order unless you --shuffle.
     """
     screen = news()
     with explained():

@@ -1,16 +1,6 @@
 """What all commands share: what goes wrong becomes one sentence and an exit code that scripts can trust.
 
-==== ==========================================================================
-code meaning
-==== ==========================================================================
-0    done
-1    the machine failed: no space, no permission, a missing package
-2    the input or an option cannot be used
-3    the ledger refused: its limit would be passed, or its file cannot be trusted
-4    a card, a proof or a file does not hold what it claims
-5    a card cannot be checked here: it names what is not known, or does not say enough
-130  stopped by Ctrl-C, a signal, or an answer
-==== ==========================================================================
+`labeldp.cli.EXIT_CODES` says what each code means.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ def sign(
     key: Annotated[
         Path,
         typer.Option(
+            metavar="KEY",
             help="Your private Ed25519 key, as OpenSSH or PEM writes it; ssh-keygen -t ed25519 makes one.",
             show_default=False,
         ),
@@ -53,6 +54,8 @@ def sign(
     The signature goes to CARD.sig, in OpenSSH's format, and covers every byte of the card, with the checksums of
     its files. A card that does not hold, or whose file was changed, is not signed (exit code 4). The passphrase of
     a key is asked for, or taken from LABELDP_PASSPHRASE.
+
+    What leaves: CARD.sig, to pass on with the card and the public key. The private key is only read.
     """
     with explained():
         from labeldp.jobs.card_files import sign_card_file  # noqa: PLC0415 (slow to import)
