@@ -29,6 +29,7 @@ release = version = labeldp.__version__
 language = "en"
 
 extensions = [
+    "command_reference",
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -48,14 +49,30 @@ nitpick_ignore_regex = [("py:.*", r"(?!labeldp\.).*")]  # NumPy and the like are
 myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 
-# Reference
+# Reference: one page a name, from its docstring, where types stand; the methods that a class shares with others are
+# on the page of the one that has them
+default_role = "py:obj"
 autosummary_generate = True
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented"
+autosummary_filename_map = {f"labeldp.{name}": f"labeldp.{name}-class" for name in ("Audit", "Preview")}
+autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+autodoc_default_options = {
+    "inherited-members": "Mechanism,BaseEstimator,RegressorMixin,TransformerMixin,_SetOutputMixin,"
+    "_MetadataRequester,BaseException,ImportError,OSError,Protocol",
+    "exclude-members": "public_model, remembers, blocks, fit_rows, as_data, from_data, set_score_request",
+}
+python_maximum_signature_line_length = 80
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
+napoleon_use_ivar = True
 napoleon_use_rtype = False
+if os.environ.get("LABELDP_DOCS_INVENTORIES"):  # links to other projects need the network
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+    }
 
 # Gallery: examples/ are run by the build; one that did not change is not run again
 sphinx_gallery_conf = {

@@ -21,7 +21,7 @@ def atomic_file(path: str | os.PathLike[str], *, public: bool = False, most: int
 
     Parameters
     ----------
-    path : path
+    path : path-like
     public : bool
         Whether others may read it, as far as the umask lets them. By default only its owner may: files of data
         sets hold labels.
@@ -65,7 +65,7 @@ def atomic_folder(
 
     Parameters
     ----------
-    path : path
+    path : path-like
     check : callable
         Raises if a folder that is there may not be removed; called at the last moment, because much can happen to
         a folder while another one is written.

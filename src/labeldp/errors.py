@@ -2,64 +2,265 @@
 
 
 class LabelDPError(ValueError):
-    """Base of all errors of this package."""
+    """Base of all errors of this package: catch this one to catch them all.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> try:
+    ...     ldp.privatize([2.5], epsilon=0, bounds=(0, 5))
+    ... except ldp.LabelDPError as error:
+    ...     print(error)
+    epsilon must be positive, got 0.0
+    """
 
 
 class ParameterError(LabelDPError):
-    """A parameter (ε, δ, bounds, ζ, a prior …) cannot be used; the message says what to give."""
+    """A parameter (ε, δ, bounds, ζ, a prior …) cannot be used; the message says what to give.
+
+    It is raised before anything is charged.
+
+    Examples
+    --------
+    Bounds are public knowledge about the label: take them from the form, the scale or the law, and never from the
+    data, where they would give away the extreme labels.
+
+    >>> import labeldp as ldp
+    >>> ldp.privatize([2.5, 4.0], epsilon=1.0)
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.ParameterError: bounds must be a pair (lo, hi) that is known without looking at the labels; ...
+    """
 
 
 class LabelError(LabelDPError):
-    """The labels cannot be used. The message never contains a label."""
+    """The labels cannot be used. The message never contains a label.
+
+    Labels outside the bounds are no error: they are clipped, because a message would tell that there are some.
+
+    Examples
+    --------
+    Leave rows without a label out, or fill them in, before the release; that such rows exist is public.
+
+    >>> import labeldp as ldp
+    >>> ldp.privatize([2.5, float("nan")], epsilon=1.0, bounds=(0, 5))
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.LabelError: 1 of 2 labels are NaN or infinite: drop those rows or fill them first
+    """
 
 
 class NotUnbiasedError(LabelDPError):
-    """The channel has no unbiased label."""
+    """The mechanism has no unbiased label.
+
+    Examples
+    --------
+    Train on labels of another mechanism, or use the values as released where a single label counts.
+
+    >>> import labeldp as ldp
+    >>> release = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), mechanism="rr-on-bins")
+    >>> release.labels.shape
+    (2,)
+    >>> release.debiased
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.NotUnbiasedError: many labels share one output here, so no function of the output is an ...
+    """
 
 
 class PrivacyProofError(LabelDPError):
-    """The exact proof failed: these counts do not keep their promise."""
+    """The exact proof failed: these counts do not keep their promise.
+
+    Examples
+    --------
+    A channel is proven when it is built, so one that leaks cannot be used. Here two outputs have odds of 3 : 1 for
+    one label and 1 : 3 for the other, a ratio of 3 that ε = 1 does not allow; ε = log 3 would.
+
+    >>> from labeldp.mechanisms import WORDS, Promise, TableChannel
+    >>> counts = [[WORDS // 4 * 3, WORDS // 4], [WORDS // 4, WORDS // 4 * 3]]
+    >>> TableChannel.from_counts(0.0, 5.0, [0.0, 5.0], counts, Promise.of(1.0))
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.PrivacyProofError: the counts reach a ratio of e^1.09861229, above the promised epsilon=1.0: ...
+    """
 
 
 class CardError(LabelDPError):
-    """A card is damaged, tampered with, or of an unknown kind."""
+    """A card is damaged, was changed, or is of an unknown kind. Do not rely on it; ask its author for another.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> card = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json()
+    >>> ldp.load_mechanism(card.replace("1.0", "0.1"))
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.CardError: the card was changed after it was written: its checksum does not fit
+    """
 
 
 class UncheckableError(CardError):
-    """A card names what is not known here, so that nobody can say here whether it holds."""
+    """A card names what is not known here, so that nobody can say here whether it holds.
+
+    Examples
+    --------
+    If you trust the module that registers the mechanism, import it first; on the command line, with ``--import``.
+
+    >>> import labeldp as ldp
+    >>> from labeldp import card_format
+    >>> card = card_format.dump({"mechanism": "dice", "parameters": {}, "channel": "", "proof": {}})
+    >>> ldp.load_mechanism(card)
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.UncheckableError: the card names an unknown mechanism, 'dice', which cannot be checked here. ...
+    """
 
 
 class ConformanceError(LabelDPError):
-    """A mechanism does not keep the contract; the message says which part, and what to do."""
+    """A mechanism does not keep the contract; the message says which part, and what to do.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> from labeldp.testing import check_mechanism
+    >>> check_mechanism(ldp.NoPrivacy())
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.ConformanceError: proof: ε is infinite, so nothing is protected, and nothing to check
+    """
 
 
 class BudgetError(LabelDPError):
-    """The ledger's limit would be passed; nothing was spent or released."""
+    """The ledger's limit would be passed; nothing was spent or released.
+
+    Examples
+    --------
+    Reuse the release that there is, ask for less, or let the owner of the data decide on a new ledger.
+
+    >>> import labeldp as ldp
+    >>> ledger = ldp.Ledger(limit=ldp.Budget(epsilon=1.0))
+    >>> release = ldp.privatize([2.5, 4.0], epsilon=0.8, bounds=(0, 5), ledger=ledger)
+    >>> ldp.privatize([2.5, 4.0], epsilon=0.8, bounds=(0, 5), ledger=ledger)
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.BudgetError: this would cost ε = 0.8, and of ε = 1 only ε = 0.2 is left; nothing was spent ...
+    """
 
 
 class LedgerError(LabelDPError):
-    """A ledger file is damaged, was changed, or cannot be written."""
+    """A ledger file is damaged, was changed, or cannot be written; nothing was released.
+
+    Examples
+    --------
+    Treat the whole limit as spent, or restore the file from a copy: what was spent must not be forgotten.
+
+    >>> import tempfile, pathlib, labeldp as ldp
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "budget.jsonl")
+    >>> _ = ldp.Ledger.open(path, limit=ldp.Budget(epsilon=1.0)).charge("labels", epsilon=0.4)
+    >>> _ = path.write_text(path.read_text().replace("2/5", "1/5"))
+    >>> ldp.Ledger.open(path)
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.LedgerError: line 2 of ...budget.jsonl is damaged, was changed, or is not a ledger's: ...
+    """
 
 
 class DataError(LabelDPError):
-    """A data set's file is damaged, or not the file expected. The message never contains a label."""
+    """A file is damaged, or not what was expected. The message never contains a label.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from labeldp.files import open_table
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.parquet")
+    >>> _ = path.write_text("rooms,price")
+    >>> open_table(path)
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.DataError: ...flats.parquet is damaged, or of another format than its name says
+    """
 
 
 class DataNotFoundError(FileNotFoundError, DataError):
-    """A data set's file is not here and could not be fetched; the message says how to get it."""
+    """A file is not here and could not be fetched; the message says how to get it.
+
+    Examples
+    --------
+    >>> import tempfile, labeldp as ldp
+    >>> ldp.load_model(tempfile.mkdtemp() + "/model")
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.DataNotFoundError: there is no model here: ... is missing
+    """
 
 
 class MissingExtraError(ImportError, LabelDPError):
-    """A package that only some of the library needs is not installed; the message names the extra."""
+    """A package that only some of the library needs is not installed; the message names the extra.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from unittest import mock
+    >>> with mock.patch.dict(sys.modules, {"pyspark.sql.functions": None}):      # as if it were not installed
+    ...     from labeldp.spark import privatize
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.MissingExtraError: this needs PySpark 4.1 or newer ...: pip install 'labeldp[spark]'
+    """
 
 
 class RepeatedReleaseWarning(UserWarning):
-    """The same labels are about to be released again, and paid for again."""
+    """The same labels are about to be released again, and paid for again.
+
+    Examples
+    --------
+    Keep the first release, or pass a ledger that counts: with one, there is no warning.
+
+    >>> import warnings, numpy as np, labeldp as ldp
+    >>> y = np.linspace(0, 5, 100)
+    >>> first = ldp.privatize(y, epsilon=1.0, bounds=(0, 5))
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     again = ldp.privatize(y, epsilon=1.0, bounds=(0, 5))
+    >>> str(caught[0].message)
+    'these labels were released before: each release costs epsilon again, and the costs add up. ...'
+    """
 
 
 class RawLabelWarning(UserWarning):
-    """Something around a private estimator sees the labels themselves, and has no ε at all."""
+    """Something around a private estimator sees the labels themselves, and has no ε at all.
+
+    A step of a pipeline that selects features by their correlation with the label is one. Select features by
+    public knowledge, or on private labels.
+
+    Examples
+    --------
+    >>> import warnings, numpy as np, labeldp as ldp
+    >>> from sklearn.feature_selection import SelectKBest, f_regression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> y = np.clip(2.5 + X[:, 0], 0, 5)
+    >>> pipeline = make_pipeline(SelectKBest(f_regression, k=2), ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)))
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = pipeline.fit(X, y)
+    >>> any(issubclass(warning.category, ldp.RawLabelWarning) for warning in caught)
+    True
+    """
 
 
 class InsecureRandomnessWarning(UserWarning):
-    """A seed was given: results can be repeated, by an attacker too."""
+    """A seed was given: results can be repeated, by an attacker too.
+
+    Examples
+    --------
+    Leave ``random_state`` out for a release. What was drawn from a seed says so: ``secure`` is False, and so is the
+    entry on its card.
+
+    >>> import warnings, labeldp as ldp
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     release = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), random_state=0)
+    >>> caught[0].category.__name__, release.secure
+    ('InsecureRandomnessWarning', False)
+    """

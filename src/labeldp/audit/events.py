@@ -18,18 +18,50 @@ Code = Callable[[NDArray[Any]], NDArray[np.uint64]]
 
 
 class Lens(Protocol):
-    """A way to look at outputs."""
+    """A way to look at outputs: anything with a ``name`` and a ``fit``.
+
+    An event is a set of codes, so what a lens does not tell apart cannot convict. Write one for outputs whose
+    pattern you suspect.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> class Sign:
+    ...     name = "sign"
+    ...     def fit(self, outputs):
+    ...         return lambda z: (z > 0).astype(np.uint64)
+    >>> weak = lambda y: y + np.random.default_rng().laplace(0, 1.0, y.size)
+    >>> result = ldp.audit(weak, labels=[-1, 1], epsilon=0.5, samples=20_000, lenses=[Sign()])
+    >>> result.convicted, result.worst.lens
+    (True, 'sign')
+    """
 
     @property
     def name(self) -> str:
         """What it looks at, for the report."""
 
     def fit(self, outputs: list[NDArray[Any]]) -> Code:
-        """Return the way to look, after seeing the first outputs of each label, which test nothing later."""
+        """Return a function from outputs to codes, one integer for each.
+
+        Parameters
+        ----------
+        outputs : list of arrays
+            The first outputs of each label, to learn from; they test nothing later.
+        """
 
 
 def standard_lenses() -> tuple[Lens, ...]:
-    """Return the lenses that an audit uses by default: one on the size of a float, the others on its bits."""
+    """Return the lenses that an audit uses by default: one on the size of a float, the others on its bits.
+
+    Returns
+    -------
+    tuple of Lens
+
+    Examples
+    --------
+    >>> [lens.name for lens in standard_lenses()][:4]
+    ['size', 'exact value', 'exponent and last 4 bits', 'last 16 bits']
+    """
     bits = {
         "exact value": _bits,
         "exponent and last 4 bits": _last_bits,

@@ -25,6 +25,14 @@ class EventResult:
         How often it happened under each.
     epsilon : float
         What ε must at least be because of it; 0 if it shows nothing.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> result = ldp.audit(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0), samples=10_000)
+    >>> worst = result.worst
+    >>> worst.pair in [("0", "5"), ("5", "0")], worst.hits > worst.others
+    (True, True)
     """
 
     pair: tuple[str, str]
@@ -54,12 +62,26 @@ class Audit:
         What ε must at least be, to be convicted with probability 0.8 through one event: that of the best
         probability, if the randomiser has it. Most have not. None if nothing was claimed.
     confidence : float
+        With what probability the bound is right.
     samples : int
         Outputs drawn for each label or data set; half of them to choose events, half to test.
     tested : tuple of EventResult
         All events that were tested, the worst first; the confidence is split among them.
     rehearsal : Rehearsal or None
         For a mechanism: what `showable` is computed from.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> import numpy as np
+    >>> weak = lambda y: y + np.random.default_rng().laplace(0, 2.0, y.size)        # 5 / 2 is more than 1
+    >>> result = ldp.audit(weak, labels=[0, 5], epsilon=1.0, samples=20_000)
+    >>> result.verdict, result.refuted
+    ('CONVICTED', 'claim')
+    >>> print(result.summary())
+    CONVICTED: epsilon is at least ...; that is wrong with probability 1e-06 at most
+      20,000 samples each; ... events, tested on the half that did not choose
+      worst: ...
     """
 
     epsilon: float

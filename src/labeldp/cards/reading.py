@@ -43,10 +43,18 @@ class ReadCard:
     Attributes
     ----------
     kind : {"mechanism", "release", "row-release", "model"}
+        What it is the card of.
     content : dict
         All that it says.
     terms : Terms
         With mechanisms built anew from their parameters. Those of a mechanism alone have no rows and no charges.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> read = read_any_card(ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5)).to_card())
+    >>> read.kind, read.terms.cost
+    ('release', Budget(epsilon=1.0))
     """
 
     kind: str
@@ -155,6 +163,7 @@ def read_release_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> d
     Parameters
     ----------
     text : str
+        What `Release.to_card` returned.
     most_mechanisms : int
         A card with more distinct ones is refused, because a hostile one could keep the prover busy for hours.
 
@@ -166,9 +175,17 @@ def read_release_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> d
     Raises
     ------
     CardError
-        If the card was changed, contradicts itself, or is none of a release.
+        If the card was changed, contradicts itself, or is not a release's.
     PrivacyProofError
         If a mechanism does not keep its promise.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> card = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), mechanism="laplace").to_card()
+    >>> content = ldp.read_release_card(card)
+    >>> content["cost"], content["rows"], content["mechanisms"][0]
+    ({'delta': 0.0, 'epsilon': 1.0}, 2, Laplace(bounds=(0.0, 5.0), epsilon=1.0))
     """
     card_format.parse(text, "labeldp.release")
     card = read_any_card(text, most_mechanisms=most_mechanisms)

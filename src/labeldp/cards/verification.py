@@ -47,11 +47,20 @@ class Check:
     Attributes
     ----------
     name : str
+        What was checked, such as ``"proof"``.
     holds : bool or None
-        None if it could not be looked at, and then `detail` says why.
+        None if it could not be looked at, and then ``detail`` says why.
     detail : str
+        What came out, in a sentence.
     needed : bool
         Whether the card cannot be said to hold without it: a part of the guarantee, and no file beside the card.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> checks = verify_card(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json()).checks
+    >>> checks[0].name, checks[0].holds
+    ('checksum', True)
     """
 
     name: str
@@ -62,7 +71,24 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """All checks of a card, and the card, where it could be read."""
+    """All checks of a card, and the card, where it could be read.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+    card : ReadCard or None
+        None if it could not be read.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> card = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json()
+    >>> verify_card(card).holds
+    True
+    >>> changed = verify_card(card.replace("1.0", "0.1"))
+    >>> changed.verdict, changed.checks[0].detail
+    ('does not hold', 'the card was changed after it was written: its checksum does not fit')
+    """
 
     checks: tuple[Check, ...]
     card: ReadCard | None
@@ -114,7 +140,18 @@ class Verification:
 
 
 def verify_card(text: str) -> Verification:
-    """Check a card, and prove its mechanisms again; `labeldp.files.card_check` compares its files too.
+    """Check a card, and prove its mechanisms again; ``labeldp verify`` compares its files and its signature too.
+
+    Nothing in a card is run or imported, and nothing that is wrong with it is an exception here.
+
+    Parameters
+    ----------
+    text : str
+        The card of a mechanism, a release or a model.
+
+    Returns
+    -------
+    Verification
 
     Examples
     --------

@@ -44,7 +44,17 @@ _BITS = 192
 def exp_lower(x: Fraction) -> Fraction:
     """Return a rational number at most e^x and within 2^-100 of it, relatively, for x ≥ 0.
 
-    The Taylor series in fixed point; every term is rounded down, and the terms left out are positive.
+    The Taylor series in fixed point; every term is rounded down, and the terms left out are positive. Counts that
+    keep to this ratio keep ε, whatever a float would round.
+
+    Parameters
+    ----------
+    x : Fraction
+        At least 0; ``Promise.of(epsilon).epsilon`` is one.
+
+    Returns
+    -------
+    Fraction
 
     Examples
     --------
@@ -76,7 +86,20 @@ def exp_upper(x: Fraction) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a channel was built to keep: ε and δ, exactly."""
+    """What a channel was built to keep: ε and δ, exactly.
+
+    Parameters
+    ----------
+    epsilon, delta : Fraction
+        Exact amounts; `Promise.of` takes floats.
+
+    Examples
+    --------
+    >>> Promise.of(0.5)
+    Promise(epsilon=Fraction(1, 2), delta=Fraction(0, 1))
+    >>> 0.1 < Promise.of(0.1).epsilon           # the float 0.1 is above 1/10: the smaller one counts
+    False
+    """
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
@@ -90,7 +113,12 @@ class Promise:
 
     @classmethod
     def of(cls, epsilon: float, delta: float = 0.0) -> Promise:
-        """Return the promise for floats, however they are read: as written, or as binary numbers."""
+        """Return the promise for floats, however they are read: as written, or as binary numbers.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+        """
         return cls(min(as_fraction(epsilon), Fraction(epsilon)), min(as_fraction(delta), Fraction(delta)))
 
 
@@ -107,6 +135,15 @@ class Proof:
         For pure ε: the largest ratio of two rows' word counts at one output, exactly.
     checked : str
         What was compared, in words.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> proof = ldp.Laplace(bounds=(0, 5), epsilon=1.0).verify()
+    >>> 0.999 < proof.epsilon <= 1.0, proof.delta
+    (True, 0.0)
+    >>> proof.worst_ratio < Fraction(2718281828459045236, 10**18)
+    True
     """
 
     epsilon: float

@@ -33,9 +33,9 @@ def verify_files(
     Parameters
     ----------
     text : str
-    file : path, optional
+    file : path-like, optional
         What was released with the card.
-    folder : path, optional
+    folder : path-like, optional
         Where to look for the file by the name on the card, if none is given.
     signature : str, optional
         What `sign_card` returned.

@@ -103,7 +103,7 @@ def privatize_file(
 
     Parameters
     ----------
-    source, out : path
+    source, out : path-like
         CSV, TSV, Excel, Parquet, Arrow or Feather: a file, a folder, a glob (``source`` only), ``-`` for a pipe.
     label : str
         The private column. In ``out`` it is a column of float64 in the same place.
@@ -125,7 +125,7 @@ def privatize_file(
         Columns to leave out; they are not read.
     force : bool
         Replace what is there.
-    card : path, optional
+    card : path-like, optional
         Where the card goes; by default ``out`` with ``.card.json`` after it.
     others : mapping, optional
         What the caller writes besides, by what to call it, such as a report: refused if it is the output, the card

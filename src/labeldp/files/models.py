@@ -87,7 +87,7 @@ def save_model(
     ----------
     model : LabelReleaseRegressor or ModelReleaseRegressor
         Fitted; a `LabelReleaseRegressor` with an estimator of your own cannot be saved as plain numbers.
-    path : path
+    path : path-like
         The folder.
     label : str
         What is predicted: the label's name.
@@ -144,7 +144,7 @@ def write_model(
     Parameters
     ----------
     model, encoder : fitted
-    folder : path
+    folder : path-like
     label : str
         The column that is predicted.
     note : str, optional
@@ -231,7 +231,7 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
 
     Parameters
     ----------
-    folder : path
+    folder : path-like
 
     Returns
     -------

@@ -29,7 +29,7 @@ def open_table(
 
     Parameters
     ----------
-    source : path
+    source : path-like
         A file, a folder, a glob, or ``-`` for standard input. What comes through a pipe is kept in a temporary
         file without a name.
     format : str, optional

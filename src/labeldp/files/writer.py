@@ -51,7 +51,7 @@ class TableWriter:
 
     Parameters
     ----------
-    path : path
+    path : path-like
         A file; a folder if it ends in a slash, which gets ``part-00000.parquet`` and so on; ``-`` for standard
         output, which gets everything at the end.
     schema : pyarrow.Schema

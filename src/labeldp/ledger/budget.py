@@ -40,6 +40,25 @@ class Budget:
     epsilon, delta : float or Fraction
         Floats count as the decimal that was written: 0.1 is 1/10. ``epsilon`` may be infinite only for
         labels that are released as they are.
+
+    Attributes
+    ----------
+    exact_epsilon : Fraction or None
+        ε exactly; None if it is infinite.
+    exact_delta : Fraction
+        δ exactly.
+
+    Examples
+    --------
+    Budgets add up exactly, and compare; ``minus`` says what is left.
+
+    >>> spent = Budget(epsilon=0.1) + Budget(epsilon=0.2)
+    >>> spent, spent.exact_epsilon
+    (Budget(epsilon=0.3), Fraction(3, 10))
+    >>> spent <= Budget(epsilon=0.3, delta=1e-6)
+    True
+    >>> Budget(epsilon=1.0).minus(spent)
+    Budget(epsilon=0.7)
     """
 
     exact_epsilon: Fraction | None
@@ -154,7 +173,7 @@ Purpose = Literal["labels", "prior", "mean", "sums", "score", "intervals", "othe
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One entry of a ledger.
+    """One entry of a ledger; every release and every model has its own in ``charges``.
 
     Attributes
     ----------
@@ -172,6 +191,14 @@ class Charge:
         What was released, for programs.
     column : int or None
         Which label column it was for, where each column has its own charge.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> ledger = ldp.Ledger()
+    >>> _ = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), mechanism="laplace", ledger=ledger)
+    >>> [(charge.purpose, charge.what, charge.budget) for charge in ledger.charges]
+    [('labels', 'labels', Budget(epsilon=1.0))]
     """
 
     what: str

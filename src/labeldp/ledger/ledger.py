@@ -99,13 +99,23 @@ class Ledger:
 
         Parameters
         ----------
-        path : path
+        path : path-like
+            The file; JSON, one charge a line.
         limit : Budget, optional
             For an existing file it must be left out or equal to the file's: a limit is not changed by
             opening.
         create : {"now", "late", "never"}
             When a file that does not exist is created: now, with the first charge that is accepted, or never.
             With "never" opening it needs no permission to write.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/budget.jsonl"
+        >>> ledger = Ledger.open(path, limit=Budget(epsilon=3.0))
+        >>> charge = ledger.charge("labels of the spring survey", epsilon=1.0, purpose="labels")
+        >>> Ledger.open(path).remaining             # tomorrow, in another process
+        Budget(epsilon=2.0)
         """
         ledger = cls(limit)
         ledger._store = FileStore(os.fspath(path), limit, create)
@@ -160,7 +170,24 @@ class Ledger:
         mechanism: str | None = None,
         rows_per_person: int = 1,
     ) -> Charge:
-        """Spend, or refuse.
+        """Spend, or refuse. `privatize` and the regressors do it by themselves if they are given the ledger.
+
+        Parameters
+        ----------
+        what : str
+            What is released, in words.
+        epsilon, delta : float or Fraction
+            What it costs for one row.
+        purpose : {"labels", "prior", "mean", "sums", "score", "intervals", "other"}
+            What is released, for programs.
+        mechanism : str, optional
+            Fingerprint of the mechanism's channel.
+        rows_per_person : int
+            How many rows one person may have; the charge covers all of them.
+
+        Returns
+        -------
+        Charge
 
         Raises
         ------

@@ -79,6 +79,7 @@ class Outlook:
     Attributes
     ----------
     epsilon : float
+        The budget that the others are for.
     label, hundred, thousand, mean : float
         Typical error of one private label, of the mean of 100 and of 1,000 of them, and of the mean of all.
     curator_mean : float
@@ -88,6 +89,13 @@ class Outlook:
         of the rows, held out; infinite where it would refuse.
     kept : Kept or None
         What a model may keep of what features explain, by the accuracy suite.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> outlook, = ldp.preview(rows=20_000, bounds=(0, 200), epsilon=1.0).outlooks
+    >>> outlook.label > outlook.hundred > outlook.mean > outlook.curator_mean
+    True
     """
 
     epsilon: float
@@ -113,6 +121,21 @@ class Preview:
         For the budgets asked for.
     wanted : float or None
         The ± that was asked for.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> plan = ldp.preview(rows=20_000, bounds=(0, 200), epsilon=[0.3, 1.0], wanted=2.0)
+    >>> print(plan.summary())
+    20,000 rows, labels in (0, 200)
+                             ε = 0.3          ε = 1
+    one label                   ±667           ±197
+    mean of 100 labels         ±66.7          ±19.7
+    mean of all labels         ±4.72          ±1.39
+    curator's mean           ±0.0471        ±0.0141
+    ...
+    >>> round(plan.needed["mean"], 1)           # the least ε at which the mean of all labels is off by 2
+    0.7
     """
 
     rows: int
@@ -215,13 +238,15 @@ def preview(
     Parameters
     ----------
     rows : int
+        How many rows the table has.
     bounds : (lo, hi)
         Public bounds of the label.
     epsilon : float or sequence of float
+        The budgets to compare.
     prior : Histogram, optional
         How labels are spread, where that is public: an older survey, a census. Without it, evenly over the bounds.
     wanted : float, optional
-        A ± that would be good enough, in the label's unit: which ε gives it is told.
+        A ± that would be good enough, in the label's unit: ``needed`` then says which ε gives it.
 
     Returns
     -------

@@ -40,6 +40,17 @@ class Release(HoldsTerms):
         On which terms: mechanisms, priors, charges, bounds.
     ledger : Ledger or None
         Where the budget went; None in a copy that was pickled.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> release = ldp.privatize(np.linspace(1, 4, 5000), epsilon=1.0, bounds=(0, 5))
+    >>> private = release.debiased                  # train on these
+    >>> [(charge.purpose, charge.budget.epsilon < 1) for charge in release.charges]
+    [('labels', True), ('prior', True)]
+    >>> release.cost, release.mechanism.verify().epsilon < 1
+    (Budget(epsilon=1.0), True)
+    >>> card = release.to_card()                    # hand it on with the labels
     """
 
     labels: NDArray[np.float64]
@@ -79,6 +90,11 @@ class Release(HoldsTerms):
             not used.
         debiased : bool
             Whether to return unbiased labels, to train on.
+
+        Returns
+        -------
+        Series, DataFrame, Arrow array or table
+            As ``like`` is.
 
         Examples
         --------
@@ -152,6 +168,21 @@ def privatize(
     Returns
     -------
     Release
+        Its ``debiased`` labels are those to train on; ``summary()`` says in words what was done.
+
+    Raises
+    ------
+    ParameterError, LabelError
+        Before anything is charged.
+    BudgetError
+        If the ledger refuses; then nothing was released.
+
+    Warns
+    -----
+    RepeatedReleaseWarning
+        If the same labels were released before without a ledger.
+    InsecureRandomnessWarning
+        If ``random_state`` is a seed.
 
     Examples
     --------
@@ -159,6 +190,13 @@ def privatize(
     >>> release = privatize(np.linspace(1, 4, 5000), epsilon=1.0, bounds=(0, 5))
     >>> release.debiased.shape, release.cost
     ((5000,), Budget(epsilon=1.0))
+
+    Several label columns share ε, each with bounds of its own.
+
+    >>> both = np.column_stack([np.linspace(1, 4, 5000), np.linspace(30, 80, 5000)])
+    >>> release = privatize(both, epsilon=2.0, bounds=[(0, 5), (0, 100)])
+    >>> release.labels.shape, len(release.mechanism)
+    ((5000, 2), 2)
     """
     array = as_labels(labels)
     if array.ndim not in (1, 2) or array.shape[-1] == 0:

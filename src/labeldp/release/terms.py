@@ -31,17 +31,30 @@ class Terms:
     Attributes
     ----------
     rows : int
-    mechanisms, priors : tuples
+        How many labels each column has.
+    mechanisms, priors : tuple
         One for each label column; a prior is None where none was needed. Rows that are released in rounds, and
         models, have one mechanism for each part of the rows; a model that learned from noisy sums has none.
     charges : tuple of Charge
+        What it cost, part by part.
     bounds : tuple of (lo, hi)
         One pair for each label column.
-    trust : str
+    trust : {"curator", "local"}
+        Who saw labels before noise: a curator, or nobody.
     secure : bool
         False if the noise came from a seed: then this is an experiment, and **not private**.
     statistics : tuple of Statistic
         Integers of all rows that left with noise, each part of a charge.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> terms = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), mechanism="laplace").terms
+    >>> terms.rows, terms.mechanisms, terms.cost
+    (2, (Laplace(bounds=(0.0, 5.0), epsilon=1.0),), Budget(epsilon=1.0))
+    >>> print(terms.guarantee)
+    label differential privacy with ε = 1: changing one row's label changes the probability of anything released by
+    at most a factor e^1; features, the number and order of rows, and bounds are public
     """
 
     rows: int
@@ -147,12 +160,12 @@ class HoldsTerms:
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """What labels were randomised with; one for each label column, or each part of the rows."""
+        """The mechanisms that randomised labels; one for each label column, or each part of the rows."""
         return self.terms.mechanisms
 
     @property
     def priors(self) -> tuple[Histogram | None, ...]:
-        """One for each label column; None where none was needed."""
+        """The priors; one for each label column, None where none was needed."""
         return self.terms.priors
 
     @property
@@ -188,7 +201,7 @@ class HoldsTerms:
         return self.terms.html(self.kind)
 
     def summary(self) -> str:
-        """Return what was done, for people."""
+        """Return in plain words what was done, what it cost, how noisy it is, and what not to do."""
         return self.terms.summary()
 
     def to_card(self) -> str:

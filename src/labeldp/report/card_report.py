@@ -41,7 +41,7 @@ def write_report(
 
     Parameters
     ----------
-    path : path
+    path : path-like
     card_text : str
         The card of a mechanism, a release or a model.
     file : mapping, optional

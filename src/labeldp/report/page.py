@@ -47,7 +47,7 @@ class Section:
     header, rows : sequences of str
         A table; none without rows.
     figure : matplotlib.figure.Figure, optional
-        Best made with `labeldp.report.blank`, which suits light, dark and phones.
+        Best made with ``labeldp.report.blank(xlabel, ylabel)``, which suits light, dark and phones.
     alternative : str
         What the figure shows, for those who cannot see it; a figure needs one.
     warning : bool

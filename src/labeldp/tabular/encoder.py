@@ -34,8 +34,8 @@ class TableEncoder:
     ----------
     columns : tuple
         The encodings, in the order of the numbers they give.
-    left_out : tuple of (name, why)
-        Columns of the fit that are of no use.
+    left_out : tuple of (str, str)
+        Columns of the fit that are of no use, and why.
 
     Examples
     --------
