@@ -2,10 +2,10 @@
 
 import pytest
 
-from labeldp.mechanisms import base
+from labeldp.mechanisms import registry
 
 
 @pytest.fixture(autouse=True)
 def own_registry(monkeypatch):
     """Let each test register mechanisms of its own."""
-    monkeypatch.setattr(base, "_registry", dict(base._registry))
+    monkeypatch.setattr(registry, "_registry", dict(registry._registry))

@@ -49,8 +49,8 @@ nitpick_ignore_regex = [("py:.*", r"(?!labeldp\.).*")]  # NumPy and the like are
 myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 
-# Reference: one page a name, from its docstring, where types stand; the methods that a class shares with others are
-# on the page of the one that has them
+# Reference: a page for each name, from its docstring, which has the types; what mechanisms share is on the page of
+# Mechanism, and the methods of scikit-learn are left to scikit-learn
 default_role = "py:obj"
 autosummary_generate = True
 autosummary_filename_map = {f"labeldp.{name}": f"labeldp.{name}-class" for name in ("Audit", "Preview")}
@@ -64,7 +64,6 @@ autodoc_default_options = {
 python_maximum_signature_line_length = 80
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
-napoleon_use_ivar = True
 napoleon_use_rtype = False
 if os.environ.get("LABELDP_DOCS_INVENTORIES"):  # links to other projects need the network
     extensions.append("sphinx.ext.intersphinx")

@@ -119,7 +119,18 @@ def as_number(value: object, name: str) -> float:
 
 
 def as_epsilon(value: object) -> float:
-    """Return a usable ε, or raise `ParameterError`."""
+    """Return a usable ε, or raise `ParameterError`.
+
+    Parameters
+    ----------
+    value : float
+        From 0.001 to 20.
+
+    Examples
+    --------
+    >>> as_epsilon(1)
+    1.0
+    """
     epsilon = as_number(value, "epsilon")
     if epsilon == math.inf:
         raise ParameterError(
@@ -190,7 +201,29 @@ def as_numbers(values: object, name: str) -> NDArray[np.float64]:
 
 
 def as_bounds(value: Any, name: str = "bounds") -> tuple[float, float]:
-    """Return (lo, hi) as floats with enough floats between them to distinguish labels."""
+    """Return (lo, hi) as floats with enough floats between them to distinguish labels.
+
+    Parameters
+    ----------
+    value : pair of numbers
+        Public bounds.
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a pair of finite numbers with lo < hi.
+
+    Examples
+    --------
+    >>> as_bounds([0, 5])
+    (0.0, 5.0)
+    >>> as_bounds((5, 0), "interval")
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.ParameterError: interval must satisfy lo < hi, got (5.0, 0.0)
+    """
     try:
         first, second = value
     except (TypeError, ValueError):

@@ -240,7 +240,8 @@ class RawLabelWarning(UserWarning):
     >>> from sklearn.pipeline import make_pipeline
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
     >>> y = np.clip(2.5 + X[:, 0], 0, 5)
-    >>> pipeline = make_pipeline(SelectKBest(f_regression, k=2), ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)))
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5))
+    >>> pipeline = make_pipeline(SelectKBest(f_regression, k=2), model)
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     _ = pipeline.fit(X, y)
@@ -254,8 +255,7 @@ class InsecureRandomnessWarning(UserWarning):
 
     Examples
     --------
-    Leave ``random_state`` out for a release. What was drawn from a seed says so: ``secure`` is False, and so is the
-    entry on its card.
+    Leave ``random_state`` out for a release. What was drawn from a seed says so, and so does its card.
 
     >>> import warnings, labeldp as ldp
     >>> with warnings.catch_warnings(record=True) as caught:

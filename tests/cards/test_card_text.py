@@ -7,7 +7,7 @@ import pytest
 
 import labeldp as ldp
 from labeldp import card_format
-from labeldp.mechanisms import base
+from labeldp.mechanisms import registry
 
 SCHEMA = "labeldp.thing"
 BODY = '"a":[1,0.5,null,true],"b":{"é":"é"}'.replace("é", "\\u00e9")
@@ -85,23 +85,23 @@ def test_a_card_may_be_as_long_as_is_said_and_no_longer(monkeypatch):
 
 
 def test_a_name_belongs_to_the_class_that_has_it_even_if_its_module_is_loaded_again(monkeypatch):
-    monkeypatch.setattr(base, "_registry", {})
+    monkeypatch.setattr(registry, "_registry", {})
 
     def make(module, name):
         return type(name, (), {"__module__": module, "private": True})
 
     first = make("here", "Coin")
-    assert base.register("coin")(first) is first
-    assert (first.name, base.registered_class("coin"), base.mechanism_names()) == ("coin", first, ["coin"])
+    assert registry.register("coin")(first) is first
+    assert (first.name, registry.registered_class("coin"), registry.mechanism_names()) == ("coin", first, ["coin"])
     again = make("here", "Coin")
-    base.register("coin")(again)
-    assert base.registered_class("coin") is again
+    registry.register("coin")(again)
+    assert registry.registered_class("coin") is again
     for other in (make("here", "Die"), make("there", "Coin")):
         with pytest.raises(ldp.CardError, match="registered already"):
-            base.register("coin")(other)
-    assert base.registered_class("coin") is again
-    base.register("art")(make("here", "Art"))
-    assert base.mechanism_names() == ["art", "coin"]
+            registry.register("coin")(other)
+    assert registry.registered_class("coin") is again
+    registry.register("art")(make("here", "Art"))
+    assert registry.mechanism_names() == ["art", "coin"]
     for unknown in ("Coin", "", None, 3, ["coin"]):
         with pytest.raises(ldp.CardError, match=r"unknown mechanism.*known are: art, coin$"):
-            base.registered_class(unknown)
+            registry.registered_class(unknown)

@@ -179,7 +179,7 @@ def own(tmp_path):
     card_file.write_text(forged({**json.loads(text), "mechanism": "own-of-a-test"}))
     yield path, card_file
     sys.modules.pop(path.stem, None)
-    ldp.mechanisms.base._registry.pop("own-of-a-test", None)
+    ldp.mechanisms.registry._registry.pop("own-of-a-test", None)
 
 
 def test_an_unknown_mechanism_is_open_until_the_reviewer_names_its_module(own):
@@ -216,7 +216,7 @@ def test_a_module_cannot_take_the_name_of_a_mechanism_that_is_known(own):
     path, card_file = own
     path.write_text(OWN.replace("NAME", "laplace"))
     assert "registered already" in said("verify", card_file, "--import", path, code=2)
-    assert ldp.mechanisms.base.mechanism_class("laplace") is ldp.Laplace
+    assert ldp.mechanisms.mechanism_class("laplace") is ldp.Laplace
 
 
 # ---- a score on the card of a model --------------------------------------------------------------------------

@@ -132,13 +132,19 @@ def audit_pipeline(
     function : from the labels of a data set to a number, or to a list of numbers
         Everything that leaves the safe room, or what of it tells most: a prediction, the released label, where
         labels were clipped. It must draw fresh noise at every call.
-    neighbours : (labels, labels)
+    neighbours : pair of array-like
         Two data sets that differ in one row's label. Take synthetic ones, at their worst: an extreme label in a
         row with extreme features.
     samples : int
         Calls for each data set.
-    confidence, epsilon, delta, lenses, progress
-        As for `audit`.
+    confidence : float
+        The bound is right with this probability.
+    epsilon, delta : float, optional
+        The claim; without one the pipeline is measured and not judged.
+    lenses : sequence of Lens, optional
+        What to look at; `standard_lenses` by default.
+    progress : function, optional
+        Is called with the number of calls just made; ``samples`` for each data set in all.
     executor : concurrent.futures.Executor, optional
         Where to call; the function must then be one that can be sent there.
 

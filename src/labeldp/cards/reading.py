@@ -13,7 +13,8 @@ from labeldp.channels.proof import fingerprint
 from labeldp.errors import CardError, LabelDPError, PrivacyProofError, UncheckableError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Charge, Statistic
-from labeldp.mechanisms.base import Mechanism, registered_class
+from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.registry import registered_class
 from labeldp.priors.origin import Origin
 from labeldp.release.explanation import Explanation, explain
 from labeldp.release.terms import Terms

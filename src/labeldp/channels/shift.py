@@ -44,7 +44,19 @@ class ShiftChannel:
     table : array of uint64
         Packed alias table of the noise, as built by `ShiftChannel.from_counts`.
     promise : Promise
-        The (ε, δ) that `verify` holds the counts to.
+        The (ε, δ) that `verify` compares the counts with.
+
+    Examples
+    --------
+    Noise of −2 … 2 steps on a grid of one step from 0 to 1, with counts that halve with each step: outputs from
+    −1 to 2, and ends that take their tails.
+
+    >>> import math
+    >>> unit = WORDS // 12
+    >>> counts = [2 * unit, 2 * unit, WORDS - 8 * unit, 2 * unit, 2 * unit]
+    >>> channel = ShiftChannel.from_counts(0.0, 1.0, 1, 1, counts, Promise.of(math.log(2) + 1e-9))
+    >>> round(channel.verify().epsilon, 6)
+    0.693147
     """
 
     low: float
@@ -65,7 +77,26 @@ class ShiftChannel:
         counts: Sequence[int],
         promise: Promise,
     ) -> ShiftChannel:
-        """Build the channel from plain integer counts of the noise −reach … reach."""
+        """Build the channel from plain integer counts of the noise −reach … reach.
+
+        Parameters
+        ----------
+        low, high : float
+            Labels are clipped to this interval; both ends are on the grid.
+        steps : int
+            Grid steps between low and high.
+        margin : int
+            Outputs are clamped to this many steps outside the interval.
+        counts : sequence of int
+            How many of 2^64 words lead to each noise value; an odd number of counts.
+        promise : Promise
+            What the counts must keep.
+
+        Raises
+        ------
+        PrivacyProofError
+            If the counts break the promise.
+        """
         reach = len(counts) // 2
         return cls(low, high, steps, margin, reach, alias_table(counts), promise)
 

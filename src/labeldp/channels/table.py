@@ -39,7 +39,19 @@ class TableChannel:
     table : array of uint64, rows × 2^k
         Packed alias tables, as built by `TableChannel.from_counts`.
     promise : Promise
-        The ε that `verify` holds the counts to.
+        The ε that `verify` compares the counts with.
+
+    Examples
+    --------
+    Randomised response on two outputs, for ε = log 3: three words of four lead to the true end.
+
+    >>> quarter = WORDS // 4
+    >>> counts = [[3 * quarter, quarter], [quarter, 3 * quarter]]
+    >>> channel = TableChannel.from_counts(0.0, 5.0, [-2.5, 7.5], counts, Promise.of(1.0987))
+    >>> channel.verify().worst_ratio
+    Fraction(3, 1)
+    >>> channel.mean(np.array([0.0, 1.0, 5.0])).round(9).tolist()            # unbiased
+    [0.0, 1.0, 5.0]
     """
 
     low: float
@@ -57,7 +69,24 @@ class TableChannel:
         counts: Sequence[Sequence[int]],
         promise: Promise,
     ) -> TableChannel:
-        """Build the channel from plain integer counts, one row for each label."""
+        """Build the channel from plain integer counts, one row for each label.
+
+        Parameters
+        ----------
+        low, high : float
+            The labels of the first and the last row.
+        values : sequence of float
+            The released value of each output.
+        counts : sequence of sequences of int
+            For each of equally spaced labels, how many of 2^64 words lead to each output.
+        promise : Promise
+            What the counts must keep.
+
+        Raises
+        ------
+        PrivacyProofError
+            If the counts break the promise.
+        """
         table = np.array([alias_table(row) for row in counts])
         return cls(low, high, np.array(values, dtype=np.float64), table, promise)
 

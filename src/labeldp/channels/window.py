@@ -40,7 +40,7 @@ class WindowChannel:
     background, extra : int
         Words that every cell has, and words at most that a window cell has on top.
     promise : Promise
-        The ε that `verify` holds the counts to.
+        The ε that `verify` compares the counts with.
     bins, cuts : arrays of int and of float, optional
         For each of equally wide pieces of [low, high]: the start of the window at its left end, and the
         label from which on the start is one more (infinite if there is none in the piece). By default
@@ -50,6 +50,17 @@ class WindowChannel:
         so that a window is centred on its label.
     spread_outside : bool
         Give labels outside [low, high] the whole range as their window, instead of clipping them.
+
+    Examples
+    --------
+    `WindowChannel.for_zeta` finds the integers.
+
+    >>> channel = WindowChannel.for_zeta(0.0, 4.0, 1.0, Promise.of(2.0))
+    >>> channel.verify().epsilon <= 2.0
+    True
+    >>> points = np.array([1.0, 3.0])
+    >>> np.diff(channel.cumulative(2.0, points)).round(3).tolist()          # within ζ of the label 2
+    [0.787]
     """
 
     low: float
@@ -68,7 +79,19 @@ class WindowChannel:
     def for_zeta(
         cls, low: float, high: float, zeta: float, promise: Promise, *, spread_outside: bool = False
     ) -> WindowChannel:
-        """Return the channel with a window of ``zeta`` on either side of the label, and a ratio just below e^ε."""
+        """Return the channel with a window of ``zeta`` on either side of the label, and a ratio just below e^ε.
+
+        Parameters
+        ----------
+        low, high : float
+            Labels are clipped to this interval; outputs reach ``zeta`` beyond it.
+        zeta : float
+            Half the width of the likelier window.
+        promise : Promise
+            The ε to keep.
+        spread_outside : bool
+            Whether labels outside are answered from the whole range instead of clipped.
+        """
         counts = _counts(high - low, zeta, promise)
         return cls(low, high, *counts, promise, spread_outside=spread_outside)
 

@@ -45,6 +45,7 @@ class Comparison:
     Attributes
     ----------
     budgets : tuple of float
+        Values of ε.
     trained, judged : int
         Rows that models learnt from, and rows held out.
     noise : dict
@@ -61,6 +62,15 @@ class Comparison:
         Standard errors of the constant and of boosted trees, by the choice of rows.
     repeats : int
         How many fits there were.
+
+    Examples
+    --------
+    >>> x = np.linspace(-1, 1, 200)
+    >>> comparison = compare_table(x[:, None], 2 + x, (0, 5), budgets=[8.0], mechanisms=["laplace", "rp"])
+    >>> comparison.best_mechanism(8.0), comparison.error("model released", 8.0)
+    ('rp', '...')
+    >>> comparison.advice()
+    [...]
     """
 
     budgets: tuple[float, ...]

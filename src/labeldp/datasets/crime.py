@@ -88,6 +88,21 @@ def load_crime(*, missing: Literal["columns", "rows"] = "columns", download: boo
     DataError
         If the file is damaged, or another version.
 
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from labeldp.errors import DataNotFoundError
+    >>> try:
+    ...     crime = load_crime(download=False)
+    ... except DataNotFoundError as error:
+    ...     print("the message says how to get it")         # doctest: +SKIP
+    ... else:
+    ...     crime.X.shape                                   # doctest: +SKIP
+    (1994, 99)
+
     References
     ----------
     M. Redmond and A. Baveja, A data-driven software tool for enabling cooperative information sharing

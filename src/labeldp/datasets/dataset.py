@@ -17,6 +17,7 @@ class Dataset:
     Attributes
     ----------
     name : str
+        What the table is called.
     X : array, rows × columns
         Public numeric features, as they come, not scaled.
     y : array
@@ -27,6 +28,16 @@ class Dataset:
         Names of the columns of ``X``.
     notes : tuple of str
         What was done to the raw file, for people.
+
+    Examples
+    --------
+    Make one of your own table, where its bounds are public.
+
+    >>> import numpy as np, labeldp as ldp
+    >>> homes = Dataset("homes", np.zeros((300, 2)), np.full(300, 2.5), (0.0, 5.0), ("rooms", "area"))
+    >>> homes.X.shape, homes.bounds
+    ((300, 2), (0.0, 5.0))
+    >>> release = ldp.privatize(homes.y, epsilon=1.0, bounds=homes.bounds)
     """
 
     name: str
@@ -50,11 +61,18 @@ class Survey:
     features : array, rows × columns
         What is public about each household.
     feature_names : tuple of str
+        Names of the columns of ``features``.
     income : array
         The private label, in dollars a year.
     bounds : (float, float)
         Public bounds of the income: the questionnaire offers "0 to 200,000 or more". They come from the form, not
         from the answers.
+
+    Examples
+    --------
+    >>> survey = make_survey(rows=1000)
+    >>> survey.feature_names[:2], survey.income.shape
+    (('age', 'schooling'), (1000,))
     """
 
     features: NDArray[np.float64] = field(repr=False)
@@ -68,6 +86,17 @@ def make_survey(rows: int = 20_000, seed: int = 0) -> Survey:
 
     Incomes are log-normal around a mean that depends on the features, with a bump for retirement and
     diminishing returns of schooling, and top-coded at 200,000 as real surveys do.
+
+    Parameters
+    ----------
+    rows : int
+        How many households.
+    seed : int
+        Of the survey itself; noise that protects it is never seeded.
+
+    Returns
+    -------
+    Survey
 
     Examples
     --------

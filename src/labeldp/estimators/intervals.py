@@ -34,20 +34,35 @@ class IntervalModel:
     Attributes
     ----------
     model : regressor
+        What predicts.
     half_width : float
         Intervals reach this far on both sides of a prediction, and are cut to the bounds.
     bounds : (lo, hi)
+        Public bounds of the label.
     coverage : float
         The share of labels inside, at least, on average over calibration rows and noise.
     rows : int
         Calibration rows.
     cost : Budget
+        What the intervals cost, beyond what was private already.
     secure : bool
         False if the noise came from a seed: then this is an experiment, and **not private**.
     plan : CoveragePlan or None
         How the half width was searched for; None where rows · ε could not support any search.
     rows_needed : int
         About how many rows that search would have needed, or 0.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X = np.random.default_rng(0).normal(size=(2000, 2))
+    >>> y = np.clip(2.5 + X[:, 0], 0, 5)
+    >>> model = LinearRegression().fit([[0, 0], [1, 0]], [2.5, 3.4])            # public, or private already
+    >>> intervals = ldp.private_intervals(model, X, y, epsilon=1.0, bounds=(0, 5), coverage=0.9)
+    >>> low, high = intervals.predict_interval([[0.2, 0.0]])[0]
+    >>> bool(0 <= low <= intervals.predict([[0.2, 0.0]])[0] <= high <= 5)
+    True
     """
 
     model: Any
@@ -133,12 +148,15 @@ def private_intervals(
         Public features, and private labels that the model was **not** trained on. Rows that a regressor of this
         library remembers are refused; for other models nobody can tell.
     epsilon : float
+        What the intervals cost.
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
     coverage : float
         At least this share of labels lies inside, on average over calibration rows and noise.
     ledger : Ledger, optional
+        Is charged after validation and before any label is used.
     rows_per_person : int
+        How many rows one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
 
@@ -151,10 +169,10 @@ def private_intervals(
     Examples
     --------
     >>> import numpy as np, labeldp as ldp
-    >>> X = np.random.default_rng(0).normal(size=(5000, 3))
+    >>> X = np.random.default_rng(0).normal(size=(2500, 3))
     >>> y = np.clip(2.5 + X[:, 0], 0, 5)
-    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:3000], y[:3000])
-    >>> intervals = ldp.private_intervals(model, X[3000:], y[3000:], epsilon=0.5, bounds=(0, 5), coverage=0.9)
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:500], y[:500])
+    >>> intervals = ldp.private_intervals(model, X[500:], y[500:], epsilon=0.5, bounds=(0, 5), coverage=0.9)
     >>> intervals.predict_interval(X[:4]).shape, intervals.cost
     ((4, 2), Budget(epsilon=0.5))
     """

@@ -53,7 +53,9 @@ class LabelReleaseRegressor(PrivateRegressor):
     trust : {"curator", "local"}
         With "local" every label is randomised on its own, and nothing else is computed from labels.
     ledger : Ledger, optional
+        Is charged after validation and before any label is used.
     rows_per_person : int
+        How many rows one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
     verbose : bool
@@ -64,12 +66,13 @@ class LabelReleaseRegressor(PrivateRegressor):
     release_ : RowRelease
         The private labels, to keep, save and reuse.
     ledger_ : Ledger
-    mechanism_ : Mechanism or tuple
+        Where the budget went.
     encoder_ : TableEncoder or None
         How the columns of a data frame became numbers; None if the fit got an array.
     feature_names_in_ : array of str
         The columns of the fit; only if it got a data frame.
     n_features_in_ : int
+        How many columns the fit got.
 
     Examples
     --------

@@ -42,7 +42,9 @@ class ModelReleaseRegressor(PrivateRegressor):
         What may be spent of δ. A label is in one sum only, where Gaussian noise is no smaller than pure noise:
         none of it is needed, and none is charged.
     ledger : Ledger, optional
+        Is charged after validation and before any label is used.
     rows_per_person : int
+        How many rows one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
     verbose : bool
@@ -51,10 +53,7 @@ class ModelReleaseRegressor(PrivateRegressor):
     Attributes
     ----------
     ledger_ : Ledger
-    charges_ : tuple of Charge
-        What this fit cost; `summary` and `to_card` say it in full.
-    secure_ : bool
-        False if the noise came from a seed: then the model is **not private**.
+        Where the budget went.
     mechanism_ : tuple
         The mechanisms that randomised labels one by one, if any did.
     encoder_ : TableEncoder or None
@@ -62,6 +61,7 @@ class ModelReleaseRegressor(PrivateRegressor):
     feature_names_in_ : array of str
         The columns of the fit; only if it got a data frame.
     n_features_in_ : int
+        How many columns the fit got.
 
     Examples
     --------

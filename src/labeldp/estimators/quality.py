@@ -58,8 +58,9 @@ class Risk:
     hidden : float
         The most by which clipping may have moved the squared error, by the prior; 0 if no label was clipped.
     how : {"unbiased", "prior", "assumed", "curator"}
-        What it rests on.
+        What it rests on: unbiased private labels, a private prior, an assumed shape, or a curator's sums.
     rows : int
+        Rows that it was judged on.
     cost : Budget
         What it cost, beyond what was private already.
     secure : bool
@@ -73,6 +74,23 @@ class Risk:
 
     Examples
     --------
+    `private_score` and `private_risk` return one.
+
+    >>> import numpy as np, labeldp as ldp
+    >>> from sklearn.dummy import DummyRegressor
+    >>> y = np.linspace(0, 5, 4000)
+    >>> X = np.zeros((4000, 1))
+    >>> constant = DummyRegressor(strategy="constant", constant=2.5).fit(X, y)
+    >>> risk = ldp.private_score(constant, X, y, epsilon=1.0, bounds=(0, 5))
+    >>> bool(abs(risk.rmse - 1.44) < 0.1), risk.cost
+    (True, Budget(epsilon=1.0))
+    >>> print(risk.summary())
+    typical error (RMSE) 1.4... ± 0.0..., mean squared error ..., from 4,000 rows
+      A curator's sums; ± holds their noise, and the most that chance in the rows adds.
+      Cost: ε = 1.
+
+    A value with its standard error prints itself.
+
     >>> mse = Figure(0.25, 0.02)
     >>> risk = Risk({"mse": mse, "rmse": rmse_of(mse)}, 0.0, "curator", 900, Budget(1), secure=True)
     >>> risk.rmse, str(risk.figures["rmse"])

@@ -57,7 +57,9 @@ def private_score(
         More figures share the same ε: with the mean absolute error, the squared one's ± is √2 times as large; with
         R² all are twice as large.
     ledger : Ledger, optional
+        Is charged after validation and before any label is used.
     rows_per_person : int
+        How many rows one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
     verbose : bool
@@ -77,10 +79,10 @@ def private_score(
     Examples
     --------
     >>> import numpy as np, labeldp as ldp
-    >>> X = np.random.default_rng(0).normal(size=(5000, 3))
+    >>> X = np.random.default_rng(0).normal(size=(1500, 3))
     >>> y = np.clip(2.5 + X[:, 0], 0, 5)
-    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:4000], y[:4000])
-    >>> risk = ldp.private_score(model, X[4000:], y[4000:], epsilon=0.5, bounds=(0, 5), metrics=["rmse", "mae"])
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:500], y[:500])
+    >>> risk = ldp.private_score(model, X[500:], y[500:], epsilon=0.5, bounds=(0, 5), metrics=["rmse", "mae"])
     >>> sorted(risk.figures), risk.cost
     (['mae', 'mse', 'rmse'], Budget(epsilon=0.5))
     """

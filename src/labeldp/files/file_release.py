@@ -47,12 +47,14 @@ NOT_COPIED = "metadata of the files and columns, row groups, batches, file names
 
 @dataclass(frozen=True, slots=True)
 class FileRelease:
-    """What was written, and on which terms.
+    r"""What was written, and on which terms.
 
     Attributes
     ----------
     path : str
+        The table.
     terms : Terms
+        Mechanism, prior, charges and bounds.
     card : str
         The card's text; public.
     card_path : Path or None
@@ -61,6 +63,17 @@ class FileRelease:
         The types, in words, of columns that could not keep theirs: what they were, and what they are.
     notes : tuple of str
         What was found out about the source.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "flats.csv").write_text("area;price\n" + "60,5;3,5\n81,0;4,25\n" * 200)
+    >>> done = privatize_file(folder / "flats.csv", folder / "out.csv", label="price", bounds=(0, 5), epsilon=1)
+    >>> done.card_path.name, done.terms.rows
+    ('out.csv.card.json', 400)
+    >>> done.notes
+    ("The table was read as CSV with separator ';', decimal mark ','.",)
     """
 
     path: str
@@ -108,7 +121,7 @@ def privatize_file(
     label : str
         The private column. In ``out`` it is a column of float64 in the same place.
     bounds, epsilon, mechanism, prior, delta, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state
-        As in `privatize`.
+        As in `labeldp.privatize`.
     debiased : {"replace", "add", "no"}
         Whether the label column holds unbiased labels, what a learner needs; or the released values, with unbiased
         labels in a column beside it; or only the released values.

@@ -38,22 +38,34 @@ MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
 
 
 class Table:
-    """A table in files; see `labeldp.files.open_table`.
+    r"""A table in files, read in batches; `open_table` returns one.
 
     Attributes
     ----------
     format : str
+        One of ``csv``, ``tsv``, ``xlsx``, ``parquet``, ``arrow`` and ``arrow-stream``.
     label : str or None
+        The private column, if one was named.
     private : set of str
         The label, and the columns that are there and not read.
     dialect : Dialect
         How text files are written.
-    notes : list of str
-        What was found out about the files.
     schema : pyarrow.Schema
         Without the files' metadata. The label is a float64, and its values have no part in any of it.
     stored : dict
         The types of columns in the first file, where files store types.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from labeldp.files import open_table
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
+    >>> _ = path.write_text("town;area;price\nYork;60,5;3,5\nBath;81,0;4,25\n")
+    >>> table = open_table(path, label="price")
+    >>> table.schema.names, table.field("price").type
+    (['town', 'area', 'price'], DataType(double))
+    >>> [batch.column("town").to_pylist() for batch in table.batches(["town"])]
+    [['York', 'Bath']]
     """
 
     def __init__(

@@ -9,10 +9,11 @@ from pkgutil import iter_modules
 from labeldp._validation import as_bounds, as_epsilon
 from labeldp.channels import Promise, ShiftChannel, TableChannel, WindowChannel
 from labeldp.channels.proof import WORDS, exp_lower
-from labeldp.mechanisms.base import Mechanism, channel_field, mechanism_class, mechanism_names, register
+from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.gaussian import Gaussian
 from labeldp.mechanisms.laplace import Laplace
 from labeldp.mechanisms.no_privacy import NoPrivacy
+from labeldp.mechanisms.registry import mechanism_class, mechanism_names, register
 from labeldp.mechanisms.rp_with_prior import RPWithPrior
 from labeldp.mechanisms.rr_on_bins import RROnBins
 from labeldp.mechanisms.staircase import Staircase

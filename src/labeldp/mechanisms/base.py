@@ -5,25 +5,22 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from importlib.metadata import entry_points
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp import card_format
-from labeldp._validation import as_epsilon, as_fraction, as_labels, as_numbers, describe
+from labeldp._validation import as_epsilon, as_fraction, as_labels, as_numbers
 from labeldp.channels import Channel, Promise, Proof
 from labeldp.channels.proof import fingerprint
-from labeldp.errors import CardError, ParameterError, PrivacyProofError, UncheckableError
+from labeldp.errors import CardError, ParameterError, PrivacyProofError
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise, best_interval
+from labeldp.mechanisms.registry import registered_class
 from labeldp.randomness import RowSource, WordSource, resolve_source
 
-__all__ = ["Mechanism", "channel_field", "mechanism_class", "mechanism_names", "register", "registered_class"]
-
-_registry: dict[str, Any] = {}
+__all__ = ["Mechanism", "channel_field"]
 
 
 class Mechanism(ABC):
@@ -49,6 +46,24 @@ class Mechanism(ABC):
         Whether to spend a part of ε on a prior that shapes it.
     in_auto : bool
         Whether ``mechanism="auto"`` considers it; that builds it each time.
+
+    Examples
+    --------
+    All mechanisms share these methods.
+
+    >>> import labeldp as ldp
+    >>> mech = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
+    >>> private = mech.randomize([0.4, 2.5, 4.1])           # these may leave
+    >>> mech.debias(private).shape                          # and these, to train on
+    (3,)
+    >>> mech.verify().epsilon <= 1.0                        # exact, or it raises
+    True
+    >>> mech.mean([0.4, 2.5]).round(6).tolist()             # of what is released, exactly
+    [0.4, 2.5]
+    >>> ldp.load_mechanism(mech.to_json()) == mech
+    True
+
+    `register` shows one of your own.
     """
 
     __slots__ = ()
@@ -83,7 +98,9 @@ class Mechanism(ABC):
         Parameters
         ----------
         bounds : (lo, hi)
+            Public bounds.
         epsilon : float
+            Privacy budget.
         prior : Histogram, optional
             What is known of labels, for a mechanism that is shaped by it; nothing is clipped for it.
         **options
@@ -112,11 +129,22 @@ class Mechanism(ABC):
         prior : Histogram
             Public or privately estimated.
         epsilon : float
+            Privacy budget.
         rows : int, optional
             How many labels a learner will see: the more, the less noise matters and the less is clipped.
             By default the error of a single label counts.
         **options
             As for `for_bounds`.
+
+        Examples
+        --------
+        Most labels lie below 20, so the few above are clipped, and all get less noise.
+
+        >>> import labeldp as ldp
+        >>> prior = ldp.Histogram([0, 10, 20, 200], [45, 45, 10])
+        >>> mech = ldp.Laplace.design(prior, epsilon=1.0)
+        >>> mech.domain[1] < 200
+        True
         """
         prior, epsilon = Histogram.checked(prior), as_epsilon(epsilon)
         return cls.for_bounds(cls._interval(prior, epsilon, rows, **options), epsilon, prior=prior, **options)
@@ -189,11 +217,23 @@ class Mechanism(ABC):
     # ---- what the release is like ----------------------------------------------------------------
 
     def mean(self, labels: ArrayLike) -> NDArray[np.float64]:
-        """Return the mean of the released value, given each label."""
+        """Return the mean of the released value, given each label: exact, from the counts.
+
+        Parameters
+        ----------
+        labels : array-like
+            Labels to ask about, not the private ones: the result is exact, not noisy.
+        """
         return _on_labels(self.channel.mean, labels)
 
     def variance(self, labels: ArrayLike) -> NDArray[np.float64]:
-        """Return the variance of the released value, given each label."""
+        """Return the variance of the released value, given each label: exact, from the counts.
+
+        Parameters
+        ----------
+        labels : array-like
+            Labels to ask about, not the private ones: the result is exact, not noisy.
+        """
         return _on_labels(self.channel.variance, labels)
 
     def bias(self, labels: ArrayLike) -> NDArray[np.float64]:
@@ -204,6 +244,11 @@ class Mechanism(ABC):
         """Return unbiased labels from released values.
 
         Their mean is the label, clipped to the bounds (or RPWithPrior's interval).
+
+        Parameters
+        ----------
+        outputs : array-like
+            What `randomize` returned.
 
         Raises
         ------
@@ -222,8 +267,16 @@ class Mechanism(ABC):
         Parameters
         ----------
         label : float
+            The true label.
         edges : array-like
             Increasing bin edges. A bin has the outputs in (left, right].
+
+        Examples
+        --------
+        >>> import labeldp as ldp
+        >>> mech = ldp.RPWithPrior(interval=(0, 4), zeta=1.0, epsilon=2.0)
+        >>> mech.density(2.0, [-1, 1, 3, 5]).round(3).tolist()         # likeliest within ζ of the label
+        [0.053, 0.393, 0.053]
         """
         points = as_numbers(edges, "edges")
         one = as_labels(label).reshape(-1)
@@ -236,12 +289,12 @@ class Mechanism(ABC):
     # ---- cards ------------------------------------------------------------------------------------
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters as pure data."""
+        """Return the parameters as pure data, for a card."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
         return {field.name: _plain(getattr(self, field.name)) for field in fields if field.init}
 
     def to_json(self) -> str:
-        """Return the mechanism's card, for `load_mechanism`."""
+        """Return the mechanism's card, for `load_mechanism`: parameters, proof, a fingerprint of its counts."""
         channel, proof = fingerprint(self.channel), self.verify().as_data()
         content = {"mechanism": self.name, "parameters": self.parameters(), "channel": channel, "proof": proof}
         return card_format.dump(content)
@@ -264,66 +317,20 @@ def _rebuild(name: str, parameters: dict[str, Any], channel: str) -> Mechanism:
 
 
 def channel_field() -> Any:
-    """Return the dataclass field that holds a mechanism's channel."""
-    return dataclasses.field(init=False, repr=False, compare=False)
+    """Return the dataclass field that holds a mechanism's channel.
 
+    It is no parameter: ``_build`` fills it in. `register` shows it in a class.
 
-# ---- names ----------------------------------------------------------------------------------------
+    Returns
+    -------
+    dataclasses.Field
 
-T = TypeVar("T", bound=type)
-
-
-def register(name: str) -> Callable[[T], T]:
-    """Class decorator: make a mechanism known under ``name``, wherever mechanisms are named and on cards."""
-
-    def enter(cls: T) -> T:
-        old = _registry.get(name, cls)
-        if (old.__module__, old.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise CardError(f"a mechanism named {name!r} is registered already")
-        setattr(cls, "name", name)  # noqa: B010 (T has no such attribute for mypy)
-        _registry[name] = cls
-        return cls
-
-    return enter
-
-
-def registered_class(name: object) -> Any:
-    """Return the class that a card names; nothing is imported for it."""
-    if not isinstance(name, str) or name not in _registry:
-        raise (UncheckableError if isinstance(name, str) else CardError)(
-            f"the card names an unknown mechanism, {str(name)[:60]!r}, which cannot be checked here. If you trust "
-            "a module that brings it, import that first, in Python, or name it with --import; known are: "
-            + ", ".join(sorted(_registry))
-        )
-    return _registry[name]
-
-
-def mechanism_names() -> list[str]:
-    """Return the names under which labels can be released, those of your own mechanisms included."""
-    return [name for name, cls in sorted(_registry.items()) if cls.private]
-
-
-def mechanism_class(name: object) -> type[Mechanism]:
-    """Return the mechanism registered under a name, by this library or by an installed package.
-
-    A package names the modules that register mechanisms in its entry points, group ``labeldp.mechanisms``; they
-    are imported when a name is not known otherwise.
-
-    Raises
-    ------
-    ParameterError
-        If there is none, or it does not protect labels.
+    Examples
+    --------
+    >>> channel_field().init
+    False
     """
-    if isinstance(name, str) and name not in mechanism_names():
-        for entry in entry_points(group="labeldp.mechanisms"):
-            entry.load()
-    if not isinstance(name, str) or name not in mechanism_names():
-        raise ParameterError(
-            f"mechanism must be one of auto, {', '.join(mechanism_names())}, or a mechanism instance, "
-            f"got {describe(name)}"
-        )
-    cls: type[Mechanism] = _registry[name]
-    return cls
+    return dataclasses.field(init=False, repr=False, compare=False)
 
 
 def _on_labels(function: Any, labels: ArrayLike) -> NDArray[np.float64]:

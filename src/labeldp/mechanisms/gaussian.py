@@ -16,8 +16,9 @@ from labeldp.channels import Promise, ShiftChannel
 from labeldp.channels.proof import exp_lower
 from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.mechanisms.additive import SCALE, counts_from_weights
-from labeldp.mechanisms.base import Mechanism, channel_field, register
+from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise
+from labeldp.mechanisms.registry import register
 
 __all__ = ["Gaussian", "analytic_sigma"]
 

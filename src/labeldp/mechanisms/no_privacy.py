@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.channels import Promise, Proof
-from labeldp.mechanisms.base import Mechanism, channel_field, register
+from labeldp.mechanisms.base import Mechanism, channel_field
+from labeldp.mechanisms.registry import register
 from labeldp.randomness import WordSource
 
 __all__ = ["IdentityChannel", "NoPrivacy"]

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from labeldp._validation import as_bounds, as_choice, as_epsilon, as_positive
 from labeldp.channels import Promise, WindowChannel
 from labeldp.histogram import Histogram
-from labeldp.mechanisms.base import Mechanism, channel_field, register
+from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise, best_interval, mean_square, optimal_interval
+from labeldp.mechanisms.registry import register
 
 __all__ = ["RPWithPrior", "window_noise"]
 

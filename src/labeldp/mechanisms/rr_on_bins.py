@@ -15,7 +15,8 @@ from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.channels.sampling import Domain
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
-from labeldp.mechanisms.base import Mechanism, channel_field, register
+from labeldp.mechanisms.base import Mechanism, channel_field
+from labeldp.mechanisms.registry import register
 
 __all__ = ["Partition", "RROnBins", "optimal_partition"]
 

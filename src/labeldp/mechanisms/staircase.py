@@ -11,8 +11,9 @@ from labeldp._validation import as_bounds, as_choice, as_epsilon
 from labeldp.channels import ShiftChannel
 from labeldp.channels.proof import exp_lower
 from labeldp.mechanisms.additive import SCALE, periodic_channel
-from labeldp.mechanisms.base import Mechanism, channel_field, register
+from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise
+from labeldp.mechanisms.registry import register
 
 __all__ = ["Staircase", "optimal_tread", "staircase_variance"]
 

@@ -12,8 +12,9 @@ import numpy as np
 from labeldp._validation import as_bounds, as_epsilon
 from labeldp.channels import Promise, TableChannel
 from labeldp.channels.proof import WORDS, exp_lower
-from labeldp.mechanisms.base import Mechanism, channel_field, register
+from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise
+from labeldp.mechanisms.registry import register
 
 __all__ = ["TwoPoint"]
 

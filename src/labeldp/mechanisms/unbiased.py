@@ -16,8 +16,9 @@ from labeldp.channels import Promise, TableChannel
 from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
-from labeldp.mechanisms.base import Mechanism, channel_field, register
+from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise, best_interval
+from labeldp.mechanisms.registry import register
 from labeldp.mechanisms.rp_with_prior import RPWithPrior
 from labeldp.mechanisms.two_point import TwoPoint
 
@@ -52,7 +53,7 @@ class Unbiased(Mechanism):
         Labels of the first and the last row; labels outside are clipped.
     outputs : floats
         What may be released.
-    counts : rows of integers
+    counts : list of lists of int
         For each of equally spaced labels, how many of 2^64 words lead to each output.
     epsilon : float
         Privacy budget, 0.001 to 20.

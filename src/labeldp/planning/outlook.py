@@ -128,11 +128,12 @@ class Preview:
     >>> plan = ldp.preview(rows=20_000, bounds=(0, 200), epsilon=[0.3, 1.0], wanted=2.0)
     >>> print(plan.summary())
     20,000 rows, labels in (0, 200)
-                             ε = 0.3          ε = 1
-    one label                   ±667           ±197
-    mean of 100 labels         ±66.7          ±19.7
-    mean of all labels         ±4.72          ±1.39
-    curator's mean           ±0.0471        ±0.0141
+                               ε = 0.3          ε = 1
+    one label                     ±667           ±197
+    mean of 100 labels           ±66.7          ±19.7
+    mean of 1,000 labels         ±21.1          ±6.24
+    mean of all labels           ±4.72          ±1.39
+    curator's mean             ±0.0471        ±0.0141
     ...
     >>> round(plan.needed["mean"], 1)           # the least ε at which the mean of all labels is off by 2
     0.7

@@ -62,6 +62,15 @@ def write_report(
         If there is a file already.
     CardError, PrivacyProofError
         If the card does not hold.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, labeldp as ldp
+    >>> release = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), mechanism="two-point")
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "release.html")
+    >>> write_report(path, release.to_card(), ledger=release.ledger)
+    >>> path.exists()
+    True
     """
     refuse_page(path, force=force)
     page = render_report(card_text, file=file, ledger=ledger, besides=besides, sections=sections)
@@ -76,7 +85,30 @@ def render_report(
     besides: Sequence[Charge] = (),
     sections: Sequence[Section] = (),
 ) -> str:
-    """Return the report of a card, as HTML; see `write_report`.
+    """Return the report of a card, as HTML.
+
+    Parameters
+    ----------
+    card_text : str
+        The card of a mechanism, a release or a model.
+    file : mapping, optional
+        What to say about the file that the labels are in, where the card does not say it.
+    ledger : Ledger, optional
+        Shows what else was spent on these labels, and what is left.
+    besides : sequence of Charge
+        What was paid for together with it and is not on the card, such as a model's score.
+    sections : sequence of Section
+        Further parts, shown after what the card tells.
+
+    Returns
+    -------
+    str
+        HTML that loads nothing and runs nothing.
+
+    Raises
+    ------
+    CardError, PrivacyProofError
+        If the card does not hold.
 
     Examples
     --------

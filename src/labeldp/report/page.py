@@ -42,6 +42,7 @@ class Section:
     Parameters
     ----------
     title : str
+        Its heading.
     paragraphs : sequence of str
         Plain text.
     header, rows : sequences of str
@@ -145,6 +146,18 @@ def assemble(title: str, lead: Sequence[str], parts: Iterable[Section | str], *,
 def render_page(title: str, sections: Sequence[Section], *, lead: Sequence[str] = ()) -> str:
     """Return a page of sections alone, where there is no card to explain.
 
+    Parameters
+    ----------
+    title : str
+    sections : sequence of Section
+    lead : sequence of str
+        Paragraphs before the first section.
+
+    Returns
+    -------
+    str
+        HTML that loads nothing and runs nothing; all text is escaped.
+
     Examples
     --------
     >>> page = render_page("Which mechanism?", [Section("Answer", ["Staircase."])])
@@ -167,10 +180,26 @@ def refuse_page(path: str | os.PathLike[str], *, force: bool) -> None:
 def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) -> None:
     """Write a page, whole or not at all.
 
+    Parameters
+    ----------
+    path : path-like
+    page : str
+        From `render_page` or `render_report`.
+    force : bool
+        Whether to replace a file.
+
     Raises
     ------
     ParameterError
         If there is a file already, unless ``force`` allows to replace it.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "page.html")
+    >>> write_page(path, render_page("Which mechanism?", [Section("Answer", ["Staircase."])]))
+    >>> path.exists()
+    True
     """
     refuse_page(path, force=force)
     with atomic_file(path, public=True) as draft:

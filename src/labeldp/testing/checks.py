@@ -24,7 +24,8 @@ from labeldp.errors import (
     LabelError,
     NotUnbiasedError,
 )
-from labeldp.mechanisms.base import Mechanism, registered_class
+from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.registry import registered_class
 from labeldp.randomness.word_sources import simulation_words
 from labeldp.testing.case import ALPHA, Array, Case, require
 

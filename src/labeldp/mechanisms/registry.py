@@ -1,0 +1,136 @@
+"""The names of mechanisms: on cards, in arguments and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from labeldp._validation import describe
+from labeldp.errors import CardError, ParameterError, UncheckableError
+
+if TYPE_CHECKING:
+    from labeldp.mechanisms.base import Mechanism
+
+__all__ = ["mechanism_class", "mechanism_names", "register", "registered_class"]
+
+_registry: dict[str, Any] = {}
+
+T = TypeVar("T", bound=type)
+
+
+def register(name: str) -> Callable[[T], T]:
+    """Make a mechanism known under a name, wherever mechanisms are named and on cards: a class decorator.
+
+    Parameters
+    ----------
+    name : str
+        Not taken by another mechanism.
+
+    Returns
+    -------
+    function
+        It takes the class and returns it.
+
+    Raises
+    ------
+    CardError
+        If another class has the name.
+
+    Examples
+    --------
+    Tell one of the bounds, and the wrong one with odds e^(−ε).
+
+    >>> from dataclasses import dataclass
+    >>> from labeldp.mechanisms import WORDS, Mechanism, Promise, TableChannel, channel_field, register
+    >>> from labeldp.mechanisms import as_bounds, as_epsilon, exp_lower
+    >>> @register("coin-flip")
+    ... @dataclass(frozen=True, slots=True, kw_only=True)
+    ... class CoinFlip(Mechanism):
+    ...     bounds: tuple[float, float]
+    ...     epsilon: float
+    ...     channel: TableChannel = channel_field()
+    ...     def _build(self):
+    ...         low, high = as_bounds(self.bounds)
+    ...         promise = Promise.of(as_epsilon(self.epsilon))
+    ...         lie = -(-WORDS // (1 + exp_lower(promise.epsilon)))         # rounded towards privacy
+    ...         counts = [[WORDS - lie, lie], [lie, WORDS - lie]]
+    ...         reach = lie / (WORDS - 2 * lie) * (high - low)              # so far out that the mean is the label
+    ...         return TableChannel.from_counts(low, high, [low - reach, high + reach], counts, promise)
+    >>> import labeldp as ldp
+    >>> release = ldp.privatize([0.2, 3.1, 4.9], epsilon=1.0, bounds=(0, 5), mechanism="coin-flip")
+    >>> len(set(release.labels)) <= 2, release.cost
+    (True, Budget(epsilon=1.0))
+    """
+
+    def enter(cls: T) -> T:
+        old = _registry.get(name, cls)
+        if (old.__module__, old.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise CardError(f"a mechanism named {name!r} is registered already")
+        setattr(cls, "name", name)  # noqa: B010 (T has no such attribute for mypy)
+        _registry[name] = cls
+        return cls
+
+    return enter
+
+
+def registered_class(name: object) -> Any:
+    """Return the class that a card names; nothing is imported for it."""
+    if not isinstance(name, str) or name not in _registry:
+        raise (UncheckableError if isinstance(name, str) else CardError)(
+            f"the card names an unknown mechanism, {str(name)[:60]!r}, which cannot be checked here. If you trust "
+            "a module that brings it, import that first, in Python, or name it with --import; known are: "
+            + ", ".join(sorted(_registry))
+        )
+    return _registry[name]
+
+
+def mechanism_names() -> list[str]:
+    """Return the names under which labels can be released, those of your own mechanisms included.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> mechanism_names()
+    ['gaussian', 'laplace', 'rp', 'rr-on-bins', 'staircase', 'two-point', 'unbiased']
+    """
+    return [name for name, cls in sorted(_registry.items()) if cls.private]
+
+
+def mechanism_class(name: object) -> type[Mechanism]:
+    """Return the mechanism registered under a name, by this library or by an installed package.
+
+    A package names the modules that register mechanisms in its entry points, group ``labeldp.mechanisms``; they
+    are imported when a name is not known otherwise.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    class derived from Mechanism
+
+    Raises
+    ------
+    ParameterError
+        If there is none, or it does not protect labels.
+
+    Examples
+    --------
+    >>> mechanism_class("laplace").__name__
+    'Laplace'
+    """
+    if isinstance(name, str) and name not in mechanism_names():
+        for entry in entry_points(group="labeldp.mechanisms"):
+            entry.load()
+    if not isinstance(name, str) or name not in mechanism_names():
+        raise ParameterError(
+            f"mechanism must be one of auto, {', '.join(mechanism_names())}, or a mechanism instance, "
+            f"got {describe(name)}"
+        )
+    cls: type[Mechanism] = _registry[name]
+    return cls
