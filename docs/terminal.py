@@ -1,4 +1,4 @@
-"""Draw docs/terminal.svg from a real run: ``python docs/terminal.py``.
+"""Draw docs/terminal.svg, and terminal-short.svg without verify, from a real run: ``python docs/terminal.py``.
 
 Each command is run in a terminal of its own, 92 columns wide, and what it prints is drawn as it came.
 """
@@ -25,6 +25,7 @@ UP = "\x1b[1A"
 """What a progress bar says before it writes its line again."""
 
 OUT = Path(__file__).with_suffix(".svg")
+SHORT = OUT.with_stem("terminal-short")
 COMMANDS = [
     "head -3 survey.csv",
     "labeldp privatize survey.csv -o private.csv --label income --bounds 0 200000 --epsilon 1 "
@@ -76,9 +77,19 @@ def final_screen(text: str) -> str:
     return "\n".join(lines).strip("\n")
 
 
+def draw(shown: dict[str, str], path: Path) -> None:
+    """Draw commands and what each printed."""
+    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
+    for command, output in shown.items():
+        console.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
+        console.print(Text.from_ansi(output))
+        console.print()
+    drawn = re.sub(r"@font-face {.*?}\n", "", console.export_svg(title="labeldp"), flags=re.DOTALL)  # no network
+    path.write_text(drawn, encoding="utf-8")
+
+
 def main() -> None:
     """Write the survey, run all commands, and draw them."""
-    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         survey = make_survey(20_000)
@@ -88,12 +99,9 @@ def main() -> None:
             for features, income in zip(survey.features, survey.income, strict=True)
         ]
         (folder / "survey.csv").write_text("\n".join(rows) + "\n")
-        for command in COMMANDS:
-            console.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
-            console.print(Text.from_ansi(run(command, folder)))
-            console.print()
-    drawn = re.sub(r"@font-face {.*?}\n", "", console.export_svg(title="labeldp"), flags=re.DOTALL)  # no network
-    OUT.write_text(drawn, encoding="utf-8")
+        shown = {command: run(command, folder) for command in COMMANDS}
+    draw(shown, OUT)
+    draw({command: text for command, text in shown.items() if "verify" not in command}, SHORT)
 
 
 if __name__ == "__main__":
