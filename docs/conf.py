@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -73,12 +75,17 @@ if os.environ.get("LABELDP_DOCS_INVENTORIES"):  # links to other projects need t
         "sklearn": ("https://scikit-learn.org/stable", None),
     }
 
+
+def has_spark() -> bool:
+    """Whether the example on a cluster can run here."""
+    return bool(find_spec("pyspark") and (shutil.which("java") or os.environ.get("JAVA_HOME")))
+
+
 # Gallery: examples/ are run by the build; one that did not change is not run again
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"\.py$",
-    "ignore_pattern": r"spark_twin\.py|__init__\.py",
+    "filename_pattern": r"plot_" if has_spark() else r"plot_(?!.*cluster)",  # others are shown, and not run
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "min_reported_time": 1_000_000,

@@ -1,0 +1,87 @@
+"""
+Several clinics, one ledger
+===========================
+
+Three clinics release the LDL cholesterol of their patients for a study, with noise. The same patient may have
+been to all three, so what a patient is exposed to adds up. One ledger with one limit sees to it that no patient
+is exposed to more than the study promised: ε = 3.
+"""
+
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import labeldp as ldp
+
+plt.style.use("labeldp.plots")
+
+# %%
+# One file, one limit
+# -------------------
+# A ledger in a file can be shared by programs, and remembers after a crash. The limit is set once, when the
+# file is created.
+
+folder = tempfile.TemporaryDirectory()
+ledger = ldp.Ledger.open(Path(folder.name, "ldl.jsonl"), limit=ldp.Budget(epsilon=3.0))
+
+# %%
+# Three releases
+# --------------
+# The bounds are those of the laboratory's method, in mg/dL. The clinic in the North measures a patient up to
+# twice: ``rows_per_person`` says so, and the ledger is charged for both rows. The values are synthetic.
+
+BOUNDS = (0, 400)
+rng = np.random.default_rng(4)
+clinics = {  # name: (measured values, ε of a row, rows of a patient)
+    "North": (np.clip(rng.normal(128, 34, 9_000), *BOUNDS), 0.5, 2),
+    "Centre": (np.clip(rng.normal(117, 31, 6_000), *BOUNDS), 1.0, 1),
+    "South": (np.clip(rng.normal(139, 38, 4_000), *BOUNDS), 0.8, 1),
+}
+means, errors = {}, {}
+for name, (values, epsilon, rows) in clinics.items():
+    release = ldp.privatize(values, epsilon=epsilon, bounds=BOUNDS, rows_per_person=rows, ledger=ledger)
+    means[name] = release.debiased.mean()
+    errors[name] = release.debiased.std() / np.sqrt(release.debiased.size)
+    print(f"{name:7} cost {release.cost}, left {ledger.remaining}")
+
+# %%
+# Enough is enough
+# ----------------
+# South would like to release again, after a correction. What is left does not suffice: the release is refused
+# before a single label is used, and the ledger stays as it was.
+
+try:
+    ldp.privatize(clinics["South"][0], epsilon=0.8, bounds=BOUNDS, ledger=ledger)
+except ldp.BudgetError as refusal:
+    print(refusal)
+
+# %%
+# The picture
+# -----------
+# Above, what the study found: a mean for each clinic, with its ± from the private values alone. Grey marks are
+# true means, known here because the values are synthetic. Below, what a patient of all three clinics is exposed
+# to, and what is left for the future. A clinic whose patients go nowhere else could keep a ledger, and a limit,
+# of its own.
+
+figure, (study, budget) = plt.subplots(2, 1, figsize=(7.2, 5), height_ratios=[2.4, 1])
+spent = 0.0
+for place, (name, (values, epsilon, rows)) in enumerate(clinics.items()):
+    true = study.plot(values.mean(), place, "s", color="0.45", markersize=10, markerfacecolor="white")
+    private = study.errorbar(means[name], place, xerr=2 * errors[name], fmt="o", color=f"C{place}", capsize=5)
+    cost = epsilon * rows
+    budget.barh(0, cost, left=spent, color=f"C{place}", edgecolor="white", linewidth=2, height=0.6)
+    budget.text(spent + cost / 2, 0, f"{name}\nε = {cost:g}", ha="center", va="center", color="white")
+    spent += cost
+study.set_yticks(range(len(clinics)), [f"{name}\n{len(values):,} rows" for name, (values, *_) in clinics.items()])
+study.set(title="LDL cholesterol by clinic", xlabel="mean, mg/dL", ylim=(2.6, -0.6))
+study.legend([true[0], private], ["true mean", "private mean ± 2 standard errors"], loc="upper right")
+
+left = ledger.remaining.epsilon
+budget.barh(0, left, left=spent, color="0.87", edgecolor="0.45", hatch="//", linewidth=0.5, height=0.6)
+budget.set(title="The ledger: ε = 3 for every patient, and no more", xlabel="ε", xlim=(0, 3), yticks=[])
+budget.set_title(f"left: {left:g}", loc="right", fontsize=10.5)
+budget.spines["left"].set_visible(False)
+folder.cleanup()
+plt.show()
