@@ -131,3 +131,9 @@ def test_a_slider_moves_with_keys_and_all_figures_and_the_command_follow(page):
     assert page.get_by_role("status").inner_text() == "ε must lie between 0.001 and 20."
     assert not cell.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_while_no_epsilon_is_chosen_an_example_is_shown_and_no_command_with_it(page):
+    page.locator('[data-choice="epsilon"]').fill("")
+    assert page.locator('[data-figure="label"] td > span').first.inner_text() == "±197"
+    assert page.locator("[data-command]").inner_text() == "fit --bounds 0 200 --epsilon EPSILON"

@@ -27,6 +27,8 @@ _STOPS = {
 }
 """Where sliders stop; a field takes anything between."""
 
+_LIMIT = "LIMIT: this would cost ε = {epsilon}, and the limit is ε = {limit}: the ledger would refuse it."
+
 _NOISE = Path(__file__).with_name("unit_noise.json")
 """ε times the noise of one private label in bounds (0, 1), at budgets evenly spaced in √ε;
 ``python -m benchmarks.unit_noise`` writes it."""
@@ -63,7 +65,13 @@ def choice_table() -> dict[str, Any]:
         "groups": GROUPS,
         "names": NAMES,
         "stops": _STOPS,
-        "texts": {"odds": _RAISE, "example": EXAMPLE, "people": PEOPLE, "cautions": CAUTIONS, "notes": NOTES},
+        "texts": {
+            "odds": _RAISE,
+            "example": EXAMPLE,
+            "people": PEOPLE,
+            "cautions": {**CAUTIONS, "limit": _LIMIT},
+            "notes": NOTES,
+        },
     }
 
 

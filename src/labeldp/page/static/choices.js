@@ -2,7 +2,9 @@
 
    The table in [data-choices] comes from the library (planning/choices.py), which also wrote the page as it is
    without this file. Fields are marked data-choice="epsilon" (rows, low, high, wanted, limit, leaves); what there is
-   no field for stands beside the table, as data-rows and so on. Nothing is sent or loaded. */
+   no field for, and an ε while that field is empty, stands beside the table, as data-rows and so on. What stands in
+   [data-example] is shown while it is. [data-command] is a command with gaps such as {epsilon}; [data-leaves] is
+   shown for one kind of release only. Nothing is sent or loaded. */
 (() => {
   "use strict";
 
@@ -138,6 +140,7 @@
       few: rows * epsilon < least_power,
       noisy: figures.mean >= spread * (high - low),
       loose: rows * epsilon < roomy_power,
+      limit: epsilon > choice.limit,
     };
     const public_ = {
       ...odds,
@@ -145,6 +148,7 @@
       power: number(rows * epsilon, 3),
       mean: number(figures.mean, 3),
       spread: number(spread * (high - low), 3),
+      limit: choice.limit,
     };
     const cells = Object.fromEntries(names.map((name) => [name, `±${number(figures[name], 3)}`]));
     cells.score = Number.isFinite(figures.score) ? number(figures.score, 3) : "nothing";
@@ -270,6 +274,12 @@
       ...ends, ...(kept ? [mark("band", kept.low, kept.high), mark("dot", kept.middle)] : []));
   }
 
+  function write(place, raw) {
+    const text = place.dataset.command.replace(/\{(\w+)\}/g, (_, name) => raw[name] || name.toUpperCase());
+    const parts = text.includes("\n") ? [text] : text.split(/ (?=--)/); // one line breaks between options
+    place.replaceChildren(...parts.flatMap((part, k) => [k ? " " : "", element("span", {}, part)]));
+  }
+
   let later;
   function say(text, wrong) {
     root.classList.toggle("choices-wrong", wrong);
@@ -282,8 +292,13 @@
     const raw = Object.fromEntries(names.map((name) => [name, written(name)]));
     const choice = Object.fromEntries(names.map((name) => [name, raw[name] === "" ? NaN : Number(raw[name])]));
     sliders.forEach((show) => show());
-    const wrong = raw.epsilon && problem(choice);
-    if (!raw.epsilon) return say("", false); // not chosen yet
+    for (const place of document.querySelectorAll("[data-example]")) place.hidden = raw.epsilon !== "";
+    if (raw.epsilon === "") choice.epsilon = Number(root.dataset.epsilon);
+    const wrong = problem(choice);
+    for (const place of document.querySelectorAll("[data-command]")) write(place, wrong ? {} : raw);
+    for (const place of document.querySelectorAll("[data-leaves]")) {
+      place.hidden = raw.leaves !== "" && place.dataset.leaves !== raw.leaves;
+    }
     if (wrong) return say(wrong, true);
     const said = texts(table, choice);
     for (const place of root.querySelectorAll("[data-text]")) place.textContent = said[place.dataset.text];
@@ -295,12 +310,6 @@
       value.textContent = said.cells[name] ?? "";
     }
     draw(choice, outlook(table, choice));
-    for (const place of document.querySelectorAll("[data-command]")) {
-      place.textContent = fill(place.dataset.command, raw);
-    }
-    for (const place of document.querySelectorAll("[data-leaves]")) {
-      place.hidden = raw.leaves !== "" && place.dataset.leaves !== raw.leaves;
-    }
     const all = `${said.cells.mean} for the mean of all labels`;
     say(`ε = ${roundedUp(choice.epsilon, 4)}: odds grow by at most ${times(choice.epsilon)}, noise is ${said.cells.label} for one label, ${all}.`, false);
   }
