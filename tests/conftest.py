@@ -24,8 +24,8 @@ if find_spec("pyspark") is None:
 
 MARKS = {
     "spark": "spark",
-    **dict.fromkeys(["test_report_browser", "test_choices_browser"], "browser"),
-    **dict.fromkeys(["cli", "estimators", "files", "interference", "report", "reproduction"], "slow"),
+    **dict.fromkeys(["test_report_browser", "test_choices_browser", "test_page_browser"], "browser"),
+    **dict.fromkeys(["cli", "estimators", "files", "interference", "page", "report", "reproduction"], "slow"),
     **dict.fromkeys(["test_cards", "test_forged_cards", "test_ledger_processes", "test_privatize"], "slow"),
     **dict.fromkeys(["README", "guide"], "slow"),
 }

@@ -32,6 +32,9 @@ COMMANDS = {
             "--rows 50000 --plot price.png",
         ),
     },
+    "Without a command line": {
+        "page": Command("The whole job in a browser, on this machine.", "local_page", "tables/"),
+    },
     "Plan": {
         "preview": Command(
             "What each ε would give, before any label is read.",

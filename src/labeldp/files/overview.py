@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from labeldp.files.batches import read_ahead, take_rows
 from labeldp.files.columns import label_values
@@ -156,7 +158,7 @@ def overview(
     for batch in read_ahead(table.batches()):
         values, missing = label_values(batch.column(label), allow_missing=True)
         public = batch.remove_column(place)
-        gaps.update({name: public.column(name).null_count for name in public.schema.names})
+        gaps.update({name: _gaps(public.column(name)) for name in public.schema.names})
         rows += batch.num_rows
         missing_labels += int(missing.sum())
         progress("Reading", rows if table.format not in DELIMITERS else 0, table.rows)
@@ -172,6 +174,12 @@ def overview(
         written = open_table(source, format, label=label, as_written=True, drop=drop, dialect=dialect)
     first = _first_rows(written, list(columns))
     return Overview(table.format, table.dialect, columns, rows, missing_labels, first)
+
+
+def _gaps(column: Any) -> int:
+    """Return how many values are missing; of text, also how many are empty."""
+    empty = pc.sum(pc.equal(column, "")).as_py() if pa.types.is_string(column.type) else 0
+    return int(column.null_count) + (empty or 0)
 
 
 def _first_rows(table: Table, names: list[str]) -> tuple[tuple[str, ...], ...]:

@@ -1,0 +1,218 @@
+"""The budget: what each ε would give, what is left of it, and the order that follows from it all."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from labeldp._validation import rounded_up
+from labeldp.errors import LabelDPError, ParameterError
+from labeldp.files.places import refuse_target
+from labeldp.jobs.sentences import EXPLAINED, explain_error
+from labeldp.ledger import Budget, Charge, Ledger, new_charge, refuse_overspend, total_of
+from labeldp.page.chosen_folder import ChosenFolder
+from labeldp.page.drafts import Draft
+from labeldp.page.orders import Order
+from labeldp.page.site import explained_page, go, number_in, site_of
+from labeldp.page.steps import changed, draft_of, stem_of
+from labeldp.planning import preview
+from labeldp.planning.choices import choice_html
+from labeldp.release.plan import Request as ReleaseRequest
+
+__all__ = ["LedgerView", "budget_form", "budget_page", "view_ledger"]
+
+EXAMPLE = 1.0
+"""What figures are shown for while no ε is chosen; it is never taken for one that was."""
+
+
+class LedgerView:
+    """A ledger as a bar shows it."""
+
+    def __init__(self, name: str, ledger: Ledger) -> None:
+        self.name, self.charges, self.limit = name, ledger.charges, ledger.limit
+        self.spent = total_of(self.charges)
+        self.left = None if self.limit is None else self.limit.minus(self.spent)
+
+    def share(self, charges: list[Charge] | tuple[Charge, ...] = ()) -> int:
+        """Return how many percent of the limit are spent, with further charges."""
+        spent, limit = total_of([*self.charges, *charges]).exact_epsilon, self.limit and self.limit.exact_epsilon
+        if limit is None:
+            return 0
+        return 100 if spent is None or not limit else min(100, round(100 * Fraction(spent) / limit))
+
+
+def view_ledger(folder: ChosenFolder, name: str) -> LedgerView | None:
+    """Return a ledger of the folder, or None if there is none yet."""
+    path = folder.target(name)
+    return LedgerView(name, Ledger.open(path, create="never")) if path.exists() else None
+
+
+def _entered(draft: Draft, folder: ChosenFolder) -> dict[str, str]:
+    """Return what the form shows: what was typed, what was ordered, or what suits the table."""
+    if draft.entered:
+        return draft.entered
+    stem, order = stem_of(draft.name), draft.order
+    if order is None:
+        safe = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(draft.label))
+        ledger, leaves, epsilon, limit = f"{stem}.{safe}.ledger.jsonl", "table", "", ""
+    else:
+        ledger, leaves, epsilon = order.ledger_name, order.leaves, f"{order.epsilon:g}"
+        limit = "" if order.limit is None else f"{order.limit:g}"
+    return {
+        "leaves": leaves,
+        "epsilon": epsilon,
+        "ledger": ledger,
+        "limit": limit,
+        "out": folder.free_name(f"{stem}.private", draft.output_format),
+        "folder": folder.free_name(f"{stem}.model", ""),
+        "report": "yes",
+    }
+
+
+@explained_page
+async def budget_page(request: Request) -> Response:
+    """Show what each ε would give, the ledger, and the command for the same job."""
+    site, draft = site_of(request), draft_of(request)
+    if draft.seen is None or draft.bounds is None:
+        return go(f"/draft/{draft.id}/label")
+    entered = _entered(draft, site.folder)
+    asked = request.query_params.get("epsilon")
+    if asked is not None:
+        entered = {**entered, "epsilon": asked}
+    try:
+        book = await run_in_threadpool(
+            view_ledger, site.folder, request.query_params.get("ledger", entered["ledger"])
+        )
+        sentence = ""
+    except EXPLAINED as error:
+        book, sentence = None, explain_error(error)
+    outlook = await run_in_threadpool(_outlook, draft, entered["epsilon"])
+    ledgers = await run_in_threadpool(site.folder.ledgers)
+    return site.page(
+        "budget",
+        draft=draft,
+        entered=entered,
+        book=book,
+        ledger_trouble=sentence,
+        ledgers=ledgers,
+        commands=_commands(site.folder, draft, entered),
+        **outlook,
+    )
+
+
+def _outlook(draft: Draft, epsilon: str) -> dict[str, Any]:
+    """Return what an ε would give, as HTML of the library's own; an example while none is chosen."""
+    seen, bounds = draft.seen, draft.bounds
+    assert seen is not None  # noqa: S101 (for the types)
+    assert bounds is not None  # noqa: S101
+    try:
+        chosen = float(epsilon)
+        ReleaseRequest(epsilon=chosen, bounds=bounds)
+    except (ValueError, LabelDPError):
+        chosen = None
+    plan = preview(
+        rows=max(1, seen.rows - seen.missing), bounds=bounds, epsilon=EXAMPLE if chosen is None else chosen
+    )
+    return {
+        "outlook": Markup(choice_html(plan)),  # noqa: S704 (the library escapes it)
+        "example": rounded_up(EXAMPLE) if chosen is None else "",
+    }
+
+
+def _commands(folder: ChosenFolder, draft: Draft, entered: dict[str, str]) -> dict[str, str]:
+    """Return the command lines for a table and a model, with a gap where ε goes."""
+    commands = {}
+    for leaves in ("table", "model"):
+        form = {**entered, "epsilon": "1", "leaves": leaves}
+        order = _order(folder, draft, form, {})
+        if order is not None:
+            commands[leaves] = order.command("{epsilon}")
+    return commands
+
+
+@explained_page
+async def budget_form(request: Request) -> Response:
+    """Take ε, the ledger and names, and put the order together."""
+    site, draft = site_of(request), draft_of(request)
+    form = {name: str(value) for name, value in (await site.form(request)).items()}
+    if draft.seen is None or draft.bounds is None:
+        return go(f"/draft/{draft.id}/label")
+    if draft.is_changed:
+        return await changed(draft)
+    if draft.is_busy:
+        return go(f"/draft/{draft.id}/release")
+    draft.problems, draft.entered = {}, {**_entered(draft, site.folder), "report": "", **form}
+    if "show" in form:
+        return go(f"/draft/{draft.id}/budget")
+    order = await run_in_threadpool(_order, site.folder, draft, form, draft.problems)
+    if order is not None:
+        await run_in_threadpool(_check, order, draft.problems)
+    if order is None or draft.problems:
+        return go(f"/draft/{draft.id}/budget")
+    draft.order, draft.release, draft.entered = order, None, {}
+    return go(f"/draft/{draft.id}/release")
+
+
+def _order(folder: ChosenFolder, draft: Draft, form: dict[str, str], problems: dict[str, str]) -> Order | None:
+    """Return the order, or note what is wrong with it; whoever carries it out checks all of it again."""
+    epsilon = number_in(form, "epsilon", problems, "ε")
+    limit = number_in(form, "limit", problems, "The limit") if form.get("limit", "").strip() else None
+    leaves = "model" if form.get("leaves") == "model" else "table"
+    paths: dict[str, Path] = {}
+    for name in ("ledger", "folder" if leaves == "model" else "out"):
+        try:
+            paths[name] = folder.target(form.get(name, ""))
+        except ParameterError as error:
+            problems[name] = explain_error(error)
+    if problems or epsilon is None:
+        return None
+    out = paths["folder" if leaves == "model" else "out"]
+    report = out.with_name(f"{out.name}.report.html")
+    return Order(
+        leaves="model" if leaves == "model" else "table",
+        source=draft.source,
+        out=out,
+        ledger=paths["ledger"],
+        source_name=draft.name,
+        out_name=folder.name(out),
+        ledger_name=folder.name(paths["ledger"]),
+        label=str(draft.label),
+        bounds=draft.bounds or (0.0, 0.0),
+        epsilon=epsilon,
+        limit=None if paths["ledger"].exists() else limit,
+        drop=draft.drop,
+        missing=draft.missing,
+        shuffle=draft.shuffle,
+        rows_per_person=draft.rows_per_person,
+        format=draft.format,
+        dialect=draft.dialect,
+        report=report if form.get("report") else None,
+    )
+
+
+def _check(order: Order, problems: dict[str, str]) -> None:
+    """Note what would be refused anyway, before anything is read."""
+    try:
+        ReleaseRequest(epsilon=order.epsilon, bounds=order.bounds, rows_per_person=order.rows_per_person)
+    except LabelDPError as error:
+        problems["epsilon"] = explain_error(error)
+    try:
+        refuse_target(f"{order.out}/" if order.leaves == "model" else str(order.out), force=False)
+    except EXPLAINED as error:
+        problems["folder" if order.leaves == "model" else "out"] = explain_error(error)
+    try:
+        ledger = order.open_ledger()
+        refuse_overspend(ledger.limit, ledger.charges, [price_of(order)])
+    except EXPLAINED as error:
+        problems["ledger"] = explain_error(error)
+
+
+def price_of(order: Order) -> Charge:
+    """Return what an order costs in all."""
+    return new_charge(order.leaves, Budget(order.epsilon), purpose="other", rows_per_person=order.rows_per_person)

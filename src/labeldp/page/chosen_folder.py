@@ -1,0 +1,189 @@
+"""The folder that the page works in: which paths lie in it, which tables, and what was dropped into it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from labeldp.errors import ParameterError
+from labeldp.files.places import format_in
+
+__all__ = ["ChosenFolder"]
+
+DROPPED = ".labeldp-page-"
+"""How the names of folders begin that hold dropped files."""
+
+MOST_TABLES = 200
+LONGEST = 1000
+
+
+class ChosenFolder:
+    """A folder outside of which nothing is read or written.
+
+    Parameters
+    ----------
+    root : path
+        An existing folder.
+    """
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = Path(root).resolve()
+        if not self.root.is_dir():
+            raise ParameterError(f"there is no folder {root}")
+        self._dropped: Path | None = None
+        self._lock = -1
+
+    # ---- paths --------------------------------------------------------------------------------------------
+
+    def inside(self, text: str) -> Path:
+        """Return the path that a text names, if it lies in the folder, links followed.
+
+        Raises
+        ------
+        ParameterError
+            If it lies elsewhere; the message does not tell whether there is anything.
+        """
+        elsewhere = ParameterError(f"name something inside the folder {self.root.name}, not {text[:200]!r}")
+        if not text.strip() or len(text) > LONGEST or any(not letter.isprintable() for letter in text):
+            raise elsewhere
+        if text.startswith("~") or os.path.splitdrive(text)[0] or (os.sep == "/" and "\\" in text):
+            raise elsewhere
+        try:
+            path = (self.root / text).resolve()
+        except (OSError, RuntimeError, ValueError):  # too long, or links that lead in circles
+            raise elsewhere from None
+        if self.root not in path.parents or any(part.startswith(DROPPED) for part in path.parts):
+            raise elsewhere
+        return path
+
+    def source(self, text: str) -> Path:
+        """Return a file or a folder of files that is there to be read; none of them leads out of the folder."""
+        path = self.inside(text)
+        if not path.exists():
+            raise ParameterError(f"there is no file {text[:200]!r} in the folder")
+        for each in [path, *(path.rglob("*") if path.is_dir() else ())]:
+            kind = each.stat().st_mode if each.exists() else 0
+            if self.root not in each.resolve().parents or not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+                raise ParameterError(f"{text[:200]!r} is, or holds, something else than files of the folder")
+        return path
+
+    def target(self, text: str) -> Path:
+        """Return a place in the folder where something may be written; the folder around it is there."""
+        path = self.inside(text)
+        if not path.parent.is_dir():
+            raise ParameterError(f"there is no folder {Path(text).parent} for {path.name}")
+        return path
+
+    def name(self, path: Path) -> str:
+        """Return what to call a path in the folder."""
+        return path.relative_to(self.root).as_posix()
+
+    # ---- what is there ------------------------------------------------------------------------------------
+
+    def tables(self) -> list[str]:
+        """Return the names of files that look like tables, here and one folder down."""
+        found = (path for path in sorted(self._near("*")) if format_in(path.name) and path.is_file())
+        return [self.name(path) for path in found if not path.name.startswith("~$")][:MOST_TABLES]
+
+    def cards(self) -> list[str]:
+        """Return the names of cards, here and one folder down, newest first."""
+        found = [path for path in [*self._near("*.card.json"), *self.root.glob("*/card.json")] if path.is_file()]
+        found.sort(key=lambda path: (-path.stat().st_mtime_ns, path.name))
+        return [self.name(path) for path in dict.fromkeys(found)][:MOST_TABLES]
+
+    def ledgers(self) -> list[str]:
+        """Return the names of files that may be ledgers."""
+        return [self.name(path) for path in sorted(self._near("*.jsonl")) if path.is_file()][:MOST_TABLES]
+
+    def _near(self, pattern: str) -> Iterator[Path]:
+        for path in [*self.root.glob(pattern), *self.root.glob(f"[!.]*/{pattern}")]:
+            with suppress(OSError, RuntimeError):
+                if self.root in path.resolve().parents and not path.name.startswith("."):
+                    yield path
+
+    def free_name(self, stem: str, ending: str) -> str:
+        """Return a name that nothing in the folder has yet.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = ChosenFolder(tempfile.mkdtemp())
+        >>> (folder.root / "flats.private.csv").touch()
+        >>> folder.free_name("flats.private", ".csv")
+        'flats.private-2.csv'
+        """
+        names = (f"{stem}{'' if number == 1 else f'-{number}'}{ending}" for number in range(1, 10_000))
+        return next(name for name in names if not os.path.lexists(self.root / name))
+
+    # ---- dropped files ------------------------------------------------------------------------------------
+
+    def dropped_file(self, name: str) -> tuple[Path, int]:
+        """Return the path of a new file for what is dropped, and an open handle; only its owner can read it."""
+        if self._dropped is None:
+            self.remove_leftovers()
+            self._dropped = self.root / f"{DROPPED}{secrets.token_hex(4)}"
+            self._dropped.mkdir(0o700)
+            self._lock = _lock_folder(self._dropped)
+        place = self._dropped / secrets.token_hex(4)
+        place.mkdir(0o700)
+        path = place / _safe_name(name)
+        return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+
+    def is_dropped(self, path: Path) -> bool:
+        """Whether a path is that of a dropped file."""
+        return self._dropped is not None and self._dropped in path.parents
+
+    def remove_dropped(self) -> None:
+        """Remove all that was dropped."""
+        if self._dropped is not None:
+            os.close(self._lock)
+            shutil.rmtree(self._dropped, ignore_errors=True)
+            self._dropped = None
+
+    def remove_leftovers(self) -> None:
+        """Remove what was dropped to processes that are not there any more; those that are hold a lock."""
+        for folder in self.root.glob(f"{DROPPED}*"):
+            if folder.is_symlink() or not folder.is_dir() or folder == self._dropped:
+                continue
+            try:
+                handle = _lock_folder(folder)
+            except OSError:
+                continue
+            os.close(handle)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lock_folder(folder: Path) -> int:
+    """Return a handle that locks a folder until it is closed or its process ends, or raise `OSError`."""
+    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if os.name == "nt":
+            import msvcrt  # noqa: PLC0415
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        else:
+            import fcntl  # noqa: PLC0415
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _safe_name(name: str) -> str:
+    r"""Return the last part of a name that a browser gave, without what a file's name cannot have.
+
+    Examples
+    --------
+    >>> _safe_name("../../etc/passwd"), _safe_name("C:\\tables\\flats.xlsx"), _safe_name("..")
+    ('passwd', 'flats.xlsx', 'table')
+    """
+    last = name.replace("\\", "/").rpartition("/")[2]
+    safe = "".join(letter for letter in last if letter.isprintable() and letter not in '<>:"|?*').strip(" .")
+    return safe[-100:].lstrip(" .") or "table"

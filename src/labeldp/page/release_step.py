@@ -1,0 +1,170 @@
+"""The release: one button, how far it is, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from labeldp.cards.reading import read_any_card
+from labeldp.files import FileRelease
+from labeldp.files.places import refuse_target
+from labeldp.jobs.sentences import EXPLAINED, as_options, explain_error, printable
+from labeldp.ledger import Ledger
+from labeldp.page.budget_step import LedgerView, price_of
+from labeldp.page.drafts import Draft
+from labeldp.page.orders import Order
+from labeldp.page.site import Site, explained_page, go, site_of, started
+from labeldp.page.steps import changed, draft_of
+from labeldp.page.work import Hinted, Work
+from labeldp.report import require_matplotlib, write_report
+
+__all__ = ["Result", "progress_data", "release_form", "release_page", "stop_form"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a release left in the folder.
+
+    Attributes
+    ----------
+    files : dict
+        Names of files in the folder, by what they are.
+    card : str
+        The card's name in the folder.
+    sections : dict
+        What was done and what it means, in words, under headings.
+    model : str
+        The model's name in the folder, if it is one.
+    """
+
+    files: dict[str, str]
+    card: str
+    sections: dict[str, list[str]]
+    model: str = ""
+
+
+@explained_page
+async def release_page(request: Request) -> Response:
+    """Show what is about to happen, how far it is, or what came of it."""
+    site, draft = site_of(request), draft_of(request)
+    order = draft.order
+    if order is None:
+        return go(f"/draft/{draft.id}/budget")
+    price = price_of(order)
+    book = await run_in_threadpool(lambda: LedgerView(order.ledger_name, order.open_ledger()))
+    hints = [as_options(hint) for hint in draft.release.hints] if draft.release else []
+    dropped = site.folder.is_dropped(draft.source)
+    return site.page(
+        "release",
+        draft=draft,
+        order=order,
+        work=draft.release,
+        price=price,
+        book=book,
+        hints=hints,
+        dropped=dropped,
+        result=draft.release.result if draft.release else None,
+    )
+
+
+@explained_page
+async def release_form(request: Request) -> Response:
+    """Start the release, once: loading a page again, or pressing twice, does not spend twice."""
+    site, draft = site_of(request), draft_of(request)
+    form = await site.form(request)
+    here = f"/draft/{draft.id}/release"
+    if draft.order is None:
+        return go(f"/draft/{draft.id}/budget")
+    if draft.release is not None and draft.release.state in ("running", "done"):
+        return go(here)
+    if draft.is_changed:
+        return await changed(draft)
+    if draft.release is not None and draft.release.state == "asked" and form.get("as_it_is"):
+        draft.hints = [*draft.hints, *draft.release.hints]
+    draft.release = start_release(site, draft, draft.order)
+    await started(draft.release)
+    return go(here)
+
+
+def start_release(site: Site, draft: Draft, order: Order) -> Work:
+    """Carry out an order in a thread."""
+    ledger, known = order.open_ledger(), set(draft.hints)
+
+    def ask(hints: list[str]) -> None:
+        new = [hint for hint in hints if hint not in known]
+        if new:
+            raise Hinted(new)
+
+    def task(work: Work) -> Result:
+        if order.report is not None:
+            require_matplotlib()
+            refuse_target(str(order.report), force=False)
+        done = order.carry_out(ledger, work.progress, ask, work.reading())
+        name = site.folder.name
+        if not isinstance(done, FileRelease):
+            files = {} if order.report is None else {"report": name(order.report)}
+            card = name(done.path / "card.json")
+            sections = _sections(done.card, [line for text in done.expected for line in text.splitlines()])
+            return Result({"card": card, **files}, card, sections, model=name(done.path))
+        assert done.card_path is not None  # noqa: S101 (only a pipe has none)
+        files = {"table": name(Path(done.path)), "card": name(done.card_path)}
+        words = list(done.notes)
+        for column, (old, new) in done.types_changed.items():
+            words.append(printable(f"The column {column!r} could not stay {old}: it is {new} now."))
+        if order.report is not None:
+            files |= _report(order.report, done.card, ledger, name(order.report), words)
+        return Result(files, files["card"], _sections(done.card, words))
+
+    return Work(task, ledger)
+
+
+def _sections(card: str, words: list[str]) -> dict[str, list[str]]:
+    """Return what is said of a release at once; its card's page and its report say the rest."""
+    shown = ("What was done", "What it cost", "What it means", "How noisy it is", "Do", "Do not")
+    explained = read_any_card(card).explain().sections
+    sections = {heading: list(explained[heading]) for heading in shown if heading in explained}
+    sections["What was done"] += words
+    return sections
+
+
+def _report(path: Path, card: str, ledger: Ledger, name: str, words: list[str]) -> dict[str, str]:
+    """Write the report of a table that is there already: what goes wrong now is no reason to hide it."""
+    try:
+        write_report(path, card, ledger=ledger)
+    except EXPLAINED as error:
+        words.append(f"The report could not be written: {explain_error(error)}")
+        return {}
+    return {"report": name}
+
+
+@explained_page
+async def stop_form(request: Request) -> Response:
+    """Stop what is being done, if nothing was charged yet."""
+    site, draft = site_of(request), draft_of(request)
+    form = await site.form(request)
+    work = draft.reading if form.get("what") == "reading" else draft.release
+    if work is not None:
+        work.stop()
+        await started(work)
+    return go(f"/draft/{draft.id}/{'table' if form.get('what') == 'reading' else 'release'}")
+
+
+async def progress_data(request: Request) -> Response:
+    """Return how far work is, for the bar."""
+    draft = draft_of(request)
+    work = draft.reading if request.query_params.get("what") == "reading" else draft.release
+    if work is None:
+        return JSONResponse({"state": "none"})
+    return JSONResponse(
+        {
+            "state": work.state,
+            "what": work.what,
+            "done": work.done,
+            "percent": work.percent,
+            "can_stop": work.can_stop,
+        }
+    )

@@ -1,0 +1,204 @@
+"""The shelf: what was released from this folder before, what it promises, and what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, Response
+
+from labeldp.cards.reading import read_any_card
+from labeldp.cards.verification import Verification, verify_card
+from labeldp.errors import LabelDPError, ParameterError
+from labeldp.files.card_check import verify_files
+from labeldp.files.places import PIPE
+from labeldp.jobs.card_files import CardSignature, read_card_file, read_signature, report_path, sign_card_file
+from labeldp.jobs.sentences import EXPLAINED, explain_error, printable
+from labeldp.page.budget_step import LedgerView, view_ledger
+from labeldp.page.chosen_folder import ChosenFolder
+from labeldp.page.site import explained_page, go, site_of
+from labeldp.report import render_report, write_page
+
+__all__ = ["card_page", "report_form", "report_page", "save_file", "shelf_page", "sign_form"]
+
+REPORT_POLICY = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
+"""A report has its style and its figures inside, and is kept apart from the page: it runs nothing."""
+
+
+@dataclass(frozen=True)
+class ShelfCard:
+    """A past release, as the shelf lists it."""
+
+    name: str
+    what: str
+    cost: str
+    when: str
+    private: bool = True
+
+
+def _listed(folder: ChosenFolder, name: str) -> ShelfCard:
+    try:
+        card = read_any_card(read_card_file(folder.inside(name))[1])
+    except EXPLAINED:
+        return ShelfCard(name, "a card that cannot be read", "", "", private=False)
+    kind = {"model": "a model", "mechanism": "a mechanism"}.get(card.kind, "private labels")
+    terms = card.terms
+    label = card.content.get("label") if card.kind == "model" else (card.content.get("file") or {}).get("column")
+    when = max((charge.when for charge in terms.charges), default="")
+    what = f"{kind} of {printable(label, 60)}" if label else kind
+    return ShelfCard(name, what, str(terms.cost) if terms.charges else "", printable(when)[:16].replace("T", " "))
+
+
+def _ledgers(folder: ChosenFolder) -> tuple[list[LedgerView], list[str]]:
+    views, troubles = [], []
+    for name in folder.ledgers():
+        try:
+            view = view_ledger(folder, name)
+        except LabelDPError as error:
+            troubles.append(explain_error(error))
+        else:
+            views += [view] if view is not None else []
+    return views, troubles
+
+
+@explained_page
+async def shelf_page(request: Request) -> Response:
+    """List the cards and the ledgers of the folder."""
+    site = site_of(request)
+
+    def look() -> dict[str, Any]:
+        cards = [_listed(site.folder, name) for name in site.folder.cards()]
+        ledgers, troubles = _ledgers(site.folder)
+        return {"cards": cards, "ledgers": ledgers, "troubles": troubles}
+
+    return site.page("shelf", **await run_in_threadpool(look))
+
+
+@explained_page
+async def card_page(request: Request) -> Response:
+    """Verify a card, say what it means, and offer what can be done with it."""
+    return await _card_page(request, request.query_params.get("name", ""))
+
+
+async def _card_page(
+    request: Request, name: str, *, signed: CardSignature | None = None, sentence: str = "", status: int = 200
+) -> Response:
+    site = site_of(request)
+    path = _card_path(site.folder, name)
+
+    def look() -> dict[str, Any]:
+        _, text = read_card_file(path)
+        result = _verified(path, text)
+        files = _files_of(site.folder, path, result)
+        explanation = result.card.explain() if result.card is not None else None
+        model = site.folder.name(path.parent) if result.card is not None and result.card.kind == "model" else ""
+        return {"result": result, "files": files, "explanation": explanation, "model": model}
+
+    values = await run_in_threadpool(look)
+    return site.page("card", status=status, name=name, signed=signed, sentence=sentence, **values)
+
+
+def _card_path(folder: ChosenFolder, name: str) -> Path:
+    path = folder.source(name)
+    if name not in folder.cards():
+        raise ParameterError(f"there is no card {printable(name, 100)!r} in the folder")
+    return path
+
+
+def _verified(path: Path, text: str) -> Verification:
+    return verify_files(text, folder=path.parent, signature=read_signature(path, None))
+
+
+def _files_of(folder: ChosenFolder, card: Path, result: Verification) -> dict[str, str]:
+    """Return what may be saved: the card, what lies beside it, and the table if its bytes are the card's."""
+    files = {"card": folder.name(card)}
+    signature, beside = card.with_name(f"{card.name}.sig"), card.parent
+    files |= {"signature": folder.name(signature)} if signature.is_file() else {}
+    for report in (report_path(card), beside.with_name(f"{beside.name}.report.html")):
+        if report.is_file() and (report.parent == beside or card.name == "card.json"):
+            files["report"] = folder.name(report)
+    entry = result.card.content.get("file") if result.card is not None else None
+    name = entry.get("name") if isinstance(entry, dict) else None
+    same = any(check.name == "file" and check.holds for check in result.checks)
+    if same and isinstance(name, str) and name != PIPE and (card.parent / name).is_file():
+        files["table"] = folder.name(card.parent / name)
+    return files
+
+
+@explained_page
+async def save_file(request: Request) -> Response:
+    """Hand out a file of a release: nothing else of the folder, and least of all a table with true labels."""
+    site = site_of(request)
+    path = _card_path(site.folder, request.query_params.get("card", ""))
+    what = request.query_params.get("what", "")
+
+    def look() -> Path:
+        _, text = read_card_file(path)
+        files = _files_of(site.folder, path, _verified(path, text))
+        if what not in files:
+            raise ParameterError("there is no such file, or it is not the one that the card speaks of")
+        return site.folder.source(files[what])
+
+    file = await run_in_threadpool(look)
+    if what == "report" and request.query_params.get("open"):
+        return FileResponse(file, media_type="text/html", headers={"content-security-policy": REPORT_POLICY})
+    disposition = f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
+    return FileResponse(file, media_type="application/octet-stream", headers={"content-disposition": disposition})
+
+
+@explained_page
+async def report_page(request: Request) -> Response:
+    """Show the report of a card, made for this moment."""
+    site = site_of(request)
+    path = _card_path(site.folder, request.query_params.get("card", ""))
+    html = await run_in_threadpool(lambda: render_report(read_card_file(path)[1]))
+    return HTMLResponse(html, headers={"content-security-policy": REPORT_POLICY})
+
+
+@explained_page
+async def report_form(request: Request) -> Response:
+    """Write the report of a card beside it."""
+    site = site_of(request)
+    form = await site.form(request)
+    name = str(form.get("name", ""))
+    path = _card_path(site.folder, name)
+    try:
+        await run_in_threadpool(
+            lambda: write_page(report_path(path), render_report(read_card_file(path)[1]), force=False)
+        )
+    except EXPLAINED as error:
+        return await _card_page(request, name, sentence=explain_error(error), status=400)
+    return go(f"/shelf/card?name={quote(name)}")
+
+
+@explained_page
+async def sign_form(request: Request) -> Response:
+    """Sign a card with a key that was chosen in the browser; it is used in memory, and not kept."""
+    site = site_of(request)
+    async with request.form(max_files=1, max_fields=20) as form:  # in memory: it is shorter than what goes to disk
+        if form.get("form") != site.keys.form:
+            raise ParameterError("the form was not sent by this page: load it again")
+        name, passphrase, again = (str(form.get(field, "")) for field in ("name", "passphrase", "again"))
+        key = form.get("key")
+        data = await key.read() if isinstance(key, UploadFile) else b""
+    path = _card_path(site.folder, name)
+
+    def sign() -> CardSignature:
+        if not data:
+            raise ParameterError("choose the file of your private key first: ssh-keygen -t ed25519 makes one")
+        verify_card(read_card_file(path)[1])
+        return sign_card_file(path, data, lambda: passphrase, force=bool(again))
+
+    try:
+        signed = await run_in_threadpool(sign)
+    except EXPLAINED as error:
+        return await _card_page(request, name, sentence=explain_error(error), status=400)
+    return await _card_page(request, name, signed=signed)

@@ -1,0 +1,134 @@
+"""What all pages share: the folder, the drafts, the keys, and how a page is put together."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from labeldp import __version__
+from labeldp._validation import rounded_up
+from labeldp.errors import ParameterError
+from labeldp.jobs.sentences import EXPLAINED, explain_error
+from labeldp.page.chosen_folder import ChosenFolder
+from labeldp.page.drafts import Drafts
+from labeldp.page.guard import Keys
+from labeldp.page.lifetime import Lifetime
+from labeldp.page.work import Work, place_of
+from labeldp.release.numbers import number
+
+__all__ = ["Handler", "Site", "explained_page", "go", "number_in", "site_of"]
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+HERE = Path(__file__).parent
+SOON = 0.7
+"""Seconds that an answer waits for work: what takes no longer shows no bar."""
+
+
+@dataclass
+class Site:
+    """The page of one run."""
+
+    folder: ChosenFolder
+    keys: Keys
+    drafts: Drafts
+    lifetime: Lifetime
+
+    @classmethod
+    def of(cls, folder: ChosenFolder) -> Site:
+        """Return a new one."""
+        drafts = Drafts(folder)
+        return cls(folder, Keys(), drafts, Lifetime(lambda: drafts.is_busy))
+
+    @cached_property
+    def _templates(self) -> Environment:
+        environment = Environment(
+            loader=FileSystemLoader(HERE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        environment.filters |= {
+            "number": number,
+            "rounded_up": rounded_up,
+            "thousands": lambda value: f"{value:,}",
+        }
+        return environment
+
+    def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        """Return a page of a template; whatever is put in is escaped."""
+        shared = {"form_key": self.keys.form, "folder": self.folder.root.name, "version": __version__}
+        html = self._templates.get_template(f"{template}.html").render({**shared, **values})
+        return HTMLResponse(html, status_code=status)
+
+    async def form(self, request: Request) -> FormData:
+        """Return what a form of this page sent."""
+        form = await request.form(max_files=0, max_fields=2000)
+        if form.get("form") != self.keys.form:
+            raise ParameterError("the form was not sent by this page: load it again")
+        return form
+
+    def trouble(self, sentence: str, *, status: int = 400) -> Response:
+        """Return a page that says what went wrong."""
+        return self.page("trouble", status=status, sentence=sentence)
+
+    def failed(self, error: BaseException) -> Response:
+        """Return a page for an error that nobody expected."""
+        return self.trouble(
+            f"Something went wrong inside, {place_of(error)}. If anything was charged, its ledger says so.",
+            status=500,
+        )
+
+
+def site_of(request: Request) -> Site:
+    """Return the page that a request is for."""
+    site: Site = request.app.state.site
+    return site
+
+
+def explained_page(handler: Handler) -> Handler:
+    """Let a page say what went wrong as the command line does."""
+
+    @wraps(handler)
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except EXPLAINED as error:
+            return site_of(request).trouble(explain_error(error))
+
+    return answer
+
+
+def go(path: str) -> Response:
+    """Return an answer that leads the browser to another page, so that loading it again sends no form again."""
+    return RedirectResponse(path, status_code=303)
+
+
+async def started(work: Work) -> None:
+    """Wait a moment for work that may be short."""
+    await run_in_threadpool(work.wait, SOON)
+
+
+def number_in(form: Mapping[str, Any], name: str, problems: dict[str, str], what: str) -> float | None:
+    """Return the number in a field, or note what is wrong with it."""
+    text = str(form.get(name, "")).strip().replace("−", "-").replace("\u00a0", "").replace(" ", "")
+    try:
+        return float(text)
+    except ValueError:
+        if not text:
+            problems[name] = f"{what} is missing: it must be a number, such as 1.5."
+        elif "," in text:
+            problems[name] = f"{what} must be a number with a decimal point and nothing between thousands: 1250.5"
+        else:
+            problems[name] = f"{what} must be a number, such as 1.5."
+        return None

@@ -1,0 +1,244 @@
+"""The way to a release: the table, the label, the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+
+from labeldp._validation import as_roomy_bounds
+from labeldp.errors import LabelDPError, ParameterError
+from labeldp.files import Dialect
+from labeldp.files.dialect import SEPARATOR_NAMES
+from labeldp.files.places import DELIMITERS
+from labeldp.jobs.sentences import EXPLAINED, as_options, explain_error
+from labeldp.page.drafts import CHANGED, Draft
+from labeldp.page.site import explained_page, go, number_in, site_of, started
+from labeldp.page.uploads import receive_file
+
+__all__ = ["draft_of", "label_form", "label_page", "open_path", "start_page", "table_form", "table_page", "upload"]
+
+SEPARATORS = {"": "as the header shows", ",": "comma", ";": "semicolon", "tab": "tab", "|": "vertical bar"}
+DECIMALS = {"": "as the public columns show", ".": "point: 1.5", ",": "comma: 1,5"}
+THOUSANDS = {
+    "": "as the public columns show",
+    ",": "comma: 1,000",
+    ".": "point: 1.000",
+    "space": "space: 1 000",
+    "'": "apostrophe: 1'000",
+}
+
+
+@explained_page
+async def start_page(request: Request) -> Response:
+    """Show the tables of the folder, and how to bring another."""
+    site = site_of(request)
+    tables = await run_in_threadpool(site.folder.tables)
+    return site.page("start", tables=tables, sentence="", path="")
+
+
+async def open_path(request: Request) -> Response:
+    """Begin with a file or a folder that is there."""
+    site = site_of(request)
+    path = ""
+    try:
+        form = await site.form(request)
+        path = str(form.get("path", "")).strip(" ")
+        source = site.folder.source(path)
+        draft = await run_in_threadpool(Draft.of, source, site.folder.name(source))
+    except EXPLAINED as error:
+        tables = await run_in_threadpool(site.folder.tables)
+        return site.page("start", status=400, tables=tables, sentence=explain_error(error), path=path)
+    site.drafts.add(draft)
+    return go(f"/draft/{draft.id}/table")
+
+
+async def upload(request: Request) -> Response:
+    """Begin with a file that was dropped."""
+    site = site_of(request)
+    try:
+        path, _ = await receive_file(request, site.folder, site.keys.form)
+        draft = await run_in_threadpool(Draft.of, path, path.name)
+    except EXPLAINED as error:
+        tables = await run_in_threadpool(site.folder.tables)
+        return site.page("start", status=400, tables=tables, sentence=explain_error(error), path="")
+    site.drafts.add(draft)
+    return go(f"/draft/{draft.id}/table")
+
+
+def draft_of(request: Request) -> Draft:
+    """Return the draft that a page is about."""
+    return site_of(request).drafts.get(request.path_params["draft"])
+
+
+# ---- the table ------------------------------------------------------------------------------------------------
+
+
+@explained_page
+async def table_page(request: Request) -> Response:
+    """Show the columns, ask which is private, and then show what was read."""
+    draft = draft_of(request)
+    choices = {"separator": SEPARATORS, "decimal": DECIMALS, "thousands": THOUSANDS}
+    return site_of(request).page(
+        "table", draft=draft, work=draft.reading, choices=choices, written=written_in(draft)
+    )
+
+
+def written_in(draft: Draft) -> str:
+    """Return how a table is written, in words."""
+    if draft.header is None or draft.seen is None:
+        return ""
+    dialect = draft.seen.dialect
+    if draft.header.format not in DELIMITERS:
+        return f"sheet {draft.dialect.sheet or draft.header.sheets[0]}" if draft.header.sheets else ""
+    words = [f"{SEPARATOR_NAMES.get(str(dialect.separator), repr(dialect.separator))} between values"]
+    words += [f"{dialect.encoding} text", f"decimal {'commas' if dialect.decimal == ',' else 'points'}"]
+    if dialect.thousands is not None:
+        words.append(f"{ {' ': 'spaces'}.get(dialect.thousands, repr(dialect.thousands)) } between thousands")
+    return ", ".join(words)
+
+
+def _dialect(form: Mapping[str, Any]) -> Dialect:
+    def given(name: str) -> str | None:
+        return str(form.get(name, "")).strip() or None
+
+    return Dialect(
+        given("separator"),
+        given("decimal"),
+        given("thousands"),
+        given("encoding"),
+        _names(form.get("na")),
+        given("sheet"),
+        _names(form.get("formulas")),
+    )
+
+
+def _names(text: object) -> list[str]:
+    return [name for part in str(text or "").split(",") if (name := part.strip())]
+
+
+@explained_page
+async def table_form(request: Request) -> Response:
+    """Take the label and how the file is written, and read it."""
+    site, draft = site_of(request), draft_of(request)
+    form = await site.form(request)
+    draft.problems, draft.entered = {}, {name: str(form.get(name, "")) for name in form}
+    try:
+        dialect, old = _dialect(form), draft.dialect
+        draft.dialect = dialect
+        if dialect != old or draft.is_changed:
+            await run_in_threadpool(draft.read_header)
+        names = () if draft.header is None else draft.header.names
+        label = str(form.get("label", ""))
+        draft.drop = tuple(name for name in form.getlist("drop") if name in names)
+        if names and label not in names:
+            if dialect == old:
+                raise ParameterError("say which column is private")
+            draft.label, draft.seen = None, None
+        elif names:
+            draft.label, draft.bounds = label, draft.bounds if draft.label == label else None
+            draft.start_reading(draft.drop)
+            assert draft.reading is not None  # noqa: S101 (for the types)
+            await started(draft.reading)
+    except EXPLAINED as error:
+        draft.problems["table"] = explain_error(error)
+    else:
+        draft.entered = {}
+    return go(f"/draft/{draft.id}/table")
+
+
+# ---- the label ------------------------------------------------------------------------------------------------
+
+
+@explained_page
+async def label_page(request: Request) -> Response:
+    """Ask for bounds, show what gives labels away, and ask what leaves."""
+    draft = draft_of(request)
+    if draft.seen is None:
+        return go(f"/draft/{draft.id}/table")
+    hints = [as_options(hint) for hint in draft.hints]
+    return site_of(request).page("label", draft=draft, hints=hints, entered=_shown_label(draft))
+
+
+def _shown_label(draft: Draft) -> dict[str, str]:
+    if draft.entered:
+        return draft.entered
+    low, high = draft.bounds or ("", "")
+    return {"low": _plain(low), "high": _plain(high), "rows_per_person": str(draft.rows_per_person)}
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+
+
+@explained_page
+async def label_form(request: Request) -> Response:
+    """Take bounds and what leaves."""
+    site, draft = site_of(request), draft_of(request)
+    form = await site.form(request)
+    if draft.seen is None:
+        return go(f"/draft/{draft.id}/table")
+    if draft.is_changed:
+        return await changed(draft)
+    draft.problems = problems = dict[str, str]()
+    low = number_in(form, "low", problems, "The lowest possible value")
+    high = number_in(form, "high", problems, "The highest possible value")
+    people = number_in(form, "rows_per_person", problems, "How many rows one person may have")
+    if low is not None and high is not None and low >= high:
+        problems["low"] = "The lowest value must lie below the highest."
+    elif low is not None and high is not None:
+        try:
+            as_roomy_bounds((low, high))
+        except LabelDPError as error:
+            problems["low"] = explain_error(error)
+    if people is not None and (people != int(people) or people < 1):
+        problems["rows_per_person"] = "How many rows one person may have must be an integer, 1 or more."
+    _take_columns(draft, form)
+    if draft.seen.missing and draft.missing == "error":
+        problems["missing"] = (
+            f"{draft.seen.missing:,} rows have no label: leave them out, or fill them in and read the table again."
+        )
+    if problems:
+        draft.entered = {name: str(form.get(name, "")) for name in ("low", "high", "rows_per_person")}
+        return go(f"/draft/{draft.id}/label")
+    draft.entered, draft.bounds = {}, (float(low or 0), float(high or 0))
+    draft.rows_per_person = int(people or 1)
+    return go(f"/draft/{draft.id}/budget")
+
+
+def _take_columns(draft: Draft, form: FormData) -> None:
+    names = () if draft.header is None else draft.header.names
+    leaving = {str(name) for name in form.getlist("leaves")}
+    draft.drop = tuple(name for name in names if name not in leaving and name != draft.label)
+    draft.missing = "drop" if form.get("missing") else "error"
+    draft.shuffle = bool(form.get("shuffle"))
+
+
+async def changed(draft: Draft) -> Response:
+    """Say that the file changed, and show it as it is now."""
+    draft.seen, draft.reading = None, None
+    draft.problems = {"table": CHANGED}
+    try:
+        await run_in_threadpool(draft.read_header)
+    except EXPLAINED as error:
+        draft.problems = {"table": f"{CHANGED} {explain_error(error)}"}
+    return go(f"/draft/{draft.id}/table")
+
+
+def stem_of(name: str) -> str:
+    """Return a table's name without what its format adds to it.
+
+    Examples
+    --------
+    >>> stem_of("2024/sales.csv.gz"), stem_of("parts")
+    ('sales', 'parts')
+    """
+    path = Path(name)
+    while path.suffix and len(path.suffix) < 9:
+        path = path.with_suffix("")
+    return path.name or "table"

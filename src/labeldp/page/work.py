@@ -1,0 +1,125 @@
+"""Work that takes its time, in a thread: how far it is, how to stop it, and what came of it."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from labeldp.jobs.sentences import EXPLAINED, explain_error
+from labeldp.ledger import Ledger, total_of
+
+__all__ = ["Hinted", "Stopped", "Work", "place_of"]
+
+State = Literal["running", "done", "failed", "stopped", "asked"]
+
+
+class Stopped(Exception):  # noqa: N818 (nothing went wrong)
+    """Somebody asked to stop, and nothing was charged yet."""
+
+
+class Hinted(Exception):  # noqa: N818
+    """Something gives labels away that the owner has not seen yet."""
+
+    def __init__(self, hints: list[str]) -> None:
+        super().__init__()
+        self.hints = hints
+
+
+class Work:
+    """A call in a thread of its own.
+
+    Parameters
+    ----------
+    task : callable
+        Gets this object, calls its `progress` now and then, and returns the result.
+    ledger : Ledger, optional
+        Is charged by the task. From then on it cannot be stopped: what was paid for is finished.
+
+    Attributes
+    ----------
+    state : {"running", "done", "failed", "stopped", "asked"}
+    result : object
+        What came of it.
+    sentence : str
+        What went wrong.
+    hints : list of str
+        What was asked about. For the owner's eyes only, like all hints.
+    """
+
+    def __init__(self, task: Callable[[Work], Any], ledger: Ledger | None = None) -> None:
+        self.state: State = "running"
+        self.result: Any = None
+        self.sentence = ""
+        self.hints: list[str] = []
+        self.what, self.done = "Starting", 0
+        self.total: int | None = None
+        self._task, self._ledger, self._stop = task, ledger, threading.Event()
+        self._thread = threading.Thread(target=self._run, name="labeldp-page-work")
+        self._thread.start()
+
+    def _run(self) -> None:
+        state: State = "done"
+        try:
+            self.result = self._task(self)
+        except Stopped:
+            state = "stopped"
+        except Hinted as asked:
+            state, self.hints = "asked", asked.hints
+        except EXPLAINED as error:
+            state, self.sentence = "failed", explain_error(error, self._ledger)
+        except BaseException as error:
+            charges = () if self._ledger is None else self._ledger.own_charges
+            spent = f" {total_of(charges)} was charged before that, and stays spent." if charges else ""
+            state, self.sentence = "failed", f"Something went wrong inside, {place_of(error)}.{spent}"
+        self.state = state
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether the ledger was charged."""
+        return self._ledger is not None and bool(self._ledger.own_charges)
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether it can still be stopped."""
+        return self.state == "running" and not self.is_paid
+
+    def progress(self, what: str, done: int, total: int | None) -> None:
+        """Note how far it is; ends the task if somebody asked for that before anything was charged."""
+        self.what, self.done, self.total = what, done, total
+        self.check()
+
+    def check(self) -> None:
+        """End the task if somebody asked for that before anything was charged."""
+        if self._stop.is_set() and not self.is_paid:
+            raise Stopped
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Note that a table is being read; the task may end before and after."""
+        self.progress("Reading", 0, None)
+        yield
+        self.progress("Fitting", 0, None)
+
+    def stop(self) -> None:
+        """Ask to stop; what is paid for already is finished."""
+        self._stop.set()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until it ends."""
+        self._thread.join(seconds)
+
+    @property
+    def percent(self) -> int | None:
+        """How much of it is done, where that is known."""
+        return None if not self.total else min(100, 100 * self.done // self.total)
+
+
+def place_of(error: BaseException) -> str:
+    """Return what kind of error happened where in the code, and nothing that it says: it may quote a label."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{where}"

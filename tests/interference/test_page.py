@@ -1,0 +1,117 @@
+"""The page: all that it answers and writes is the same for tables that differ in labels only.
+
+Hints are the one exception, by name: they are on the page of the label, before anything is spent.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from interference import changes, tables
+from interference.harness import Way, compared
+from page_client import Client
+
+ROWS = 150
+CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS)}
+TIMES = {"last-modified", "etag"}
+"""Headers that tell when a file was written."""
+
+
+class Visitor:
+    """Walks through the page, and keeps all that it answers."""
+
+    def __init__(self):
+        self.client, self.answers = Client(Path.cwd()).enter(), {}
+
+    def look(self, path, name=None):
+        answer = self.client.get(path)
+        headers = [pair for pair in answer.headers if pair[0] not in TIMES]
+        self.answers[name or path] = (answer.status, headers, answer.body)
+
+    def read(self):
+        self.look("/")
+        draft = self.client.read("table.csv", tables.LABEL, drop=["code", "word"])
+        for step in ("table", "progress?what=reading"):
+            self.look(f"/draft/{draft.id}/{step}", step)
+        return draft
+
+    def release(self, draft, **order):
+        self.look(f"/draft/{draft.id}/label", "label")
+        low, high = changes.BOUNDS
+        self.client.choose(draft, bounds=(low, high), leaves=["id", "day", "ratio", "kind"])
+        self.look(f"/draft/{draft.id}/budget", "budget")
+        self.client.order(draft, limit=9, report="yes", **order)
+        self.look(f"/draft/{draft.id}/release", "order")
+        self.client.release(draft)
+        for step in ("release", "progress?what=release"):
+            self.look(f"/draft/{draft.id}/{step}", step)
+        self.look("/shelf")
+
+
+def released(given):
+    visitor = Visitor()
+    visitor.release(visitor.read(), epsilon=1)
+    card = "out.csv.card.json"
+    visitor.look(f"/shelf/card?name={card}")
+    for what in ("table", "card", "report"):
+        visitor.look(f"/file?card={card}&what={what}")
+    visitor.look("/", "again")
+    return visitor.answers
+
+
+def fitted(given):
+    visitor = Visitor()
+    visitor.release(visitor.read(), leaves="model", epsilon=2)
+    visitor.look("/shelf/card?name=model/card.json")
+    visitor.look("/model?name=model")
+    visitor.answers["predicted"] = visitor.client.post("/model", name="model", c0="3", c2="1.5").body
+    return visitor.answers
+
+
+def refused(given):
+    visitor = Visitor()
+    visitor.read()
+    return visitor.answers
+
+
+def way(act):
+    return Way(act, lambda folder, labels: tables.write(folder, tables.Input(labels), "csv"))
+
+
+def statuses(observed):
+    """Return the status of each answer, by its name."""
+    _, names, answers = observed.value
+    return {
+        name[1]: int(answer[1][0][1]) for name, answer in zip(names, answers, strict=True) if len(answer[1]) == 3
+    }
+
+
+@pytest.mark.parametrize("act", [released, fitted])
+def test_nothing_that_the_page_answers_or_writes_tells_labels_apart(act, tmp_path):
+    first, found = compared(way(act), *CHANGES["all rows"], tmp_path)
+    assert set(statuses(first).values()) == {200}
+    assert "book.jsonl" in first.files
+    assert first.stdout == first.stderr == b""
+    assert found == {}
+
+
+def test_hints_are_on_the_page_of_the_label_and_nowhere_else(tmp_path):
+    shown = []
+
+    def act(given):
+        answers = released(given)
+        shown.append(answers.pop("label")[2])
+        return answers
+
+    first, found = compared(way(act), *CHANGES["sorted"], tmp_path)
+    assert set(statuses(first).values()) == {200}
+    assert [b"For you alone" in page for page in shown] == [False, True]
+    assert found == {}
+
+
+@pytest.mark.parametrize("bad", [("x", "a longer secret"), ("", ""), ("nan", "nan"), ('"1,5"', '"-1234,5"')])
+def test_what_is_said_of_labels_that_are_no_numbers(bad, tmp_path):
+    pair = [changes.changed(labels, [17], [text]) for labels, text in zip(CHANGES["all rows"], bad, strict=True)]
+    first, found = compared(way(refused), *pair, tmp_path)
+    assert first.calls == ([], None)
+    assert found == {}

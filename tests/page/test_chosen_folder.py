@@ -1,0 +1,156 @@
+"""The chosen folder: no path leads out of it, and what was dropped into it does not stay."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from labeldp.errors import ParameterError
+from labeldp.page.chosen_folder import DROPPED, ChosenFolder
+from page_client import Client
+
+OUTSIDE = [
+    "../secret.csv",
+    "inner/../../secret.csv",
+    "/etc/passwd",
+    "link.csv",
+    "linked/secret.csv",
+    "linked",
+    "loop",
+    "~/secret.csv",
+    "~root",
+    "C:\\secret.csv",
+    "..\\secret.csv",
+    "\\\\server\\share",
+    "homes.csv\0.txt",
+    "homes.csv\n",
+    "x" * 5000,
+    "",
+    ".",
+    "-",
+    "pipe",
+    "*.csv",
+    ".labeldp-page-1/homes.csv",
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "secret.csv").write_text("a,price\n1,31415\n")
+    root = tmp_path / "chosen"
+    (root / "inner").mkdir(parents=True)
+    (root / "homes.csv").write_text("rooms,price\n" + "2,3\n" * 60)
+    (root / "link.csv").symlink_to(tmp_path / "secret.csv")
+    (root / "linked").symlink_to(tmp_path)
+    (root / "loop").symlink_to(root / "loop")
+    (root / "inner" / "out.csv").symlink_to(tmp_path / "secret.csv")
+    os.mkfifo(root / "pipe")
+    return root
+
+
+@pytest.mark.parametrize("text", [*OUTSIDE, "inner"])
+def test_no_path_to_read_leads_out_of_the_folder(folder, text):
+    with pytest.raises(ParameterError):
+        ChosenFolder(folder).source(text)
+    answer = Client(folder).enter().post("/open", path=text)
+    assert answer.status == 400
+    assert "31415" not in answer.html
+
+
+@pytest.mark.parametrize("text", ["../new.csv", "/new.csv", "linked/new.csv", "no-such/new.csv", "a\0b", ".."])
+def test_no_path_to_write_leads_out_of_the_folder(folder, text):
+    with pytest.raises(ParameterError):
+        ChosenFolder(folder).target(text)
+
+
+@pytest.mark.parametrize("name", ["out", "ledger"])
+def test_no_form_writes_outside_of_the_folder(folder, name):
+    client = Client(folder).enter()
+    draft = client.read("homes.csv", "price")
+    client.choose(draft)
+    answer = client.order(draft, **{name: "../escaped.csv"})
+    assert "name something inside the folder" in answer.words
+    assert draft.order is None
+
+
+def test_what_may_be_read_is_listed_and_nothing_else(folder):
+    chosen = ChosenFolder(folder)
+    assert chosen.tables() == ["homes.csv"]
+    assert chosen.source("homes.csv") == chosen.source(str(folder / "homes.csv")) == folder.resolve() / "homes.csv"
+
+
+@pytest.mark.parametrize("what", ["table", "card", "report", "signature", "source", "../homes.csv"])
+def test_a_table_with_true_labels_cannot_be_saved_by_a_card_that_names_it(folder, what):
+    """Somebody else's card beside the source: its checksum is of another file."""
+    import labeldp as ldp
+
+    client = Client(folder).enter()
+    terms = ldp.privatize([1.0] * 60, epsilon=1, bounds=(0, 5), mechanism="two-point").terms
+    file = {"name": "homes.csv", "rows": 60, "column": "price", "format": "csv", "sha256": "0" * 64}
+    (folder / "x.card.json").write_text(terms.to_card(file=file))
+    answer = client.file("x.card.json", what)
+    assert (answer.status == 200) == (what == "card")
+    assert b"rooms,price" not in answer.body
+
+
+def test_only_cards_and_what_they_speak_of_can_be_saved(folder):
+    client = Client(folder).enter()
+    for card in ("homes.csv", "../secret.csv", "linked/secret.csv", "link.csv", ""):
+        for what in ("card", "table"):
+            assert client.file(card, what).status == 400
+
+
+# ---- dropped files -------------------------------------------------------------------------------------------
+
+
+def test_a_dropped_file_can_be_read_by_its_owner_only_and_goes_at_the_end(folder):
+    client = Client(folder).enter()
+    answer = client.upload("../../flats.csv", b"rooms,price\n2,31415\n3,4\n")
+    draft = client.draft(answer)
+    assert folder in draft.source.parents
+    assert draft.source.name == "flats.csv"
+    for path in (draft.source, draft.source.parent, draft.source.parent.parent):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
+    assert "flats.csv" not in client.get("/").words
+    client.site.folder.remove_dropped()
+    assert not list(folder.glob(f"{DROPPED}*"))
+
+
+def test_a_file_that_did_not_arrive_whole_is_not_kept(folder):
+    client = Client(folder).enter()
+    body = b'--edge\r\nContent-Disposition: form-data; name="form"\r\n\r\n' + client.site.keys.form.encode()
+    body += b'\r\n--edge\r\nContent-Disposition: form-data; name="file"; filename="x.csv"\r\n\r\na,b\n1,2'
+    kind = {"content-type": "multipart/form-data; boundary=edge"}
+    assert client.request("POST", "/upload", body, kind).status == 400
+    assert not list(folder.glob(f"{DROPPED}*/*/*"))
+
+
+KILLED = """
+import os, sys
+from labeldp.page.chosen_folder import ChosenFolder
+path, handle = ChosenFolder(sys.argv[1]).dropped_file("x.csv")
+os.write(handle, b"rooms,price")
+print(path, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_was_dropped_to_a_killed_process_goes_at_the_next_start_and_that_of_a_living_one_stays(folder):
+    command = [sys.executable, "-c", KILLED, str(folder)]
+    with (
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as dead,  # noqa: S603
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as living,  # noqa: S603
+    ):
+        left, kept = (each.stdout.readline().decode().strip() for each in (dead, living))
+        dead.send_signal(signal.SIGKILL)
+        dead.wait()
+        assert os.path.exists(left)
+        ChosenFolder(folder).remove_leftovers()
+        assert not os.path.exists(left)
+        assert os.path.exists(kept)
+        living.stdin.close()
+    ChosenFolder(folder).remove_leftovers()
+    assert not list(folder.glob(f"{DROPPED}*"))

@@ -1,0 +1,301 @@
+"""The way through the page, form by form: it does what the command line does, and spends once."""
+
+import json
+import shlex
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from labeldp.cli import app
+from labeldp.files import open_table
+from labeldp.ledger import Budget, Ledger
+from labeldp.page import orders
+from page_client import Client
+
+LABEL = "31415"
+
+
+@pytest.fixture
+def client(tmp_path):
+    rows = [f"{n % 7},{'north' if n % 2 else 'south'},{10 + n % 50}.5" for n in range(300)]
+    (tmp_path / "homes.csv").write_text("\n".join(["rooms,side,price", *rows, f"3,,{LABEL}", "4,north,"]) + "\n")
+    return Client(tmp_path).enter()
+
+
+def ready(client, **more):
+    """Return a draft for which all but the budget is said."""
+    draft = client.read("homes.csv", "price")
+    client.choose(draft, missing="yes")
+    client.order(draft, **more)
+    return draft
+
+
+def charges(client, name="book.jsonl"):
+    path = client.site.folder.root / name
+    return Ledger.open(path, create="never").charges if path.exists() else ()
+
+
+def test_before_the_label_is_named_no_row_is_shown(client):
+    answer = client.post("/open", path="homes.csv")
+    assert "rooms" in answer.words
+    assert "north" not in answer.words
+
+
+def test_what_was_read_is_shown_without_a_label(client):
+    draft = client.read("homes.csv", "price")
+    words = client.get(f"/draft/{draft.id}/table").words
+    assert "302 rows" in words
+    assert "1 rows without a label" in words
+    assert "text, 1 missing" in words
+    assert "north" in words
+    assert "10.5" not in words
+    assert LABEL not in words
+
+
+def test_a_table_is_released_with_its_card_and_report(client):
+    draft = ready(client, limit=3, report="yes")
+    answer = client.release(draft)
+    assert "It is done" in answer.words
+    root = client.site.folder.root
+    assert {"out.csv", "out.csv.card.json", "out.csv.report.html", "book.jsonl"} <= {
+        p.name for p in root.iterdir()
+    }
+    assert sum(charge.budget.epsilon for charge in charges(client)) == 1
+    assert client.file("out.csv.card.json", "table").body == (root / "out.csv").read_bytes()
+    report = client.file("out.csv.card.json", "report", open="yes")
+    assert "sandbox" in report.header("content-security-policy")
+    assert "<svg" in report.html
+    assert "script-src" not in report.header("content-security-policy")
+
+
+def test_a_model_is_fitted_and_predicts_in_a_form(client):
+    draft = ready(client, leaves="model", epsilon=2)
+    assert "try it" in client.release(draft).words
+    assert "rooms" in client.get("/model?name=model").words
+    predicted = client.post("/model", name="model", c0="3", c1="north").words
+    assert "price is about" in predicted
+    assert "must be a number" in client.post("/model", name="model", c0="many").words
+    assert "not a card" in client.get("/model?name=homes.csv").words or client.get("/model?name=..").status == 400
+
+
+def test_a_button_that_is_pressed_twice_spends_once(client):
+    draft = ready(client)
+    client.release(draft)
+    client.release(draft)
+    assert sum(charge.budget.epsilon for charge in charges(client)) == 1
+
+
+def test_a_second_release_of_the_same_labels_says_that_it_costs_again(client):
+    client.release(ready(client, limit=3))
+    draft = ready(client, out="again.csv")
+    words = client.get(f"/draft/{draft.id}/release").words
+    assert "These labels were released before" in words
+    assert "ε = 1 becomes ε = 2" in words
+    assert "costs again" in client.get(f"/draft/{draft.id}/budget").words
+
+
+def test_a_limit_that_is_spent_is_said_before_the_button_and_at_it(client):
+    client.release(ready(client, limit=1.5))
+    draft = ready(client, out="again.csv")
+    assert draft.order is None
+    assert "only ε = 0.5 is left" in client.get(f"/draft/{draft.id}/budget").words
+    client.order(draft, epsilon=0.5, out="again.csv")
+    Ledger.open(client.site.folder.root / "book.jsonl").charge("elsewhere", epsilon=0.4)
+    answer = client.release(draft)
+    assert "only ε = 0.1 is left" in answer.words
+    assert "Nothing was charged" in answer.words
+    assert not (client.site.folder.root / "again.csv").exists()
+
+
+WRONG = {
+    "the other way round": ({"bounds": (100, 0)}, "must lie below"),
+    "the same": ({"bounds": (5, 5)}, "must lie below"),
+    "none": ({"bounds": ("", "")}, "is missing"),
+    "a comma": ({"bounds": ("0", "1,000")}, "decimal point"),
+    "words": ({"bounds": ("low", "high")}, "must be a number"),
+    "not finite": ({"bounds": ("0", "inf")}, "finite"),
+    "half a row": ({"rows_per_person": "1.5"}, "integer"),
+    "rows without a label": ({"missing": ""}, "have no label"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_with_the_label_is_said_beside_its_field(client, what):
+    fields, sentence = WRONG[what]
+    draft = client.read("homes.csv", "price")
+    answer = client.choose(draft, **{"missing": "yes", **fields})
+    assert sentence in answer.words
+    assert answer.path.endswith("/label")
+    assert 'aria-invalid="true"' in answer.html
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"epsilon": "0"}, "epsilon"),
+        ({"epsilon": ""}, "ε is missing"),
+        ({"epsilon": "1000"}, "epsilon"),
+        ({"out": "homes.csv"}, "exists already"),
+        ({"ledger": "homes.csv"}, "ledger"),
+        ({"limit": "much"}, "The limit must be a number"),
+    ],
+)
+def test_what_is_wrong_with_the_budget_is_said_beside_its_field(client, fields, sentence):
+    draft = ready(client, **fields)
+    assert draft.order is None
+    answer = client.get(f"/draft/{draft.id}/budget")
+    assert sentence in answer.words
+    assert "summary" in answer.html
+
+
+def test_a_file_that_changes_between_steps_is_noticed_and_nothing_is_charged(client):
+    draft = ready(client)
+    with (client.site.folder.root / "homes.csv").open("a") as file:
+        file.write("1,north,2\n")
+    client.post(f"/draft/{draft.id}/release")
+    answer = client.get(f"/draft/{draft.id}/table")
+    assert "The file changed" in answer.words
+    assert charges(client) == ()
+    (client.site.folder.root / "homes.csv").unlink()
+    assert "changed" in client.choose(draft).words or client.choose(draft).path.endswith("/table")
+
+
+def test_two_tabs_are_two_drafts(client):
+    one, two = client.read("homes.csv", "price"), client.read("homes.csv", "rooms")
+    client.choose(one, bounds=(0, 100), missing="yes")
+    client.choose(two, bounds=(0, 9))
+    client.order(one, out="one.csv")
+    client.order(two, out="two.csv", epsilon=2)
+    assert (one.order.label, one.order.bounds, one.order.epsilon) == ("price", (0, 100), 1)
+    assert (two.order.label, two.order.bounds, two.order.epsilon) == ("rooms", (0, 9), 2)
+
+
+def test_work_can_be_stopped_before_the_charge_and_not_after(client):
+    draft = ready(client)
+    carry_out = orders.Order.carry_out
+
+    def stopping(self, ledger, progress, hints, reading):
+        progress.__self__.stop()
+        return carry_out(self, ledger, progress, hints, reading)
+
+    with mock.patch.object(orders.Order, "carry_out", stopping):
+        answer = client.release(draft)
+    assert "Stopped. Nothing was charged" in answer.words
+    assert charges(client) == ()
+    assert not (client.site.folder.root / "out.csv").exists()
+
+    def late(self, ledger, progress, hints, reading):
+        def after(what, done, total):
+            if what == "Releasing":
+                progress.__self__.stop()
+            progress(what, done, total)
+
+        return carry_out(self, ledger, after, hints, reading)
+
+    with mock.patch.object(orders.Order, "carry_out", late):
+        assert "It is done" in client.release(draft).words
+
+
+def test_hints_are_for_this_page_alone(tmp_path):
+    rows = "\n".join(f"{n},{n * 2 + 1}.5" for n in np.random.default_rng(0).permutation(400))
+    (tmp_path / "pay.csv").write_text(f"net,gross\n{rows}\n")
+    client = Client(tmp_path).enter()
+    draft = client.read("pay.csv", "gross")
+    shown = client.get(f"/draft/{draft.id}/label")
+    assert "The column 'net' nearly determines 'gross'" in shown.words
+    assert shown.header("cache-control") == "no-store"
+    draft.hints = []  # as if it had not been seen there: then it is asked before anything is charged
+    client.choose(draft, bounds=(0, 1000))
+    client.order(draft)
+    asked = client.release(draft)
+    assert "nearly determines" in asked.words
+    assert charges(client) == ()
+    assert "It is done" in client.release(draft, as_it_is="yes").words
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"determines" not in written
+
+
+@pytest.mark.parametrize("leaves", ["table", "model"])
+def test_the_command_line_that_is_shown_does_the_same(client, leaves, monkeypatch):
+    draft = client.read("homes.csv", "price", na="unknown, gone", decimal=".")
+    client.choose(draft, leaves=["rooms"], missing="yes", shuffle="yes", rows_per_person=2)
+    client.order(draft, leaves=leaves, epsilon=0.7, limit=3, report="yes")
+    calls = []
+
+    def noted(*arguments, **named):
+        calls.append([[str(each) for each in arguments], named])
+        raise KeyboardInterrupt
+
+    names = ("orders.privatize_file", "orders.fit_file")
+    for name in [f"labeldp.page.{name}" for name in names] + [
+        "labeldp.files.privatize_file",
+        "labeldp.cli.fit.fit_file",
+    ]:
+        monkeypatch.setattr(name, noted)
+    client.release(draft)
+    monkeypatch.chdir(client.site.folder.root)
+    words = shlex.split(draft.order.command().replace("\\\n", " "))
+    with pytest.raises(SystemExit):
+        app(words[1:])
+    (page, shell) = ({**named, "ledger": named["ledger"].limit} for _, named in calls)
+    assert calls[0][0][0].endswith(calls[1][0][0])
+    assert calls[0][0][1].endswith(calls[1][0][1])
+    for name in ("label", "bounds", "epsilon", "ledger", "missing", "rows_per_person", "format", "dialect"):
+        assert page[name] == shell[name]
+    assert list(page["drop"]) == list(shell["drop"]) == ["side"]
+    assert page["ledger"] == Budget(3.0)
+    if leaves == "table":
+        assert page["shuffle"]
+        assert shell["shuffle"]
+
+
+def test_the_shelf_verifies_signs_and_reports(client):
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    client.release(ready(client, limit=3))
+    words = client.get("/shelf").words
+    assert "out.csv.card.json" in words
+    assert "ε = 2 is left" in words
+    name = "out.csv.card.json"
+    assert "it holds" in client.get(f"/shelf/card?name={name}").words
+    key = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    assert "Signed by" in client.upload("key", key, "/shelf/sign", name=name).words
+    assert "exists already" in client.upload("key", key, "/shelf/sign", name=name).words
+    assert client.post("/shelf/report", name=name).status == 200
+    assert client.file(name, "report").status == 200
+    table = client.site.folder.root / "out.csv"
+    table.write_text(table.read_text().replace("north", "South"))
+    assert "it does not hold" in client.get(f"/shelf/card?name={name}").words
+    assert "does not hold is not signed" in client.upload("key", key, "/shelf/sign", name=name, again="yes").words
+    assert client.file(name, "table").status == 400
+
+
+def test_excel_asks_for_its_sheet_and_a_csv_for_its_separator(client):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "notes"
+    sheet = book.create_sheet("pay")
+    for row in [["a title"], [], ["rooms", "price"], *([n, n % 5 + 0.5] for n in range(60))]:
+        sheet.append(row)
+    book.save(client.site.folder.root / "book.xlsx")
+    answer = client.post("/open", path="book.xlsx")
+    assert "The workbook has several" in answer.words
+    draft = client.draft(answer)
+    assert "price" in client.post(f"/draft/{draft.id}/table", sheet="pay").words
+    client.post(f"/draft/{draft.id}/table", sheet="pay", label="price")
+    draft.reading.wait()
+    assert draft.seen.rows == 60
+    client.choose(draft, bounds=(0, 5))
+    client.order(draft, out="out.xlsx")
+    assert "It is done" in client.release(draft).words
+    assert open_table(client.site.folder.root / "out.xlsx").schema.names == ["rooms", "price"]
+
+
+def test_progress_is_told_to_scripts_without_a_label(client):
+    draft = ready(client)
+    client.release(draft)
+    data = json.loads(client.get(f"/draft/{draft.id}/progress?what=release").body)
+    assert data["state"] == "done"
+    assert set(data) == {"state", "what", "done", "percent", "can_stop"}

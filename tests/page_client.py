@@ -1,0 +1,143 @@
+"""A browser without a screen, for the page: it keeps cookies, sends forms, and follows redirects."""
+
+import asyncio
+import re
+from dataclasses import dataclass
+from html import unescape
+from urllib.parse import quote, urlencode, urlsplit
+
+from labeldp.page.application import application
+from labeldp.page.chosen_folder import ChosenFolder
+from labeldp.page.site import Site
+
+PORT = 8123
+HOST = f"127.0.0.1:{PORT}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: list
+    body: bytes
+    path: str
+
+    def header(self, name):
+        return next((value for key, value in self.headers if key == name), None)
+
+    @property
+    def html(self):
+        return self.body.decode()
+
+    @property
+    def words(self):
+        """What a reader sees of it."""
+        return " ".join(unescape(re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", self.html, flags=re.S)).split())
+
+
+class Client:
+    """Talks to the application without a network."""
+
+    def __init__(self, folder):
+        self.site = Site.of(ChosenFolder(folder))
+        self.app = application(self.site, PORT)
+        self.cookie = ""
+
+    def enter(self):
+        """Visit the address with the token, and return this client."""
+        answer = self.request("GET", f"/?token={self.site.keys.token}")
+        self.cookie = answer.header("set-cookie").partition(";")[0]
+        return self
+
+    def request(self, method, path, body=b"", headers=()):
+        """Send one request as it is, with the cookie and what a browser adds unless told otherwise."""
+        given = {"host": HOST, "cookie": self.cookie, **dict(headers)}
+        if method == "POST":
+            own = {"origin": f"http://{HOST}", "sec-fetch-site": "same-origin", "content-length": str(len(body))}
+            given = {"content-type": "application/x-www-form-urlencoded", **own, **given}
+        parts, sent = urlsplit(path), []
+        scope = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": parts.path,
+            "raw_path": parts.path.encode(),
+            "query_string": parts.query.encode(),
+            "root_path": "",
+            "headers": [(name.encode(), value.encode()) for name, value in given.items() if value is not None],
+            "client": ("127.0.0.1", 50000),
+            "server": ("127.0.0.1", PORT),
+        }
+        blocks = [body[start : start + 65536] for start in range(0, len(body), 65536)] or [b""]
+
+        async def receive():
+            if not blocks:
+                await asyncio.Event().wait()  # a browser that stays
+            return {"type": "http.request", "body": blocks.pop(0), "more_body": bool(blocks)}
+
+        async def send(message):
+            sent.append(message)
+
+        asyncio.run(self.app(scope, receive, send))
+        headers = [(name.decode(), value.decode()) for name, value in sent[0]["headers"]]
+        return Answer(sent[0]["status"], headers, b"".join(m.get("body", b"") for m in sent[1:]), scope["path"])
+
+    def get(self, path):
+        return self._followed(self.request("GET", path))
+
+    def post(self, path, /, **fields):
+        """Send a form, and return the page that it leads to."""
+        body = urlencode({"form": self.site.keys.form, **fields}, doseq=True).encode()
+        return self._followed(self.request("POST", path, body))
+
+    def upload(self, name, data, path="/upload", /, **fields):
+        """Send a file, and return the page that it leads to."""
+        parts = [
+            (f'name="{key}"', value.encode()) for key, value in {"form": self.site.keys.form, **fields}.items()
+        ]
+        parts.append((f'name="{"file" if path == "/upload" else "key"}"; filename="{name}"', data))
+        body = b"".join(
+            f"--edge\r\nContent-Disposition: form-data; {head}\r\n\r\n".encode() + value + b"\r\n"
+            for head, value in parts
+        )
+        kind = {"content-type": "multipart/form-data; boundary=edge"}
+        return self._followed(self.request("POST", path, body + b"--edge--\r\n", kind))
+
+    def _followed(self, answer):
+        while answer.status == 303:
+            answer = self.request("GET", answer.header("location"))
+        return answer
+
+    # ---- the way ----------------------------------------------------------------------------------------------
+
+    def draft(self, answer):
+        """Return the draft that a page is about."""
+        return self.site.drafts.get(answer.path.split("/")[2])
+
+    def read(self, source, label, **how):
+        """Open a table, name its label, and return the draft."""
+        draft = self.draft(self.post("/open", path=source))
+        self.post(f"/draft/{draft.id}/table", label=label, **how)
+        draft.reading.wait()
+        return draft
+
+    def choose(self, draft, bounds=(0, 100), leaves=None, **more):
+        """Say what is to be said of the label."""
+        public = [name for name in draft.header.names if name != draft.label] if leaves is None else leaves
+        fields = {"low": bounds[0], "high": bounds[1], "rows_per_person": 1, "leaves": public, **more}
+        return self.post(f"/draft/{draft.id}/label", **fields)
+
+    def order(self, draft, epsilon=1, ledger="book.jsonl", **more):
+        """Say what is to be said of the budget."""
+        fields = {"leaves": "table", "out": "out.csv", "folder": "model", **more}
+        return self.post(f"/draft/{draft.id}/budget", epsilon=epsilon, ledger=ledger, **fields)
+
+    def release(self, draft, **more):
+        """Press the button, wait, and return the page."""
+        self.post(f"/draft/{draft.id}/release", **more)
+        if draft.release is not None:
+            draft.release.wait()
+        return self.get(f"/draft/{draft.id}/release")
+
+    def file(self, card, what, **more):
+        return self.get(f"/file?card={quote(card)}&what={what}" + "".join(f"&{k}={v}" for k, v in more.items()))
