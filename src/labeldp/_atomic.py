@@ -1,18 +1,21 @@
 """Files and folders that appear complete or not at all.
 
-A loose module, because `estimators` and rooms below it write files, and no room above has another reason to.
+A loose module, because `ledger`, `estimators` and rooms below them write files, and no room above has another
+reason to. What each system can promise is in ``docs/faults.md``.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["atomic_file", "atomic_folder"]
+__all__ = ["atomic_file", "atomic_folder", "beside", "flush_file", "flush_folder"]
 
 
 @contextmanager
@@ -24,7 +27,7 @@ def atomic_file(path: str | os.PathLike[str], *, public: bool = False, most: int
     path : path-like
     public : bool
         Whether others may read it, as far as the umask lets them. By default only its owner may: files of data
-        sets hold labels.
+        sets hold labels. On Windows the rights of its folder decide.
     most : int
         The most rights that a public file gets.
 
@@ -47,7 +50,7 @@ def atomic_file(path: str | os.PathLike[str], *, public: bool = False, most: int
         if public:
             draft.chmod(_rights(most))
         os.replace(draft, path)
-        _flush(path.parent)
+        flush_folder(path.parent)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
@@ -82,21 +85,22 @@ def atomic_folder(
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(dir=path.parent, prefix=f"{path.name}.", suffix=".part"))
+    draft = beside(path, "part")
+    draft.mkdir(0o777 if sys.platform == "win32" else 0o700)  # 0o700 would keep others out of it there, for good
     try:
         yield draft
         rights = _rights(most)
         for each in draft.iterdir():
             _flush(each)
             each.chmod(rights)
-        _flush(draft)
+        flush_folder(draft)
         draft.chmod(rights | (rights & 0o444) >> 2)  # whoever may read its files may enter it
         if path.is_dir():
             check()
             _swap(draft, path)
         else:
             os.rename(draft, path)
-        _flush(path.parent)
+        flush_folder(path.parent)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
@@ -109,20 +113,50 @@ def _rights(most: int) -> int:
     return (most & 0o666 & ~mask) | 0o600
 
 
-def _flush(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
+def beside(path: Path, ending: str) -> Path:
+    """Return a name for something that lies beside a path for a while; nothing has it yet.
+
+    Examples
+    --------
+    >>> name, _, ending = beside(Path("model"), "old").name.split(".")
+    >>> name, ending
+    ('model', 'old')
+    """
+    return path.with_name(f"{path.name}.{secrets.token_hex(4)}.{ending}")
+
+
+def flush_file(handle: int) -> None:
+    """Wait until what was written to an open file is on the disk."""
+    if sys.platform == "darwin":  # where fsync leaves it in the memory of the disk itself
+        import fcntl  # noqa: PLC0415
+
+        try:
+            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+        except OSError:  # a network's or a foreign disk that knows no such call
+            os.fsync(handle)
+    else:
         os.fsync(handle)
+
+
+def flush_folder(path: str | os.PathLike[str]) -> None:
+    """Wait until the names in a folder are on the disk; Windows flushes no folders, and NTFS has its journal."""
+    if sys.platform != "win32":
+        _flush(path, os.O_RDONLY)
+
+
+def _flush(path: str | os.PathLike[str], flags: int = os.O_RDWR) -> None:
+    handle = os.open(path, flags)  # Windows flushes only what could be written
+    try:
+        flush_file(handle)
     finally:
         os.close(handle)
 
 
 def _swap(draft: Path, path: Path) -> None:
     """Put a folder in the place of another, which goes only once that has worked."""
-    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f"{path.name}.", suffix=".old"))
+    aside = beside(path, "old")
     try:
-        os.replace(path, aside)
+        os.rename(path, aside)
         os.rename(draft, path)
     finally:
         if not os.path.lexists(path):

@@ -11,6 +11,7 @@ import tempfile
 from fractions import Fraction
 from functools import partial
 
+import portalocker
 import pytest
 
 from labeldp import Budget, BudgetError, Ledger, LedgerError
@@ -148,9 +149,9 @@ def test_a_changed_byte_is_found_wherever_it_is(ledger, path):
 
 
 def test_a_file_that_is_gone_or_replaced_is_an_error_and_not_a_fresh_budget(ledger, path, monkeypatch):
-    sent, lock = pickle.dumps(ledger), fcntl.flock
+    sent, lock = pickle.dumps(ledger), portalocker.lock
     with monkeypatch.context() as patch:  # it goes while the charge waits for the lock
-        patch.setattr(fcntl, "flock", lambda *a: (lock(*a), path.unlink(missing_ok=True)))
+        patch.setattr(portalocker, "lock", lambda *a: (lock(*a), path.unlink(missing_ok=True)))
         with pytest.raises(LedgerError, match="ledger"):
             ledger.charge("into nothing", epsilon=0.1)
     uses = [lambda: ledger.total, lambda: ledger.charge("more", epsilon=0.1), lambda: pickle.loads(sent)]

@@ -167,7 +167,7 @@ def write_model(
             **{name: version(name) for name in ("labeldp", "numpy", "scikit-learn")},
         },
     )
-    (folder / CARD).write_text(card, encoding="utf-8")
+    (folder / CARD).write_text(card, encoding="utf-8", newline="\n")
     return card
 
 
@@ -176,7 +176,7 @@ def add_to_card(folder: Path, card: str, terms: Terms, **more: Any) -> str:
     promised = card_format.parse(terms.to_card("labeldp.model"), "labeldp.model")
     card = card_format.dump({**card_format.parse(card, "labeldp.model"), **promised, **more}, "labeldp.model")
     with atomic_file(folder / CARD) as draft:
-        Path(draft).write_text(card, encoding="utf-8")
+        draft.write_text(card, encoding="utf-8", newline="\n")
     return card
 
 

@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -105,6 +106,10 @@ class Part:
                 yield batch.select(names)
 
 
+_turn = threading.Lock()
+"""Whose turn it is to move the place in a spooled file and read there: not every system reads at a place."""
+
+
 class _View(io.RawIOBase):
     """An open file read from a place of its own, so that several can read it at once."""
 
@@ -118,9 +123,12 @@ class _View(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        count = os.preadv(self._handle, [buffer], self._place)
-        self._place += count
-        return count
+        with _turn:
+            os.lseek(self._handle, self._place, os.SEEK_SET)
+            data = os.read(self._handle, len(buffer))
+        buffer[: len(data)] = data
+        self._place += len(data)
+        return len(data)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         size = os.fstat(self._handle).st_size
@@ -225,7 +233,7 @@ def _refuse_links(files: list[Path]) -> None:
     for file in files:
         status = file.stat()
         other = names.setdefault((status.st_dev, status.st_ino), file)
-        if other is not file:
+        if other is not file and status.st_ino:  # some disks on Windows number no files
             raise DataError(
                 f"{other} and {file} are the same file, and its labels would be released twice: remove the link, "
                 "or leave it out by a glob"
@@ -248,7 +256,7 @@ def _spool(pipe: BinaryIO, format: str | None) -> tuple[list[Part], str]:
 
 def _sort_key(path: Path | str) -> list[tuple[int, str]]:
     """Return a key by which 10 comes after 9: how many files there are may follow from the sizes of labels."""
-    pieces = re.split(r"([0-9]+)", str(path))
+    pieces = re.split(r"([0-9]+)", Path(path).as_posix())  # one order of rows on every system
     return [(int(piece) if place % 2 else 0, piece) for place, piece in enumerate(pieces)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import sys
 import tempfile
@@ -16,7 +15,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from labeldp._atomic import atomic_file, atomic_folder
+from labeldp._atomic import atomic_file, atomic_folder, beside
 from labeldp.errors import ParameterError
 from labeldp.files.batches import size_of
 from labeldp.files.dialect import Dialect
@@ -267,13 +266,13 @@ class TableAndCard:
         self._had_card = self._card is not None and os.path.lexists(self._card)
         places = [] if self._to == PIPE else [Path(self._to)]
         places += [] if self._card is None else [self._card, self._card.with_name(f"{self._card.name}.sig")]
-        self._aside = {path: path.with_name(f"{path.name}.{secrets.token_hex(4)}.old") for path in places}
+        self._aside = {path: beside(path, "old") for path in places}
         for path, aside in self._aside.items():
             if os.path.lexists(path):
                 os.rename(path, aside)
         if self._card is not None:
             with atomic_file(self._card, public=True, most=most) as draft:
-                draft.write_text(text, encoding="utf-8")
+                draft.write_text(text, encoding="utf-8", newline="\n")
         self._ready = True
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

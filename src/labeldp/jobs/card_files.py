@@ -151,7 +151,7 @@ def sign_card_file(
         if check.holds is False:
             raise CardError(f"a card that does not hold is not signed: {check.name}: {printable(check.detail)}")
     with atomic_file(target, public=True) as draft:
-        draft.write_text(sign_card(text, private), encoding="ascii")
+        draft.write_text(sign_card(text, private), encoding="ascii", newline="\n")
     notes = []
     if not result.holds:
         notes.append("The card is signed as it is, though it cannot be checked here: see labeldp verify.")

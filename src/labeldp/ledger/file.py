@@ -10,18 +10,22 @@ repaired.
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import hashlib
 import json
 import os
 import re
 import secrets
 import stat
+import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
+import portalocker
+
+from labeldp._atomic import flush_file, flush_folder
 from labeldp.errors import LedgerError, ParameterError
 from labeldp.ledger.budget import Budget, Charge, refuse_overspend
 
@@ -31,6 +35,9 @@ VERSION = 2
 SCHEMA = f"labeldp.ledger/{VERSION}"
 MOST_BYTES = 1 << 28
 """A longer ledger is refused; a charge takes about 300 bytes."""
+
+_BYTES = getattr(os, "O_BINARY", 0)
+"""Windows would end lines in two bytes, and no hash would fit."""
 
 
 class FileStore:
@@ -101,40 +108,53 @@ class FileStore:
         with self._lock:
             handle = _open(self.path, flags)
             try:
-                _lock(handle, exclusive=bool(flags & os.O_RDWR))
-                if os.fstat(handle).st_nlink == 0:
-                    raise LedgerError(f"the ledger {self.path} was removed")
-                records, hashes, tail = _read(handle, self.path)
-                count, old = self._seen
-                if len(hashes) < count or (count and hashes[count - 1] != old):
-                    raise LedgerError(
-                        f"records were removed from the ledger {self.path}, or another was put in its place: it "
-                        "is not used"
-                    )
-                if flags & os.O_RDWR:
-                    _mend_tail(handle, tail)
-                self._seen = (len(hashes), hashes[-1])
-                yield handle, records, hashes[-1]
+                with _exclusion(handle, self.path, exclusive=bool(flags & os.O_RDWR)):
+                    if os.fstat(handle).st_nlink == 0:
+                        raise LedgerError(f"the ledger {self.path} was removed")
+                    records, hashes, tail = _read(handle, self.path)
+                    count, old = self._seen
+                    if len(hashes) < count or (count and hashes[count - 1] != old):
+                        raise LedgerError(
+                            f"records were removed from the ledger {self.path}, or another was put in its place: "
+                            "it is not used"
+                        )
+                    if flags & os.O_RDWR:
+                        _mend_tail(handle, tail)
+                    self._seen = (len(hashes), hashes[-1])
+                    yield handle, records, hashes[-1]
             finally:
-                _unlock(handle)
                 os.close(handle)
 
 
-def _lock(handle: int, *, exclusive: bool) -> None:
-    """Wait until no other process writes, nor reads if this is exclusive."""
-    fcntl.flock(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+@contextmanager
+def _exclusion(handle: int, path: str, *, exclusive: bool) -> Iterator[None]:
+    """Wait until no other process writes, nor reads if this is exclusive, and keep them waiting meanwhile.
 
-
-def _unlock(handle: int) -> None:
-    """Give the lock back now: closing would not, where a forked child has the file open too."""
-    fcntl.flock(handle, fcntl.LOCK_UN)
+    The lock is on the ledger's own file, so that nobody needs to know of another; on POSIX it is ``flock``, as in
+    all versions before, and old and new ones wait for each other.
+    """
+    kind = portalocker.LockFlags.EXCLUSIVE if exclusive else portalocker.LockFlags.SHARED
+    if sys.platform == "win32":  # whose locks are not shared, and give up waiting after ten seconds
+        kind = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
+    while True:
+        try:
+            portalocker.lock(handle, kind)
+            break
+        except portalocker.AlreadyLocked:
+            time.sleep(0.005)
+        except portalocker.LockException as error:
+            raise LedgerError(f"the ledger {path} cannot be locked: {error.__cause__ or error}") from None
+    try:
+        yield
+    finally:  # closing would not give it back where a forked child has the file open too
+        portalocker.unlock(handle)
 
 
 def _open(path: str, flags: int) -> int:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise LedgerError(f"the ledger {path} is not a file")
-        return os.open(path, flags | os.O_CLOEXEC)
+        return os.open(path, flags | _BYTES)
     except OSError as error:
         raise LedgerError(f"cannot open the ledger {path}: {error.strerror}") from None
 
@@ -143,26 +163,24 @@ def _create(path: str, limit: Budget | None) -> None:
     """Make a ledger appear whole, unless another process was faster."""
     header = {"schema": SCHEMA, "limit": None if limit is None else limit.as_data(), "id": secrets.token_hex(16)}
     try:
-        folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            if not _link_nameless(folder, path, header):
-                _link_draft(path, header)
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        if not _link_nameless(path, header):
+            _name_draft(path, header)
+        flush_folder(os.path.dirname(path))
     except OSError as error:
         raise LedgerError(f"cannot create the ledger {path}: {error.strerror}") from None
 
 
-def _link_nameless(folder: int, path: str, header: dict[str, Any]) -> bool:
+def _link_nameless(path: str, header: dict[str, Any]) -> bool:
     """Write a file that has no name until it is whole: a kill leaves nothing. False where there are none such."""
+    if sys.platform != "linux":
+        return False
     try:
-        handle = os.open(os.path.dirname(path), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        handle = os.open(os.path.dirname(path), os.O_TMPFILE | os.O_RDWR, 0o600)
     except (AttributeError, OSError):
         return False
     try:
         _append(handle, header, "")
-        os.link(f"/proc/self/fd/{handle}", path, src_dir_fd=folder, follow_symlinks=True)
+        os.link(f"/proc/self/fd/{handle}", path, src_dir_fd=handle, follow_symlinks=True)
     except FileExistsError:
         return True
     except OSError:
@@ -172,17 +190,23 @@ def _link_nameless(folder: int, path: str, header: dict[str, Any]) -> bool:
     return True
 
 
-def _link_draft(path: str, header: dict[str, Any]) -> None:
-    """Write a draft, and give it the ledger's name; a kill may leave the draft."""
+def _name_draft(path: str, header: dict[str, Any]) -> None:
+    """Write a draft, and give it the ledger's name unless there is one; a kill may leave the draft."""
     draft = f"{path}.{header['id']}.part"
-    handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BYTES, 0o600)
     try:
-        _append(handle, header, "")
+        try:
+            _append(handle, header, "")
+        finally:
+            os.close(handle)
         with suppress(FileExistsError):
-            os.link(draft, path)
+            if sys.platform == "win32":
+                os.rename(draft, path)  # which replaces nothing there, and needs no links
+            else:
+                os.link(draft, path)
     finally:
-        os.close(handle)
-        os.unlink(draft)
+        with suppress(FileNotFoundError):
+            os.unlink(draft)
 
 
 def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], bytes]:
@@ -270,7 +294,7 @@ def _append(handle: int, record: dict[str, Any], last: str) -> None:
     try:
         while data:
             data = data[os.write(handle, data) :]
-        os.fsync(handle)
+        flush_file(handle)
     except OSError as error:
         os.ftruncate(handle, end)
         raise LedgerError(f"the ledger cannot be written: {error.strerror}") from None

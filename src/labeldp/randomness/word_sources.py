@@ -163,7 +163,8 @@ def _forget_all() -> None:
         source._forget()
 
 
-os.register_at_fork(after_in_child=_forget_all)
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(after_in_child=_forget_all)
 
 
 def default_source() -> SecureWords:

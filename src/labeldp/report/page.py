@@ -203,4 +203,4 @@ def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) 
     """
     refuse_page(path, force=force)
     with atomic_file(path, public=True) as draft:
-        draft.write_text(page, encoding="utf-8")
+        draft.write_text(page, encoding="utf-8", newline="\n")
