@@ -17,7 +17,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-collect_ignore = ["quick_daemon.py", "spark_connect.py", "spark_trouble.py"]  # programs that tests start
+collect_ignore = [
+    "quick_daemon.py",
+    "spark_connect.py",
+    "spark_trouble.py",
+    "windows_like.py",
+]  # programs that tests start
 if find_spec("pyspark") is None:
     collect_ignore += ["spark", "spark_interference.py"]
 

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from labeldp import __version__
+from labeldp.cli.shell import spell_out
 
 __all__ = ["COMMANDS", "EXIT_CODES", "app", "load_command"]
 
@@ -124,6 +125,11 @@ class LazyCommand(TyperCommand):
 
 class Commands(TyperGroup):
     """All commands, each imported when it is called."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Make the terminal or pipe take all characters, before the first word is said."""
+        spell_out()
+        return super().make_context(*args, **kwargs)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names in the order in which people need them."""

@@ -147,7 +147,7 @@ def verify(
                 "checks": checks,
                 "cannot_show": list(result.beyond),
             }
-            typer.echo(json.dumps(data, ensure_ascii=False, indent=2))
+            typer.echo(json.dumps(data, indent=2))
         else:
             _show_checks(result, Console())
         if not result.holds:

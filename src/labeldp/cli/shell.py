@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import codecs
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -34,6 +36,7 @@ __all__ = [
     "news",
     "progress",
     "someone_looks",
+    "spell_out",
     "tell",
 ]
 
@@ -50,6 +53,25 @@ _CODES: dict[type[BaseException], int] = {  # the first that fits counts
     OSError: EXIT["machine"],
     MemoryError: EXIT["machine"],
 }
+
+
+_SPELLING = {"ε": "epsilon", "δ": "delta", "−": "-", "±": "+/-", "≤": "<=", "≥": ">=", "≈": "~", "∞": "inf"}
+_SPELLING |= {"✓": "+", "✗": "x", "×": "x", "█": "#", "░": "."}
+
+
+def _spell(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)  # noqa: S101 (nothing is read so)
+    return _SPELLING.get(error.object[error.start], "?"), error.start + 1
+
+
+codecs.register_error("labeldp", _spell)
+
+
+def spell_out() -> None:
+    """Spell characters that a terminal or a pipe cannot take, such as ε in most of Windows' code pages."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="labeldp")
 
 
 def news() -> Console:
@@ -134,7 +156,7 @@ def _fail(sentence: str, code: int) -> NoReturn:
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP stop like Ctrl-C, as far as signals can be set here."""
+    """Let a request to end, or a terminal that closes, stop like Ctrl-C, as far as signals can be set here."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -142,8 +164,11 @@ def _stoppable() -> Iterator[None]:
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    kinds = [signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else [])]
-    old = {kind: signal.signal(kind, stop) for kind in kinds}
+    if sys.platform == "win32":
+        closing = signal.SIGBREAK
+    else:
+        closing = signal.SIGHUP
+    old = {kind: signal.signal(kind, stop) for kind in (signal.SIGTERM, closing)}
     try:
         yield
     finally:

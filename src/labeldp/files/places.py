@@ -172,6 +172,7 @@ def _refuse_replacing(to: str, force: bool, may_go: Callable[[str], Any] | None)
         raise ParameterError(f"{path} is not a file; for a pipe write -")
     if not force:
         raise ParameterError(f"{path} exists already: pass force=True to replace it")
+    os.rename(path, path)  # fails where another program has it open, and Windows would not let it be replaced
 
 
 def refuse_same(
@@ -207,11 +208,18 @@ def refuse_same(
 
 def _refuse_meeting(name: str, path: Path, other: str, place: Path) -> None:
     one, two = path.resolve(), place.resolve()
-    if one == two or (one.exists() and two.exists() and one.samefile(two)):
+    if _meet(one, two) or (one.exists() and two.exists() and one.samefile(two)):
         raise ParameterError(f"{name} and {other} are the same file, {path}: name another")
     for inner, outer, lies, where, shown in ((name, other, one, two, path), (other, name, two, one, place)):
-        if where in lies.parents:
+        if any(_meet(where, folder) for folder in lies.parents):
             raise ParameterError(f"{inner} lies in the folder that is {outer}, {shown}: name another")
+
+
+def _meet(one: Path, two: Path) -> bool:
+    """Whether two names are of one place; where letters differ in case only, unless there are two places."""
+    if str(one).casefold() != str(two).casefold():
+        return False
+    return one == two or not one.exists() or not two.exists() or one.samefile(two)
 
 
 def _places(source: str | os.PathLike[str] | None) -> Iterator[Path]:

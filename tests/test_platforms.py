@@ -1,0 +1,125 @@
+"""What holds on every system: a process as bare and as strict as Windows does all that others do."""
+
+import fcntl
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers import python
+from labeldp import Budget, Ledger
+from labeldp._atomic import atomic_file, atomic_folder
+
+WORK = """
+import json, os, sys, threading
+sys.path.insert(0, sys.argv[1])
+import windows_like
+windows_like.begin()
+from pathlib import Path
+import numpy as np
+import labeldp as ldp
+from labeldp.cli import app
+
+said = {}
+y = np.linspace(0, 5, 400)
+ledger = ldp.Ledger.open("budget", limit=ldp.Budget(12))
+said["labels"] = len(ldp.privatize(y, epsilon=1, bounds=(0, 5), ledger=ledger).labels)
+
+def spend():
+    for _ in range(20):
+        ldp.Ledger.open("shared", limit=ldp.Budget(1)).charge("labels", epsilon=0.01)
+
+spenders = [threading.Thread(target=spend) for _ in range(4)]
+for each in spenders:
+    each.start()
+for each in spenders:
+    each.join()
+said["shared"] = str(ldp.Ledger.open("shared", create="never").total)
+
+def command(*words):
+    return app([*words], standalone_mode=False)
+
+Path("in.csv").write_text("id,price\\n" + "".join(f"{k},{k % 5}\\n" for k in range(400)))
+order = ["privatize", "in.csv", "--label", "price", "--bounds", "0", "5", "--epsilon", "1", "--ledger", "budget"]
+for target in ("out.csv", "folder/"):
+    for _ in range(2):
+        said[target] = command(*order, "-o", target, "--force")
+with open("in.csv") as sys.stdin:
+    said["pipe"] = command(*[("-" if word == "in.csv" else word) for word in order], "-o", "piped.parquet")
+with open("out.csv"):
+    before = ldp.Ledger.open("budget").total
+    said["in use"] = command(*order, "-o", "out.csv", "--force"), ldp.Ledger.open("budget").total == before
+model = ldp.ModelReleaseRegressor(epsilon=1, bounds=(0, 5)).fit(y[:, None], y)
+for _ in range(2):
+    ldp.save_model(model, "model", force=True)
+said["model"] = len(ldp.load_model("model").predict(y[:2, None]))
+said["verify"] = command("verify", "out.csv")
+said["demo"] = command("demo", "--rows", "1000")
+said["left"] = sorted(os.listdir("."))
+print("ANSWER", json.dumps(said))
+"""
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory):
+    """What a process said that did its work as on Windows, to a pipe with one of Windows' code pages."""
+    folder = tmp_path_factory.mktemp("work")
+    environment = {
+        **os.environ,
+        "PYTHONIOENCODING": "cp1252",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    done = python(WORK, Path(__file__).parent, check=False, cwd=folder, env=environment, capture_output=True)
+    printed = done.stdout.decode("cp1252")
+    assert "ANSWER " in printed, printed[-1000:] + done.stderr.decode("cp1252")[-4000:]
+    return {**json.loads(printed.rpartition("ANSWER ")[2]), "printed": printed, "folder": folder}
+
+
+def test_labels_tables_folders_pipes_models_and_the_demo_work_as_on_windows(answer):
+    assert (answer["labels"], answer["model"]) == (400, 2)
+    commands = ("out.csv", "folder/", "pipe", "verify", "demo")
+    assert {name: answer[name] for name in commands} == dict.fromkeys(commands)
+    assert {"folder.card.json", "labeldp-demo.png", "model", "piped.parquet"} < set(answer["left"])
+    assert not [name for name in answer["left"] if name.endswith((".part", ".old"))]
+
+
+def test_threads_of_windows_that_charge_one_ledger_at_once_sum_exactly(answer):
+    assert answer["shared"] == "ε = 0.8"
+
+
+def test_a_ledger_of_windows_is_one_here_too(answer):
+    assert b"\r" not in (answer["folder"] / "budget").read_bytes()
+    assert Ledger.open(answer["folder"] / "budget").total == Budget(6)
+
+
+def test_a_table_that_another_program_has_open_is_refused_before_it_costs(answer):
+    assert answer["in use"] == [1, True]
+
+
+def test_a_pipe_that_has_no_greek_letters_gets_their_names(answer):
+    assert "epsilon = 1" in answer["printed"]
+
+
+def test_on_macos_the_disk_itself_is_flushed_where_it_can_be(tmp_path, monkeypatch):
+    asked, flushed, fsync = [], [], os.fsync
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(os, "fsync", lambda handle: (flushed.append(handle), fsync(handle)))
+    for refusal in (None, OSError("not on this disk")):
+
+        def ask(handle, command, refusal=refusal):
+            asked.append(command)
+            if refusal is not None:
+                raise refusal
+
+        monkeypatch.setattr(fcntl, "fcntl", ask)
+        path = tmp_path / str(refusal)
+        Ledger.open(path, limit=Budget(1)).charge("labels", epsilon=1)
+        with atomic_file(path.with_suffix(".file")), atomic_folder(path.with_suffix(".folder")) as draft:
+            (draft / "part").write_bytes(b"")
+        assert set(asked) == {51}
+        assert len(asked) == 8  # a new ledger, its name, a charge; two files and a folder, and three names
+        assert len(flushed) == (len(asked) if refusal else 0)
+        asked.clear()
