@@ -41,7 +41,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinxext.opengraph",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_templates"]
 templates_path = ["_templates"]
 suppress_warnings = ["config.cache"]  # functions in the gallery's configuration cannot be pickled
 nitpicky = True
@@ -54,7 +54,9 @@ myst_heading_anchors = 4
 # Reference: a page for each name, from its docstring, which has the types; what mechanisms share is on the page of
 # Mechanism, and the methods of scikit-learn are left to scikit-learn
 default_role = "py:obj"
-autosummary_generate = True
+autosummary_generate = [
+    str(page) for page in DOCS.glob("reference/*.rst")
+]  # new ones are seen in an old build, too
 autosummary_filename_map = {f"labeldp.{name}": f"labeldp.{name}-class" for name in ("Audit", "Preview")}
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
@@ -108,6 +110,7 @@ html_title = "labeldp"
 html_additional_pages = {"404": "404.html"}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_favicon = "_static/logo.svg"
 html_sidebars = {"choose": []}
 html_show_sourcelink = False

@@ -23,12 +23,12 @@ class Repository:
         self.root, self.docs, self.url = root, root / "docs", url
         self.page: dict[Path, str] = {}
         self.source: dict[str, Path] = {}
-        for file in sorted(self.docs.rglob("*.md")):
-            name = file.relative_to(self.docs).with_suffix("").as_posix()
+        for file in sorted([*self.docs.rglob("*.md"), *self.docs.glob("reference/*.rst")]):
+            page = file.relative_to(self.docs)
             included = INCLUDE.search(file.read_text(encoding="utf-8"))
             source = Path(os.path.normpath(file.parent / included[1])) if included else file
-            self.source[name] = source
-            self.page[source] = name
+            self.source[page.with_suffix("").as_posix()] = source
+            self.page[source] = page.as_posix()
 
     def rewrite(self, text: str, file: Path) -> str:
         """Return the Markdown text of a file with links that work on the site."""
@@ -37,7 +37,7 @@ class Repository:
             picture, label, target, anchor = match[1], match[2], match[3], match[4] or ""
             path = Path(os.path.normpath(file.parent / target))
             if path in self.page:
-                return f"{label}(/{self.page[path]}.md{anchor})"
+                return f"{label}(/{self.page[path]}{anchor})"
             example = self.docs / "gallery" / (path.stem + ".rst")
             if path == self.root / "examples":
                 return f"{label}(/gallery/index.rst)"
@@ -79,13 +79,14 @@ def nest_headings(text: str) -> str:
 
 
 def setup(app: Any, root: Path, url: str) -> None:
-    """Rewrite what Sphinx reads, and say where each page is edited."""
+    """Rewrite what Sphinx reads, name columns without a name, and say where each page is edited."""
     repository = Repository(root, url)
 
     def on_source(app: Any, page: str, content: list[str]) -> None:
-        if page not in repository.source:
+        file = root / "docs" / f"{page}.md"
+        if not file.exists():
             return
-        file, source = root / "docs" / f"{page}.md", repository.source[page]
+        source = repository.source[page]
         text = repository.rewrite(content[0], file)
         if source != file:
             app.env.note_dependency(str(source))
@@ -98,5 +99,14 @@ def setup(app: Any, root: Path, url: str) -> None:
         if context["source_path"] is None:
             context["theme_use_edit_page_button"] = False
 
+    def on_doctree(_: Any, tree: Any) -> None:
+        from docutils import nodes  # noqa: PLC0415  (only the build has it)
+
+        for head in tree.findall(nodes.thead):
+            for cell in head.findall(nodes.entry):
+                if not cell.astext().strip():  # for readers who hear the table
+                    cell.append(nodes.paragraph("", "", nodes.inline("", "what", classes=["visually-hidden"])))
+
     app.connect("source-read", on_source)
+    app.connect("doctree-read", on_doctree)
     app.connect("html-page-context", on_html)
