@@ -4,6 +4,8 @@ import pytest
 
 from labeldp.mechanisms import registry
 
+collect_ignore_glob = ["src/labeldp/spark/dataframe_*.py"]  # tests/spark runs their examples, in its session
+
 
 @pytest.fixture(autouse=True)
 def own_registry(monkeypatch):

@@ -128,6 +128,7 @@ def as_epsilon(value: object) -> float:
 
     Examples
     --------
+    >>> from labeldp.mechanisms import as_epsilon
     >>> as_epsilon(1)
     1.0
     """
@@ -217,6 +218,7 @@ def as_bounds(value: Any, name: str = "bounds") -> tuple[float, float]:
 
     Examples
     --------
+    >>> from labeldp.mechanisms import as_bounds
     >>> as_bounds([0, 5])
     (0.0, 5.0)
     >>> as_bounds((5, 0), "interval")

@@ -30,7 +30,8 @@ class Histogram:
 
     Examples
     --------
-    >>> prior = Histogram([0, 1, 3], [1, 3])
+    >>> import labeldp as ldp
+    >>> prior = ldp.Histogram([0, 1, 3], [1, 3])
     >>> prior.masses.tolist(), prior.density.tolist()
     ([0.25, 0.75], [0.25, 0.375])
     >>> prior.mean
@@ -104,8 +105,9 @@ class Histogram:
 
         Examples
         --------
+        >>> import labeldp as ldp
         >>> from scipy.stats import norm
-        >>> round(Histogram.from_distribution(norm(2, 0.5), (0, 4)).mean, 6)
+        >>> round(ldp.Histogram.from_distribution(norm(2, 0.5), (0, 4)).mean, 6)
         2.0
         """
         low, high = as_bounds(bounds)

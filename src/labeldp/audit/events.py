@@ -25,7 +25,7 @@ class Lens(Protocol):
 
     Examples
     --------
-    >>> import labeldp as ldp
+    >>> import labeldp as ldp, numpy as np
     >>> class Sign:
     ...     name = "sign"
     ...     def fit(self, outputs):
@@ -59,6 +59,7 @@ def standard_lenses() -> tuple[Lens, ...]:
 
     Examples
     --------
+    >>> from labeldp.audit import standard_lenses
     >>> [lens.name for lens in standard_lenses()][:4]
     ['size', 'exact value', 'exponent and last 4 bits', 'last 16 bits']
     """

@@ -78,11 +78,11 @@ def audit(
     --------
     >>> import numpy as np
     >>> import labeldp as ldp
-    >>> result = audit(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0), samples=20_000)
+    >>> result = ldp.audit(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0), samples=20_000)
     >>> result.convicted, 0.8 < result.epsilon < 1.0 < result.showable < 1.4
     (False, True)
     >>> leaking = lambda y: y + np.random.default_rng().laplace(0, 4.0, y.size)
-    >>> audit(leaking, labels=[0, 5], epsilon=1.0, samples=100_000).convicted    # 5 / 4 > 1
+    >>> ldp.audit(leaking, labels=[0, 5], epsilon=1.0, samples=100_000).convicted    # 5 / 4 > 1
     True
     """
     proven = None
@@ -158,7 +158,7 @@ def audit_pipeline(
     >>> import labeldp as ldp
     >>> pair = (np.zeros(30), np.r_[5.0, np.zeros(29)])
     >>> clip = lambda y: ldp.TwoPoint(bounds=(0, max(1, y.max())), epsilon=1.0).randomize(y).max()
-    >>> audit_pipeline(clip, neighbours=pair, epsilon=1.0, samples=200).convicted   # bounds read off the labels
+    >>> ldp.audit_pipeline(clip, neighbours=pair, epsilon=1.0, samples=200).convicted      # bounds of the data
     True
     """
     first, second = (as_labels(side).astype(np.float64) for side in neighbours)

@@ -53,6 +53,7 @@ class ReadCard:
     Examples
     --------
     >>> import labeldp as ldp
+    >>> from labeldp.cards import read_any_card
     >>> read = read_any_card(ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5)).to_card())
     >>> read.kind, read.terms.cost
     ('release', Budget(epsilon=1.0))
@@ -135,6 +136,7 @@ def read_any_card(
     Examples
     --------
     >>> import labeldp as ldp
+    >>> from labeldp.cards import read_any_card
     >>> read_any_card(ldp.Laplace(bounds=(0, 5), epsilon=1.0).to_json()).kind
     'mechanism'
     """

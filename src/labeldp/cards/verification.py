@@ -58,6 +58,7 @@ class Check:
     Examples
     --------
     >>> import labeldp as ldp
+    >>> from labeldp.cards import verify_card
     >>> checks = verify_card(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json()).checks
     >>> checks[0].name, checks[0].holds
     ('checksum', True)
@@ -82,6 +83,7 @@ class Verification:
     Examples
     --------
     >>> import labeldp as ldp
+    >>> from labeldp.cards import verify_card
     >>> card = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json()
     >>> verify_card(card).holds
     True
@@ -156,6 +158,7 @@ def verify_card(text: str) -> Verification:
     Examples
     --------
     >>> import labeldp as ldp
+    >>> from labeldp.cards import verify_card
     >>> verification = verify_card(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
     >>> [check.name for check in verification.checks], verification.verdict
     (['checksum', 'agreement', 'proof', 'privacy'], 'holds')

@@ -58,6 +58,8 @@ def exp_lower(x: Fraction) -> Fraction:
 
     Examples
     --------
+    >>> from fractions import Fraction
+    >>> from labeldp.mechanisms import exp_lower
     >>> float(exp_lower(Fraction(1)))
     2.718281828459045
     """
@@ -95,6 +97,7 @@ class Promise:
 
     Examples
     --------
+    >>> from labeldp.mechanisms import Promise
     >>> Promise.of(0.5)
     Promise(epsilon=Fraction(1, 2), delta=Fraction(0, 1))
     >>> 0.1 < Promise.of(0.1).epsilon           # the float 0.1 is above 1/10: the smaller one counts
@@ -139,6 +142,7 @@ class Proof:
     Examples
     --------
     >>> import labeldp as ldp
+    >>> from fractions import Fraction
     >>> proof = ldp.Laplace(bounds=(0, 5), epsilon=1.0).verify()
     >>> 0.999 < proof.epsilon <= 1.0, proof.delta
     (True, 0.0)

@@ -52,6 +52,7 @@ class ShiftChannel:
     −1 to 2, and ends that take their tails.
 
     >>> import math
+    >>> from labeldp.mechanisms import WORDS, Promise, ShiftChannel
     >>> unit = WORDS // 12
     >>> counts = [2 * unit, 2 * unit, WORDS - 8 * unit, 2 * unit, 2 * unit]
     >>> channel = ShiftChannel.from_counts(0.0, 1.0, 1, 1, counts, Promise.of(math.log(2) + 1e-9))

@@ -45,6 +45,8 @@ class TableChannel:
     --------
     Randomised response on two outputs, for ε = log 3: three words of four lead to the true end.
 
+    >>> import numpy as np
+    >>> from labeldp.mechanisms import WORDS, Promise, TableChannel
     >>> quarter = WORDS // 4
     >>> counts = [[3 * quarter, quarter], [quarter, 3 * quarter]]
     >>> channel = TableChannel.from_counts(0.0, 5.0, [-2.5, 7.5], counts, Promise.of(1.0987))

@@ -55,6 +55,8 @@ class WindowChannel:
     --------
     `WindowChannel.for_zeta` finds the integers.
 
+    >>> import numpy as np
+    >>> from labeldp.mechanisms import Promise, WindowChannel
     >>> channel = WindowChannel.for_zeta(0.0, 4.0, 1.0, Promise.of(2.0))
     >>> channel.verify().epsilon <= 2.0
     True

@@ -65,6 +65,8 @@ class Comparison:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from labeldp.comparison import compare_table
     >>> x = np.linspace(-1, 1, 200)
     >>> comparison = compare_table(x[:, None], 2 + x, (0, 5), budgets=[8.0], mechanisms=["laplace", "rp"])
     >>> comparison.best_mechanism(8.0), comparison.error("model released", 8.0)
@@ -192,6 +194,8 @@ def compare_table(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from labeldp.comparison import compare_table
     >>> x = np.linspace(-1, 1, 200)
     >>> comparison = compare_table(x[:, None], 2 + x, (0, 5), budgets=[8.0], mechanisms=["laplace", "rp"])
     >>> comparison.trained, comparison.mechanisms, comparison.regressors

@@ -42,7 +42,8 @@ class LabelNoise:
 
     Examples
     --------
-    >>> import labeldp as ldp
+    >>> import labeldp as ldp, numpy as np
+    >>> from labeldp.comparison import mechanism_noise
     >>> noise = mechanism_noise(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0), np.linspace(0, 5, 100))
     >>> noise.unbiased, noise.mean < noise.one / 9
     (True, True)
@@ -78,6 +79,8 @@ def label_noise(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from labeldp.comparison import label_noise
     >>> even = np.linspace(0, 5, 2000)
     >>> plain, window = (label_noise(name, even, (0, 5), 1.0) for name in ("laplace", "rp"))
     >>> bool(7.0 < plain.one < 7.2 and window.one < plain.one)
@@ -117,7 +120,8 @@ def mechanism_noise(mechanism: Mechanism, labels: Array) -> LabelNoise:
 
     Examples
     --------
-    >>> import labeldp as ldp
+    >>> import labeldp as ldp, numpy as np
+    >>> from labeldp.comparison import mechanism_noise
     >>> labels = np.linspace(0, 5, 100)
     >>> noise = mechanism_noise(ldp.Laplace(bounds=(0, 5), epsilon=1.0), labels)
     >>> round(noise.one, 2), round(noise.mean, 3)           # √2 · 5, and a tenth of it

@@ -94,14 +94,10 @@ def load_crime(*, missing: Literal["columns", "rows"] = "columns", download: boo
 
     Examples
     --------
-    >>> from labeldp.errors import DataNotFoundError
-    >>> try:
-    ...     crime = load_crime(download=False)
-    ... except DataNotFoundError as error:
-    ...     print("the message says how to get it")         # doctest: +SKIP
-    ... else:
-    ...     crime.X.shape                                   # doctest: +SKIP
-    (1994, 99)
+    >>> from labeldp.datasets import load_crime
+    >>> crime = load_crime()                            # doctest: +SKIP
+    >>> crime.X.shape, crime.bounds                     # doctest: +SKIP
+    ((1994, 99), (0.0, 1.0))
 
     References
     ----------

@@ -34,6 +34,7 @@ class Dataset:
     Make one of your own table, where its bounds are public.
 
     >>> import numpy as np, labeldp as ldp
+    >>> from labeldp.datasets import Dataset
     >>> homes = Dataset("homes", np.zeros((300, 2)), np.full(300, 2.5), (0.0, 5.0), ("rooms", "area"))
     >>> homes.X.shape, homes.bounds
     ((300, 2), (0.0, 5.0))
@@ -70,6 +71,7 @@ class Survey:
 
     Examples
     --------
+    >>> from labeldp.datasets import make_survey
     >>> survey = make_survey(rows=1000)
     >>> survey.feature_names[:2], survey.income.shape
     (('age', 'schooling'), (1000,))
@@ -100,6 +102,7 @@ def make_survey(rows: int = 20_000, seed: int = 0) -> Survey:
 
     Examples
     --------
+    >>> from labeldp.datasets import make_survey
     >>> survey = make_survey(rows=1000)
     >>> survey.features.shape, survey.bounds
     ((1000, 6), (0.0, 200000.0))

@@ -49,6 +49,17 @@ def load_housing(*, download: bool = True) -> Dataset:
     DataError
         If the file is damaged, or another version.
 
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from labeldp.datasets import load_housing
+    >>> housing = load_housing()                        # doctest: +SKIP
+    >>> housing.X.shape, housing.bounds                 # doctest: +SKIP
+    ((20640, 8), (0.0, 5.0))
+
     References
     ----------
     R. K. Pace and R. Barry, Sparse spatial autoregressions, Statistics & Probability Letters 33 (1997).

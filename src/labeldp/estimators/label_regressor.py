@@ -76,10 +76,10 @@ class LabelReleaseRegressor(PrivateRegressor):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import numpy as np, labeldp as ldp
     >>> X = np.random.default_rng(0).normal(size=(2000, 3))
     >>> y = np.clip(2.5 + X[:, 0], 0, 5)
-    >>> model = LabelReleaseRegressor(epsilon=2.0, bounds=(0, 5)).fit(X, y)
+    >>> model = ldp.LabelReleaseRegressor(epsilon=2.0, bounds=(0, 5)).fit(X, y)
     >>> bool(np.mean((model.predict(X) - y) ** 2) < 0.3)
     True
     """

@@ -65,10 +65,10 @@ class ModelReleaseRegressor(PrivateRegressor):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import numpy as np, labeldp as ldp
     >>> X = np.random.default_rng(0).normal(size=(2000, 3))
     >>> y = np.clip(2.5 + X[:, 0], 0, 5)
-    >>> model = ModelReleaseRegressor(epsilon=0.5, bounds=(0, 5)).fit(X, y)
+    >>> model = ldp.ModelReleaseRegressor(epsilon=0.5, bounds=(0, 5)).fit(X, y)
     >>> bool(np.mean((model.predict(X) - y) ** 2) < 0.5)
     True
     """

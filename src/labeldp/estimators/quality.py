@@ -88,13 +88,6 @@ class Risk:
     typical error (RMSE) 1.4... ± 0.0..., mean squared error ..., from 4,000 rows
       A curator's sums; ± holds their noise, and the most that chance in the rows adds.
       Cost: ε = 1.
-
-    A value with its standard error prints itself.
-
-    >>> mse = Figure(0.25, 0.02)
-    >>> risk = Risk({"mse": mse, "rmse": rmse_of(mse)}, 0.0, "curator", 900, Budget(1), secure=True)
-    >>> risk.rmse, str(risk.figures["rmse"])
-    (0.5, '0.5 ± 0.021')
     """
 
     figures: Mapping[str, Figure]

@@ -68,6 +68,7 @@ class Dialect:
 
     Examples
     --------
+    >>> from labeldp.files import Dialect
     >>> Dialect(separator=";", decimal=",", thousands="space", na=["unknown"]).thousands
     ' '
     """

@@ -58,6 +58,7 @@ def open_table(
     Examples
     --------
     >>> import tempfile, pathlib
+    >>> from labeldp.files import open_table
     >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
     >>> _ = path.write_text("rooms,price\n2,3.5\n3,4\n")
     >>> table = open_table(path)

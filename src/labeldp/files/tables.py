@@ -40,12 +40,21 @@ MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
 class Table:
     r"""A table in files, read in batches; `open_table` returns one.
 
-    Attributes
+    Parameters
     ----------
+    parts : list
+        The files, as `open_table` found them.
     format : str
         One of ``csv``, ``tsv``, ``xlsx``, ``parquet``, ``arrow`` and ``arrow-stream``.
     label : str or None
-        The private column, if one was named.
+        The private column.
+    names : list of lists of str
+        The columns of each file.
+    drop : collection of str
+        Columns that are not read.
+
+    Attributes
+    ----------
     private : set of str
         The label, and the columns that are there and not read.
     dialect : Dialect

@@ -75,7 +75,8 @@ class TableWriter:
 
     Examples
     --------
-    >>> import pathlib, tempfile
+    >>> import pathlib, tempfile, pyarrow as pa
+    >>> from labeldp.files import TableWriter
     >>> batch = pa.record_batch({"price": [3.5, 4.0]})
     >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
     >>> with TableWriter(path, batch.schema) as out:

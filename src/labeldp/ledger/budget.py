@@ -52,12 +52,13 @@ class Budget:
     --------
     Budgets add up exactly, and compare; ``minus`` says what is left.
 
-    >>> spent = Budget(epsilon=0.1) + Budget(epsilon=0.2)
+    >>> import labeldp as ldp
+    >>> spent = ldp.Budget(epsilon=0.1) + ldp.Budget(epsilon=0.2)
     >>> spent, spent.exact_epsilon
     (Budget(epsilon=0.3), Fraction(3, 10))
-    >>> spent <= Budget(epsilon=0.3, delta=1e-6)
+    >>> spent <= ldp.Budget(epsilon=0.3, delta=1e-6)
     True
-    >>> Budget(epsilon=1.0).minus(spent)
+    >>> ldp.Budget(epsilon=1.0).minus(spent)
     Budget(epsilon=0.7)
     """
 

@@ -71,7 +71,8 @@ class Ledger:
 
     Examples
     --------
-    >>> ledger = Ledger(limit=Budget(epsilon=1.0))
+    >>> import labeldp as ldp
+    >>> ledger = ldp.Ledger(limit=ldp.Budget(epsilon=1.0))
     >>> charge = ledger.charge("labels", epsilon=0.4)
     >>> ledger.remaining
     Budget(epsilon=0.6)
@@ -110,11 +111,11 @@ class Ledger:
 
         Examples
         --------
-        >>> import tempfile
+        >>> import tempfile, labeldp as ldp
         >>> path = tempfile.mkdtemp() + "/budget.jsonl"
-        >>> ledger = Ledger.open(path, limit=Budget(epsilon=3.0))
+        >>> ledger = ldp.Ledger.open(path, limit=ldp.Budget(epsilon=3.0))
         >>> charge = ledger.charge("labels of the spring survey", epsilon=1.0, purpose="labels")
-        >>> Ledger.open(path).remaining             # tomorrow, in another process
+        >>> ldp.Ledger.open(path).remaining             # tomorrow, in another process
         Budget(epsilon=2.0)
         """
         ledger = cls(limit)

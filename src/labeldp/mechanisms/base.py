@@ -327,6 +327,7 @@ def channel_field() -> Any:
 
     Examples
     --------
+    >>> from labeldp.mechanisms import channel_field
     >>> channel_field().init
     False
     """

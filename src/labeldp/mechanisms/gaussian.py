@@ -53,7 +53,8 @@ class Gaussian(Mechanism):
 
     Examples
     --------
-    >>> mech = Gaussian(bounds=(0, 5), epsilon=1.0, delta=1e-5)
+    >>> import labeldp as ldp
+    >>> mech = ldp.Gaussian(bounds=(0, 5), epsilon=1.0, delta=1e-5)
     >>> proof = mech.verify()
     >>> 0.999e-5 <= proof.delta <= 1e-5
     True

@@ -195,8 +195,9 @@ def optimal_interval(prior: Histogram, *, epsilon: float, zeta: float) -> tuple[
 
     Examples
     --------
-    >>> prior = Histogram([0, 1, 2, 10], [1, 8, 1])
-    >>> optimal_interval(prior, epsilon=1.0, zeta=0.5)
+    >>> import labeldp as ldp
+    >>> prior = ldp.Histogram([0, 1, 2, 10], [1, 8, 1])
+    >>> ldp.optimal_interval(prior, epsilon=1.0, zeta=0.5)
     (1.0, 2.0)
     """
     prior = Histogram.checked(prior)

@@ -30,7 +30,8 @@ class Laplace(Mechanism):
 
     Examples
     --------
-    >>> mech = Laplace(bounds=(0, 5), epsilon=1.0)
+    >>> import labeldp as ldp
+    >>> mech = ldp.Laplace(bounds=(0, 5), epsilon=1.0)
     >>> z = mech.randomize([0.2, 1.7, 9.0])
     >>> round(float(mech.variance([2.5])[0]), 1)    # 2 (5 / 1)^2
     50.0

@@ -62,7 +62,8 @@ class NoPrivacy(Mechanism):
 
     Examples
     --------
-    >>> NoPrivacy().verify().checked
+    >>> import labeldp as ldp
+    >>> ldp.NoPrivacy().verify().checked
     'NOT PRIVATE: every label is released as it is'
     """
 

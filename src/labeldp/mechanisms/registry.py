@@ -94,6 +94,7 @@ def mechanism_names() -> list[str]:
 
     Examples
     --------
+    >>> from labeldp.mechanisms import mechanism_names
     >>> mechanism_names()
     ['gaussian', 'laplace', 'rp', 'rr-on-bins', 'staircase', 'two-point', 'unbiased']
     """
@@ -121,6 +122,7 @@ def mechanism_class(name: object) -> type[Mechanism]:
 
     Examples
     --------
+    >>> from labeldp.mechanisms import mechanism_class
     >>> mechanism_class("laplace").__name__
     'Laplace'
     """

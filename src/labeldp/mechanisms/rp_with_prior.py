@@ -46,11 +46,12 @@ class RPWithPrior(Mechanism):
 
     Examples
     --------
-    >>> mech = RPWithPrior(interval=(0.5, 3.5), zeta=0.7, epsilon=1.0)
+    >>> import labeldp as ldp
+    >>> mech = ldp.RPWithPrior(interval=(0.5, 3.5), zeta=0.7, epsilon=1.0)
     >>> z = mech.randomize([0.2, 1.7, 9.0])
     >>> 0.999 <= mech.verify().epsilon <= 1.0
     True
-    >>> RPWithPrior.design(Histogram([0, 1, 2, 10], [1, 8, 1]), epsilon=1.0, zeta=0.5).interval
+    >>> ldp.RPWithPrior.design(ldp.Histogram([0, 1, 2, 10], [1, 8, 1]), epsilon=1.0, zeta=0.5).interval
     (1.0, 2.0)
 
     References

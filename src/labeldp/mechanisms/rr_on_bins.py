@@ -43,7 +43,8 @@ class RROnBins(Mechanism):
 
     Examples
     --------
-    >>> mech = RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0)
+    >>> import labeldp as ldp
+    >>> mech = ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0)
     >>> set(mech.randomize([0.5, 4.0])) <= {0.8, 2.1}
     True
 

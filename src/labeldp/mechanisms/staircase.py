@@ -34,7 +34,8 @@ class Staircase(Mechanism):
 
     Examples
     --------
-    >>> mech = Staircase(bounds=(0, 5), epsilon=2.0)
+    >>> import labeldp as ldp
+    >>> mech = ldp.Staircase(bounds=(0, 5), epsilon=2.0)
     >>> z = mech.randomize([0.2, 1.7, 9.0])
 
     References

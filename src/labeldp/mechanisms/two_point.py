@@ -36,7 +36,8 @@ class TwoPoint(Mechanism):
 
     Examples
     --------
-    >>> mech = TwoPoint(bounds=(0, 5), epsilon=1.0)
+    >>> import labeldp as ldp
+    >>> mech = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
     >>> mech.mean([1.0]).round(6).tolist()
     [1.0]
 

@@ -60,7 +60,8 @@ class Unbiased(Mechanism):
 
     Examples
     --------
-    >>> mech = Unbiased.design(Histogram([0, 5], [1]), epsilon=1.0, size=8)
+    >>> import labeldp as ldp
+    >>> mech = ldp.Unbiased.design(ldp.Histogram([0, 5], [1]), epsilon=1.0, size=8)
     >>> mech.mean([1.0, 1.3, 5.0]).round(6).tolist()
     [1.0, 1.3, 5.0]
 

@@ -76,8 +76,8 @@ def estimate_prior(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> prior = estimate_prior(np.full(10_000, 3.0), epsilon=0.5, bounds=(0, 5))
+    >>> import numpy as np, labeldp as ldp
+    >>> prior = ldp.estimate_prior(np.full(10_000, 3.0), epsilon=0.5, bounds=(0, 5))
     >>> 2.9 < prior.mean < 3.1
     True
     """

@@ -98,9 +98,9 @@ class Release(HoldsTerms):
 
         Examples
         --------
-        >>> import pandas as pd
+        >>> import pandas as pd, labeldp as ldp
         >>> pay = pd.Series([12.0, 31.5], index=["ann", "bo"], name="pay")
-        >>> private = privatize(pay, epsilon=1.0, bounds=(0, 50)).to_series(like=pay)
+        >>> private = ldp.privatize(pay, epsilon=1.0, bounds=(0, 50)).to_series(like=pay)
         >>> private.name, list(private.index)
         ('pay', ['ann', 'bo'])
         """
@@ -186,15 +186,15 @@ def privatize(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> release = privatize(np.linspace(1, 4, 5000), epsilon=1.0, bounds=(0, 5))
+    >>> import numpy as np, labeldp as ldp
+    >>> release = ldp.privatize(np.linspace(1, 4, 5000), epsilon=1.0, bounds=(0, 5))
     >>> release.debiased.shape, release.cost
     ((5000,), Budget(epsilon=1.0))
 
     Several label columns share ε, each with bounds of its own.
 
     >>> both = np.column_stack([np.linspace(1, 4, 5000), np.linspace(30, 80, 5000)])
-    >>> release = privatize(both, epsilon=2.0, bounds=[(0, 5), (0, 100)])
+    >>> release = ldp.privatize(both, epsilon=2.0, bounds=[(0, 5), (0, 100)])
     >>> release.labels.shape, len(release.mechanism)
     ((5000, 2), 2)
     """

@@ -66,6 +66,7 @@ def write_report(
     Examples
     --------
     >>> import tempfile, pathlib, labeldp as ldp
+    >>> from labeldp.report import write_report
     >>> release = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), mechanism="two-point")
     >>> path = pathlib.Path(tempfile.mkdtemp(), "release.html")
     >>> write_report(path, release.to_card(), ledger=release.ledger)
@@ -113,6 +114,7 @@ def render_report(
     Examples
     --------
     >>> import labeldp as ldp
+    >>> from labeldp.report import render_report
     >>> page = render_report(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
     >>> "at most e^ε = 2.72×" in page, page.count("<svg")
     (True, 3)

@@ -56,6 +56,7 @@ class Section:
 
     Examples
     --------
+    >>> from labeldp.report import Section, render_page
     >>> part = Section("Two <sides>", ["All text is escaped."], header=["side"], rows=[["left"], ["right"]])
     >>> "Two &lt;sides&gt;" in render_page("A page", [part])
     True
@@ -160,6 +161,7 @@ def render_page(title: str, sections: Sequence[Section], *, lead: Sequence[str] 
 
     Examples
     --------
+    >>> from labeldp.report import Section, render_page
     >>> page = render_page("Which mechanism?", [Section("Answer", ["Staircase."])])
     >>> "<h1>Which mechanism?</h1>" in page, "<script" in page
     (True, False)
@@ -196,6 +198,7 @@ def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) 
     Examples
     --------
     >>> import tempfile, pathlib
+    >>> from labeldp.report import Section, render_page, write_page
     >>> path = pathlib.Path(tempfile.mkdtemp(), "page.html")
     >>> write_page(path, render_page("Which mechanism?", [Section("Answer", ["Staircase."])]))
     >>> path.exists()

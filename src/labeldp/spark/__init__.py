@@ -10,7 +10,8 @@ from labeldp.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from labeldp.spark.dataframe_model import fit_model
-    from labeldp.spark.dataframe_release import SparkRelease, estimate_prior, privatize, randomize
+    from labeldp.spark.dataframe_prior import estimate_prior
+    from labeldp.spark.dataframe_release import SparkRelease, privatize, randomize
 
 __all__ = ["SparkRelease", "estimate_prior", "fit_model", "privatize", "randomize"]
 
@@ -25,5 +26,5 @@ def __getattr__(name: str) -> Any:
         raise MissingExtraError(
             "this needs PySpark 4.1 or newer and PyArrow, which are not installed: pip install 'labeldp[spark]'"
         ) from None
-    module = "dataframe_model" if name == "fit_model" else "dataframe_release"
+    module = {"fit_model": "dataframe_model", "estimate_prior": "dataframe_prior"}.get(name, "dataframe_release")
     return getattr(import_module(f"{__name__}.{module}"), name)

@@ -72,7 +72,7 @@ def fit_model(
     label, id : str
         As for `privatize`.
     epsilon, bounds, delta, ledger, rows_per_person
-        As for `ModelReleaseRegressor`.
+        As for `labeldp.ModelReleaseRegressor`.
     check_ids, materialize, allow_related, random_state
         As for `privatize`.
 
@@ -82,6 +82,19 @@ def fit_model(
         Before anything is charged.
     BudgetError
         If the ledger refuses; then nothing was released.
+
+    Examples
+    --------
+    ``spark`` is a session of Spark 4, classic or Connect.
+
+    >>> import pandas as pd
+    >>> from labeldp import spark as private
+    >>> rows = [(k, float(k % 7), 10.0 + k % 7) for k in range(300)]
+    >>> df = spark.createDataFrame(rows, ["order", "items", "amount"])
+    >>> model = private.fit_model(
+    ...     df, features=["items"], label="amount", id="order", epsilon=1.0, bounds=(0, 50), materialize=True)
+    >>> model.predict(pd.DataFrame({"items": [1.0, 5.0]})).shape
+    (2,)
     """
     as_epsilon(epsilon)
     as_delta(delta, smallest=0.0)

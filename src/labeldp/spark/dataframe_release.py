@@ -1,4 +1,4 @@
-"""`privatize`, `randomize` and `estimate_prior` on a DataFrame."""
+"""`privatize` and `randomize` on a DataFrame."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
-from labeldp._validation import as_epsilon, as_fraction, as_roomy_bounds
 from labeldp.cards import load_mechanism
-from labeldp.errors import DataError, ParameterError
+from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, new_charge, warn_if_seen
+from labeldp.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.mechanisms.base import Mechanism
 from labeldp.priors import Reports
-from labeldp.priors.curator import adaptive_histogram
-from labeldp.priors.origin import paid_by
-from labeldp.randomness import SecureWords, WordSource, resolve_source
+from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import card_checksum
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelCounts, prepare_counts
 from labeldp.release.terms import HoldsTerms, Terms
-from labeldp.spark.executor import label_counter, release_frame, releaser, report_counter, sum_integers
+from labeldp.spark.dataframe_prior import count_labels
+from labeldp.spark.executor import release_frame, releaser, report_counter, sum_integers
 from labeldp.spark.frame_checks import (
     StableFrame,
     count_rows,
@@ -38,7 +36,7 @@ from labeldp.spark.frame_checks import (
 from labeldp.spark.plan_checks import refuse_related
 from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
 
-__all__ = ["SparkRelease", "estimate_prior", "privatize", "randomize"]
+__all__ = ["SparkRelease", "privatize", "randomize"]
 
 LABELS, REPORTS = 0, 1
 """Rounds of the words: a label's release, and its report for a prior where nobody is trusted."""
@@ -58,9 +56,25 @@ class SparkRelease(HoldsTerms):
     terms : Terms
         On which terms: mechanism, prior, charges, bounds.
     ledger : Ledger
+        Where the budget went.
     label, id : str
+        The columns of the labels and of the rows' ids.
     name : str
         The release's public name, generated at random.
+
+    Examples
+    --------
+    ``spark`` is a session of Spark 4, classic or Connect.
+
+    >>> import labeldp as ldp
+    >>> from labeldp import spark as private
+    >>> df = spark.createDataFrame([(k, 10.0 + k % 40) for k in range(200)], ["order", "amount"])
+    >>> mech = ldp.TwoPoint(bounds=(0, 50), epsilon=1.0)
+    >>> release = private.randomize(df, "amount", mech, id="order", materialize=True)
+    >>> release.cost, release.frame.columns
+    (Budget(epsilon=1.0), ['order', 'amount'])
+    >>> card = release.to_card()            # hand it on with the table
+    >>> release.close()                     # once the frame is written
     """
 
     frame: DataFrame
@@ -161,12 +175,31 @@ def privatize(
     random_state : int, optional
         Leave it out for a release.
 
+    Returns
+    -------
+    SparkRelease
+        Write its ``frame``, then close it; a ``with`` block does.
+
     Raises
     ------
     ParameterError, LabelError, DataError
         Before anything is charged.
     BudgetError
         If the ledger refuses; then nothing was released.
+
+    Examples
+    --------
+    ``spark`` is a session of Spark 4, classic or Connect.
+
+    >>> import tempfile
+    >>> from labeldp import spark as private
+    >>> df = spark.createDataFrame([(k, 10.0 + k % 40) for k in range(200)], ["order", "amount"])
+    >>> folder = tempfile.mkdtemp() + "/private"
+    >>> what = {"label": "amount", "id": "order", "bounds": (0, 50), "epsilon": 1.0}
+    >>> with private.privatize(df, **what, materialize=True) as release:
+    ...     release.frame.write.parquet(folder)
+    >>> spark.read.parquet(folder).count(), release.cost
+    (200, Budget(epsilon=1.0))
     """
     request = Request(
         epsilon=epsilon,
@@ -252,11 +285,29 @@ def randomize(
     Parameters
     ----------
     df : DataFrame
+        Classic or Spark Connect.
     label : str
+        A column of numbers. Labels outside the mechanism's bounds are clipped.
     mechanism : Mechanism or str
         Or its card, from ``to_json``.
     id, debiased, ledger, rows_per_person, check_ids, materialize, allow_related, random_state
         As for `privatize`.
+
+    Returns
+    -------
+    SparkRelease
+
+    Examples
+    --------
+    ``spark`` is a session of Spark 4, classic or Connect.
+
+    >>> import labeldp as ldp
+    >>> from labeldp import spark as private
+    >>> df = spark.createDataFrame([(k, 10.0 + k % 40) for k in range(200)], ["order", "amount"])
+    >>> mech = ldp.TwoPoint(bounds=(0, 50), epsilon=1.0)
+    >>> with private.randomize(df, "amount", mech, id="order", materialize=True) as release:
+    ...     release.frame.select("amount").distinct().count()
+    2
     """
     if isinstance(mechanism, str) and not mechanism.lstrip().startswith("{"):
         raise ParameterError("mechanism must be a mechanism, or the text of its card, not a name or a path")
@@ -280,66 +331,3 @@ def randomize(
         allow_related=allow_related,
         random_state=random_state,
     )
-
-
-def estimate_prior(
-    df: DataFrame,
-    *,
-    label: str,
-    epsilon: float,
-    bounds: Any = None,
-    ledger: Ledger | None = None,
-    rows_per_person: int = 1,
-    materialize: bool | None = None,
-    random_state: int | WordSource | None = None,
-) -> Histogram:
-    """Return a private histogram of a label column, for ε: ``labeldp.estimate_prior(method="adaptive")``.
-
-    Executors count labels in fine cells; the exact counts go to the driver, which adds the noise once. Whoever
-    runs the driver is the curator, and trusted.
-
-    Parameters
-    ----------
-    df : DataFrame
-        Classic or Spark Connect.
-    label : str
-        A column of numbers. Labels outside the bounds are clipped.
-    epsilon : float
-        The budget for the histogram.
-    bounds : (lo, hi)
-        Public bounds. Never read them off the data.
-    ledger : Ledger, optional
-        Is charged after labels were counted, and before noise is drawn: what fails before costs nothing.
-    rows_per_person : int
-        How many rows one person may have; the ledger is charged for all of them.
-    materialize : bool, optional
-        As for `privatize`: a row that changes between two attempts at a task could be counted twice.
-    random_state : None, int or source of words
-        Leave it out for a release.
-    """
-    exact, pair = as_fraction(as_epsilon(epsilon)), as_roomy_bounds(bounds)
-    group_budget(Budget(0), rows_per_person)
-    source = resolve_source(random_state)
-    ledger = as_ledger(ledger)
-    name = label_column(df, label)
-    refuse_related(df.select(column(name)), name, rows_per_person=rows_per_person)
-    rows = stable_frame(df, materialize)
-    try:
-        counts = count_labels(rows.frame, name, pair, count_rows(rows.frame, name))
-    finally:
-        rows.drop()
-    charge = new_charge("prior (curator)", Budget(exact), purpose="prior", rows_per_person=rows_per_person)
-    if ledger is None:
-        warn_if_seen(df)
-    else:
-        ledger.charge_all([charge])
-    prior = adaptive_histogram(counts.fine, exact, pair, source)
-    return paid_by(prior, charge, secure=isinstance(source, SecureWords))
-
-
-def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int) -> LabelCounts:
-    """Return exact counts of the labels of ``rows`` rows, which `count_rows` has checked, in one pass."""
-    fine = sum_integers(df.select(column(label).cast("double")), label_counter(bounds))
-    if int(fine.sum()) != rows:
-        raise DataError("there are more or fewer labels now than before: the table changed while it was read")
-    return LabelCounts(rows, fine)

@@ -40,6 +40,7 @@ class TableEncoder:
     Examples
     --------
     >>> import pyarrow as pa
+    >>> from labeldp.tabular import TableEncoder
     >>> table = pa.table({"size": [1.0, 2.0, None], "town": ["York", "Bath", "York"], "same": [7, 7, 7]})
     >>> encoder = TableEncoder.fit(table, ["size", "town", "same"])
     >>> encoder.transform(pa.table({"town": ["Bath", "Ely"], "size": [4, 5]}))      # Ely is new

@@ -42,6 +42,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import pandas as pd
+    >>> from labeldp.tabular import TableTransformer
     >>> frame = pd.DataFrame({"size": [1.0, 2.0, None], "town": ["York", "Bath", "York"]})
     >>> encode = TableTransformer().fit(frame)
     >>> encode.get_feature_names_out().tolist()

@@ -68,6 +68,7 @@ def check_mechanism(
     Examples
     --------
     >>> import labeldp as ldp
+    >>> from labeldp.testing import check_mechanism
     >>> passed = check_mechanism(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0), samples=10_000)
     >>> passed[:3]
     ('proof', 'distribution', 'moments')
