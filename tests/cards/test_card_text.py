@@ -42,8 +42,12 @@ WRONG = {
     "another version": (written(BODY, version="1"), "has version 1; this labeldp reads version 2"),
     **{
         f"version {other}": (written(BODY, version=other), "has version")
-        for other in ("0", "3", '"2"', "null", "[2]")
+        for other in ("0", "true", '"2"', "null", "[2]")
     },
+    "a later version": (
+        written(BODY, version="3"),
+        "^the card has version 3, which a newer labeldp wrote; .* 2: update",
+    ),
     "no checksum": (json.dumps({"schema": SCHEMA, "version": 2}), "checksum"),
     "another checksum": (written(BODY).replace("0.5", "0.6"), "checksum"),
     "a list": ("[]", "another kind"),

@@ -6,6 +6,7 @@ What is refused because they do not is in `test_ledger_file`.
 import hashlib
 import json
 import os
+import re
 import secrets
 import stat
 from fractions import Fraction
@@ -77,6 +78,8 @@ def test_a_ledger_written_by_hand_is_read(path):
 NO_LEDGERS = {
     "no header": [{"charges": [ENTRY]}],
     "another schema": [{**HEADER, "schema": "labeldp.ledger/1"}],
+    "a schema of something else": [{**HEADER, "schema": "labeldp.ledgers/3"}],
+    "a version that is too long to be one": [{**HEADER, "schema": "labeldp.ledger/1" + "0" * 5000}],
     "no id": [{**HEADER, "id": None}],
     "no limit": [{"schema": HEADER["schema"], "id": "0"}],
     "a limit below nothing": [{**HEADER, "limit": ["-3", "0"]}],
@@ -98,6 +101,17 @@ NO_CHARGES = {
 def test_what_is_chained_and_no_ledger_is_refused(path, case):
     before = put(path, *NO_LEDGERS[case]).read_bytes()
     with pytest.raises(LedgerError, match="not used, and not repaired"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("end", ["", '{"charges'])
+def test_a_ledger_of_a_later_version_is_refused_by_name_and_left_alone(path, end):
+    before = put(path, {**HEADER, "schema": "labeldp.ledger/3"}).read_bytes() + end.encode()
+    path.write_bytes(before)
+    with pytest.raises(
+        LedgerError, match=f"the ledger {re.escape(str(path))} has version 3, .* version 2: update labeldp$"
+    ):
         Ledger.open(path)
     assert path.read_bytes() == before
 
