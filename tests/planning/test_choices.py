@@ -7,6 +7,7 @@ from html import unescape
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import labeldp as ldp
 from command_line import said
@@ -21,11 +22,22 @@ def test_a_page_without_scripts_says_what_the_preview_says():
     plan = ldp.preview(rows=300, bounds=(-5, 20), epsilon=0.1)
     html = choice_html(plan)
     cells = dict(re.findall(r'<th scope="row">([^<]+)</th><td>([^<]*)</td>', html.replace("&#x27;", "'")))
-    assert {name: text for name, text in cells.items() if text} == dict(plan.table()[1])
+    assert {name: text for name, text in cells.items() if text} == dict(plan.table()[1][1:])
     assert '<tr data-figure="thousand" hidden>' in html  # no group is larger than the table
     assert len(plan.cautions()) == 3
     assert all(f"<p>{text}</p>" in html for text in plan.cautions())
     assert "by at most e^ε = 1.11×" in html
+
+
+def test_odds_and_cautions_are_those_of_a_person_with_several_rows():
+    plan = ldp.preview(rows=20_000, bounds=(0, 1), epsilon=2, rows_per_person=3)
+    assert plan.table()[1][0] == ["odds grow by up to", "404×"]
+    assert plan.cautions() == ldp.preview(rows=20_000, bounds=(0, 1), epsilon=6).cautions()
+    assert plan.outlooks == ldp.preview(rows=20_000, bounds=(0, 1), epsilon=2).outlooks
+    raised = "their odds on all labels of any one person with up to 3 rows by at most e^ε = 404×"
+    assert raised in choice_html(plan)
+    with pytest.raises(ldp.ParameterError, match="rows_per_person"):
+        ldp.preview(rows=100, bounds=(0, 1), rows_per_person=0)
 
 
 def test_cautions_name_the_budget_nearest_to_none_of_them():

@@ -73,19 +73,19 @@ def test_figures_are_the_library_s_to_three_digits(page):
 
 def test_words_are_the_library_s(page):
     plans = [
-        ldp.preview(rows=rows, bounds=(-5, 20), epsilon=epsilon, wanted=wanted)
-        for rows, epsilon, wanted in ((20, 0.2, None), (40_000, 0.3, 0.5), (3_000_000, 7.5, None))
+        ldp.preview(rows=rows, bounds=(-5, 20), epsilon=epsilon, wanted=wanted, rows_per_person=people)
+        for rows, epsilon, wanted, people in ((20, 0.2, None, 1), (40_000, 0.3, 0.5, 1), (2_000_000, 2.0, None, 3))
     ]
     choices = [
         {"rows": p.rows, "low": -5, "high": 20, "epsilon": p.outlooks[0].epsilon, "wanted": p.wanted}
         for p in plans
     ]
     said = page.evaluate(
-        "([table, choices]) => choices.map(choice => labeldpChoices.texts(table, choice))",
-        [choice_table(), choices],
+        "([tables, choices]) => choices.map((choice, k) => labeldpChoices.texts(tables[k], choice))",
+        [[choice_table(plan.rows_per_person) for plan in plans], choices],
     )
     for plan, texts in zip(plans, said, strict=True):
-        assert list(texts["cells"].values()) == [line[1] for line in plan.table()[1]]
+        assert list(texts["cells"].values()) == [line[1] for line in plan.table()[1][1:]]
         assert texts["cautions"] == plan.cautions()
         assert texts["notes"] == plan.notes()
         assert f">{texts['odds']}<" in choice_html(plan)
@@ -137,3 +137,7 @@ def test_while_no_epsilon_is_chosen_an_example_is_shown_and_no_command_with_it(p
     page.locator('[data-choice="epsilon"]').fill("")
     assert page.locator('[data-figure="label"] td > span').first.inner_text() == "±197"
     assert page.locator("[data-command]").inner_text() == "fit --bounds 0 200 --epsilon EPSILON"
+    slider = page.get_by_role("slider", name="ε, slider")
+    assert slider.get_attribute("aria-valuetext") == "not chosen yet"
+    slider.press("ArrowRight")
+    assert page.locator('[data-choice="epsilon"]').input_value() == "1.2"

@@ -45,6 +45,7 @@ def preview(
         str | None,
         typer.Option(metavar="NUMBERS", help="What share lies in each bin, such as 50,30,20.", show_default=False),
     ] = None,
+    rows_per_person: options.RowsPerPerson = 1,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the curves: a .png, .svg or .pdf file.", show_default=False),
@@ -68,7 +69,9 @@ def preview(
             nodes = options.parse_numbers(edges, "--edges", "0,20,50,200")
             prior = Histogram(nodes, options.parse_numbers(masses, "--masses", "50,30,20"))
         epsilons = options.parse_numbers(budgets, "--budgets", "0.1,0.3,1,3")
-        result = make_preview(rows=rows, bounds=bounds, epsilon=epsilons, prior=prior, wanted=wanted)
+        result = make_preview(
+            rows=rows, bounds=bounds, epsilon=epsilons, prior=prior, wanted=wanted, rows_per_person=rows_per_person
+        )
         console = Console()
         header, lines = result.table()
         table = Table(title=f"{rows:,} rows: what each ε would give", title_justify="left")

@@ -117,7 +117,10 @@ def _outlook(draft: Draft, epsilon: str) -> dict[str, Any]:
     except (ValueError, LabelDPError):
         chosen = None
     plan = preview(
-        rows=max(1, seen.rows - seen.missing), bounds=bounds, epsilon=EXAMPLE if chosen is None else chosen
+        rows=max(1, seen.rows - seen.missing),
+        bounds=bounds,
+        epsilon=EXAMPLE if chosen is None else chosen,
+        rows_per_person=draft.rows_per_person,
     )
     return {
         "outlook": Markup(choice_html(plan)),  # noqa: S704 (the library escapes it)

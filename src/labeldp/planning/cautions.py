@@ -53,7 +53,7 @@ def cautions(plan: Preview) -> list[str]:
     """
     rows, spread = plan.rows, SPREAD * (plan.bounds[1] - plan.bounds[0])
     holds: dict[str, Callable[[Outlook], bool]] = {
-        "weak": lambda outlook: is_weak(outlook.epsilon),
+        "weak": lambda outlook: is_weak(plan.rows_per_person * outlook.epsilon),
         "few": lambda outlook: rows * outlook.epsilon < LEAST_POWER,
         "noisy": lambda outlook: outlook.mean >= spread,
         "loose": lambda outlook: plan.prior is None and rows * outlook.epsilon < ROOMY_POWER,
@@ -63,8 +63,9 @@ def cautions(plan: Preview) -> list[str]:
         against = [outlook for outlook in plan.outlooks if holds[name](outlook)]
         if against:
             outlook = against[0 if name == "weak" else -1]
+            cost = outlook.epsilon * (plan.rows_per_person if name == "weak" else 1)
             figures = {
-                **odds_figures(outlook.epsilon),
+                **odds_figures(cost),
                 "rows": f"{rows:,}",
                 "power": number(rows * outlook.epsilon, 3),
                 "mean": number(outlook.mean, 3),

@@ -16,7 +16,7 @@ from labeldp._validation import EPSILON_RANGE
 from labeldp.planning.cautions import CAUTIONS, LEAST_POWER, ROOMY_POWER, SPREAD
 from labeldp.planning.outlook import CURVE, GROUPS, HELD_OUT, NAMES, NOTES, Preview
 from labeldp.planning.suite import BEYOND, FEWEST, MARGIN, kept_curves
-from labeldp.release.odds import EXAMPLE, NEARLY_CERTAIN, PEOPLE, RAISE, odds_figures
+from labeldp.release.odds import EXAMPLE, NEARLY_CERTAIN, PEOPLE, RAISE, odds_figures, whose_labels
 
 __all__ = ["choice_html", "choice_table"]
 
@@ -33,12 +33,11 @@ _NOISE = Path(__file__).with_name("unit_noise.json")
 """ε times the noise of one private label in bounds (0, 1), at budgets evenly spaced in √ε;
 ``python -m benchmarks.unit_noise`` writes it."""
 
-_RAISE = RAISE.replace("{knows}", "all features, and even every other label,")
-_RAISE = _RAISE.replace("{seen}", "everything that is released").replace("{whose}", "any label")
+_KNOWN = {"knows": "all features, and even every other label,", "seen": "everything that is released"}
 
 
 @cache
-def choice_table() -> dict[str, Any]:
+def choice_table(rows_per_person: int = 1) -> dict[str, Any]:
     """Return all that a browser needs to compute what `preview` says of any rows, bounds and ε: public numbers.
 
     Examples
@@ -65,8 +64,9 @@ def choice_table() -> dict[str, Any]:
         "groups": GROUPS,
         "names": NAMES,
         "stops": _STOPS,
+        "rows_per_person": rows_per_person,
         "texts": {
-            "odds": _RAISE,
+            "odds": RAISE.format(times="{times}", whose=whose_labels(rows_per_person), **_KNOWN),
             "example": EXAMPLE,
             "people": PEOPLE,
             "cautions": {**CAUTIONS, "limit": _LIMIT},
@@ -96,13 +96,15 @@ def choice_html(plan: Preview) -> str:
     True
     """
     (outlook,) = plan.outlooks
-    figures = odds_figures(outlook.epsilon)
-    _, lines = plan.table()
+    content = choice_table(plan.rows_per_person)
+    figures = odds_figures(plan.rows_per_person * outlook.epsilon)
+    odds, example, people = (escape(content["texts"][k].format(**figures)) for k in ("odds", "example", "people"))
+    _, (_, *lines) = plan.table()
     shown = dict(zip([*plan.names, "score", "kept"], lines, strict=True))
     names = {**NAMES, "score": shown["score"][0], "kept": shown["kept"][0]}
     low, high = (repr(bound).removesuffix(".0") for bound in plan.bounds)
     # A data block: no browser runs it, and a strict content security policy allows it.
-    table = json.dumps(choice_table(), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    table = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     rows = "".join(
         f'<tr data-figure="{name}"{"" if name in shown else " hidden"}><th scope="row">{escape(what)}</th>'
         f"<td>{escape(shown[name][1] if name in shown else '')}</td></tr>"
@@ -112,9 +114,9 @@ def choice_html(plan: Preview) -> str:
  data-epsilon="{outlook.epsilon!r}">
 <script type="application/json">{table}</script>
 <div class="choices-odds">
-<figure><figcaption data-text="people">{escape(PEOPLE.format(**figures))}</figcaption></figure>
-<div><p data-text="odds">{escape(_RAISE.format(**figures))}</p>
-<p data-text="example">{escape(EXAMPLE.format(**figures))}</p></div>
+<figure><figcaption data-text="people">{people}</figcaption></figure>
+<div><p data-text="odds">{odds}</p>
+<p data-text="example">{example}</p></div>
 </div>
 <div class="choices-cautions" data-texts="cautions">{_paragraphs(plan.cautions())}</div>
 <table class="choices-figures"><caption>Typical error, in the label's unit</caption>

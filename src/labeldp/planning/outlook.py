@@ -23,11 +23,12 @@ from labeldp._validation import (
 )
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
+from labeldp.ledger import Budget, group_budget
 from labeldp.planning.cautions import cautions
 from labeldp.planning.suite import Kept, kept_in_suite
 from labeldp.priors.curator import GRID, mean_noise
 from labeldp.release.accuracy import Accuracy
-from labeldp.release.numbers import number, percent
+from labeldp.release.numbers import number, percent, times
 from labeldp.release.plan import Request
 
 __all__ = ["CURVE", "GROUPS", "HELD_OUT", "NAMES", "NOTES", "Outlook", "Preview", "preview"]
@@ -121,6 +122,8 @@ class Preview:
         For the budgets asked for.
     wanted : float or None
         The ± that was asked for.
+    rows_per_person : int
+        Each ε is that of one row; a person with so many is exposed to as many times ε.
 
     Examples
     --------
@@ -129,6 +132,7 @@ class Preview:
     >>> print(plan.summary())
     20,000 rows, labels in (0, 200)
                                ε = 0.3          ε = 1
+    odds grow by up to           1.35×          2.72×
     one label                     ±667           ±197
     mean of 100 labels           ±66.7          ±19.7
     mean of 1,000 labels         ±21.1          ±6.24
@@ -144,6 +148,7 @@ class Preview:
     prior: Histogram | None
     outlooks: tuple[Outlook, ...]
     wanted: float | None
+    rows_per_person: int = 1
 
     @property
     def curve(self) -> tuple[Outlook, ...]:
@@ -167,7 +172,9 @@ class Preview:
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return a header, and a line for each thing that could be released."""
         header = ["", *(f"ε = {rounded_up(outlook.epsilon)}" for outlook in self.outlooks)]
-        lines = [
+        odds = [times(self.rows_per_person * outlook.epsilon) for outlook in self.outlooks]
+        lines = [["odds grow by up to", *odds]]
+        lines += [
             [what, *(f"±{number(getattr(outlook, name), 3)}" for outlook in self.outlooks)]
             for name, what in self.names.items()
         ]
@@ -233,6 +240,7 @@ def preview(
     epsilon: float | Sequence[float] = (0.1, 0.3, 1.0, 3.0),
     prior: Histogram | None = None,
     wanted: float | None = None,
+    rows_per_person: int = 1,
 ) -> Preview:
     """Return what each ε would give, before any label is read: no data go in, and no budget is spent.
 
@@ -248,6 +256,8 @@ def preview(
         How labels are spread, where that is public: an older survey, a census. Without it, evenly over the bounds.
     wanted : float, optional
         A ± that would be good enough, in the label's unit: ``needed`` then says which ε gives it.
+    rows_per_person : int
+        Rows that one person may have: odds are those on all of them.
 
     Returns
     -------
@@ -274,8 +284,9 @@ def preview(
     known = None if prior is None else Histogram.checked(prior).restricted(*bounds)
     if wanted is not None:
         as_positive(wanted, "wanted")
+    group_budget(Budget(0), rows_per_person)
     outlooks = tuple(_outlook(int(rows), bounds, value, known) for value in budgets)
-    return Preview(int(rows), bounds, known, outlooks, wanted)
+    return Preview(int(rows), bounds, known, outlooks, wanted, int(rows_per_person))
 
 
 @lru_cache(maxsize=256)

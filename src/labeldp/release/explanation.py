@@ -16,7 +16,7 @@ from labeldp.channels import Proof
 from labeldp.ledger import Budget
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.accuracy import describe_largest_noise, describe_noise
-from labeldp.release.odds import EXAMPLE, RAISE, WEAK, is_weak, odds_figures
+from labeldp.release.odds import EXAMPLE, RAISE, WEAK, is_weak, odds_figures, whose_labels
 
 if TYPE_CHECKING:
     from labeldp.release.terms import Terms
@@ -189,11 +189,10 @@ class _Subject:
         seen = {"mechanism": "the released value", "model": "the model"}.get(
             self.kind, "everything that was released"
         )
-        whose = "any label" if self.people == 1 else f"all labels of any one person with up to {self.people} rows"
         knows = "all features" if self.kind == "mechanism" else "all features, and even every other label,"
         figures = odds_figures(epsilon)
         lines = [
-            RAISE.format(knows=knows, seen=seen, whose=whose, **figures),
+            RAISE.format(knows=knows, seen=seen, whose=whose_labels(self.people), **figures),
             EXAMPLE.format(**figures),
         ]
         if delta:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from labeldp._validation import rounded_up
 from labeldp.release.numbers import at_most, percent, times
 
-__all__ = ["EXAMPLE", "NEARLY_CERTAIN", "PEOPLE", "RAISE", "WEAK", "is_weak", "odds_figures"]
+__all__ = ["EXAMPLE", "NEARLY_CERTAIN", "PEOPLE", "RAISE", "WEAK", "is_weak", "odds_figures", "whose_labels"]
 
 NEARLY_CERTAIN = 0.99
 """Who tossed a coin before and can be this certain after is protected little."""
@@ -40,6 +40,19 @@ def odds_figures(epsilon: float) -> dict[str, str]:
         "rare": percent(rare),
         "people": f"{100 * half:.0f}",
     }
+
+
+def whose_labels(rows_per_person: int) -> str:
+    """Return on what odds can be raised by e^ε, where ε covers this many rows of a person.
+
+    Examples
+    --------
+    >>> whose_labels(1), whose_labels(3)
+    ('any label', 'all labels of any one person with up to 3 rows')
+    """
+    return (
+        "any label" if rows_per_person == 1 else f"all labels of any one person with up to {rows_per_person} rows"
+    )
 
 
 def is_weak(epsilon: float) -> bool:

@@ -127,23 +127,24 @@
     const { rows, low, high, epsilon, wanted } = choice, figures = outlook(table, choice);
     const { certain, least_power, roomy_power, spread } = table.caution_rules;
     const names = shownNames(table, rows), notes = table.texts.notes, kept = figures.kept;
+    const cost = table.rows_per_person * epsilon; // what a person is exposed to, and a ledger counts
     const odds = {
-      epsilon: roundedUp(epsilon, 4),
-      times: times(epsilon),
-      half: percent(atMost(0.5, epsilon)),
-      low: percent(1 - atMost(0.5, epsilon)),
-      rare: percent(atMost(0.01, epsilon)),
-      people: (100 * atMost(0.5, epsilon)).toFixed(0),
+      epsilon: roundedUp(cost, 4),
+      times: times(cost),
+      half: percent(atMost(0.5, cost)),
+      low: percent(1 - atMost(0.5, cost)),
+      rare: percent(atMost(0.01, cost)),
+      people: (100 * atMost(0.5, cost)).toFixed(0),
     };
     const holds = {
-      weak: atMost(0.5, epsilon) >= certain,
+      weak: atMost(0.5, cost) >= certain,
       few: rows * epsilon < least_power,
       noisy: figures.mean >= spread * (high - low),
       loose: rows * epsilon < roomy_power,
-      limit: epsilon > choice.limit,
+      limit: cost > choice.limit,
     };
-    const public_ = {
-      ...odds,
+    const sizes = {
+      epsilon: roundedUp(epsilon, 4),
       rows: grouped(rows),
       power: number(rows * epsilon, 3),
       mean: number(figures.mean, 3),
@@ -164,11 +165,13 @@
       told.push(`For ±${number(wanted)}: ${needs.join("; ")}.`);
     }
     return {
+      times: odds.times,
       odds: fill(table.texts.odds, odds),
       example: fill(table.texts.example, odds),
       people: fill(table.texts.people, odds),
       cells,
-      cautions: Object.keys(holds).filter((name) => holds[name]).map((name) => fill(table.texts.cautions[name], public_)),
+      cautions: Object.keys(holds).filter((name) => holds[name]).map((name) =>
+        fill(table.texts.cautions[name], ["weak", "limit"].includes(name) ? { ...sizes, ...odds } : sizes)),
       notes: told,
     };
   }
@@ -217,11 +220,11 @@
     });
     field.before(slider);
     return () => {
-      const value = Number(field.value);
-      if (!(value > 0)) return slider.setAttribute("aria-valuetext", "not chosen yet");
+      const value = Number(field.value || root.dataset[field.dataset.choice]);
+      if (!(value > 0)) return;
       const far = stops.map((stop) => Math.abs(Math.log(stop / value)));
       slider.value = far.indexOf(Math.min(...far));
-      slider.setAttribute("aria-valuetext", grouped(value) === field.value ? grouped(value) : field.value);
+      slider.setAttribute("aria-valuetext", field.value || "not chosen yet");
     };
   });
 
@@ -251,7 +254,7 @@
   }
 
   function draw(choice, figures) {
-    const right = Math.round(100 * atMost(0.5, choice.epsilon));
+    const right = Math.round(100 * atMost(0.5, table.rows_per_person * choice.epsilon));
     people.forEach((person, k) => person.setAttribute("class", k < 50 ? "luck" : k < right ? "gain" : "hidden-one"));
     const width = choice.high - choice.low, errors = Object.keys(table.names).concat("score");
     const sizes = errors.map((name) => figures[name]).concat(width).filter(Number.isFinite).map(Math.log10);
@@ -311,7 +314,7 @@
     }
     draw(choice, outlook(table, choice));
     const all = `${said.cells.mean} for the mean of all labels`;
-    say(`ε = ${roundedUp(choice.epsilon, 4)}: odds grow by at most ${times(choice.epsilon)}, noise is ${said.cells.label} for one label, ${all}.`, false);
+    say(`ε = ${roundedUp(choice.epsilon, 4)}: odds grow by at most ${said.times}, noise is ${said.cells.label} for one label, ${all}.`, false);
   }
 
   for (const place of document.querySelectorAll("[data-command]")) {
