@@ -23,7 +23,7 @@ collect_ignore = [
     "spark_trouble.py",
     "windows_like.py",
 ]  # programs that tests start
-if find_spec("pyspark") is None:
+if find_spec("pyspark") is None or sys.platform == "win32":  # where Spark needs programs of Hadoop's own
     collect_ignore += ["spark", "spark_interference.py"]
 
 

@@ -6,11 +6,17 @@ import warnings
 from functools import cache
 
 import numpy as np
+import pytest
 from scipy import stats
 
 import labeldp as ldp
 from labeldp.mechanisms import mechanism_class, mechanism_names
 from labeldp.randomness import SeededWords
+
+posix_only = pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows has no forks, and other signals and rights"
+)
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc and files without a name")
 
 FALSE_ALARM = 1e-6
 """A statistical test that is right fails at most this often, over all seeds."""

@@ -1,6 +1,5 @@
-"""What holds on every system: a process as bare and as strict as Windows does all that others do."""
+"""What holds on every system: here a process as bare and as strict as Windows does all that others do."""
 
-import fcntl
 import json
 import os
 import sys
@@ -8,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from helpers import python
+from helpers import posix_only, python
 from labeldp import Budget, Ledger
 from labeldp._atomic import atomic_file, atomic_folder
 
 WORK = """
 import json, os, sys, threading
 sys.path.insert(0, sys.argv[1])
-import windows_like
-windows_like.begin()
+if sys.platform == "linux":
+    import windows_like
+    windows_like.begin()
 from pathlib import Path
 import numpy as np
 import labeldp as ldp
@@ -64,7 +64,7 @@ print("ANSWER", json.dumps(said))
 
 @pytest.fixture(scope="module")
 def answer(tmp_path_factory):
-    """What a process said that did its work as on Windows, to a pipe with one of Windows' code pages."""
+    """What a process said that did its work as on Windows, or there, to a pipe with one of Windows' code pages."""
     folder = tmp_path_factory.mktemp("work")
     environment = {
         **os.environ,
@@ -102,7 +102,10 @@ def test_a_pipe_that_has_no_greek_letters_gets_their_names(answer):
     assert "epsilon = 1" in answer["printed"]
 
 
+@posix_only
 def test_on_macos_the_disk_itself_is_flushed_where_it_can_be(tmp_path, monkeypatch):
+    import fcntl
+
     asked, flushed, fsync = [], [], os.fsync
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)

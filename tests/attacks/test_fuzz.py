@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import labeldp as ldp
 from forged_cards import forged, put
 from fuzzing import LONG, places, tries, values
-from helpers import python
+from helpers import linux_only, python
 from labeldp.cards.reading import read_any_card
 from labeldp.cards.verification import verify_card
 
@@ -138,6 +138,7 @@ for piece, end in json.loads(sys.argv[1]):
 LARGE = {"lists": ("[],", "0]}"), "deep": ('{"":', ""), "floats": ("1.5,", "0]}"), "text": ('"\\u00e9",', "0]}")}
 
 
+@linux_only
 def test_the_longest_card_there_is_takes_less_than_a_gigabyte():
     """Lists in lists take the most; the other kinds are tried in the long run."""
     tried = list(LARGE.values())[: None if LONG else 2]

@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 
 import labeldp as ldp
 from command_line import files_in, flat, run, said
+from helpers import posix_only
 from labeldp.cards.reading import read_release_card
 
 ROWS = 400
@@ -80,9 +80,12 @@ def telling(tmp_path):
     return path
 
 
+@posix_only
 @pytest.mark.parametrize(("answer", "code"), [(b"n\n", 130), (b"y\n", 0)])
 def test_hints_are_on_the_screen_before_the_charge_and_ask(tmp_path, telling, answer, code):
     """A terminal of its own, because nothing less counts as one."""
+    import pty
+
     ours, theirs = pty.openpty()
     words = order(telling, tmp_path / "out.parquet", "--ledger", tmp_path / "b.jsonl")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -2,7 +2,6 @@
 
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 
 import labeldp
 from command_line import files_in, homes, run, said
+from helpers import posix_only
 from labeldp import Ledger, RowRelease
 from labeldp.files.models import load_model
 from labeldp.jobs.model_fit import quality
@@ -326,6 +326,7 @@ def test_without_pyarrow_a_fit_names_the_extra(tmp_path):
     assert not files_in(tmp_path)
 
 
+@posix_only
 def test_a_fit_that_is_stopped_leaves_no_model_and_the_ledger_tells_the_truth(tmp_path):
     pa.parquet.write_table(homes(8000), tmp_path / "homes.parquet")
     book = tmp_path / "budget.jsonl"
@@ -342,7 +343,10 @@ def test_a_fit_that_is_stopped_leaves_no_model_and_the_ledger_tells_the_truth(tm
     assert files_in(tmp_path) == ["budget.jsonl", "homes.parquet"]
 
 
+@posix_only
 def test_on_a_full_disk_a_fit_leaves_no_model_and_the_ledger_tells_the_truth(folder, tmp_path):
+    import resource
+
     out, book = tmp_path / "out", tmp_path / "budget.jsonl"
     out.mkdir()
     with ExitStack() as later:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from helpers import posix_only
 from labeldp.errors import DataError, DataNotFoundError, LabelDPError, LabelError, ParameterError
 from labeldp.files import TableWriter, open_table, text_files, writer
 from labeldp.files.columns import label_values
@@ -241,6 +242,7 @@ def test_folders_are_replaced_only_if_they_hold_nothing_else(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["out"]
 
 
+@posix_only
 def test_special_files_are_never_replaced():
     with pytest.raises(ParameterError, match="not a file"):
         TableWriter("/dev/null", pa.schema([("a", pa.int8())]), format="csv", force=True)

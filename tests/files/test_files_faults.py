@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -15,7 +14,9 @@ import pytest
 
 import labeldp as ldp
 from fuzzing import LONG
-from killing import rounds_of_killing, start_workers
+
+resource = pytest.importorskip("resource", reason="Windows has no such forks, signals and limits")
+from killing import rounds_of_killing, start_workers  # noqa: E402
 
 
 @pytest.fixture(scope="module")

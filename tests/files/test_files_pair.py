@@ -11,6 +11,7 @@ import pytest
 
 import labeldp as ldp
 from file_cases import meanwhile, release
+from helpers import posix_only
 from labeldp.files import TableWriter
 from labeldp.files.card_check import verify_files
 from labeldp.files.writer import TableAndCard
@@ -130,6 +131,7 @@ def rights(path):
     return stat.S_IMODE(os.stat(path).st_mode)
 
 
+@posix_only
 @pytest.mark.parametrize(
     ("mask", "source", "expected"),
     [
@@ -151,6 +153,7 @@ def test_nobody_gets_rights_that_umask_or_source_deny(umask, mask, source, expec
     assert os.umask(mask) == mask
 
 
+@posix_only
 def test_tables_of_other_commands_keep_to_the_umask(umask):
     umask(0o027)
     table = pa.table({"a": [1]})

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import labeldp as ldp
 from file_cases import refused, release
+from helpers import posix_only
 from labeldp._atomic import atomic_folder
 from labeldp.cli import app
 from labeldp.errors import DataError, ParameterError
@@ -59,6 +60,7 @@ CLASHES = {
 }
 
 
+@posix_only
 @pytest.mark.parametrize("clash", CLASHES)
 def test_no_place_serves_two_purposes_and_nothing_is_spent(place, clash):
     (place / "fold").mkdir()
@@ -87,6 +89,7 @@ def test_a_ledger_that_is_open_already_is_kept_apart_too(place):
     assert ledger.charges == ()
 
 
+@posix_only
 def test_inputs_are_found_behind_globs_folders_and_links(place):
     (place / "d").mkdir()
     (place / "d" / "a.csv").touch()
@@ -136,6 +139,7 @@ def test_a_glob_that_matches_folders_and_their_files_takes_each_file_once(place,
     assert ids == ["0", "1", "2"][glob == "data/*/**" :]
 
 
+@posix_only
 @pytest.mark.parametrize("kind", ["symbolic", "hard", "folder"])
 def test_a_file_with_two_names_is_refused_by_both(place, kind):
     nested_files(place)

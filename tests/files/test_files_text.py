@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from file_cases import refused, release
+from helpers import posix_only
 from labeldp.errors import LabelError
 from labeldp.files import TableWriter, open_table
 
@@ -115,6 +116,7 @@ def test_what_is_not_a_table_with_rows_and_commas_is_said_to_be_so(place, conten
     assert complaint in str(refused("in.csv"))
 
 
+@posix_only
 def test_a_named_pipe_as_of_process_substitution_is_read_like_standard_input(place):
     os.mkfifo("pipe")
     writer = threading.Thread(target=lambda: Path("pipe").write_text("c,price\n1,2\n3,4\n"))

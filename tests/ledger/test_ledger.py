@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 
 import labeldp as ldp
-from helpers import built_in_choices
+from helpers import built_in_choices, posix_only
 from labeldp import Budget, BudgetError, Ledger, LedgerError, ParameterError
 from labeldp.channels.proof import exp_lower, fingerprint
 from labeldp.ledger import new_charge, refuse_overspend
@@ -223,6 +223,7 @@ def test_what_is_proven_never_exceeds_what_was_charged_and_the_charge_names_the_
         assert charge.what == f"labels, column {column}"
 
 
+@posix_only
 def test_a_forked_process_cannot_spend_from_memory():
     ledger = Ledger()
     child = os.fork()

@@ -2,11 +2,9 @@
 
 import contextlib
 import copy
-import fcntl
 import os
 import pickle
 import random
-import resource
 import tempfile
 from fractions import Fraction
 from functools import partial
@@ -14,6 +12,7 @@ from functools import partial
 import portalocker
 import pytest
 
+from helpers import posix_only
 from labeldp import Budget, BudgetError, Ledger, LedgerError
 from labeldp.ledger import new_charge
 
@@ -57,7 +56,10 @@ def test_pickles_are_the_path_and_copies_the_ledger_itself(ledger, path, monkeyp
     assert copy.deepcopy(ledger) is copy.copy(ledger) is ledger
 
 
+@posix_only
 def test_a_charge_is_on_the_disk_and_the_lock_is_off_when_it_returns(ledger, path, monkeypatch):
+    import fcntl
+
     calls, forked, write, fsync = [], [], os.write, os.fsync
     monkeypatch.setattr(os, "write", lambda *a: (write(*a), calls.append("write"))[0])
     monkeypatch.setattr(os, "fsync", lambda file: (fsync(file), calls.append("flush")))
@@ -148,6 +150,7 @@ def test_a_changed_byte_is_found_wherever_it_is(ledger, path):
             Ledger.open(path)
 
 
+@posix_only  # Windows removes no file that is open
 def test_a_file_that_is_gone_or_replaced_is_an_error_and_not_a_fresh_budget(ledger, path, monkeypatch):
     sent, lock = pickle.dumps(ledger), portalocker.lock
     with monkeypatch.context() as patch:  # it goes while the charge waits for the lock
@@ -164,6 +167,7 @@ def test_a_file_that_is_gone_or_replaced_is_an_error_and_not_a_fresh_budget(ledg
         ledger.charge("more", epsilon=1)
 
 
+@posix_only
 def test_a_place_that_cannot_be_written_is_named_in_a_ledger_error(tmp_path):
     for place in (tmp_path / "nowhere" / "ledger", tmp_path):
         with pytest.raises(LedgerError, match=rf"{place}(: .* directory| is not a file)"):
@@ -179,7 +183,10 @@ def test_a_place_that_cannot_be_written_is_named_in_a_ledger_error(tmp_path):
                 Ledger.open(f"{folder}/{name}", limit=LIMIT)
 
 
+@posix_only
 def test_a_full_disk_leaves_nothing_half_written_and_the_next_charge_works(ledger, path):
+    import resource
+
     before, new = path.read_bytes(), path.with_name("new")
     uses = {len(before) + 40: lambda: ledger.charge("more", epsilon=1), 40: lambda: Ledger.open(new)}
     with contextlib.ExitStack() as later:

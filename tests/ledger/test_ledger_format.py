@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import pytest
 
+from helpers import linux_only, posix_only
 from labeldp import Budget, BudgetError, Ledger, LedgerError, ParameterError
 from labeldp.ledger import Charge
 from labeldp.ledger import file as ledger_file
@@ -149,6 +150,7 @@ def test_a_ledger_may_be_as_long_as_is_said_and_no_longer(path, monkeypatch):
 # ---- a new file -------------------------------------------------------------------------------------
 
 
+@posix_only
 def test_a_new_ledger_is_its_owners_alone_with_an_id_of_its_own(tmp_path):
     umask = os.umask(0)
     try:
@@ -172,6 +174,7 @@ def test_of_two_who_make_the_same_ledger_the_slower_uses_the_other(path, monkeyp
     assert os.listdir(path.parent) == ["ledger"]
 
 
+@linux_only
 def test_a_system_without_proc_makes_a_draft(path, monkeypatch):
     link = os.link
 
@@ -215,6 +218,7 @@ def test_a_ledger_that_is_only_read_is_opened_for_reading_and_its_torn_end_left(
     assert path.read_bytes() == written(HEADER, {"charges": [ENTRY]})
 
 
+@linux_only
 def test_no_file_is_left_open(path):
     def count():
         return len(os.listdir("/proc/self/fd"))

@@ -11,7 +11,10 @@ from subprocess import PIPE, Popen
 
 import pytest
 
+from helpers import posix_only
 from labeldp import Budget, Ledger
+
+pytestmark = posix_only
 
 SPENDER = """
 import contextlib, json, os, sys, time

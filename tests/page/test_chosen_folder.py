@@ -8,9 +8,12 @@ import sys
 
 import pytest
 
+from helpers import posix_only
 from labeldp.errors import ParameterError
 from labeldp.page.chosen_folder import DROPPED, ChosenFolder
 from page_client import Client
+
+pytestmark = posix_only  # links and pipes lie in the folder
 
 OUTSIDE = [
     "../secret.csv",

@@ -13,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
+from helpers import posix_only
 from labeldp.ledger import Ledger
 from labeldp.page.lifetime import CLOSED, IDLE, Lifetime
 
@@ -116,6 +117,7 @@ def test_the_button_ends_it_and_dropped_files_go(folder):
     assert not list(folder.glob(".labeldp*"))
 
 
+@posix_only
 @pytest.mark.skipif(os.name == "nt", reason="there is no such signal")
 def test_a_kill_in_the_middle_leaves_nothing_half_written_and_the_ledger_says_what_was_spent(folder):
     rows = "".join(f"{n},{n % 50}\n" for n in range(100_000))

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from helpers import seeded
+from helpers import posix_only, seeded
 from labeldp.randomness.word_sources import SecureWords, default_source
 from word_cases import PATIENCE, assert_no_common_word, draw
 
@@ -37,6 +37,7 @@ def in_child(method, source):
     return words
 
 
+@posix_only
 @pytest.mark.parametrize("shared", [True, False], ids=["own source", "default source"])
 def test_a_forked_child_never_repeats_its_parents_words(shared):
     source = SecureWords() if shared else default_source()
@@ -45,6 +46,7 @@ def test_a_forked_child_never_repeats_its_parents_words(shared):
     assert_no_common_word(before, draw(source), *children)
 
 
+@posix_only
 def test_a_forked_copy_of_a_seeded_source_does_repeat_words():
     """The twin of the test before: it would catch a source that survives a fork."""
     source = seeded(1)
@@ -57,6 +59,7 @@ def test_a_spawned_child_never_repeats_its_parents_words():
     assert_no_common_word(draw(default_source()), in_child("spawn", None), draw(default_source()))
 
 
+@posix_only
 def test_a_fork_while_another_thread_holds_the_lock_does_not_deadlock():
     source = SecureWords()
     before = draw(source)
@@ -78,6 +81,7 @@ def test_a_fork_while_another_thread_holds_the_lock_does_not_deadlock():
     assert_no_common_word(before, words, draw(source))
 
 
+@posix_only
 @pytest.mark.slow
 def test_forks_of_a_process_whose_threads_draw_words_share_no_word():
     source, stop, drawn = SecureWords(), threading.Event(), []

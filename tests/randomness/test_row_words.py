@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import labeldp as ldp
-from helpers import FALSE_ALARM, NAMES, mechanisms
+from helpers import FALSE_ALARM, NAMES, mechanisms, posix_only
 from labeldp.randomness.row_ids import as_ids
 from labeldp.randomness.row_words import ReleaseKey, RowWords, _encoded, card_checksum
 from labeldp.randomness.word_sources import CHUNK
@@ -213,6 +213,7 @@ def test_a_key_serves_each_column_and_round_once():
             key.secret(column="y", **again)
 
 
+@posix_only
 def test_a_forked_process_gets_nothing_from_a_key_or_a_source():
     key = ReleaseKey()
     words = RowWords(key.secret(card="c", column="z"), [1, 2])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from helpers import seeded
+from helpers import posix_only, seeded
 from labeldp.channels.sampling import CHUNK
 from labeldp.errors import DataError
 from labeldp.priors.curator import FINE
@@ -142,6 +142,7 @@ def test_a_stream_cannot_be_copied_for_a_copy_would_release_again_at_no_cost():
     assert stream.release(NINE).size == 9
 
 
+@posix_only
 def test_a_forked_process_cannot_release_again_either():
     stream = small_stream()
     child = os.fork()

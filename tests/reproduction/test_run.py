@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import labeldp as ldp
+from helpers import posix_only
 from labeldp import datasets
 from reproduction import runtime
 from reproduction.cli import app
@@ -38,6 +39,7 @@ def start(cache, *arguments):
     return subprocess.Popen(command, env={**os.environ, **once}, cwd=ROOT)  # noqa: S603
 
 
+@posix_only
 def test_a_killed_run_continues_to_the_same_bytes(tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert start(tmp_path, whole).wait(90) == 0

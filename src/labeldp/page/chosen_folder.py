@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import portalocker
+
 from labeldp.errors import ParameterError
 from labeldp.files.places import format_in
 
@@ -162,17 +164,10 @@ def _lock_folder(folder: Path) -> int:
     """Return a handle that locks a folder until it is closed or its process ends, or raise `OSError`."""
     handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        if os.name == "nt":
-            import msvcrt  # noqa: PLC0415
-
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        else:
-            import fcntl  # noqa: PLC0415
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        portalocker.lock(handle, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+    except portalocker.LockException:
         os.close(handle)
-        raise
+        raise BlockingIOError(f"{folder} is in use") from None
     return handle
 
 
