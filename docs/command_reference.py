@@ -40,7 +40,7 @@ def command_text(name: str) -> str:
     command = load_command(name)
     first, *further = str(command.help).split("\n\n")
     example = str(command.epilog).removeprefix("Example:").strip()
-    parts = [f"(labeldp-{name})=\n## labeldp {name}", _prose(first), f"```console\n$ {_broken(example)}\n```"]
+    parts = [f"(labeldp-{name})=\n## labeldp {name}", _prose(first), f"```console\n$ {example}\n```"]
     parts += [_prose(paragraph) for paragraph in further]
     parts.append(f"```{{program}} labeldp {name}\n```")
     for panel, parameters in groupby(_by_panel(command.params), key=_panel):
@@ -76,11 +76,6 @@ def _prose(text: str) -> str:
     """Return a paragraph of help with commands and options as code."""
     text = re.sub(r"(?<![\w-])(--[a-z][a-z-]*|labeldp [a-z]+)", r"`\1`", text)
     return re.sub(r"^What leaves:", "**What leaves:**", text)
-
-
-def _broken(example: str) -> str:
-    """Return a command on lines that a narrow page shows whole."""
-    return re.sub(r" (?=-{1,2}[a-z])", " \\\n    ", example) if len(example) > 60 else example
 
 
 def _fill(_app: Any, page: str, source: list[str]) -> None:

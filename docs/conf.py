@@ -33,6 +33,7 @@ language = "en"
 extensions = [
     "command_reference",
     "myst_parser",
+    "short_names",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
@@ -66,9 +67,11 @@ autodoc_default_options = {
     "exclude-members": "public_model, remembers, blocks, fit_rows, as_data, from_data, set_score_request",
 }
 python_maximum_signature_line_length = 80
+toc_object_entries_show_parents = "hide"
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_custom_sections = [("Attributes", "params_style")]
 if os.environ.get("LABELDP_DOCS_INVENTORIES"):  # links to other projects need the network
     extensions.append("sphinx.ext.intersphinx")
     intersphinx_mapping = {

@@ -133,7 +133,7 @@ class Histogram:
 
     @property
     def density(self) -> NDArray[np.float64]:
-        """The height of each bin: mass over width."""
+        """The height of each bin, its mass over its width."""
         return self.masses / self.widths
 
     @property

@@ -96,19 +96,19 @@ class Audit:
 
     @property
     def limit(self) -> float | None:
-        """The ε above which the bound convicts: the claim, or the proof where that is less."""
+        """The ε above which the bound convicts, which is the claim, or the proof where that is less."""
         if self.claimed is None:
             return None
         return self.claimed if self.proven is None else min(self.claimed, self.proven)
 
     @property
     def convicted(self) -> bool:
-        """Whether the claim or the proof is refuted: the bound is above it."""
+        """Whether the claim or the proof is refuted, because the bound is above it."""
         return self.limit is not None and self.epsilon > self.limit
 
     @property
     def refuted(self) -> str:
-        """What is refuted: "claim", "proof", "claim and proof", or "nothing"."""
+        """What is refuted, one of "claim", "proof", "claim and proof" and "nothing"."""
         above = [
             name
             for name, limit in (("claim", self.claimed), ("proof", self.proven))

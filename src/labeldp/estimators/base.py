@@ -153,7 +153,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def secure_(self) -> bool:
-        """False if the noise came from a seed: then the model is **not private**."""
+        """Whether the noise is secure; False if it came from a seed, and then the model is **not private**."""
         return self.terms_.secure
 
     def summary(self) -> str:

@@ -117,7 +117,7 @@ class Risk:
 
     @property
     def rmse_limit(self) -> float:
-        """What the RMSE should not pass: two standard errors, and all that clipping may hide, are added to it."""
+        """What the RMSE should not pass, with two standard errors and all that clipping may hide added to it."""
         return math.sqrt(max(self.mse, 0.0) + 2 * self.standard_error + self.hidden)
 
     @property

@@ -146,7 +146,7 @@ class Ledger:
 
     @property
     def total(self) -> Budget:
-        """What is spent: the sum of all charges."""
+        """What is spent, the sum of all charges."""
         return total_of(self.charges)
 
     @property

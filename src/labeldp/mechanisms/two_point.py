@@ -22,10 +22,11 @@ __all__ = ["TwoPoint"]
 @register("two-point")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoPoint(Mechanism):
-    """Release one of two values, (e^ε + 1)/(e^ε − 1) half-ranges from the middle on either side.
+    """Release one of two values, one beyond each bound.
 
-    The label is rounded at random to one of the bounds, which is then answered truly with odds e^ε. Often
-    the best mechanism below ε ≈ 0.9.
+    The label is rounded at random to one of the bounds, which is then answered truly with odds e^ε. The values are
+    (e^ε + 1)/(e^ε − 1) half-ranges from the middle, which makes the label unbiased. Often the best mechanism below
+    ε ≈ 0.9.
 
     Parameters
     ----------

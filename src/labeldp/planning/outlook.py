@@ -152,7 +152,7 @@ class Preview:
 
     @property
     def curve(self) -> tuple[Outlook, ...]:
-        """For many budgets, those asked for among them: what a plot shows."""
+        """The outlook for many budgets, those asked for among them, as a plot shows it."""
         budgets = sorted({*CURVE, *(outlook.epsilon for outlook in self.outlooks)})
         return tuple(_outlook(self.rows, self.bounds, epsilon, self.prior) for epsilon in budgets)
 
@@ -166,7 +166,7 @@ class Preview:
 
     @property
     def names(self) -> dict[str, str]:
-        """What errors are told of: no group has more rows than the table."""
+        """What errors are told of, where no group has more rows than the table."""
         return {name: what for name, what in NAMES.items() if GROUPS.get(name, 1) <= self.rows}
 
     def table(self) -> tuple[list[str], list[list[str]]]:

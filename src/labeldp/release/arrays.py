@@ -69,7 +69,7 @@ class Release(HoldsTerms):
 
     @property
     def debiased(self) -> NDArray[np.float64]:
-        """Unbiased labels: on average each is its true label, clipped where `summary` says.
+        """Unbiased labels, to train on; on average each is its true label, clipped where `summary` says.
 
         Raises
         ------

@@ -185,12 +185,12 @@ class HoldsTerms:
 
     @property
     def trust(self) -> str:
-        """Who saw labels before noise: "curator", or "local" for nobody."""
+        """Who saw labels before noise, a "curator", or nobody ("local")."""
         return self.terms.trust
 
     @property
     def secure(self) -> bool:
-        """False if the noise came from a seed: then this is an experiment, and **not private**."""
+        """Whether the noise is secure; False if it came from a seed, and then this is **not private**."""
         return self.terms.secure
 
     def __repr__(self) -> str:

@@ -104,7 +104,7 @@ class TableEncoder:
 
     @property
     def texts(self) -> list[str]:
-        """The columns that are text, or read as text: in a text file 02 is not 2 there."""
+        """The columns that are text, or read as text, so that 02 in a text file is not 2 there."""
         return [column.name for column in self.columns if column.kind == "category"]
 
     @property
