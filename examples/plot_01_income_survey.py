@@ -34,9 +34,9 @@ print(release.summary())
 #
 # Means by age
 # ------------
-# ``release.debiased`` is right on average, so the mean of a group is an estimate of its true mean. How good it
-# is follows from the private labels themselves, at no further cost: their spread, over the root of their
-# number.
+# But for clipping, ``release.debiased`` is right on average, so the mean of a group is an estimate of its true
+# mean. How good it is follows from the private labels themselves, at no further cost: their spread, over the
+# root of their number.
 
 age = survey.features[:, 0]
 edges = np.array([18, 25, 35, 45, 55, 65, 75, 90])
@@ -57,9 +57,9 @@ private, error = mean_by_age(release.debiased)
 # The picture
 # -----------
 # On the left, each dot is a household. Private labels are drawn from a list of values, which gives the rows of
-# dots. Small and large incomes lead to all of them, hardly more or less often: nobody can tell from a private
-# label what an income was. On the right, thousands of such labels together tell how incomes rise and fall with
-# age. That is what a release is for: groups and models, never a single row.
+# dots. Every income leads to each of them, at most e = 2.7 times as often as any other income does: that is ε =
+# 1, and a private label says little about its household. On the right, thousands of such labels together tell
+# how incomes rise and fall with age. That is what a release is for: groups and models, never a single row.
 
 figure, (single, means) = plt.subplots(1, 2, figsize=(9, 4.2), width_ratios=[1, 1.3])
 shown = slice(0, 600)

@@ -49,8 +49,8 @@ for name, (values, epsilon, rows) in clinics.items():
 # %%
 # Enough is enough
 # ----------------
-# South would like to release again, after a correction. What is left does not suffice: the release is refused
-# before a single label is used, and the ledger stays as it was.
+# South would like to release again, after a correction. What is left does not suffice: the release is refused,
+# and the ledger stays as it was.
 
 try:
     ldp.privatize(clinics["South"][0], epsilon=0.8, bounds=BOUNDS, ledger=ledger)

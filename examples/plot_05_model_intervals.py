@@ -3,7 +3,7 @@ A model with intervals
 ======================
 
 Sometimes only a model is to leave, and not a single label, not even with noise. How far may the truth then lie
-from a prediction? ``private_intervals`` answers for a little more ε, with a coverage that is proven.
+from a prediction? ``private_intervals`` answers from rows that were kept back, with a coverage that is proven.
 
 The table is a synthetic survey of incomes: six public features, one private label.
 """
@@ -29,7 +29,7 @@ train, calibrate, later = slice(0, 5_000), slice(5_000, 7_000), slice(7_000, 8_0
 # %%
 # Fit, then calibrate
 # -------------------
-# Every row is in one of the two calls, so each person's label costs ε = 1 at most.
+# Every row is in one of the two calls at most, so each person's label costs ε = 1 at most.
 
 model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=bounds).fit(X[train], y[train])
 sure = ldp.private_intervals(model, X[calibrate], y[calibrate], epsilon=1.0, bounds=bounds, coverage=0.9)

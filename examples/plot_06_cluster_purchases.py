@@ -3,7 +3,8 @@ Purchases on a cluster
 ======================
 
 A shop keeps its orders in Spark. The amounts are private, the rest is not. ``labeldp.spark`` releases them
-where they lie: the same mechanisms, cards and ledger as on one machine, and no raw label leaves the executors.
+where they lie: the same mechanisms, cards and ledger as on one machine, and single labels leave the executors
+with noise only.
 
 This example needs ``pip install 'labeldp[spark]'`` and Java 17 or newer. It runs on two cores of this machine;
 on a cluster, use the session that you have, and leave the rest as it is.
@@ -60,8 +61,8 @@ print(release.summary())
 # %%
 # What an analyst does
 # --------------------
-# The files may be handed on, with ``release.card`` beside them. Any query on them is free: here the mean of every
-# three hours, and its standard error.
+# The files may be handed on, with ``release.card`` beside them. Any query on them is free: here the mean of
+# every three hours, and its standard error.
 
 released = session.read.parquet(f"{folder.name}/private")
 part = functions.floor(functions.col("hour") / 3).alias("part")

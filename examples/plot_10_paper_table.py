@@ -3,7 +3,7 @@ The paper's table, in small
 ===========================
 
 The paper behind this library, "RPWithPrior: Label Differential Privacy in Regression", trains networks on
-labels that five mechanisms made private, and compares their errors. Here is the same experiment in small:
+labels that several mechanisms made private, and compares their errors. Here is the same experiment in small:
 another table, a synthetic survey of 4,000 incomes; another learner, ridge regression; three trials instead of
 ten. It takes seconds and no download.
 """
