@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tomllib
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "min_reported_time": 1_000_000,
+    "thumbnail_size": (480, 320),
     "show_memory": False,
     "show_signature": False,
     "remove_config_comments": True,
@@ -102,7 +104,9 @@ sphinx_gallery_conf = {
     "reference_url": {"labeldp": None},
     "backreferences_dir": None,
     "write_computation_times": False,
+    "first_notebook_cell": "# To install what this needs, take away the #\n# %pip install 'labeldp[plots]'",
 }
+warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # would be part of a page
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = True

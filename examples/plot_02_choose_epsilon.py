@@ -2,9 +2,9 @@
 Choosing ε
 ==========
 
-A utility wants to publish the yearly electricity use of 12,000 households, with noise. Which ε? More of it
-means less noise and less privacy. Bounds and the number of rows tell what each ε gives **before any label is
-read**, so the choice can be discussed with everyone, and costs nothing.
+A utility wants to publish the yearly electricity use of 12,000 households, with noise. Which ε?
+More of it means less noise and less privacy. Bounds and the number of rows tell what each ε gives
+**before any label is read**, so the choice can be discussed with everyone, and costs nothing.
 """
 
 import matplotlib.pyplot as plt
@@ -17,55 +17,63 @@ plt.style.use("labeldp.plots")
 # %%
 # What each ε gives
 # -----------------
-# The meters of these flats cannot count beyond 15,000 kWh a year: these are the bounds. For neighbourhoods of a
-# hundred households an error of about 700 kWh would do, and that is what we ask for.
+# The meters of these flats cannot count beyond 15,000 kWh a year: these are the bounds. For
+# neighbourhoods of a hundred households an error of about 700 kWh would do, and that is what we
+# ask for.
 
 plan = ldp.preview(rows=12_000, bounds=(0, 15_000), epsilon=[0.3, 1.0, 3.0], wanted=700)
-print(plan.summary())
+plan
 
 # %%
 # What is public already helps
 # ----------------------------
-# National statistics say how electricity use is spread. With that as the prior, the mechanism knows where
-# labels are likely to be, and less noise does. It is public, so it costs nothing.
+# National statistics say how electricity use is spread. With that as the prior, the mechanism
+# knows where labels are likely to be, and less noise does. It is public, so it costs nothing.
 
 statistics = ldp.Histogram([0, 1_500, 2_500, 4_000, 6_000, 15_000], [18, 27, 33, 17, 5])
 informed = ldp.preview(rows=12_000, bounds=(0, 15_000), epsilon=[0.3, 1.0, 3.0], prior=statistics)
 for before, after in zip(plan.outlooks, informed.outlooks, strict=True):
-    print(f"ε = {before.epsilon:<4g} mean of 100: ±{before.hundred:,.0f}, with statistics ±{after.hundred:,.0f}")
+    print(f"ε = {before.epsilon:<4g} ±{before.hundred:,.0f}, with statistics ±{after.hundred:,.0f}")
 
 # %%
 # The picture
 # -----------
-# Above, errors fall as ε grows; where the line for 100 households meets the wanted ±700 kWh is the ε to ask
-# for. Rings show what public statistics add. Below is the price: whoever sees a private label may raise their
-# odds on any guess about that household by the factor e^ε, at most. At ε = 0.1 that is a tenth more, next to
-# nothing; at 3 it is twentyfold. Between the two people must choose, and now they see both sides.
+# Above, errors fall as ε grows; where the line for 100 households meets the wanted ±700 kWh is the
+# ε to ask for. Rings show what public statistics add. Below is the price: whoever sees a private
+# label may raise their odds on any guess about that household by the factor e^ε, at most. At ε =
+# 0.1 that is a tenth more, next to nothing; at 3 it is twentyfold. Between the two people must
+# choose, and now they see both sides.
 
 enough = plan.needed["hundred"]
 figure, (errors, odds) = plt.subplots(2, 1, figsize=(7.2, 6), sharex=True, height_ratios=[2, 1])
-lines = {"label": ("one household", "-"), "hundred": ("mean of 100", "--"), "mean": ("mean of all 12,000", ":")}
+lines = [
+    ("label", "one household", "-"),
+    ("hundred", "mean of 100", "--"),
+    ("mean", "mean of all", ":"),
+]
 budgets = [outlook.epsilon for outlook in plan.curve]
-for number, (name, (words, dash)) in enumerate(lines.items()):
-    errors.plot(budgets, [getattr(outlook, name) for outlook in plan.curve], dash, color=f"C{number}", label=words)
-    rings = [getattr(outlook, name) for outlook in informed.outlooks]
-    errors.plot([0.3, 1, 3], rings, "o", color=f"C{number}", markerfacecolor="white", markersize=7)
-errors.plot([], [], "o", color="0.4", markerfacecolor="white", markersize=7, label="with public statistics")
+ring = {"marker": "o", "linestyle": "", "markerfacecolor": "white", "markersize": 7}
+for number, (name, words, dash) in enumerate(lines):
+    values = [getattr(outlook, name) for outlook in plan.curve]
+    errors.plot(budgets, values, dash, color=f"C{number}", label=words)
+    values = [getattr(outlook, name) for outlook in informed.outlooks]
+    errors.plot([0.3, 1, 3], values, color=f"C{number}", **ring)
+errors.plot([], [], color="0.4", label="with public statistics", **ring)
 errors.axhline(700, color="0.45", linewidth=1)
-errors.annotate("wanted: ±700 kWh", (0.053, 700), (0, -12), textcoords="offset points", fontsize=9.5)
-errors.set(yscale="log", ylabel="typical error, kWh a year", title="What ε buys", ylim=(15, 700_000))
+errors.text(0.053, 450, "wanted: ±700 kWh", va="center", fontsize=9.5)
+errors.set(title="What ε buys", ylabel="typical error, kWh a year", yscale="log", ylim=(15, 7e5))
 errors.set_yticks([100, 1_000, 10_000, 100_000], ["100", "1,000", "10,000", "100,000"])
 errors.legend(loc="upper right")
 
 odds.plot(budgets, np.exp(budgets), color="C3")
-odds.set(yscale="log", ylabel="odds rise by at most", xlabel="ε", title="What it costs", ylim=(0.9, 200))
+odds.set(title="What it costs", ylabel="odds rise by at most", yscale="log", ylim=(0.9, 200))
 odds.set_yticks([1, 10, 100], ["×1", "×10", "×100"])
 for axes in (errors, odds):
     axes.axvline(enough, color="0.45", linewidth=1)
     axes.minorticks_off()
 price = f"ε = {enough:.2g}: odds ×{np.exp(enough):.2g}"
 odds.annotate(price, (enough, 60), (-6, 0), textcoords="offset points", ha="right")
-odds.set(xscale="log", xlim=(0.05, 20))
+odds.set(xlabel="ε", xscale="log", xlim=(0.05, 20))
 odds.set_xticks([0.1, 0.3, 1, 3, 10], ["0.1", "0.3", "1", "3", "10"])
 odds.minorticks_off()
 plt.show()

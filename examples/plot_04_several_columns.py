@@ -2,8 +2,8 @@
 Several private columns
 =======================
 
-A table may have more than one private column. Here 30,000 households told what they use in a year: electricity,
-gas and water. All three belong to the same household, so they share its ε.
+A table may have more than one private column. Here 30,000 households told what they use in a year:
+electricity, gas and water. All three belong to the same household, so they share its ε.
 """
 
 import matplotlib.pyplot as plt
@@ -34,8 +34,8 @@ bounds = [(0, 15_000), (0, 40_000), (0, 600)]  # what the meters can count in a 
 # %%
 # One release
 # -----------
-# Labels in two dimensions, one pair of bounds for each column. ε = 3 is split evenly, and each column gets its
-# own prior and its own mechanism; the ledger lists what went where.
+# Labels in two dimensions, one pair of bounds for each column. ε = 3 is split evenly, and each
+# column gets its own prior and its own mechanism; the ledger lists what went where.
 
 release = ldp.privatize(use, epsilon=3.0, bounds=bounds)
 print(release.labels.shape, release.cost)
@@ -45,19 +45,21 @@ for charge in release.ledger.charges:
 # %%
 # What sharing costs
 # ------------------
-# Whoever needs only one column should release only one: all of ε would be its own. ``preview`` says how much
-# less noise that is, without another release.
+# Whoever needs only one column should release only one: all of ε would be its own. ``preview``
+# says how much less noise that is, without another release; here for the mean of a hundred
+# households.
 
 for name, limits in zip(columns, bounds, strict=True):
     shared, alone = ldp.preview(rows=len(use), bounds=limits, epsilon=[1.0, 3.0]).outlooks
-    print(f"{name:17} mean of 100 households: ±{shared.hundred:,.0f} as one of three, ±{alone.hundred:,.0f} alone")
+    print(f"{name:17} ±{shared.hundred:,.0f} as one of three, ±{alone.hundred:,.0f} alone")
 
 # %%
 # The picture
 # -----------
-# The mean of each column by the size of the household: grey is true, and known here only because the table is
-# synthetic; in colour is what the release tells, with two standard errors. There are few households of five, so
-# their ± is widest. Noise is drawn for each column on its own, so columns may also be added up or compared.
+# The mean of each column by the size of the household: grey is true, and known here only because
+# the table is synthetic; in colour is what the release tells, with two standard errors. There are
+# few households of five, so their ± is widest. Noise is drawn for each column on its own, so
+# columns may also be added up or compared.
 
 figure, panels = plt.subplots(1, 3, figsize=(9, 3.8))
 sizes = np.arange(1, 6)
@@ -67,7 +69,8 @@ for number, (axes, name) in enumerate(zip(panels, columns, strict=True)):
     private = [group.mean() for group in groups]
     errors = [2 * group.std() / np.sqrt(group.size) for group in groups]
     axes.plot(sizes, truth, "s-", color="0.55", markerfacecolor="white", label="true mean")
-    axes.errorbar(sizes, private, yerr=errors, fmt="o", color=f"C{number}", capsize=4, label="private mean")
+    look = {"fmt": "o", "color": f"C{number}", "capsize": 4}
+    axes.errorbar(sizes, private, yerr=errors, label="private mean", **look)
     axes.set(title=f"{name} a year", xticks=sizes, ylim=(0, None))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.legend(loc="lower right", fontsize=9)

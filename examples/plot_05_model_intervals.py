@@ -2,8 +2,9 @@
 A model with intervals
 ======================
 
-Sometimes only a model is to leave, and not a single label, not even with noise. How far may the truth then lie
-from a prediction? ``private_intervals`` answers from rows that were kept back, with a coverage that is proven.
+Sometimes only a model is to leave, and not a single label, not even with noise. How far may the
+truth then lie from a prediction? ``private_intervals`` answers from rows that were kept back, with
+a coverage that is proven.
 
 The table is a synthetic survey of incomes: six public features, one private label.
 """
@@ -19,8 +20,8 @@ plt.style.use("labeldp.plots")
 # %%
 # Three kinds of rows
 # -------------------
-# Most rows train the model. Some are kept back to learn how wide intervals must be: a model is too sure of rows
-# that it was trained on. The last ones are people who come later.
+# Most rows train the model. Some are kept back to learn how wide intervals must be: a model is too
+# sure of rows that it was trained on. The last ones are people who come later.
 
 survey = make_survey(rows=8_000)
 X, y, bounds = survey.features, survey.income, survey.bounds
@@ -32,8 +33,10 @@ train, calibrate, later = slice(0, 5_000), slice(5_000, 7_000), slice(7_000, 8_0
 # Every row is in one of the two calls at most, so each person's label costs ε = 1 at most.
 
 model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=bounds).fit(X[train], y[train])
-sure = ldp.private_intervals(model, X[calibrate], y[calibrate], epsilon=1.0, bounds=bounds, coverage=0.9)
-print(sure.summary())
+sure = ldp.private_intervals(
+    model, X[calibrate], y[calibrate], epsilon=1.0, bounds=bounds, coverage=0.9
+)
+print(sure)
 
 # %%
 # Model and intervals may be handed on. Whoever has them predicts for anyone:
@@ -41,25 +44,26 @@ print(sure.summary())
 low, high = (sure.predict_interval(X[later]) / 1000).T
 middle, truth = sure.predict(X[later]) / 1000, y[later] / 1000
 inside = (low <= truth) & (truth <= high)
-print(f"of {inside.size:,} later households {100 * inside.mean():.0f} % lie inside; at least 90 % were promised")
+print(f"inside: {100 * inside.mean():.0f} %; at least 90 % on average were promised")
 
 # %%
 # The picture
 # -----------
-# Eighty later households, from the least to the largest prediction. A bar is an interval, cut where it would
-# leave the bounds; a dot is the true income, and a cross one that lies outside, as about one in ten may. Bars
-# are equally long for all: where incomes spread little, at the left, they are longer than they would have to
-# be. The promise is about all households together, and not about every kind of them.
+# Eighty later households, from the least to the largest prediction. A bar is an interval, cut
+# where it would leave the bounds; a dot is the true income, and a cross one that lies outside, as
+# about one in ten may. Bars are equally long for all: where incomes spread little, at the left,
+# they are longer than they would have to be. The promise is about all households together, and not
+# about every kind of them.
 
 shown = np.argsort(middle[:80])
 place = np.arange(shown.size)
 figure, axes = plt.subplots(figsize=(9, 4.4))
-axes.vlines(place, low[shown], high[shown], color="C0", alpha=0.35, linewidth=4, label="interval for 90 %")
-axes.plot(place, middle[shown], color="C0", linewidth=1.5, label="prediction")
-within, outside = inside[shown], ~inside[shown]
-axes.plot(place[within], truth[shown][within], "o", color="0.2", markersize=4, label="true income, inside")
-axes.plot(place[outside], truth[shown][outside], "X", color="C1", markersize=8, label="true income, outside")
-axes.set(title="80 later households", xlabel="households, by prediction", ylabel="income, $1,000 a year")
-axes.set(xticks=[], xlim=(-1, shown.size))
+low, high, middle, truth, inside = (x[shown] for x in (low, high, middle, truth, inside))
+axes.vlines(place, low, high, color="C0", alpha=0.35, linewidth=4, label="interval for 90 %")
+axes.plot(place, middle, color="C0", linewidth=1.5, label="prediction")
+axes.plot(place[inside], truth[inside], "o", color="0.2", markersize=4, label="true income, inside")
+axes.plot(place[~inside], truth[~inside], "XC1", markersize=8, label="true income, outside")
+axes.set(title="80 later households", xlabel="households, by prediction")
+axes.set(ylabel="income, $1,000 a year", xticks=[], xlim=(-1, shown.size))
 axes.legend(loc="upper left")
 plt.show()

@@ -2,9 +2,9 @@
 Auditing somebody else's noise
 ==============================
 
-Somebody hands you a function and says: "it adds Laplace noise, for ε = 1". You cannot read its code, or do not
-trust yourself to. ``ldp.audit`` draws from it and measures what its ε **cannot be below**. It needs no real
-label.
+Somebody hands you a function and says: "it adds Laplace noise, for ε = 1". You cannot read its
+code, or do not trust yourself to. ``ldp.audit`` draws from it and measures what its ε **cannot be
+below**. It needs no real label.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,9 @@ plt.style.use("labeldp.plots")
 # %%
 # Three suspects
 # --------------
-# All three claim ε = 1 for labels from 0 to 5. The second has a common mistake, a scale that is too small: it
-# adds a quarter of the noise. The third has the right scale, in floating point as NumPy draws it.
+# All three claim ε = 1 for labels from 0 to 5. The second has a common mistake, a scale that is
+# too small: it adds a quarter of the noise. The third has the right scale, in floating point as
+# NumPy draws it.
 
 rng = np.random.default_rng()
 
@@ -42,9 +43,9 @@ suspects = {
 # %%
 # The audit
 # ---------
-# Outputs for the labels 0 and 5 are compared through several lenses: their size, their last bits, and more.
-# Half of the samples look for events that tell the labels apart, the other half counts how often these happen.
-# A claim that is true is refuted in one audit of a million, at most.
+# Outputs for the labels 0 and 5 are compared through several lenses: their size, their last bits,
+# and more. Half of the samples look for events that tell the labels apart, the other half counts
+# how often these happen. A claim that is true is refuted in one audit of a million, at most.
 
 sizes = [300, 1_000, 3_000, 10_000, 30_000, 100_000]
 audits = {
@@ -55,24 +56,25 @@ for name, (*_, last) in audits.items():
     verdict = "CONVICTED" if last.convicted else "not convicted"
     by_size = max(event.epsilon for event in last.tested if event.lens == "size")
     print(f"{name:26} {verdict:14} ε ≥ {last.epsilon:.2f}, by size alone {by_size:.2f}")
-print(f"Laplace for ε = {audits['labeldp.Laplace'][-1].showable:.2f} would be convicted four times out of five")
+print(f"Laplace for ε = {last.showable:.2f} would be convicted four times out of five")
 
 # %%
 # The picture
 # -----------
-# A line that rises above the claim convicts. A quarter of the noise is found with a few thousand samples, and
-# its line approaches ε = 4, which is what it is. Plain floats look honest by their size; their last bits give
-# them away, and the more samples, the worse. The mechanism of this library comes close to its claim, for it
-# spends what it says, and does not pass it. An audit that convicts nobody is no proof. ``ldp.Laplace`` has one
-# besides: ``mechanism.verify()``.
+# A line that rises above the claim convicts. A quarter of the noise is found with a few thousand
+# samples, and its line approaches ε = 4, which is what it is. Plain floats look honest by their
+# size; their last bits give them away, and the more samples, the worse. The mechanism of this
+# library comes close to its claim, for it spends what it says, and does not pass it. An audit that
+# convicts nobody is no proof. ``ldp.Laplace`` has one besides: ``mechanism.verify()``.
 
 figure, axes = plt.subplots()
 axes.axhspan(1.0, 9.0, color="C1", alpha=0.08, linewidth=0)
 for (name, results), look in zip(audits.items(), ["s--", "^:", "o-"], strict=True):
     axes.plot(sizes, [audit.epsilon for audit in results], look, label=name)
 axes.axhline(1.0, color="0.45", linewidth=1)
-axes.annotate("claimed: ε = 1", (sizes[-1], 1.0), (0, 5), textcoords="offset points", ha="right")
-axes.set(xscale="log", xlabel="samples of each label", ylabel="the true ε is at least", ylim=(-0.1, 8))
+axes.text(sizes[-1], 1.1, "claimed: ε = 1", ha="right")
+axes.set(xlabel="samples of each label", ylabel="the true ε is at least", ylim=(-0.1, 8))
+axes.set_xscale("log")
 axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
 axes.minorticks_off()
 axes.set_title("Above the claim: convicted, with confidence 0.999999")

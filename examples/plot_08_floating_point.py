@@ -2,9 +2,9 @@
 The attack on floating point
 ============================
 
-Noise is private on paper. On a computer it is a float, and floats have gaps: which numbers can be reached
-depends on the label that noise was added to. Mironov showed in 2012 that the last bits of such noise give
-labels away. Here one can see it.
+Noise is private on paper. On a computer it is a float, and floats have gaps: which numbers can be
+reached depends on the label that noise was added to. Mironov showed in 2012 that the last bits of
+such noise give labels away. Here one can see it.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,8 @@ plt.style.use("labeldp.plots")
 # %%
 # Two labels, noise for ε = 1
 # ---------------------------
-# The labels 0 and 5 are the bounds. NumPy's noise has just the scale that the textbook asks for; beside it
-# stands the same distribution as this library draws it, on a public grid.
+# The labels 0 and 5 are the bounds. NumPy's noise has just the scale that the textbook asks for;
+# beside it stands the same distribution as this library draws it, on a public grid.
 
 BOUNDS, SAMPLES = (0, 5), 40_000
 rng = np.random.default_rng()
@@ -31,9 +31,10 @@ outputs = {
 # %%
 # The last bit
 # ------------
-# Every float is an odd integer times a power of 2. That power, the place of its last bit, says how fine the
-# float is. With the label 0 an output is the noise itself, and small noise can be very fine. With the label 5 a
-# small output is 5 minus something of about that size, and such numbers have no bit beyond 2⁻⁵¹.
+# Every float is an odd integer times a power of 2. That power, the place of its last bit, says how
+# fine the float is. With the label 0 an output is the noise itself, and small noise can be very
+# fine. With the label 5 a small output is 5 minus something of about that size, and such numbers
+# have no bit beyond 2⁻⁵¹.
 
 
 def last_bit(outputs):
@@ -50,17 +51,17 @@ for name, (zero, five) in outputs.items():
 # %%
 # The picture
 # -----------
-# ε = 1 promises that no output is more than e = 2.7 times as likely under one label as under the other. On the
-# left this is broken: whatever lies in the shaded part was certainly the label 0, and that is about one of its
-# outputs in five. On the right the outputs of both labels lie on the same grid, as coarse for one as for the
-# other: a mechanism here is a list of outputs with integer counts, and which of them is drawn is decided in
-# integers.
+# ε = 1 promises that no output is more than e = 2.7 times as likely under one label as under the
+# other. On the left this is broken: whatever lies in the shaded part was certainly the label 0,
+# and that is about one of its outputs in five. On the right the outputs of both labels lie on the
+# same grid, as coarse for one as for the other: a mechanism here is a list of outputs with integer
+# counts, and which of them is drawn is decided in integers.
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 4.6), sharex=True, sharey=True)
 for axes, (name, pair) in zip(panels, outputs.items(), strict=True):
     for label, values, marker in zip(BOUNDS, pair, "ox", strict=True):
         shown = values[np.abs(values - 2.5) < 9][:2500]
-        height = last_bit(shown) + rng.uniform(-0.3, 0.3, shown.size)  # spread: dots hide less
+        height = last_bit(shown) + rng.uniform(-0.3, 0.3, shown.size)  # dots hide less
         axes.scatter(shown, height, s=7, linewidth=0.8, marker=marker, label=f"label {label}")
     axes.axhspan(-62, -51.5, color="C0", alpha=0.12, linewidth=0)
     axes.set(title=name, xlabel="output", xlim=(-6, 11), ylim=(-62, -35))

@@ -2,9 +2,10 @@
 A mechanism of your own
 =======================
 
-Patients rate their pain from 0 to 10. Laplace noise makes ratings of −3.7 of them, which no form accepts. We
-write a mechanism whose outputs are ratings again: those near the true one are likelier than the others, by e^ε.
-It is proven when it is built, and then works wherever mechanisms are named.
+Patients rate their pain from 0 to 10. Laplace noise makes ratings of −3.7 of them, which no form
+accepts. We write a mechanism whose outputs are ratings again: those near the true one are likelier
+than the others, by e^ε. It is proven when it is built, and then works wherever mechanisms are
+named.
 """
 
 from dataclasses import dataclass
@@ -21,25 +22,26 @@ plt.style.use("labeldp.plots")
 # %%
 # Which counts?
 # -------------
-# A mechanism says how many of the 2⁶⁴ random words lead to each output, for each label: integers, rounded
-# towards privacy. Everything else follows from them: sampling, proof, moments, cards.
+# A mechanism says how many of the 2⁶⁴ random words lead to each output, for each label: integers,
+# rounded towards privacy. Everything else follows from them: sampling, proof, moments, cards.
 
 
 @mechanisms.register("plateau")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plateau(mechanisms.Mechanism):
-    """Answer with one of eleven values; each of three around the true one is e^ε times as likely as any other."""
+    """Answer with one of eleven values: three near the label are likelier, by e^ε."""
 
     unbiased = False
     bounds: tuple[float, float]
     epsilon: float
-    cut: bool = False  # whether the window is cut at the ends of the scale, or moved inwards
+    cut: bool = False  # whether the window is cut at both ends, or moved inwards
     channel: mechanisms.TableChannel = mechanisms.channel_field()
 
     def _build(self):
         low, high = mechanisms.as_bounds(self.bounds)
         promise = mechanisms.Promise.of(mechanisms.as_epsilon(self.epsilon))
-        words, odds = mechanisms.WORDS, mechanisms.exp_lower(promise.epsilon)  # 2⁶⁴, and just below e^ε
+        words = mechanisms.WORDS  # 2⁶⁴
+        odds = mechanisms.exp_lower(promise.epsilon)  # just below e^ε
         counts = []
         for label in range(11):
             middle = label if self.cut else min(max(label, 1), 9)
@@ -50,14 +52,16 @@ class Plateau(mechanisms.Mechanism):
             row = [for_likely if is_near else for_other for is_near in near]
             row[near.index(False)] += rest  # what is left over, two words at most
             counts.append(row)
-        return mechanisms.TableChannel.from_counts(low, high, np.linspace(low, high, 11), counts, promise)
+        values = np.linspace(low, high, 11)
+        return mechanisms.TableChannel.from_counts(low, high, values, counts, promise)
 
 
 # %%
 # The proof says no, then yes
 # ---------------------------
-# At the ends of the scale it is tempting to cut the window, for 0 has only one neighbour. Then 0 has two likely
-# outputs where others have three, and each is too likely. The proof compares all pairs of counts, and refuses.
+# At the ends of the scale it is tempting to cut the window, for 0 has only one neighbour. Then 0
+# has two likely outputs where others have three, and each is too likely. The proof compares all
+# pairs of counts, and refuses.
 
 try:
     Plateau(bounds=(0, 10), epsilon=2.0, cut=True)
@@ -80,9 +84,9 @@ print("released:", release.labels[:10], release.cost)
 # %%
 # The picture
 # -----------
-# What becomes of three ratings. Every bar is possible under every rating, and none is more than e² = 7.4 times
-# as high for one as for another: that is ε = 2. Laplace noise for the same ε (the line) spreads far beyond the
-# scale.
+# What becomes of three ratings. Every bar is possible under every rating, and none is more than e²
+# = 7.4 times as high for one as for another: that is ε = 2. Laplace noise for the same ε (the
+# line) spreads far beyond the scale.
 
 laplace = ldp.Laplace(bounds=(0, 10), epsilon=2.0)
 edges = np.arange(-12.5, 23)
@@ -90,8 +94,9 @@ figure, panels = plt.subplots(3, 1, figsize=(7.2, 5.4), sharex=True, sharey=True
 for axes, rating in zip(panels, (0, 4, 9), strict=True):
     chances = 100 * plateau.density(rating, np.arange(-0.5, 11))
     axes.bar(np.arange(11), chances, width=0.8, color="C0", alpha=0.75, label="Plateau")
-    axes.stairs(100 * laplace.density(rating, edges), edges, color="C1", linewidth=2, label="Laplace, same ε")
-    axes.plot(rating, -3, "^", color="0.2", clip_on=False, markersize=8, label="true rating")
+    chances = 100 * laplace.density(rating, edges)
+    axes.stairs(chances, edges, color="C1", linewidth=2, label="Laplace, same ε")
+    axes.plot(rating, -3, "^", color="0.2", markersize=8, clip_on=False, label="true rating")
     axes.set_title(f"The rating {rating}", fontsize=10.5)
     axes.set_ylim(0, 30)
 panels[0].legend(loc="upper right")

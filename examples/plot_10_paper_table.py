@@ -2,10 +2,10 @@
 The paper's table, in small
 ===========================
 
-The paper behind this library, "RPWithPrior: Label Differential Privacy in Regression", trains networks on
-labels that several mechanisms made private, and compares their errors. Here is the same experiment in small:
-another table, a synthetic survey of 4,000 incomes; another learner, ridge regression; three trials instead of
-ten. It takes seconds and no download.
+The paper behind this library, "RPWithPrior: Label Differential Privacy in Regression", trains
+networks on labels that several mechanisms made private, and compares their errors. Here is the
+same experiment in small: another table, a synthetic survey of 4,000 incomes; another learner,
+ridge regression; three trials instead of ten. It takes seconds and no download.
 """
 
 import matplotlib.pyplot as plt
@@ -22,9 +22,9 @@ plt.style.use("labeldp.plots")
 # %%
 # The experiment
 # --------------
-# Release the training labels, fit, and measure the error on true test labels. An error of 1 is that of a
-# constant. Every release has ε in all, what the prior costs included. RR-on-Bins has no unbiased labels; its
-# own are used.
+# Release the training labels, fit, and measure the error on true test labels. An error of 1 is
+# that of a constant. Every release has ε in all, what the prior costs included. RR-on-Bins has no
+# unbiased labels; its own are used.
 
 budgets = [0.5, 1.0, 2.0, 4.0, 8.0]
 mechanisms = {"rp": "RPWithPrior", "laplace": "Laplace", "staircase": "Staircase"}
@@ -34,7 +34,9 @@ mechanisms |= {"unbiased": "Unbiased", "rr-on-bins": "RR-on-Bins"}
 def relative_error(mechanism, epsilon, survey):
     """Return the test error of a model of private labels, over that of a constant."""
     train, test = slice(0, 4_000), slice(4_000, None)
-    release = ldp.privatize(survey.income[train], epsilon=epsilon, bounds=survey.bounds, mechanism=mechanism)
+    release = ldp.privatize(
+        survey.income[train], epsilon=epsilon, bounds=survey.bounds, mechanism=mechanism
+    )
     labels = release.labels if mechanism == "rr-on-bins" else release.debiased
     learner = make_pipeline(StandardScaler(), PolynomialFeatures(2), Ridge(alpha=100.0))
     predictions = learner.fit(survey.features[train], labels).predict(survey.features[test])
@@ -43,7 +45,10 @@ def relative_error(mechanism, epsilon, survey):
 
 trials = [make_survey(rows=6_000, seed=seed) for seed in range(3)]
 ours = {
-    name: [np.mean([relative_error(mechanism, epsilon, survey) for survey in trials]) for epsilon in budgets]
+    name: [
+        np.mean([relative_error(mechanism, epsilon, survey) for survey in trials])
+        for epsilon in budgets
+    ]
     for mechanism, name in mechanisms.items()
 }
 for name, errors in ours.items():
@@ -52,7 +57,8 @@ for name, errors in ours.items():
 # %%
 # What the paper printed
 # ----------------------
-# Mean squared errors on California Housing, 20,640 rows, at the same ε; 1.33 is that of a constant.
+# Mean squared errors on California Housing, 20,640 rows, at the same ε; 1.33 is that of a
+# constant.
 
 printed = {
     "RPWithPrior": [1.4537, 1.0726, 0.7946, 0.6325, 0.5990],
@@ -66,15 +72,15 @@ paper = {name: np.array(errors) / 1.33 for name, errors in printed.items()}
 # %%
 # The picture
 # -----------
-# Compare orders and shapes, not heights: tables, learners and numbers of rows differ. In both panels errors
-# come down to about what the learner can do at all as ε grows. At small ε noise of the full width of the
-# bounds, Laplace and Staircase, is hard on few rows; a little of ε for a prior, and a mechanism that is best
-# there, pays. Unbiased does better here than printed: it is the optimal design for the prior, and the paper
-# gave it five outputs.
+# Compare orders and shapes, not heights: tables, learners and numbers of rows differ. In both
+# panels errors come down to about what the learner can do at all as ε grows. At small ε noise of
+# the full width of the bounds, Laplace and Staircase, is hard on few rows; a little of ε for a
+# prior, and a mechanism that is best there, pays. Unbiased does better here than printed: it is
+# the optimal design for the prior, and the paper gave it five outputs.
 #
-# One thing no picture shows: as published, the paper's RPWithPrior and Staircase keep no ε at all. The
-# reproduction of the full tables, with these columns repeated both as published and as they should be, tells
-# why.
+# One thing no picture shows: as published, the paper's RPWithPrior and Staircase keep no ε at all.
+# The reproduction of the full tables, with these columns repeated both as published and as they
+# should be, tells why.
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True, sharex=True)
 panels[0].set_title("here: survey, 4,000 rows, ridge")
