@@ -2,6 +2,9 @@
 
 import asyncio
 import re
+import subprocess
+import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import unescape
 from urllib.parse import quote, urlencode, urlsplit
@@ -141,3 +144,28 @@ class Client:
 
     def file(self, card, what, **more):
         return self.get(f"/file?card={quote(card)}&what={what}" + "".join(f"&{k}={v}" for k, v in more.items()))
+
+
+# ---- a server in a process of its own ------------------------------------------------------------------------
+
+SHORT = """
+import sys
+from labeldp.page import lifetime
+lifetime.CLOSED, lifetime.LEAVE = 0.2, 0.1
+exec(sys.argv[2])
+from labeldp.cli import app
+app(["page", sys.argv[1], "--no-open"])
+"""
+
+
+@contextmanager
+def served(folder, before=""):
+    """Start the command, after some code of the test; yield the process, its port and its token."""
+    command = [sys.executable, "-c", SHORT, str(folder), before]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+        try:
+            said = process.stderr.readline()
+            parts = urlsplit(re.search(r"http://\S+", said).group())
+            yield process, parts.port, parts.query.removeprefix("token=")
+        finally:
+            process.kill()

@@ -1,42 +1,15 @@
-"""The server, in a process of its own: where it listens, what it prints, when it ends, what a kill leaves."""
+"""The server, in a process of its own: where it listens, what it prints and when it ends."""
 
 import http.client
-import os
 import re
-import signal
 import socket
-import subprocess
-import sys
 import time
-from contextlib import contextmanager
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import pytest
 
-from helpers import posix_only
-from labeldp.ledger import Ledger
 from labeldp.page.lifetime import CLOSED, IDLE, Lifetime
-
-SHORT = """
-import sys
-from labeldp.page import lifetime
-lifetime.CLOSED, lifetime.LEAVE = 0.2, 0.1
-from labeldp.cli import app
-app(["page", sys.argv[1], "--no-open"])
-"""
-
-
-@contextmanager
-def served(folder):
-    """Start the command; yield the process, its address and its token."""
-    command = [sys.executable, "-c", SHORT, str(folder)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
-        try:
-            said = process.stderr.readline()
-            parts = urlsplit(re.search(r"http://\S+", said).group())
-            yield process, parts.port, parts.query.removeprefix("token=")
-        finally:
-            process.kill()
+from page_client import served
 
 
 class Caller:
@@ -115,30 +88,6 @@ def test_the_button_ends_it_and_dropped_files_go(folder):
         caller.ask("POST", "/close", {})
         assert process.wait(20) == 0
     assert not list(folder.glob(".labeldp*"))
-
-
-@posix_only
-@pytest.mark.skipif(os.name == "nt", reason="there is no such signal")
-def test_a_kill_in_the_middle_leaves_nothing_half_written_and_the_ledger_says_what_was_spent(folder):
-    rows = "".join(f"{n},{n % 50}\n" for n in range(100_000))
-    (folder / "homes.csv").write_text(f"rooms,price\n{rows}")
-    with served(folder) as (process, port, token):
-        caller = Caller(port, token)
-        draft = caller.go("/open", path="homes.csv").split("/")[2]
-        caller.go(f"/draft/{draft}/table", label="price")
-        while "running" in caller.ask("GET", f"/draft/{draft}/progress?what=reading")[1]:
-            time.sleep(0.05)
-        caller.go(f"/draft/{draft}/label", low=0, high=50, rows_per_person=1, leaves="rooms", shuffle="on")
-        caller.go(f"/draft/{draft}/budget", leaves="table", epsilon=1, ledger="book.jsonl", out="out.csv")
-        caller.go(f"/draft/{draft}/release")
-        for _ in range(2000):
-            if (folder / "book.jsonl").exists():
-                break
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    assert sum(charge.budget.epsilon for charge in Ledger.open(folder / "book.jsonl", create="never").charges) == 1
-    assert not (folder / "out.csv").exists() or (folder / "out.csv.card.json").exists()
 
 
 def test_it_never_ends_while_it_works_and_waits_longer_for_a_page_without_scripts():

@@ -14,10 +14,17 @@ document.querySelector("[autofocus]")?.focus();
 
 for (const bar of document.querySelectorAll("[data-progress]")) {
   const words = bar.querySelector("[data-words]"), meter = bar.querySelector("progress"), stop = bar.querySelector("[data-stop]");
-  let said = "";
+  let said = "", silence = 0;
   const look = async () => {
     const answer = await fetch(bar.dataset.progress).then((response) => response.json()).catch(() => null);
     if (answer && answer.state !== "running") return location.reload();
+    silence = answer ? 0 : silence + 1;
+    if (silence > 4) {
+      words.textContent = "labeldp was stopped, and does not answer. If anything was charged, the ledger says so.";
+      meter.remove();
+      stop.hidden = true;
+      return;
+    }
     if (answer) {
       if (answer.what !== said) words.textContent = `${said = answer.what} …`;
       if (answer.percent !== null) meter.value = answer.percent; else meter.removeAttribute("value");
@@ -66,6 +73,3 @@ for (const field of document.querySelectorAll("[data-option]")) {
     document.querySelector("[data-choice=epsilon]").dispatchEvent(new Event("input", { bubbles: true }));
   });
 }
-document.querySelector("[data-choice=epsilon]")?.addEventListener("input", (event) => {
-  for (const place of document.querySelectorAll("[data-example]")) place.hidden = event.target.value !== "";
-});

@@ -1,0 +1,281 @@
+"""The page in a real browser: the whole way, by keys, without scripts, on a phone, and what happens in between."""
+
+import signal
+import threading
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pytest
+
+from helpers import posix_only
+from labeldp.files import open_table
+from labeldp.ledger import Ledger
+from labeldp.page import lifetime
+from labeldp.page.serving import serve
+from page_client import served
+
+PHONE, DESKTOP = 360, 1280
+DONE = 60_000
+"""Milliseconds that a machine under load may take."""
+
+
+def messy(path, rows=400):
+    """Write what a spreadsheet exports in Germany: semicolons, decimal commas, Latin-1."""
+    lines = [
+        f"{n % 6 + 1};{(n % 50) * 1.5 + 20:.1f};{['Köln', 'Bonn'][n % 2]};{n * 37 % 900 + 300}.50"
+        for n in range(rows)
+    ]
+    text = "\n".join(["Zimmer;Fläche;Stadt;Miete", *(line.replace(".", ",") for line in lines)])
+    Path(path).write_text(text + "\n", encoding="latin-1")
+
+
+@contextmanager
+def running(folder):
+    """Serve a folder from a thread; yield the address."""
+    said, ready = [], threading.Event()
+
+    def say(text):
+        said.append(text)
+        ready.set()
+
+    thread = threading.Thread(target=serve, args=(folder,), kwargs={"browse": False, "say": say})
+    thread.start()
+    assert ready.wait(60)
+    yield said[0].split()[-1], thread
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+@contextmanager
+def tab(browser, address, *, width=DESKTOP, scripts=True):
+    """Open the page; yield it, and check that it complained of nothing and asked nobody else."""
+    context = browser.new_context(viewport={"width": width, "height": 800}, java_script_enabled=scripts)
+    context.set_default_timeout(DONE)
+    page, complaints, asked = context.new_page(), [], []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    context.on("request", lambda request: asked.append(request.url))
+    page.goto(address)
+    home = address.partition("?")[0]
+    try:
+        yield page
+        assert complaints == []
+        assert [url for url in asked if not url.startswith((home, "data:"))] == []
+    finally:
+        context.close()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(lifetime, "LEAVE", 0.1)
+    messy(tmp_path / "wohnungen.csv")
+    return tmp_path
+
+
+def axe():
+    package = pytest.importorskip("axe_playwright_python", reason="no axe: pip install axe-playwright-python")
+    return (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+def look(page, name, script):
+    """Wait for a page by its heading, and check it as those would who see it on a phone, or hear it."""
+    page.get_by_role("heading", name=name, level=1).wait_for()
+    page.wait_for_load_state()
+    assert page.title().endswith("labeldp")
+    assert not page.evaluate("document.documentElement.scrollWidth > window.innerWidth"), (
+        f"{name} scrolls sideways"
+    )
+    page.evaluate(script)
+    found = page.evaluate("axe.run().then(found => found.violations.map(v => v.id + ': ' + v.nodes[0].html))")
+    assert found == [], name
+
+
+def press(target, key="Enter"):
+    """Go to something by the Tab key alone, and press a key there."""
+    target.wait_for()
+    for _ in range(60):
+        if target.evaluate("element => element === document.activeElement"):
+            with target.page.expect_navigation() if key == "Enter" else nullcontext():
+                target.page.keyboard.press(key)
+            return
+        target.page.keyboard.press("Tab")
+    raise AssertionError("the Tab key does not lead there")
+
+
+def close(page):
+    page.get_by_role("button", name="Close labeldp").click()
+    page.get_by_role("heading", name="Closed").wait_for()
+
+
+def to_budget(page, label="Miete", bounds=("0", "3000")):
+    """Go from the columns of a table to its budget."""
+    page.get_by_label(f"{label} is private").check()
+    page.get_by_role("button", name="Read the table").click()
+    page.get_by_role("link", name="Go on with").click()
+    page.get_by_label("The lowest").fill(bounds[0])
+    page.get_by_label("The highest").fill(bounds[1])
+    page.get_by_role("button", name="Go on to the budget").click()
+
+
+def order(page, epsilon, out=None):
+    page.get_by_label("ε", exact=True).fill(epsilon)
+    if out:
+        page.get_by_label("Its name").fill(out)
+    page.get_by_role("button", name="Look at the order").click()
+
+
+def release(page):
+    page.get_by_role("button", name="Release").click()
+    page.get_by_role("heading", name="It is done").wait_for()
+
+
+def test_the_whole_way_with_a_messy_csv_on_a_phone_by_keys_and_for_a_screen_reader(browser, folder):
+    script = axe()
+    with running(folder) as (address, _), tab(browser, address, width=PHONE) as page:
+        assert "token" not in page.url
+        look(page, "Which table?", script)
+        press(page.get_by_role("button", name="wohnungen.csv"))
+        look(page, "wohnungen.csv", script)
+        press(page.get_by_label("Zimmer is private"), "ArrowUp")  # the last of the group: Miete
+        press(page.get_by_role("button", name="Read the table"))
+        page.get_by_role("link", name="Go on with").wait_for()
+        page.locator("main").get_by_text("semicolons between values, cp1252 text, decimal commas").wait_for()
+        page.locator("main").get_by_text("Köln").first.wait_for()
+        look(page, "wohnungen.csv", script)
+        press(page.get_by_role("link", name="Go on with"))
+        page.get_by_label("The lowest").fill("3000")
+        page.get_by_label("The highest").fill("0")
+        press(page.get_by_role("button", name="Go on to the budget"))
+        page.locator("#summary:focus").wait_for()
+        look(page, "Miete is private", script)
+        page.get_by_label("The lowest").fill("0")
+        page.get_by_label("The highest").fill("3000")
+        page.get_by_role("button", name="Go on to the budget").click()
+        page.get_by_label("The most").fill("3")
+        press(page.get_by_label("ε, slider"), "ArrowRight")
+        page.get_by_label("ε", exact=True).fill("1")
+        assert "--epsilon 1 " in page.inner_text("[data-leaves=table]")
+        look(page, "How much may be told?", script)
+        press(page.get_by_role("button", name="Look at the order"))
+        page.get_by_role("heading", name="The order").wait_for()
+        assert "--limit 3" in page.inner_text("pre")
+        look(page, "Release Miete?", script)
+        press(page.get_by_role("button", name="Release"))
+        page.get_by_role("heading", name="It is done").wait_for()
+        look(page, "It is done", script)
+        with page.context.expect_page() as opened:
+            page.get_by_role("link", name="open").last.click()
+        opened.value.wait_for_load_state()
+        assert opened.value.locator("svg.chart").count() > 1
+        assert opened.value.evaluate("getComputedStyle(document.querySelector('section')).borderRadius") == "10px"
+        with page.expect_download() as saved:
+            page.get_by_role("link", name="save").first.click()
+        assert saved.value.path().read_bytes() == (folder / "wohnungen.private.csv").read_bytes()
+        page.get_by_role("link", name="To the shelf").click()
+        look(page, "What was released", script)
+        page.get_by_role("link", name="card.json").click()
+        look(page, "Private labels in wohnungen.private.csv", script)
+        close(page)
+    assert open_table(folder / "wohnungen.private.csv").schema.names[-1] == "Miete"
+
+
+def test_an_excel_file_is_dropped_and_becomes_a_model_that_predicts(browser, folder):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [["rooms", "town", "rent"], *([n % 6, ["Köln", "Bonn"][n % 2], n % 90 + 10] for n in range(300))]:
+        book.active.append(row)
+    book.save(folder.parent / "flats.xlsx")
+    with running(folder) as (address, _), tab(browser, address) as page:
+        page.get_by_label("Drop a file").set_input_files(folder.parent / "flats.xlsx")
+        page.get_by_role("button", name="Read it").click()
+        to_budget(page, "rent", ("0", "100"))
+        page.get_by_label("A private model").check()
+        order(page, "2")
+        release(page)
+        page.get_by_role("link", name="try it").click()
+        page.get_by_label("rooms").fill("3")
+        page.get_by_role("button", name="Predict rent").click()
+        page.locator("#answer").get_by_text("rent is about").wait_for()
+        look(page, "Try the model", axe())
+        assert list(folder.glob(".labeldp-page-*/*/flats.xlsx"))
+        close(page)
+    assert not list(folder.glob(".labeldp*"))
+    assert (folder / "flats.model" / "card.json").exists()
+
+
+def test_the_whole_way_works_without_scripts_and_a_spent_limit_is_said(browser, folder):
+    with running(folder) as (address, _), tab(browser, address, scripts=False) as page:
+        page.get_by_role("button", name="wohnungen.csv").click()
+        to_budget(page)
+        page.get_by_label("ε", exact=True).fill("0.5")
+        page.get_by_label("The most").fill("0.7")
+        page.get_by_role("button", name="Show this ε").click()
+        page.locator("main").get_by_text("e^ε = 1.65×").wait_for()
+        page.get_by_role("button", name="Look at the order").click()
+        release(page)
+        page.get_by_role("link", name="To the shelf").click()
+        page.get_by_role("link", name="card.json").click()
+        page.locator("header").get_by_text("it holds").wait_for()
+        page.get_by_role("link", name="Table").click()
+        page.get_by_role("button", name="wohnungen.csv", exact=True).click()
+        to_budget(page)
+        page.locator("main").get_by_text("These labels were released before").wait_for()
+        order(page, "1")
+        page.locator("#summary").get_by_text("only ε = 0.2 is left").wait_for()
+        close(page)
+    assert Ledger.open(folder / "wohnungen.Miete.ledger.jsonl", create="never").total.epsilon == 0.5
+
+
+def test_two_tabs_do_not_disturb_each_other_a_changed_file_is_noticed_and_the_last_tab_ends_it(
+    browser, folder, monkeypatch
+):
+    monkeypatch.setattr(lifetime, "CLOSED", 0.3)
+    with running(folder) as (address, thread), tab(browser, address) as one:
+        two = one.context.new_page()
+        two.goto(address.partition("?")[0])
+        for page, bounds in ((one, ("0", "3000")), (two, ("100", "2000"))):
+            page.get_by_role("button", name="wohnungen.csv").click()
+            to_budget(page, bounds=bounds)
+        order(one, "1", "one.csv")
+        one.locator("main").get_by_text("from 0 to 3,000").wait_for()
+        messy(folder / "wohnungen.csv", rows=401)
+        order(two, "2", "two.csv")
+        two.locator("#summary").get_by_text("The file changed").wait_for()
+        one.get_by_role("button", name="Release").click()
+        one.locator("#summary").get_by_text("The file changed").wait_for()
+        two.close()
+        thread.join(1)
+        assert thread.is_alive()
+    assert not list(folder.glob("*.jsonl"))
+
+
+SLOW = """
+import time
+from labeldp.page import work
+def slow(self, what, done, total, old=work.Work.progress):
+    old(self, what, done, total)
+    if what == "Releasing":
+        time.sleep(600)
+work.Work.progress = slow
+"""
+
+
+@posix_only
+def test_a_kill_in_the_middle_leaves_nothing_half_written_and_what_was_spent_in_the_ledger(browser, folder):
+    with served(folder, SLOW) as (process, port, token):
+        context = browser.new_context()
+        context.set_default_timeout(DONE)
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{port}/?token={token}")
+        page.get_by_role("button", name="wohnungen.csv").click()
+        to_budget(page)
+        order(page, "1", "out.csv")
+        page.get_by_role("button", name="Release").click()
+        page.get_by_text("Releasing").wait_for()
+        assert not page.get_by_role("button", name="Stop").is_visible()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        page.get_by_text("labeldp was stopped").wait_for()
+        context.close()
+    assert Ledger.open(folder / "wohnungen.Miete.ledger.jsonl", create="never").total.epsilon == 1
+    assert not [path.name for path in folder.iterdir() if path.name.startswith("out") and path.suffix != ".part"]
