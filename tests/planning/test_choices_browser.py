@@ -16,6 +16,8 @@ HOST = "http://choices.test/"
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'"
 FORM = """<label>ε <input type="number" step="any" data-choice="epsilon" data-slider value="1"></label>
 <label>Rows <input type="number" data-choice="rows" data-slider value="20000"></label>
+<input type="hidden" data-choice="limit" value="3"><input type="hidden" data-choice="left" value="1.5">
+<svg viewBox="0 0 100 6"><rect data-price height="6"/></svg>
 <pre class="choices-command"><code data-command="fit --bounds {low} {high} --epsilon {epsilon}"></code></pre>"""
 
 
@@ -137,7 +139,17 @@ def test_while_no_epsilon_is_chosen_an_example_is_shown_and_no_command_with_it(p
     page.locator('[data-choice="epsilon"]').fill("")
     assert page.locator('[data-figure="label"] td > span').first.inner_text() == "±197"
     assert page.locator("[data-command]").inner_text() == "fit --bounds 0 200 --epsilon EPSILON"
+    assert page.locator("[data-price]").get_attribute("width") == "0"
     slider = page.get_by_role("slider", name="ε, slider")
     assert slider.get_attribute("aria-valuetext") == "not chosen yet"
     slider.press("ArrowRight")
     assert page.locator('[data-choice="epsilon"]').input_value() == "1.2"
+
+
+def test_what_would_pass_the_limit_is_said_and_the_bar_shows_what_would_be_spent(page):
+    bar, cautions = page.locator("[data-price]"), page.locator('[data-texts="cautions"]')
+    assert float(bar.get_attribute("width")) == pytest.approx(100 * 2.5 / 3)
+    assert cautions.inner_text() == ""
+    page.locator('[data-choice="epsilon"]').fill("2")
+    assert cautions.inner_text().startswith("LIMIT: this would cost ε = 2, and of ε = 3 only ε = 1.5 is left")
+    assert bar.get_attribute("width") == "100"

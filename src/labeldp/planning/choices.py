@@ -27,7 +27,9 @@ _STOPS = {
 }
 """Where sliders stop; a field takes anything between."""
 
-_LIMIT = "LIMIT: this would cost ε = {epsilon}, and the limit is ε = {limit}: the ledger would refuse it."
+_LIMIT = (
+    "LIMIT: this would cost ε = {epsilon}, and of ε = {limit} only ε = {left} is left: the ledger would refuse it."
+)
 
 _NOISE = Path(__file__).with_name("unit_noise.json")
 """ε times the noise of one private label in bounds (0, 1), at budgets evenly spaced in √ε;

@@ -1,10 +1,11 @@
 /* What an ε would give, live: the formulas of labeldp's `preview`, for labels spread evenly over the bounds.
 
    The table in [data-choices] comes from the library (planning/choices.py), which also wrote the page as it is
-   without this file. Fields are marked data-choice="epsilon" (rows, low, high, wanted, limit, leaves); what there is
-   no field for, and an ε while that field is empty, stands beside the table, as data-rows and so on. What stands in
+   without this file. Fields are marked data-choice="epsilon" (rows, low, high, wanted, limit, left, leaves); what there
+   is no field for, and an ε while that field is empty, stands beside the table, as data-rows and so on. What stands in
    [data-example] is shown while it is. [data-command] is a command with gaps such as {epsilon}; [data-leaves] is
-   shown for one kind of release only. Nothing is sent or loaded. */
+   shown for one kind of release only; [data-price] is a bar of 100 that grows to what is spent with this release.
+   Nothing is sent or loaded. */
 (() => {
   "use strict";
 
@@ -127,6 +128,7 @@
     const { rows, low, high, epsilon, wanted } = choice, figures = outlook(table, choice);
     const { certain, least_power, roomy_power, spread } = table.caution_rules;
     const names = shownNames(table, rows), notes = table.texts.notes, kept = figures.kept;
+    const left = choice.left || choice.left === 0 ? choice.left : choice.limit; // of a new ledger, all of it
     const cost = table.rows_per_person * epsilon; // what a person is exposed to, and a ledger counts
     const odds = {
       epsilon: roundedUp(cost, 4),
@@ -141,7 +143,7 @@
       few: rows * epsilon < least_power,
       noisy: figures.mean >= spread * (high - low),
       loose: rows * epsilon < roomy_power,
-      limit: cost > choice.limit,
+      limit: cost > left,
     };
     const sizes = {
       epsilon: roundedUp(epsilon, 4),
@@ -150,6 +152,7 @@
       mean: number(figures.mean, 3),
       spread: number(spread * (high - low), 3),
       limit: choice.limit,
+      left,
     };
     const cells = Object.fromEntries(names.map((name) => [name, `±${number(figures[name], 3)}`]));
     cells.score = Number.isFinite(figures.score) ? number(figures.score, 3) : "nothing";
@@ -261,6 +264,10 @@
     const least = Math.floor(Math.min(...sizes)), most = Math.ceil(Math.max(...sizes) + 1e-9);
     const place = (size) => (Math.log10(size) - least) / (most - least);
     const powers = Array.from({ length: most - least + 1 }, (_, k) => least + k);
+    for (const bar of document.querySelectorAll("[data-price]")) {
+      const spent = choice.limit - choice.left + table.rows_per_person * choice.epsilon;
+      bar.setAttribute("width", Math.min(100, (100 * spent) / choice.limit) || 0);
+    }
     for (const name of errors) {
       const marks = powers.map((power) => mark("tick", place(10 ** power)));
       if (Number.isFinite(figures[name])) marks.push(mark("dot", place(figures[name])));
@@ -291,12 +298,12 @@
   }
 
   function update() {
-    const names = ["rows", "low", "high", "epsilon", "wanted", "limit", "leaves"];
+    const names = ["rows", "low", "high", "epsilon", "wanted", "limit", "left", "leaves"];
     const raw = Object.fromEntries(names.map((name) => [name, written(name)]));
     const choice = Object.fromEntries(names.map((name) => [name, raw[name] === "" ? NaN : Number(raw[name])]));
     sliders.forEach((show) => show());
     for (const place of document.querySelectorAll("[data-example]")) place.hidden = raw.epsilon !== "";
-    if (raw.epsilon === "") choice.epsilon = Number(root.dataset.epsilon);
+    if (raw.epsilon === "") Object.assign(choice, { epsilon: Number(root.dataset.epsilon), limit: NaN, left: NaN });
     const wrong = problem(choice);
     for (const place of document.querySelectorAll("[data-command]")) write(place, wrong ? {} : raw);
     for (const place of document.querySelectorAll("[data-leaves]")) {
