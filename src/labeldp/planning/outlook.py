@@ -54,8 +54,8 @@ NAMES = {
 
 NOTES = {
     "basis": (
-        "No label was read, and nothing was spent. {labels} Groups are drawn at random. A curator's mean is that "
-        "of all labels, where nothing else leaves."
+        "No label is used for this, and nothing was spent. {labels} Groups are drawn at random. A curator's "
+        "mean is that of all labels, where nothing else leaves."
     ),
     "even": "Labels are private ones, none clipped, spread evenly over the bounds; most noise is smaller.",
     "prior": "Labels are private ones, as privatize would release them with this prior, errors of clipping too.",
