@@ -14,6 +14,7 @@ from typing import Any
 LINK = re.compile(r"(!?)(\[[^\]\[]*\])\((?![a-z]+:|[#/])([^)\s#]*)(#[^)\s]*)?\)")
 INCLUDE = re.compile(r"^```\{include\} (\S+)\n```$", re.MULTILINE)
 HEADING = re.compile(r"(#+) ")
+PARAMETERS = re.compile(r"<dl>\s*((?:<dd>.*?</dd>\s*)+)</dl>", re.DOTALL)
 
 
 class Repository:
@@ -78,6 +79,11 @@ def nest_headings(text: str) -> str:
     return "\n".join(lines)
 
 
+def lines_of_parameters(match: re.Match[str]) -> str:
+    """Return a signature's parameters, which Sphinx writes as definitions without terms, as lines."""
+    return '<div class="parameters">' + re.sub("(</?)dd>", r"\1div>", match[1]) + "</div>"
+
+
 def setup(app: Any, root: Path, url: str) -> None:
     """Rewrite what Sphinx reads, name columns without a name, and say where each page is edited."""
     repository = Repository(root, url)
@@ -95,6 +101,8 @@ def setup(app: Any, root: Path, url: str) -> None:
         content[0] = text
 
     def on_html(_: Any, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+        if "body" in context:
+            context["body"] = PARAMETERS.sub(lines_of_parameters, context["body"])
         context["source_path"] = repository.source_of(page)
         if context["source_path"] is None:
             context["theme_use_edit_page_button"] = False

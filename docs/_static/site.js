@@ -4,6 +4,9 @@ document.addEventListener("DOMContentLoaded", () => {
     button.setAttribute("aria-label", button.textContent.trim().replace(/\s+/g, " "));
   });
   document.querySelectorAll(".version-switcher__button").forEach((button) => button.removeAttribute("aria-label"));
+  document.querySelectorAll(".sphx-glr-thumbcontainer a.internal").forEach((link) => {
+    link.setAttribute("aria-label", link.textContent.trim());
+  });
   document.querySelectorAll(".bd-docs-nav summary").forEach((arrow) => {
     const link = arrow.closest("li").querySelector("a");
     arrow.setAttribute("aria-label", `Pages below ${link.textContent.trim()}`);
