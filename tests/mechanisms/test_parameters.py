@@ -20,7 +20,7 @@ def short(value):
     return repr(value).replace(repr(HUGE), "10**400")
 
 
-BAD_NUMBERS = [0, -1, math.nan, "1", None, True, np.True_, 1j, np.complex128(1), np.timedelta64(1)]
+BAD_NUMBERS = [0, -1, math.nan, "1", None, True, np.True_, 1j, np.complex128(1), np.timedelta64(1, "s")]
 BAD_NUMBERS += [[1], np.array([1.0]), HUGE, b"1"]
 
 
