@@ -103,7 +103,8 @@ def text_batches(file: TextFile, columns: Sequence[str]) -> Iterator[Any]:
     if is_all:
         return
     blank = len(names) == 1  # there a blank line is a missing value, but not before the header
-    convert = arrow_csv.ConvertOptions(include_columns=list(columns), default_column_type=pa.string())
+    kinds = dict.fromkeys(columns or names, pa.string())  # no column is left for PyArrow to guess
+    convert = arrow_csv.ConvertOptions(include_columns=list(columns), column_types=kinds)
     parse = arrow_csv.ParseOptions(delimiter=file.separator, newlines_in_values=True, ignore_empty_lines=not blank)
     read = arrow_csv.ReadOptions(block_size=BLOCK, skip_rows=before if blank else 0)
     options = {"read_options": read, "parse_options": parse, "convert_options": convert}
