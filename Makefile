@@ -2,8 +2,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
+LOWEST := .venv-lowest
+DIST := .venv-dist
 
-.PHONY: help env demo paper test test-fast check format mutants bench docs docs-serve docs-links clean
+.PHONY: help env demo paper test test-fast test-lowest check format mutants bench dist docs docs-serve docs-links clean
 
 help:  ## Show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -34,6 +36,24 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[excel,page,plots,spark]' --group docs
 	@touch $@
 
+$(VENV)/.mutants: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group mutants
+	@touch $@
+
+$(LOWEST)/.done: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("the lowest versions are made for Python 3.11: make test-lowest PYTHON=python3.11") if sys.version_info[:2] != (3, 11) else None'
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.8"
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
+		--editable '.[excel,page,plots,spark]' --group dev
+	@touch $@
+
+$(DIST)/.done: pyproject.toml
+	$(PYTHON) -m venv --clear $(DIST)
+	$(DIST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(DIST)/bin/python -m pip install --quiet --disable-pip-version-check --group dist
+	@touch $@
+
 env: $(VENV)/.dev  ## Build .venv with all that tests need
 	@tests/install_chromium.sh
 
@@ -55,6 +75,9 @@ test-fast: $(VENV)/.dev  ## Run the tests that take less than a minute together:
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup \
 		-m "not slow and not spark and not browser"
 
+test-lowest: $(LOWEST)/.done  ## Run all tests with the lowest versions that pyproject.toml allows; some: TESTS="-m 'not slow'"
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n 2 --dist loadgroup $(TESTS)
+
 check: $(VENV)/.dev  ## Lint, format check and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -71,7 +94,7 @@ bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other lib
 	$(BIN)/python -m benchmarks.split
 	$(BIN)/python -m benchmarks.files
 
-mutants: $(VENV)/.dev  ## Change the privacy-critical rooms one thing at a time; tests must notice (hours; some rooms: ROOMS="noise/integers.py release/plan.py")
+mutants: $(VENV)/.mutants  ## Change the privacy-critical rooms one thing at a time; tests must notice (hours; some rooms: ROOMS="noise/integers.py release/plan.py")
 	$(BIN)/python -m benchmarks.mutants $(ROOMS)
 
 docs: $(VENV)/.docs  ## Build the site into build/site; a warning is an error
@@ -83,5 +106,21 @@ docs-serve: docs  ## Show the site on http://localhost:8000
 docs-links: docs  ## Check all links, anchors and pictures of the built site
 	$(BIN)/python docs/check_links.py build/site
 
+dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+dist: $(DIST)/.done  ## Build wheel and sdist with bytes that others can reproduce, check them, try the wheel alone
+	rm -rf dist build/again build/alone
+	$(DIST)/bin/python -m build --outdir dist
+	$(DIST)/bin/python -m build --sdist --wheel --outdir build/again
+	$(DIST)/bin/python tests/package/check_dist.py build/again
+	$(DIST)/bin/twine check --strict dist/*
+	$(DIST)/bin/check-wheel-contents dist/*.whl
+	$(PYTHON) -m venv --without-pip build/alone
+	$(DIST)/bin/python -m pip --python build/alone install --quiet --disable-pip-version-check dist/*.whl
+	$(DIST)/bin/python -m pip --python build/alone check
+	build/alone/bin/python -I tests/package/try_wheel.py
+	$(DIST)/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible \
+		--output-file dist/sbom.cdx.json build/alone/bin/python
+	$(DIST)/bin/python tests/package/check_dist.py
+
 clean:  ## Remove environments and caches
-	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(LOWEST) $(DIST) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
