@@ -10,8 +10,6 @@ addEventListener("pageshow", () => tell("/alive"));
 addEventListener("pagehide", () => tell("/bye"));
 setInterval(() => tell("/alive"), 20000);
 
-document.querySelector("[autofocus]")?.focus();
-
 for (const bar of document.querySelectorAll("[data-progress]")) {
   const words = bar.querySelector("[data-words]"), meter = bar.querySelector("progress"), stop = bar.querySelector("[data-stop]");
   let said = "", silence = 0;
