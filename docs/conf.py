@@ -65,7 +65,9 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {
     "inherited-members": "Mechanism,BaseEstimator,RegressorMixin,TransformerMixin,_SetOutputMixin,"
     "_MetadataRequester,BaseException,ImportError,OSError,Protocol",
-    "exclude-members": "public_model, remembers, blocks, fit_rows, as_data, from_data, set_score_request",
+    "exclude-members": "as_data, as_text, blocks, check, checked, coarsened, completed, describe, dialect_for, "
+    "fit_rows, for_numbers, from_data, from_parameters, html, paid_for_prior, parse, predict_held_out, "
+    "prior_charge, public_model, refuse_unknown, remembers, set_score_request",  # for other rooms
 }
 python_maximum_signature_line_length = 80
 toc_object_entries_show_parents = "hide"

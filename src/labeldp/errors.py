@@ -36,7 +36,7 @@ class ParameterError(LabelDPError):
 class LabelError(LabelDPError):
     """The labels cannot be used. The message never contains a label.
 
-    Labels outside the bounds are no error: they are clipped, because a message would tell that there are some.
+    Labels outside the bounds raise nothing: they are clipped, because an error would reveal that there are some.
 
     Examples
     --------

@@ -69,7 +69,21 @@ class Histogram:
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, bounds: tuple[float, float]) -> Histogram:
-        """Return a histogram of equally wide bins over ``bounds``."""
+        """Return a histogram of equally wide bins.
+
+        Parameters
+        ----------
+        counts : array-like
+            How many labels, or what share of them, each bin holds, by public knowledge.
+        bounds : (lo, hi)
+            The left end of the first bin, and the right end of the last.
+
+        Examples
+        --------
+        >>> import labeldp as ldp
+        >>> ldp.Histogram.from_counts([2, 5, 3], (0, 60)).nodes.tolist()
+        [0.0, 20.0, 40.0, 60.0]
+        """
         low, high = as_bounds(bounds)
         heights = np.asarray(counts, dtype=np.float64)
         return cls(np.linspace(low, high, heights.size + 1), heights)
@@ -83,7 +97,15 @@ class Histogram:
         sample : array-like
             Labels that anyone may see: an older survey, say. Values outside the bounds are clipped.
         bounds : (lo, hi)
+            Public bounds.
         bins : int
+            How many, all equally wide.
+
+        Examples
+        --------
+        >>> import labeldp as ldp
+        >>> ldp.Histogram.from_sample([12, 15, 31, 55], (0, 60), bins=3).masses.tolist()
+        [0.5, 0.25, 0.25]
         """
         low, high = as_bounds(bounds)
         values = np.clip(np.asarray(sample, dtype=np.float64).reshape(-1), low, high)
@@ -101,7 +123,9 @@ class Histogram:
         distribution : frozen distribution
             Anything with a ``cdf``, such as ``scipy.stats.norm(50, 10)``.
         bounds : (lo, hi)
+            Public bounds.
         bins : int
+            How many, all equally wide.
 
         Examples
         --------
@@ -148,13 +172,23 @@ class Histogram:
         return float(self.masses @ spread)
 
     def cumulative(self, points: ArrayLike) -> NDArray[np.float64]:
-        """Return P(label ≤ point)."""
+        """Return P(label ≤ point) for each point.
+
+        Parameters
+        ----------
+        points : array-like
+        """
         total = np.concatenate([[0.0], np.cumsum(self.masses)])
         at = np.asarray(points, dtype=np.float64)
         return np.asarray(np.interp(at, self.nodes, total / total[-1]), dtype=np.float64)
 
     def restricted(self, low: float, high: float) -> Histogram:
-        """Return the prior of labels clipped to [low, high]: what lies outside moves to the end bins."""
+        """Return the prior of labels clipped to [low, high]: what lies outside moves to the end bins.
+
+        Parameters
+        ----------
+        low, high : float
+        """
         if low <= self.nodes[0] and self.nodes[-1] <= high:
             return self
         if self.nodes[0] >= high or self.nodes[-1] <= low:

@@ -52,7 +52,7 @@ class Audit:
         With probability ``confidence`` the true ε is at least this. An honest randomiser is convicted with
         probability 1 − ``confidence`` at most, all events together.
     claimed : float or None
-        The ε that is claimed. None if nothing was claimed, or ε = ∞, which is no claim.
+        The ε that is claimed. None if nothing was claimed, or ε = ∞, which claims nothing.
     proven : float or None
         An upper bound from an exact proof, where there is one for ``delta``. A randomiser whose bound is above it
         does not draw from the counts that were proven, whatever it claims.

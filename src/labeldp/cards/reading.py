@@ -129,7 +129,7 @@ def read_any_card(
     Raises
     ------
     CardError
-        If the card is damaged, contradicts itself, or is none.
+        If the text is not a card, or the card is damaged or contradicts itself.
     PrivacyProofError
         If a mechanism does not keep its promise.
 

@@ -77,6 +77,7 @@ class Verification:
     Attributes
     ----------
     checks : tuple of Check
+        All that was looked at, in the order of the report.
     card : ReadCard or None
         None if it could not be read.
 

@@ -121,6 +121,7 @@ class Promise:
         Parameters
         ----------
         epsilon, delta : float
+            The smaller of both readings is promised.
         """
         return cls(min(as_fraction(epsilon), Fraction(epsilon)), min(as_fraction(delta), Fraction(delta)))
 

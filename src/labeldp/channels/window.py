@@ -140,7 +140,7 @@ class WindowChannel:
         Raises
         ------
         PrivacyProofError
-            If these counts are no channel, or break the promise.
+            If these counts are not a valid channel, or break the promise.
         """
         numbers = (self.cells, self.window, self.background, self.extra)
         if not all(type(n) is int and n > 0 for n in numbers):
@@ -270,7 +270,7 @@ class WindowChannel:
         return result
 
     def slope(self) -> float:
-        """Return dE[z|y]/dy inside the interval, or raise if the mean is no line through the labels."""
+        """Return dE[z|y]/dy inside the interval, or raise if the mean is not linear in the label."""
         if self.bins is not None or self.values is not None:
             raise NotUnbiasedError(
                 "many labels share one output here, so no function of the output is an unbiased label; "

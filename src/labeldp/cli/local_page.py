@@ -15,11 +15,13 @@ __all__ = ["page"]
 
 
 def page(
-    folder: Annotated[Path, typer.Argument(help="The folder with your tables.")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder with your tables.")] = Path(),
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Do not open the browser; only show the address.")
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 takes any that is free.")
+    ] = 0,
 ) -> None:
     """Do the whole job in a browser: table, label, budget, release, and what was released before.
 

@@ -97,7 +97,7 @@ class Comparison:
         return list(dict.fromkeys(name for name, _ in self.models))
 
     def is_unbiased(self, mechanism: str) -> bool:
-        """Whether a mechanism's labels are right on average, as far as they were not clipped."""
+        """Return whether a mechanism's labels are right on average, as far as they were not clipped."""
         return self.noise[mechanism, self.budgets[0]].unbiased
 
     def best_mechanism(self, epsilon: float) -> str:
@@ -111,11 +111,11 @@ class Comparison:
         return "auto" if risks.get("auto", math.inf) <= 1.1 * risks[best] else best
 
     def best_model(self, epsilon: float) -> str:
-        """Return the regressor with the least held-out error."""
+        """Return the regressor with the least held-out error at an ε that was compared."""
         return min(self.regressors, key=lambda name: self.models[name, epsilon])
 
     def error(self, model: str, epsilon: float) -> str:
-        """Return a regressor's error for people, with its standard error."""
+        """Return the error of a regressor, one of `regressors`, at an ε, for people: with its standard error."""
         return with_error(self.models[model, epsilon], self.spread[model, epsilon])
 
     def kept(self, epsilon: float) -> float:
@@ -181,7 +181,9 @@ def compare_table(
     X, labels : array-like
         Features, and labels that anyone may see.
     bounds : (lo, hi)
+        Public bounds of the label.
     budgets : sequence of float
+        Values of ε to compare.
     mechanisms : sequence of str
         Names, as `privatize` knows them.
     delta : float

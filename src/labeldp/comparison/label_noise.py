@@ -71,7 +71,9 @@ def label_noise(
     labels : array
         Labels that anyone may see: the result follows from them exactly.
     bounds : (lo, hi)
+        Public bounds of the label.
     epsilon, delta : float
+        The budget; δ for "gaussian" only.
 
     Returns
     -------
@@ -111,6 +113,7 @@ def mechanism_noise(mechanism: Mechanism, labels: Array) -> LabelNoise:
     Parameters
     ----------
     mechanism : Mechanism
+        What randomises them.
     labels : array
         Labels that anyone may see: the result follows from them exactly.
 

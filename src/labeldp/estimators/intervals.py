@@ -81,11 +81,27 @@ class IntervalModel:
         return self.half_width >= self.bounds[1] - self.bounds[0]
 
     def predict(self, X: Any) -> Array:
-        """Return the model's predictions, inside the bounds."""
+        """Return the model's predictions, inside the bounds.
+
+        Parameters
+        ----------
+        X : array-like
+            Public features, as the model takes them.
+        """
         return np.clip(np.asarray(self.model.predict(X), dtype=np.float64), *self.bounds)
 
     def predict_interval(self, X: Any) -> Array:
-        """Return the ends of an interval for each row, as an array of shape (rows, 2)."""
+        """Return the ends of an interval for each row.
+
+        Parameters
+        ----------
+        X : array-like
+            Public features, as the model takes them.
+
+        Returns
+        -------
+        array, rows × 2
+        """
         return np.column_stack(_ends(self.predict(X), self.half_width, self.bounds))
 
     def __repr__(self) -> str:

@@ -77,7 +77,7 @@ class LabelReleaseRegressor(PrivateRegressor):
     Examples
     --------
     >>> import numpy as np, labeldp as ldp
-    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
+    >>> X = np.random.default_rng(0).normal(size=(600, 3))
     >>> y = np.clip(2.5 + X[:, 0], 0, 5)
     >>> model = ldp.LabelReleaseRegressor(epsilon=2.0, bounds=(0, 5)).fit(X, y)
     >>> bool(np.mean((model.predict(X) - y) ** 2) < 0.3)
@@ -124,7 +124,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         Parameters
         ----------
         X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
-            Public features. Of a data frame, text, categories, booleans, dates and gaps are taken as they are.
+            Public features. In a data frame, text, categories, dates and missing values are fine as they are.
         y : array-like
             Private labels: an array, a Series or an Arrow array.
         """
@@ -254,7 +254,18 @@ class LabelReleaseRegressor(PrivateRegressor):
         return mechanisms[0] if len(mechanisms) == 1 else mechanisms
 
     def predict(self, X: Any) -> Array:
-        """Return predictions inside the bounds; a data frame's columns may be in any order, among others."""
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
+            Public features; of a data frame, the columns of the fit, in any order, among others.
+
+        Returns
+        -------
+        array
+            A prediction for each row, inside the bounds. They cost nothing more, however many there are.
+        """
         X = self._inputs(X)
         if self._blend is None and self.estimator_ is None:
             raise NotFittedError("the labels were released, but no model was learnt from them; see release_")

@@ -66,7 +66,7 @@ class ModelReleaseRegressor(PrivateRegressor):
     Examples
     --------
     >>> import numpy as np, labeldp as ldp
-    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
+    >>> X = np.random.default_rng(0).normal(size=(600, 3))
     >>> y = np.clip(2.5 + X[:, 0], 0, 5)
     >>> model = ldp.ModelReleaseRegressor(epsilon=0.5, bounds=(0, 5)).fit(X, y)
     >>> bool(np.mean((model.predict(X) - y) ** 2) < 0.5)
@@ -101,7 +101,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         Parameters
         ----------
         X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
-            Public features. Of a data frame, text, categories, booleans, dates and gaps are taken as they are.
+            Public features. In a data frame, text, categories, dates and missing values are fine as they are.
         y : array-like
             Private labels: an array, a Series or an Arrow array.
         """
@@ -142,6 +142,17 @@ class ModelReleaseRegressor(PrivateRegressor):
         return self._public, self._blend
 
     def predict(self, X: Any) -> Array:
-        """Return predictions inside the bounds; a data frame's columns may be in any order, among others."""
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
+            Public features; of a data frame, the columns of the fit, in any order, among others.
+
+        Returns
+        -------
+        array
+            A prediction for each row, inside the bounds. They cost nothing more, however many there are.
+        """
         X = self._inputs(X)
         return self._blend.predict(FeatureTable(self._public, X), np.arange(X.shape[0]))

@@ -44,7 +44,7 @@ NULL_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    r"""How a file is written, and what of it is read; what is None is found out where that is certain.
+    r"""How a file is written, and what of it is read; what is None is detected where that is certain.
 
     Text files have all but the last two, and Excel files these.
 

@@ -62,7 +62,7 @@ class FileRelease:
     types_changed : dict
         The types, in words, of columns that could not keep theirs: what they were, and what they are.
     notes : tuple of str
-        What was found out about the source.
+        What was detected about the source, such as its separator.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def privatize_file(
     format : str, optional
         Of ``source``, and of ``out``, where a name implies none.
     dialect : Dialect, optional
-        How text files are written; what it does not say is found out from the header and the public columns, never
+        How text files are written; what it does not say is detected from the header and the public columns, never
         from labels. Text is written as it was read.
     drop : collection of str
         Columns to leave out; they are not read.

@@ -232,6 +232,7 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
     Parameters
     ----------
     folder : path-like
+        What `save_model` or ``labeldp fit`` wrote.
 
     Returns
     -------

@@ -45,7 +45,7 @@ def open_table(
     drop : collection of str
         Columns that are not read, and decide nothing, if there are such.
     dialect : Dialect, optional
-        How text files are written, and which sheet of a workbook is read; what it does not say is found out from
+        How text files are written, and which sheet of a workbook is read; what it does not say is detected from
         the header and the public columns.
 
     Raises

@@ -105,7 +105,7 @@ class Table:
 
     @property
     def notes(self) -> list[str]:
-        """What was found out about the files."""
+        """What was detected about the files, such as their separator."""
         return []
 
     def dialect_for(self, format: str) -> Dialect:
@@ -113,7 +113,17 @@ class Table:
         return self.dialect if format == self.format else replace(self.dialect, separator=None)
 
     def field(self, name: str) -> Any:
-        """Return a column's name and type, or name the nearest if there is no such column."""
+        """Return a column's name and type.
+
+        Parameters
+        ----------
+        name : str
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column; the message names the nearest.
+        """
         self.refuse_unknown(name)
         return self.schema.field(name)
 

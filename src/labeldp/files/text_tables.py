@@ -49,7 +49,7 @@ class TextTable(Table):
 
     @property
     def notes(self) -> list[str]:
-        """What was found out about the files."""
+        """What was detected about the files, such as their separator."""
         words = self.dialect.describe(self.format)
         return [f"The table was read as {self.format.upper()} with {words}."] if words else []
 

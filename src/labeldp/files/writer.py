@@ -128,7 +128,13 @@ class TableWriter:
         return self
 
     def write(self, batch: Any) -> None:
-        """Add the rows of a record batch; they are encoded while the next ones are computed."""
+        """Add rows; they are encoded while the next ones are computed.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch
+            Of the schema.
+        """
         place = 0
         while place < batch.num_rows:
             some = batch.slice(place, self._group_rows - self._rows)

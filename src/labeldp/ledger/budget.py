@@ -99,7 +99,12 @@ class Budget:
         return fits and self.exact_delta <= other.exact_delta
 
     def minus(self, other: Budget) -> Budget:
-        """Return what is left of this after ``other``, at least nothing."""
+        """Return what is left of this after another budget, at least nothing.
+
+        Parameters
+        ----------
+        other : Budget
+        """
         delta = max(Fraction(0), self.exact_delta - other.exact_delta)
         if self.exact_epsilon is None:
             return Budget(math.inf, delta)

@@ -202,7 +202,17 @@ class Ledger:
         return charge
 
     def charge_all(self, charges: Sequence[Charge]) -> range:
-        """Spend several charges together, or none of them; return their places in `charges`."""
+        """Spend several charges together, or none of them; return their places in `charges`.
+
+        Parameters
+        ----------
+        charges : sequence of Charge
+
+        Raises
+        ------
+        BudgetError
+            If the limit would be passed; then nothing is spent.
+        """
         places = self._store.spend(charges, self._reserve)
         self._own.update(zip(places, charges, strict=True))
         return places
@@ -215,7 +225,12 @@ class Ledger:
 
     @contextmanager
     def reserve(self, charges: Sequence[Charge]) -> Iterator[None]:
-        """Keep room for charges that follow later: meanwhile, what would leave too little for them is refused."""
+        """Keep room for charges that follow later: in the block, what would leave too little for them is refused.
+
+        Parameters
+        ----------
+        charges : sequence of Charge
+        """
         self._reserve = tuple(charges)
         try:
             yield

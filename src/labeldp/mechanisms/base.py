@@ -83,7 +83,7 @@ class Mechanism(ABC):
 
     @property
     def domain(self) -> tuple[float, float]:
-        """The range in which labels are told apart; those outside are clipped."""
+        """The range in which labels are distinguished; those outside are clipped."""
         channel: Any = self.channel
         return float(channel.low), float(channel.high)
 
@@ -319,7 +319,7 @@ def _rebuild(name: str, parameters: dict[str, Any], channel: str) -> Mechanism:
 def channel_field() -> Any:
     """Return the dataclass field that holds a mechanism's channel.
 
-    It is no parameter: ``_build`` fills it in. `register` shows it in a class.
+    It is not a parameter of the class: ``_build`` fills it in. `register` shows it in a class.
 
     Returns
     -------

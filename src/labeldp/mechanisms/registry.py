@@ -110,6 +110,7 @@ def mechanism_class(name: object) -> type[Mechanism]:
     Parameters
     ----------
     name : str
+        As in ``privatize(mechanism=name)``.
 
     Returns
     -------

@@ -35,7 +35,7 @@ class RPWithPrior(Mechanism):
     Parameters
     ----------
     interval : (A1, A2)
-        Where labels are told apart. It must not be read off the labels themselves.
+        Where labels are distinguished. It must not be read off the labels themselves.
     zeta : float
         Half the width of the likelier window.
     epsilon : float

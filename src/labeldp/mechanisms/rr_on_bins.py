@@ -86,7 +86,9 @@ class RROnBins(Mechanism):
         prior : Histogram
             Public or privately estimated; its bins count as their centres, at most 2048.
         epsilon : float
+            Privacy budget.
         loss : {"squared", "absolute"}
+            Of which a single label should have least.
         rows : int, optional
             Changes nothing.
         """

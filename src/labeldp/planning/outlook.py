@@ -116,8 +116,11 @@ class Preview:
     Attributes
     ----------
     rows : int
+        How many rows the table has.
     bounds : (lo, hi)
+        Public bounds of the label.
     prior : Histogram or None
+        How labels are spread, if that was given.
     outlooks : tuple of Outlook
         For the budgets asked for.
     wanted : float or None
@@ -166,7 +169,7 @@ class Preview:
 
     @property
     def names(self) -> dict[str, str]:
-        """What errors are told of, where no group has more rows than the table."""
+        """What errors are shown for, where no group has more rows than the table."""
         return {name: what for name, what in NAMES.items() if GROUPS.get(name, 1) <= self.rows}
 
     def table(self) -> tuple[list[str], list[list[str]]]:

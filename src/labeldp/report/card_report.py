@@ -42,6 +42,7 @@ def write_report(
     Parameters
     ----------
     path : path-like
+        The file to write.
     card_text : str
         The card of a mechanism, a release or a model.
     file : mapping, optional

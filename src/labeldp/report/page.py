@@ -150,7 +150,9 @@ def render_page(title: str, sections: Sequence[Section], *, lead: Sequence[str] 
     Parameters
     ----------
     title : str
+        The page's heading.
     sections : sequence of Section
+        Its parts, in order.
     lead : sequence of str
         Paragraphs before the first section.
 
@@ -185,6 +187,7 @@ def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) 
     Parameters
     ----------
     path : path-like
+        The file to write.
     page : str
         From `render_page` or `render_report`.
     force : bool

@@ -35,7 +35,7 @@ class TableEncoder:
     columns : tuple
         The encodings, in the order of the numbers they give.
     left_out : tuple of (str, str)
-        Columns of the fit that are of no use, and why.
+        Columns of the fit that cannot serve as features, and why.
 
     Examples
     --------
@@ -62,7 +62,9 @@ class TableEncoder:
         Parameters
         ----------
         table : pyarrow.Table
+            Public columns.
         names : sequence of str
+            The columns to encode.
         categories : collection of str
             Columns of numbers that name things, such as codes of regions.
         strict : bool

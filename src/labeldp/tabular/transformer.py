@@ -34,10 +34,11 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     encoder_ : TableEncoder
-        Its ``left_out`` says which columns are of no use, and why.
+        Its ``left_out`` says which columns cannot serve as features, and why.
     feature_names_in_ : array of str
         Only if it was fitted to a data frame.
     n_features_in_ : int
+        How many columns the fit got.
 
     Examples
     --------
@@ -66,20 +67,38 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : data frame or array
+        X : data frame of pandas, Polars or Arrow, or array
+            Public features.
         y : ignored
+            No label has a part in it.
         """
         table = self._table(X, reset=True)
         self.encoder_ = TableEncoder.fit(table, table.column_names, categories=self.categories)
         return self
 
     def transform(self, X: Any) -> Array:
-        """Return the numbers of rows whose columns may be in any order, among others."""
+        """Return the numbers of rows.
+
+        Parameters
+        ----------
+        X : data frame of pandas, Polars or Arrow, or array
+            The columns of the fit, in any order, among others.
+
+        Returns
+        -------
+        array, rows × numbers
+        """
         check_is_fitted(self)
         return self.encoder_.transform(self._table(X, reset=False))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return a name for each number of a row; ``input_features`` name the columns of an array."""
+        """Return a name for each number of a row.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Names for the columns of an array.
+        """
         check_is_fitted(self)
         names = self._names()
         given = names if input_features is None else [str(name) for name in input_features]

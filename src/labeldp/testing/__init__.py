@@ -58,7 +58,7 @@ def check_mechanism(
     samples : int
         Outputs for each label in the statistical checks. 100,000 find noise that is 3 % too small.
     bounds : (lo, hi), optional
-        The range in which labels are told apart, for a channel of your own without ``low`` and ``high``.
+        The range in which labels are distinguished, for a channel of your own without ``low`` and ``high``.
 
     Raises
     ------
