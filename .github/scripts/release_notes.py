@@ -1,6 +1,6 @@
 """Write the changelog's section of the version that a tag names; refuse a tag that is not the version.
 
-``python .github/scripts/release_notes.py v0.2.0 --out notes.md``
+``python .github/scripts/release_notes.py v0.2.0 --out build/notes.md``
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def main() -> None:
     if chosen.tag != f"v{version}":
         sys.exit(f"the tag is {chosen.tag}, and the version is {version}: tag v{version}, or change it first")
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
     chosen.out.write_text(release_notes(changelog, version), encoding="utf-8")
 
 
