@@ -1,7 +1,8 @@
-"""Links for names of the library that docstrings write short: `register` is `labeldp.mechanisms.register`."""
+"""Links for what docstrings write short: `register` is `labeldp.mechanisms.register`, docs/audit.md a page."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 __all__ = ["setup"]
@@ -10,22 +11,31 @@ KINDS = {"class", "exception", "function"}
 
 
 def _resolve(app: Any, _env: Any, node: Any, content: Any) -> Any:
-    """Return a link to the one class or function of a name that was not found otherwise, or None."""
-    short = node.get("reftarget", "")
-    if node.get("refdomain") != "py" or "." in short:
+    """Return a link for a name that was not found otherwise, or None.
+
+    It leads to the one class or function of this name, or to the method that all mechanisms share.
+    """
+    if node.get("refdomain") != "py":
         return None
+    short = node.get("reftarget", "")
     domain = app.env.get_domain("py")
-    names = [
-        name for name, entry in domain.objects.items() if entry.objtype in KINDS and name.endswith(f".{short}")
-    ]
-    names = [name for name in names if not name.startswith("labeldp.spark.")]
+    known = {name for name, entry in domain.objects.items() if entry.objtype in KINDS}
+    names = [name for name in known if name.endswith(f".{short}") and not name.startswith("labeldp.spark.")]
+    names += [name for name in [f"labeldp.Mechanism.{short.rpartition('.')[2]}"] if name in domain.objects]
     if len(names) != 1:
         return None
     role = domain.objects[names[0]].objtype
     return domain.resolve_xref(app.env, node["refdoc"], app.builder, role, names[0], node, content)
 
 
+def _link_pages(_app: Any, _kind: str, _name: str, _thing: Any, _options: Any, lines: list[str]) -> None:
+    """Turn the path of a document, as it is in the repository, into a link to its page."""
+    lines[:] = [re.sub(r"(?:``)?docs/([\w/-]+)\.md(?:``)?", r":doc:`/\1`", line) for line in lines]
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Let Sphinx ask here last."""
+    app.setup_extension("sphinx.ext.autodoc")  # has the second event
     app.connect("missing-reference", _resolve)
+    app.connect("autodoc-process-docstring", _link_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
