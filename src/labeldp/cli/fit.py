@@ -76,8 +76,9 @@ def fit(
     and a missing value is no obstacle. The budget is charged after everything
     that can be checked without labels.
 
-    What leaves: the folder OUT, with the model as plain numbers and its card.
-    With --release labels, private labels are in it too; true labels never are.
+    What leaves: the model's folder, with the model as plain numbers and its
+    card. With --release labels, private labels are in it too; true labels never
+    are.
     """
     with explained():
         book = options.open_ledger(ledger, limit, limit_delta)
