@@ -85,7 +85,7 @@ def lines_of_parameters(match: re.Match[str]) -> str:
 
 
 def setup(app: Any, root: Path, url: str) -> None:
-    """Rewrite what Sphinx reads, name columns without a name, and say where each page is edited."""
+    """Rewrite what Sphinx reads, tidy what it made of it, and say where each page is edited."""
     repository = Repository(root, url)
 
     def on_source(app: Any, page: str, content: list[str]) -> None:
@@ -110,6 +110,10 @@ def setup(app: Any, root: Path, url: str) -> None:
     def on_doctree(_: Any, tree: Any) -> None:
         from docutils import nodes  # noqa: PLC0415  (only the build has it)
 
+        for code in tree.findall(nodes.literal_block):  # a doctest ends with an empty line: of no use to readers
+            if code.rawsource == code.astext():
+                code.rawsource = code.rawsource.rstrip()
+                code.children = [nodes.Text(code.rawsource)]
         for head in tree.findall(nodes.thead):
             for cell in head.findall(nodes.entry):
                 if not cell.astext().strip():  # for readers who hear the table

@@ -224,7 +224,7 @@ class Preview:
 
     def _repr_html_(self) -> str:
         header, lines = self.table()
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+        head = "".join(f"<th>{escape(cell)}</th>" if cell else "<td></td>" for cell in header)
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
         notes = "".join(f"<p>{escape(note)}</p>" for note in (*self.notes(), *self.cautions()))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
