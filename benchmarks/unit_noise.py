@@ -13,7 +13,7 @@ import numpy as np
 import labeldp as ldp
 from labeldp._validation import EPSILON_RANGE
 
-NODES = 160
+NODES = 320
 """Budgets, evenly spaced in √ε: between them noise is right to three digits."""
 
 
