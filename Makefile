@@ -123,4 +123,4 @@ dist: $(DIST)/.done  ## Build wheel and sdist with bytes that others can reprodu
 	$(DIST)/bin/python tests/package/check_dist.py
 
 clean:  ## Remove environments and caches
-	rm -rf $(VENV) $(PEERS) $(LOWEST) $(DIST) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(LOWEST) $(DIST) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis build/site docs/gallery docs/reference/generated
