@@ -197,6 +197,20 @@ def test_work_can_be_stopped_before_the_charge_and_not_after(client):
         assert "It is done" in client.release(draft).words
 
 
+def test_reading_can_be_stopped_by_its_button(client, monkeypatch):
+    def endless(*_, progress, **__):
+        while True:
+            progress("Reading", 0, None)
+
+    monkeypatch.setattr("labeldp.page.drafts.overview", endless)
+    draft = client.draft(client.post("/open", path="homes.csv"))
+    running = client.post(f"/draft/{draft.id}/table", label="price")
+    assert "Stop; nothing was charged" in running.words
+    assert client.site.drafts.is_busy
+    assert "Stopped. Nothing was charged." in client.post(f"/draft/{draft.id}/stop", what="reading").words
+    assert not client.site.drafts.is_busy
+
+
 def test_hints_are_for_this_page_alone(tmp_path):
     rows = "\n".join(f"{n},{n * 2 + 1}.5" for n in np.random.default_rng(0).permutation(400))
     (tmp_path / "pay.csv").write_text(f"net,gross\n{rows}\n")
@@ -204,6 +218,7 @@ def test_hints_are_for_this_page_alone(tmp_path):
     draft = client.read("pay.csv", "gross")
     shown = client.get(f"/draft/{draft.id}/label")
     assert "The column 'net' nearly determines 'gross'" in shown.words
+    assert "Leave it out below" in shown.words
     assert shown.header("cache-control") == "no-store"
     draft.hints = []  # as if it had not been seen there: then it is asked before anything is charged
     client.choose(draft, bounds=(0, 1000))

@@ -12,13 +12,13 @@ from starlette.responses import JSONResponse, Response
 from labeldp.cards.reading import read_any_card
 from labeldp.files import FileRelease
 from labeldp.files.places import refuse_target
-from labeldp.jobs.sentences import EXPLAINED, as_options, explain_error, printable
+from labeldp.jobs.sentences import EXPLAINED, explain_error, printable
 from labeldp.ledger import Ledger
 from labeldp.page.budget_step import LedgerView, price_of
 from labeldp.page.drafts import Draft
 from labeldp.page.orders import Order
 from labeldp.page.site import Site, explained_page, go, site_of, started
-from labeldp.page.steps import changed, draft_of
+from labeldp.page.steps import changed, draft_of, in_page_words
 from labeldp.page.work import Hinted, Work
 from labeldp.report import require_matplotlib, write_report
 
@@ -56,7 +56,7 @@ async def release_page(request: Request) -> Response:
         return go(f"/draft/{draft.id}/budget")
     price = price_of(order)
     book = await run_in_threadpool(lambda: LedgerView(order.ledger_name, order.open_ledger()))
-    hints = [as_options(hint) for hint in draft.release.hints] if draft.release else []
+    hints = in_page_words(draft.release.hints) if draft.release else []
     dropped = site.folder.is_dropped(draft.source)
     return site.page(
         "release",

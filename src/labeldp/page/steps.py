@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from labeldp.errors import LabelDPError, ParameterError
 from labeldp.files import Dialect
 from labeldp.files.dialect import SEPARATOR_NAMES
 from labeldp.files.places import DELIMITERS
-from labeldp.jobs.sentences import EXPLAINED, as_options, explain_error
+from labeldp.jobs.sentences import EXPLAINED, explain_error
 from labeldp.page.drafts import CHANGED, Draft
 from labeldp.page.site import explained_page, go, number_in, site_of, started
 from labeldp.page.uploads import receive_file
@@ -161,8 +162,21 @@ async def label_page(request: Request) -> Response:
     draft = draft_of(request)
     if draft.seen is None:
         return go(f"/draft/{draft.id}/table")
-    hints = [as_options(hint) for hint in draft.hints]
-    return site_of(request).page("label", draft=draft, hints=hints, entered=_shown_label(draft))
+    return site_of(request).page(
+        "label", draft=draft, hints=in_page_words(draft.hints), entered=_shown_label(draft)
+    )
+
+
+def in_page_words(hints: list[str]) -> list[str]:
+    """Return hints with what the page calls what they advise.
+
+    Examples
+    --------
+    >>> in_page_words(['Leave it out with drop=["net"], unless it is public. shuffle=True hides it.'])
+    ['Leave it out below, unless it is public. A random order hides it.']
+    """
+    named = (re.sub(r' with drop=\["[^]]*"\]', " below", hint) for hint in hints)
+    return [hint.replace("shuffle=True hides", "A random order hides") for hint in named]
 
 
 def _shown_label(draft: Draft) -> dict[str, str]:
