@@ -35,8 +35,8 @@ HEADERS = {
 }
 """On every response, unless it has its own."""
 
-MOST_BYTES = 1 << 18
-"""Of a form; uploads have no such limit, but the disk's."""
+MOST_BYTES = 1 << 22
+"""Of a form, which may name thousands of columns; uploads have no such limit, but the disk's."""
 
 
 @dataclass

@@ -60,6 +60,7 @@ def serve(
         if os.name == "posix":
             door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.bind(("127.0.0.1", port))
+        door.listen()  # now: a browser may be quicker than the server
         number = door.getsockname()[1]
         config = uvicorn.Config(
             application(site, number),

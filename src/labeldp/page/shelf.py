@@ -41,14 +41,13 @@ class ShelfCard:
     what: str
     cost: str
     when: str
-    private: bool = True
 
 
 def _listed(folder: ChosenFolder, name: str) -> ShelfCard:
     try:
         card = read_any_card(read_card_file(folder.inside(name))[1])
     except EXPLAINED:
-        return ShelfCard(name, "a card that cannot be read", "", "", private=False)
+        return ShelfCard(name, "a card that cannot be read", "", "")
     kind = {"model": "a model", "mechanism": "a mechanism"}.get(card.kind, "private labels")
     terms = card.terms
     label = card.content.get("label") if card.kind == "model" else (card.content.get("file") or {}).get("column")

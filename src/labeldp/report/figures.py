@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -33,6 +36,7 @@ _SETTINGS = {
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
 }
+_DRAWING = threading.RLock()
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 
@@ -58,10 +62,10 @@ def blank(xlabel: str, ylabel: str, *, size: tuple[float, float] = (4.7, 3.0)) -
 
 def stacked(count: int, xlabel: str, *, size: tuple[float, float] = (4.7, 3.6)) -> tuple[Any, list[Any]]:
     """Return a figure and its axes, one below the other over one scale."""
-    mpl = require_matplotlib()
+    require_matplotlib()
     from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
 
-    with mpl.rc_context(_SETTINGS):
+    with _settings():
         figure = Figure(figsize=size, layout="constrained")
         rows = list(figure.subplots(count, sharex=True, squeeze=False)[:, 0])
         rows[-1].set(xlabel=xlabel)
@@ -97,13 +101,20 @@ def require_matplotlib() -> Any:
     return mpl
 
 
+@contextmanager
+def _settings() -> Iterator[None]:
+    """Draw with the page's settings, one thread at a time: Matplotlib's are those of the whole process."""
+    with _DRAWING, require_matplotlib().rc_context(_SETTINGS):
+        yield
+
+
 def svg(figure: Any, title: str, alternative: str, prefix: str) -> str:
     """Return a figure as an ``<svg>`` element with a text alternative.
 
     The prefix stands before every id, so that several drawings on one page do not borrow each other's parts.
     """
     sink = io.StringIO()
-    with require_matplotlib().rc_context(_SETTINGS):
+    with _settings():
         figure.savefig(sink, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     root = ET.fromstring(sink.getvalue())  # noqa: S314 (Matplotlib's own, made just now)
     for part in ("metadata", "defs"):  # the first defs hold a style that would reach the whole page
