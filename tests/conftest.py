@@ -25,6 +25,8 @@ collect_ignore = [
 ]  # programs that tests start
 if find_spec("pyspark") is None or sys.platform == "win32":  # where Spark needs programs of Hadoop's own
     collect_ignore += ["spark", "spark_interference.py"]
+if sys.platform == "win32":
+    collect_ignore += ["killing.py"]
 
 
 MARKS = {

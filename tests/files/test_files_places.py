@@ -105,6 +105,17 @@ def test_inputs_are_found_behind_globs_folders_and_links(place):
         refuse_same({"the card": Path("-"), "the ledger": Path("-")}, {})  # only words mean a pipe, paths do not
 
 
+@pytest.mark.parametrize("other", ["out", "out/budget"])
+def test_names_that_differ_in_case_only_are_one_place_unless_there_are_two(place, other):
+    outputs = {"the table": place / "Out", "the ledger": place / other}
+    with pytest.raises(ParameterError, match="name another"):
+        refuse_same(outputs, {})
+    for name in ("Out", "out"):
+        (place / name).mkdir(exist_ok=True)
+    if not (place / "Out").samefile(place / "out"):
+        refuse_same(outputs, {})
+
+
 def test_what_appears_in_a_folder_while_another_is_written_is_kept(place):
     table = pa.table({"a": [1]})
     with TableWriter("out/", table.schema) as out:

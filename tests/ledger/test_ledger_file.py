@@ -167,6 +167,15 @@ def test_a_file_that_is_gone_or_replaced_is_an_error_and_not_a_fresh_budget(ledg
         ledger.charge("more", epsilon=1)
 
 
+def test_a_disk_without_locks_is_refused(ledger, path, monkeypatch):
+    def fail(handle, kind):
+        raise portalocker.LockException("no locks available")
+
+    monkeypatch.setattr(portalocker, "lock", fail)
+    with pytest.raises(LedgerError, match="cannot be locked: no locks available"):
+        ledger.charge("labels", epsilon=0.1)
+
+
 @posix_only
 def test_a_place_that_cannot_be_written_is_named_in_a_ledger_error(tmp_path):
     for place in (tmp_path / "nowhere" / "ledger", tmp_path):

@@ -2,14 +2,16 @@
 
 import datetime as dt
 import json
+import os
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from helpers import posix_only
 from labeldp.errors import CardError, DataError, ParameterError
-from labeldp.tabular import TableEncoder, read_columns
+from labeldp.tabular import TableEncoder, memory, read_columns
 from labeldp.tabular.encodings import FEW, HASHED
 from labeldp.tabular.memory import refuse_too_wide
 
@@ -211,3 +213,18 @@ def test_what_does_not_fit_into_memory_is_refused_while_it_is_read():
     with pytest.raises(DataError, match="too many to learn from"):
         refuse_too_wide(1000, 50, memory=1_000_000)
     refuse_too_wide(1000, 5, memory=1_000_000)
+
+
+@posix_only
+def test_where_there_is_no_proc_the_system_is_asked_for_its_memory(monkeypatch):
+    def missing(*_, **__):
+        raise FileNotFoundError
+
+    known = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 5 << 20, "SC_AVPHYS_PAGES": 3 << 20}
+    monkeypatch.setattr(memory, "open", missing, raising=False)
+    monkeypatch.setattr(os, "sysconf", lambda name: known[name] if name in known else int("unrecognized"))
+    assert memory.free_memory() == 3 << 32
+    del known["SC_AVPHYS_PAGES"]  # as on macOS
+    assert memory.free_memory() == 5 << 32
+    del known["SC_PHYS_PAGES"]
+    assert memory.free_memory() == 1 << 32
