@@ -35,7 +35,21 @@ _BASIS = {
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value, and its standard error."""
+    """A value, and its standard error; it prints itself with ±.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    standard_error : float
+        By noise, and by the choice of rows.
+
+    Examples
+    --------
+    >>> from labeldp.estimators.quality import Figure
+    >>> print(Figure(0.25, 0.02))
+    0.25 ± 0.02
+    """
 
     value: float
     standard_error: float

@@ -191,6 +191,18 @@ class SavedModel:
     label : str
         The column it predicts.
     encoder : TableEncoder
+        How the columns of a table become numbers.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, labeldp as ldp
+    >>> X = np.linspace(0, 1, 300).reshape(150, 2)
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 2)).fit(X, X.sum(axis=1))
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     ldp.save_model(model, f"{place}/model", label="price")
+    ...     saved = ldp.load_model(f"{place}/model")
+    >>> saved.label, saved.card.terms.cost
+    ('price', Budget(epsilon=1.0))
     """
 
     card: ReadCard

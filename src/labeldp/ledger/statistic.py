@@ -57,6 +57,8 @@ class Statistic:
 
     Examples
     --------
+    >>> from fractions import Fraction
+    >>> from labeldp.ledger import Statistic
     >>> counts = Statistic("counts of windows", "counts", 16, 1, Fraction(1, 10))
     >>> counts.sensitivity, counts.noise.scale
     (2, Fraction(20, 1))
