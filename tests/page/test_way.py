@@ -93,6 +93,9 @@ def test_a_second_release_of_the_same_labels_says_that_it_costs_again(client):
     assert "These labels were released before" in words
     assert "ε = 1 becomes ε = 2" in words
     assert "costs again" in client.get(f"/draft/{draft.id}/budget").words
+    client.order(draft, out="again.csv", ledger="another.jsonl")
+    words = client.get(f"/draft/{draft.id}/release").words
+    assert "Were these labels released before? out.csv.card.json speaks" in words
 
 
 def test_a_limit_that_is_spent_is_said_before_the_button_and_at_it(client):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import resources
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -53,9 +54,11 @@ async def close(request: Request) -> Response:
     return site.page("closed", busy=site.drafts.is_busy)
 
 
-async def not_found(request: Request, error: Exception) -> Response:
-    """Say that there is no such page."""
-    return site_of(request).trouble("There is no such page.", status=getattr(error, "status_code", 404))
+async def refused(request: Request, error: Exception) -> Response:
+    """Say that there is no such page, or that its form cannot be read."""
+    status = getattr(error, "status_code", 404)
+    sentence = "There is no such page." if status in (404, 405) else "The form cannot be read."
+    return site_of(request).trouble(sentence, status=status)
 
 
 async def failed(request: Request, error: Exception) -> Response:
@@ -90,7 +93,7 @@ def application(site: Site, port: int) -> ASGIApp:
         Route("/bye", bye, methods=["POST"]),
         Route("/close", close, methods=["POST"]),
     ]
-    handlers = {404: not_found, 405: not_found, Exception: failed}
+    handlers = {HTTPException: refused, Exception: failed}
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.state.site = site
     return Guard(app, port=port, keys=site.keys, touch=site.lifetime.touch, uploads="/upload")

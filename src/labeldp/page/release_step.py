@@ -17,6 +17,7 @@ from labeldp.ledger import Ledger
 from labeldp.page.budget_step import LedgerView, price_of
 from labeldp.page.drafts import Draft
 from labeldp.page.orders import Order
+from labeldp.page.shelf import cards_like
 from labeldp.page.site import Site, explained_page, go, site_of, started
 from labeldp.page.steps import changed, draft_of, in_page_words
 from labeldp.page.work import Hinted, Work
@@ -57,6 +58,12 @@ async def release_page(request: Request) -> Response:
     price = price_of(order)
     book = await run_in_threadpool(lambda: LedgerView(order.ledger_name, order.open_ledger()))
     hints = in_page_words(draft.release.hints) if draft.release else []
+    seen = draft.seen
+    alike = (
+        []
+        if seen is None
+        else await run_in_threadpool(cards_like, site.folder, order.label, seen.rows - seen.missing)
+    )
     dropped = site.folder.is_dropped(draft.source)
     return site.page(
         "release",
@@ -66,6 +73,7 @@ async def release_page(request: Request) -> Response:
         price=price,
         book=book,
         hints=hints,
+        alike=alike,
         dropped=dropped,
         result=draft.release.result if draft.release else None,
     )
