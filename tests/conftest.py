@@ -10,6 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No test may depend on the machine's load.
+settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any load")
 
 # A run in the background ignores Ctrl-C, and so would the commands that tests start and stop.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

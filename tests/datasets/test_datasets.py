@@ -250,6 +250,7 @@ def test_housing_comes_through_scikit_learns_fetcher_and_is_kept(cache, server, 
     assert np.array_equal(load_housing().X, first.X)
 
 
+@pytest.mark.filterwarnings("ignore:Implicitly cleaning up <HTTPError:ResourceWarning")  # scikit-learn's own
 @pytest.mark.parametrize("fault", ["not there", "wrong checksum"])
 def test_a_failed_fetch_of_housing_is_a_clear_error(cache, server, monkeypatch, fault):
     folder, address = server

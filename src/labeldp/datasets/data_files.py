@@ -9,6 +9,7 @@ import os
 import sys
 import zlib
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from rich.console import Console
@@ -94,6 +95,8 @@ def fetch(url: str, path: Path, *, by_hand: str, sha256: str | None = None, time
                     f"Nothing was written to {path}. {by_hand}"
                 )
     except (OSError, http.client.HTTPException) as error:
+        if isinstance(error, HTTPError):
+            error.close()  # a refusal is an answer, too, with a connection of its own
         raise DataNotFoundError(f"{path.name} could not be fetched from {url} ({error}). {by_hand}") from None
     return path
 
