@@ -74,6 +74,7 @@ toc_object_entries_show_parents = "hide"
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_param = False
 napoleon_custom_sections = [("Attributes", "params_style")]
 if os.environ.get("LABELDP_DOCS_INVENTORIES"):  # links to other projects need the network
     extensions.append("sphinx.ext.intersphinx")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 __all__ = ["setup"]
 
 KINDS = {"class", "exception", "function"}
+PAGES = [page.read_text(encoding="utf-8") for page in Path(__file__).parent.glob("reference/*.rst")]
+NAMES = re.findall(r"^   ([A-Z]\w+)(?<!Error)(?<!Warning)$", "\n".join(PAGES), re.M)
+CLASSES = rf"\b(?:{'|'.join(NAMES)})\b"
+"""The classes that have a page, as a pattern; errors are linked without it."""
 
 
 def _resolve(app: Any, _env: Any, node: Any, content: Any) -> Any:
@@ -28,14 +33,21 @@ def _resolve(app: Any, _env: Any, node: Any, content: Any) -> Any:
     return domain.resolve_xref(app.env, node["refdoc"], app.builder, role, names[0], node, content)
 
 
-def _link_pages(_app: Any, _kind: str, _name: str, _thing: Any, _options: Any, lines: list[str]) -> None:
-    """Turn the path of a document, as it is in the repository, into a link to its page."""
-    lines[:] = [re.sub(r"(?:``)?docs/([\w/-]+)\.md(?:``)?", r":doc:`/\1`", line) for line in lines]
+def _link(_app: Any, _kind: str, _name: str, _thing: Any, _options: Any, lines: list[str]) -> None:
+    """Link classes among the types of parameters and results, and documents by their path in the repository."""
+    for place, line in enumerate(lines):
+        head, colon, kind = line.partition(" : ")
+        if colon and re.fullmatch(r"[\w*, ]+", head):
+            lines[place] = head + colon + re.sub(CLASSES, r"`\g<0>`", kind)
+        elif re.fullmatch(CLASSES, line):
+            lines[place] = f"`{line}`"
+        else:
+            lines[place] = re.sub(r"(?:``)?docs/([\w/-]+)\.md(?:``)?", r":doc:`/\1`", line)
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Let Sphinx ask here last."""
     app.setup_extension("sphinx.ext.autodoc")  # has the second event
     app.connect("missing-reference", _resolve)
-    app.connect("autodoc-process-docstring", _link_pages)
+    app.connect("autodoc-process-docstring", _link, priority=400)  # before napoleon formats it
     return {"parallel_read_safe": True, "parallel_write_safe": True}

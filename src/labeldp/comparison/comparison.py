@@ -178,8 +178,10 @@ def compare_table(
 
     Parameters
     ----------
-    X, labels : array-like
-        Features, and labels that anyone may see.
+    X : array-like
+        Features.
+    labels : array-like
+        Labels that anyone may see.
     bounds : (lo, hi)
         Public bounds of the label.
     budgets : sequence of float

@@ -160,9 +160,11 @@ def private_intervals(
     ----------
     model : regressor
         Public or private already: its predictions count as public.
-    X_cal, y_cal : array-like
-        Public features, and private labels that the model was **not** trained on. Rows that a regressor of this
-        library remembers are refused; for other models nobody can tell.
+    X_cal : array-like
+        Public features of rows that the model was **not** trained on. Rows that a regressor of this library
+        remembers are refused; for other models nobody can tell.
+    y_cal : array-like
+        Their private labels.
     epsilon : float
         What the intervals cost.
     bounds : (lo, hi)

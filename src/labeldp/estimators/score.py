@@ -46,8 +46,10 @@ def private_score(
     ----------
     model : regressor
         Public or private already: its predictions count as public.
-    X, y : array-like
-        Public features, and private labels that the model was not trained on.
+    X : array-like
+        Public features of rows that the model was not trained on.
+    y : array-like
+        Their private labels.
     epsilon : float
         For all figures together.
     bounds : (lo, hi)
