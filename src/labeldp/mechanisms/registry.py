@@ -95,8 +95,9 @@ def mechanism_names() -> list[str]:
     Examples
     --------
     >>> from labeldp.mechanisms import mechanism_names
-    >>> mechanism_names()
-    ['gaussian', 'laplace', 'rp', 'rr-on-bins', 'staircase', 'two-point', 'unbiased']
+    >>> names = mechanism_names()
+    >>> {"gaussian", "laplace", "rp", "rr-on-bins", "staircase", "two-point", "unbiased"} <= set(names)
+    True
     """
     return [name for name, cls in sorted(_registry.items()) if cls.private]
 
