@@ -58,7 +58,7 @@ def load_housing(*, download: bool = True) -> Dataset:
     >>> from labeldp.datasets import load_housing
     >>> housing = load_housing()                        # doctest: +SKIP
     >>> housing.X.shape, housing.bounds                 # doctest: +SKIP
-    ((20640, 8), (0.0, 5.0))
+    ((20640, 8), (0.0, 5.0001))
 
     References
     ----------
