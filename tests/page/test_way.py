@@ -70,8 +70,12 @@ def test_a_table_is_released_with_its_card_and_report(client):
 
 
 def test_a_model_is_fitted_and_predicts_in_a_form(client):
-    draft = ready(client, leaves="model", epsilon=2)
-    assert "try it" in client.release(draft).words
+    draft = ready(client, leaves="model", epsilon=2, score=4)
+    assert "ε = 6" in client.get(f"/draft/{draft.id}/release").words
+    done = client.release(draft).words
+    assert "try it" in done
+    assert "Measured on rows held out" in done
+    assert sum(charge.budget.epsilon for charge in charges(client)) == 6
     assert "rooms" in client.get("/model?name=model").words
     predicted = client.post("/model", name="model", c0="3", c1="north").words
     assert "price is about" in predicted
@@ -142,6 +146,7 @@ def test_what_is_wrong_with_the_label_is_said_beside_its_field(client, what):
         ({"out": "homes.csv"}, "exists already"),
         ({"ledger": "homes.csv"}, "ledger"),
         ({"limit": "much"}, "The limit must be a number"),
+        ({"leaves": "model", "score": "-1"}, "epsilon"),
     ],
 )
 def test_what_is_wrong_with_the_budget_is_said_beside_its_field(client, fields, sentence):
@@ -238,7 +243,7 @@ def test_hints_are_for_this_page_alone(tmp_path):
 def test_the_command_line_that_is_shown_does_the_same(client, leaves, monkeypatch):
     draft = client.read("homes.csv", "price", na="unknown, gone", decimal=".")
     client.choose(draft, leaves=["rooms"], missing="yes", shuffle="yes", rows_per_person=2)
-    client.order(draft, leaves=leaves, epsilon=0.7, limit=3, report="yes")
+    client.order(draft, leaves=leaves, epsilon=0.7, limit=3, report="yes", score=0.5)
     calls = []
 
     def noted(*arguments, **named):
@@ -263,6 +268,8 @@ def test_the_command_line_that_is_shown_does_the_same(client, leaves, monkeypatc
         assert page[name] == shell[name]
     assert list(page["drop"]) == list(shell["drop"]) == ["side"]
     assert page["ledger"] == Budget(3.0)
+    if leaves == "model":
+        assert page["score"] == shell["score"] == 0.5
     if leaves == "table":
         assert page["shuffle"]
         assert shell["shuffle"]

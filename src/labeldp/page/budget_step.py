@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from labeldp._validation import rounded_up
+from labeldp._validation import as_epsilon, as_fraction, rounded_up
 from labeldp.errors import LabelDPError, ParameterError
 from labeldp.files.places import refuse_target
 from labeldp.jobs.sentences import EXPLAINED, explain_error
@@ -64,6 +64,7 @@ def _entered(draft: Draft, folder: ChosenFolder) -> dict[str, str]:
     else:
         ledger, leaves, epsilon = order.ledger_name, order.leaves, f"{order.epsilon:g}"
         limit = "" if order.limit is None else f"{order.limit:g}"
+    score = "" if order is None or order.score is None else f"{order.score:g}"
     return {
         "leaves": leaves,
         "epsilon": epsilon,
@@ -72,6 +73,7 @@ def _entered(draft: Draft, folder: ChosenFolder) -> dict[str, str]:
         "out": folder.free_name(f"{stem}.private", draft.output_format),
         "folder": folder.free_name(f"{stem}.model", ""),
         "report": "yes",
+        "score": score,
     }
 
 
@@ -173,6 +175,8 @@ def _order(folder: ChosenFolder, draft: Draft, form: dict[str, str], problems: d
             paths[name] = folder.target(form.get(name, ""))
         except ParameterError as error:
             problems[name] = explain_error(error)
+    has_score = leaves == "model" and form.get("score", "").strip()
+    score = number_in(form, "score", problems, "ε for the score") if has_score else None
     if problems or epsilon is None:
         return None
     out = paths["folder" if leaves == "model" else "out"]
@@ -196,6 +200,7 @@ def _order(folder: ChosenFolder, draft: Draft, form: dict[str, str], problems: d
         format=draft.format,
         dialect=draft.dialect,
         report=report if form.get("report") else None,
+        score=score,
     )
 
 
@@ -206,16 +211,23 @@ def _check(order: Order, problems: dict[str, str]) -> None:
     except LabelDPError as error:
         problems["epsilon"] = explain_error(error)
     try:
+        if order.score is not None:
+            as_epsilon(order.score)
+    except LabelDPError as error:
+        problems["score"] = explain_error(error)
+    try:
         refuse_target(f"{order.out}/" if order.leaves == "model" else str(order.out), force=False)
     except EXPLAINED as error:
         problems["folder" if order.leaves == "model" else "out"] = explain_error(error)
     try:
         ledger = order.open_ledger()
-        refuse_overspend(ledger.limit, ledger.charges, [price_of(order)])
+        if not problems:
+            refuse_overspend(ledger.limit, ledger.charges, [price_of(order)])
     except EXPLAINED as error:
         problems["ledger"] = explain_error(error)
 
 
 def price_of(order: Order) -> Charge:
     """Return what an order costs in all."""
-    return new_charge(order.leaves, Budget(order.epsilon), purpose="other", rows_per_person=order.rows_per_person)
+    price = Budget(as_fraction(order.epsilon) + as_fraction(order.score or 0))
+    return new_charge(order.leaves, price, purpose="other", rows_per_person=order.rows_per_person)

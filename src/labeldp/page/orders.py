@@ -29,6 +29,8 @@ class Order:
     limit : float or None
         Of a ledger that is new.
     report : Path or None
+    score : float or None
+        ε more, to measure how wrong a model is.
     """
 
     leaves: Literal["table", "model"]
@@ -49,6 +51,7 @@ class Order:
     format: str | None = None
     dialect: Dialect = Dialect()
     report: Path | None = None
+    score: float | None = None
 
     def open_ledger(self) -> Ledger:
         """Return the ledger to charge; a new file is created with its first charge."""
@@ -71,7 +74,9 @@ class Order:
             "dialect": self.dialect,
         }
         if self.leaves == "model":
-            return fit_file(self.source, self.out, **shared, report=self.report, while_reading=reading)
+            return fit_file(
+                self.source, self.out, **shared, score=self.score, report=self.report, while_reading=reading
+            )
         return privatize_file(
             self.source,
             self.out,
@@ -103,6 +108,7 @@ class Order:
         ]
         words += ["--ledger", self.ledger_name]
         words += ["--limit", _number(self.limit)] if self.limit is not None else []
+        words += ["--score", _number(self.score)] if self.score is not None else []
         words += ["--drop", ",".join(self.drop)] if self.drop else []
         words += ["--missing", "drop"] if self.missing == "drop" else []
         words += ["--shuffle"] if self.shuffle and self.leaves == "table" else []

@@ -117,7 +117,7 @@ def start_release(site: Site, draft: Draft, order: Order) -> Work:
             files = {} if order.report is None else {"report": name(order.report)}
             card = name(done.path / "card.json")
             sections = _sections(done.card, [line for text in done.expected for line in text.splitlines()])
-            return Result({"card": card, **files}, card, sections, model=name(done.path))
+            return Result({**files, "card": card}, card, sections, model=name(done.path))
         assert done.card_path is not None  # noqa: S101 (only a pipe has none)
         files = {"table": name(Path(done.path)), "card": name(done.card_path)}
         words = list(done.notes)
