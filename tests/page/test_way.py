@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import threading
 from unittest import mock
 
 import numpy as np
@@ -84,9 +85,21 @@ def test_a_model_is_fitted_and_predicts_in_a_form(client):
 
 
 def test_a_button_that_is_pressed_twice_spends_once(client):
-    draft = ready(client)
-    client.release(draft)
-    client.release(draft)
+    draft, begun, go_on, carry_out = ready(client), [], threading.Event(), orders.Order.carry_out
+
+    def slow(self, *arguments):
+        begun.append(self)
+        go_on.wait(60)
+        return carry_out(self, *arguments)
+
+    with mock.patch.object(orders.Order, "carry_out", slow):
+        for _ in range(2):
+            assert "Working" in client.post(f"/draft/{draft.id}/release").words
+        go_on.set()
+        draft.release.wait()
+        (client.site.folder.root / "out.csv").unlink()
+        client.release(draft)
+    assert len(begun) == 1
     assert sum(charge.budget.epsilon for charge in charges(client)) == 1
 
 
