@@ -194,7 +194,7 @@ def refuse_same(
     >>> refuse_same({"the table": "out.csv", "the ledger": "budget.jsonl"}, {"the source": "in.csv"})
     >>> refuse_same({"the table": "out/", "the ledger": "out/budget.jsonl"}, {})
     Traceback (most recent call last):
-    labeldp.errors.ParameterError: the ledger lies in the folder that is the table, out...budget.jsonl: name another
+    labeldp.errors.ParameterError: the ledger lies in the folder that is the table, out...: name another
     """
     targets = [(name, Path(path)) for name, path in outputs.items() if path is not None and path != PIPE]
     for i, (name, path) in enumerate(targets):
