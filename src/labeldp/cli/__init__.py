@@ -32,9 +32,7 @@ COMMANDS = {
             "demo",
             "--rows 50000 --plot price.png",
         ),
-    },
-    "Without a command line": {
-        "page": Command("The whole job in a browser, on this machine.", "local_page", "tables/"),
+        "page": Command("Do the whole job in a browser, on this machine.", "local_page", "tables/"),
     },
     "Plan": {
         "preview": Command(

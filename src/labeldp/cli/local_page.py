@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from labeldp.cli.shell import explained, news, tell
-from labeldp.errors import MissingExtraError
 
 __all__ = ["page"]
 
@@ -33,12 +32,6 @@ def page(
     its card, report and signature.
     """
     with explained("The page is closed."):
-        try:
-            from labeldp.page.serving import serve  # noqa: PLC0415 (an extra)
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "jinja2", "python_multipart"):
-                raise
-            raise MissingExtraError(
-                "the page needs packages that are not installed: pip install 'labeldp[page]'"
-            ) from None
+        from labeldp.page.serving import serve  # noqa: PLC0415 (an extra)
+
         serve(folder, port=port, browse=not no_open, say=partial(tell, news()))

@@ -12,6 +12,12 @@ __all__ = ["EXPLAINED", "as_options", "explain_error", "printable"]
 EXPLAINED = (LabelDPError, ModuleNotFoundError, OSError, MemoryError)
 """What can go wrong and is explained; anything else is a defect of the library."""
 
+_EXTRAS = {
+    **{"pyarrow": "files", "openpyxl": "excel", "matplotlib": "plots", "pyspark": "spark"},
+    **dict.fromkeys(["jinja2", "markupsafe", "python_multipart", "starlette", "uvicorn"], "page"),
+}
+"""Packages, and the extras that bring them."""
+
 
 def explain_error(error: BaseException, ledger: Ledger | None = None) -> str:
     """Return one sentence for what went wrong, and one for what stays spent in a ledger's file."""
@@ -26,7 +32,7 @@ def _sentence(error: BaseException) -> str:
         return as_options(str(error))
     if isinstance(error, ModuleNotFoundError):
         package = (error.name or "a package").partition(".")[0]
-        extra = {"pyarrow": "files", "openpyxl": "excel", "matplotlib": "plots", "pyspark": "spark"}.get(package)
+        extra = _EXTRAS.get(package)
         return f"{package} is not installed: pip install " + (f"'labeldp[{extra}]'" if extra else package)
     if isinstance(error, OSError):
         return f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
