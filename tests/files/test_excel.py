@@ -2,6 +2,8 @@
 
 import datetime
 import io
+import threading
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from openpyxl.comments import Comment
 import labeldp as ldp
 from file_cases import refused, release
 from labeldp.errors import DataError, LabelError, ParameterError
-from labeldp.files import Dialect, TableWriter, open_table
+from labeldp.files import Dialect, TableWriter, excel, open_table
 
 ROWS = 40
 DAY = datetime.datetime(2024, 2, 29)
@@ -203,3 +205,34 @@ def test_without_openpyxl_the_extra_is_named(place, monkeypatch):
     put()
     monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
     assert "labeldp[excel]" in str(refused("in.xlsx", error=ldp.errors.MissingExtraError))
+
+
+def test_two_files_read_at_once_warn_of_no_label(place, monkeypatch, capsys):
+    """openpyxl warns of a date that is none, and quotes it; filters of warnings are one for all threads."""
+
+    def change(book, sheet):
+        sheet["C3"], sheet["C3"].number_format = 31415926, "yyyy-mm-dd"
+
+    put(change=change)
+    both, first_ends, threads, scan = threading.Event(), threading.Event(), [], excel._scan
+
+    def meet(sheet):
+        found = scan(sheet)
+        if threading.current_thread() is threads[0]:
+            both.wait(0.3)
+        else:
+            both.set()
+            first_ends.wait()
+        return found
+
+    monkeypatch.setattr(excel, "_scan", meet)
+    threads += [threading.Thread(target=open_table, args=("in.xlsx",), kwargs={"label": "price"}) for _ in "12"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for thread in threads:
+            thread.start()
+        threads[0].join()
+        first_ends.set()
+        threads[1].join()
+    assert caught == []
+    assert capsys.readouterr().err == ""

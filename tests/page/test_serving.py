@@ -52,15 +52,29 @@ def folder(tmp_path):
     return tmp_path
 
 
+TALK = """
+import logging, warnings
+from labeldp.page import steps
+def talk(draft):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("31415")
+    logging.getLogger("python_multipart").critical("31415")
+    return "in words"
+steps.written_in = talk
+"""
+"""Libraries that warn and log what they read."""
+
+
 def test_it_listens_on_this_machine_only_prints_no_label_and_ends_with_its_page(folder):
-    with served(folder) as (process, port, token):
+    with served(folder, TALK) as (process, port, token):
         caller = Caller(port, token)
         others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), port, socket.AF_INET)}
         for address in others - {"127.0.0.1"}:
             with socket.socket() as probe:
                 assert probe.connect_ex((address, port)) != 0
         draft = caller.go("/open", path="homes.csv").split("/")[2]
-        caller.go(f"/draft/{draft}/table", label="price")
+        caller.ask("GET", caller.go(f"/draft/{draft}/table", label="price"))
         assert caller.ask("GET", "/no-such-page")[0].status == 404
         assert caller.ask("GET", "/", Host="evil.example")[0].status in (400, 421)
         caller.ask("POST", "/alive", {"page": "a tab"})

@@ -10,6 +10,7 @@ import datetime
 import io
 import re
 import sys
+import threading
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -128,12 +129,16 @@ class SheetTable(Table):
         return pc.if_else(pa.array(is_number), numbers, parsed)
 
 
+_ALONE = threading.RLock()
+"""Filters of warnings are one for all threads: whoever changes them for a while must be the only one."""
+
+
 @contextmanager
 def _guard(part: Part) -> Iterator[None]:
     """Say that the file is damaged where it is, without the original error, which may quote a label."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # on what openpyxl leaves out: styles, checks, pictures
+        with _ALONE, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on what openpyxl leaves out, where it may quote a label
             yield
             return
     except (LabelDPError, MemoryError):

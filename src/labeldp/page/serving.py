@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
 import time
+import warnings
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import uvicorn
 
@@ -33,6 +36,19 @@ class _Server(uvicorn.Server):
                 self.should_exit = True
 
 
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Let no library warn or log while the page is there, in any thread: what it says may quote a label."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.showwarning = lambda *_, **__: None  # where a library changes the filters for a while
+        logging.disable()
+        try:
+            yield
+        finally:
+            logging.disable(logging.NOTSET)
+
+
 def serve(
     folder: str | os.PathLike[str],
     *,
@@ -56,7 +72,7 @@ def serve(
     chosen = ChosenFolder(folder)
     chosen.remove_leftovers()
     site = Site.of(chosen)
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as door:
+    with _silence(), socket.socket(socket.AF_INET, socket.SOCK_STREAM) as door:
         if os.name == "posix":
             door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.bind(("127.0.0.1", port))

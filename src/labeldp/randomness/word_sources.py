@@ -127,6 +127,9 @@ class SeededWords:
 
     def __init__(self, seed: int) -> None:
         warn_of_seed()
+        self._start(seed)
+
+    def _start(self, seed: int) -> None:
         key = hashlib.sha256(f"labeldp insecure seed {int(seed)}".encode()).digest()
         self._lock = threading.Lock()
         self._stream = _keystream(key, bytes(16))
@@ -149,9 +152,9 @@ def warn_of_seed() -> None:
 
 def simulation_words(seed: int) -> SeededWords:
     """Return repeatable words without the warning, for simulations that release nothing."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureRandomnessWarning)
-        return SeededWords(seed)
+    source = SeededWords.__new__(SeededWords)
+    source._start(seed)  # filters of warnings are one for all threads, and are better left alone
+    return source
 
 
 _live: weakref.WeakSet[SecureWords] = weakref.WeakSet()
