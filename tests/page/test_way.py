@@ -115,6 +115,18 @@ def test_a_second_release_of_the_same_labels_says_that_it_costs_again(client):
     assert "Were these labels released before? out.csv.card.json speaks" in words
 
 
+def test_odds_of_a_second_release_count_what_the_ledger_has_spent(client):
+    client.release(ready(client, limit=3))
+    draft = client.read("homes.csv", "price")
+    client.choose(draft, missing="yes")
+    first = client.get(f"/draft/{draft.id}/budget?epsilon=1&ledger=new.jsonl").words
+    second = client.get(f"/draft/{draft.id}/budget?epsilon=1&ledger=book.jsonl").words
+    assert "they can be 73 % certain at most" in first
+    assert "they can be 88 % certain at most" in second
+    assert "about 88 at most after it" in second
+    assert "ε = 1 that the ledger has spent before" in second
+
+
 def test_a_limit_that_is_spent_is_said_before_the_button_and_at_it(client):
     client.release(ready(client, limit=1.5))
     draft = ready(client, out="again.csv")

@@ -40,6 +40,19 @@ def test_odds_and_cautions_are_those_of_a_person_with_several_rows():
         ldp.preview(rows=100, bounds=(0, 1), rows_per_person=0)
 
 
+def test_odds_after_a_second_release_count_what_was_spent_before_and_errors_do_not():
+    plan = ldp.preview(rows=20_000, bounds=(0, 1), epsilon=1)
+    again, both = choice_html(plan, spent=ldp.Budget(3), score=1.5), ldp.preview(rows=9, bounds=(0, 1), epsilon=5.5)
+    odds = re.compile(r'data-text="(?:odds|example|people)">([^<]*)<')
+    assert odds.findall(again) == odds.findall(choice_html(both))
+    parts = "ε = 1 for this release; ε = 1.5 for its score; ε = 3 that the ledger has spent before"
+    assert f"These odds are those after all of it, ε = 5.5: {parts}." in again
+    assert "WEAK: at ε = 5.5 " in again
+    cells = re.compile(r"<td>([^<]*)</td>")
+    assert cells.findall(again) == cells.findall(choice_html(plan))
+    assert "odds leave δ aside" in choice_html(plan, spent=ldp.Budget(0.1, 1e-6))
+
+
 def test_cautions_name_the_budget_nearest_to_none_of_them():
     plan = ldp.preview(rows=2000, bounds=(0, 1), epsilon=[0.01, 0.02, 0.1, 5, 6])
     weak, few, noisy, loose = plan.cautions()

@@ -86,6 +86,14 @@ def test_words_are_the_library_s(page):
         "([tables, choices]) => choices.map((choice, k) => labeldpChoices.texts(tables[k], choice))",
         [[choice_table(plan.rows_per_person) for plan in plans], choices],
     )
+    spent, score = ldp.Budget(0.2), 0.1
+    beside = {"spent": spent.epsilon, "told": str(spent), "score": score}
+    again = page.evaluate(
+        "([table, choice]) => labeldpChoices.texts(table, choice)",
+        [choice_table(3), {**choices[2], "epsilon": 0.7, **beside}],
+    )
+    html = choice_html(ldp.preview(rows=9, bounds=(0, 1), epsilon=0.7, rows_per_person=3), spent=spent, score=score)
+    assert all(f">{again[name]}<" in html for name in ("together", "odds", "example", "people"))
     for plan, texts in zip(plans, said, strict=True):
         assert list(texts["cells"].values()) == [line[1] for line in plan.table()[1][1:]]
         assert texts["cautions"] == plan.cautions()

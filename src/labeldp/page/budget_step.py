@@ -94,7 +94,7 @@ async def budget_page(request: Request) -> Response:
         sentence = ""
     except EXPLAINED as error:
         book, sentence = None, explain_error(error)
-    outlook = await run_in_threadpool(_outlook, draft, entered["epsilon"])
+    outlook = await run_in_threadpool(_outlook, draft, entered, book)
     ledgers = await run_in_threadpool(site.folder.ledgers)
     return site.page(
         "budget",
@@ -108,24 +108,29 @@ async def budget_page(request: Request) -> Response:
     )
 
 
-def _outlook(draft: Draft, epsilon: str) -> dict[str, Any]:
+def _outlook(draft: Draft, entered: dict[str, str], book: LedgerView | None) -> dict[str, Any]:
     """Return what an ε would give, as HTML of the library's own; an example while none is chosen."""
     seen, bounds = draft.seen, draft.bounds
     assert seen is not None  # noqa: S101 (for the types)
     assert bounds is not None  # noqa: S101
     try:
-        chosen = float(epsilon)
+        chosen = float(entered["epsilon"])
         ReleaseRequest(epsilon=chosen, bounds=bounds)
     except (ValueError, LabelDPError):
         chosen = None
+    try:
+        score = as_epsilon(float(entered["score"])) if entered["leaves"] == "model" else 0.0
+    except (ValueError, LabelDPError):
+        score = 0.0
     plan = preview(
         rows=max(1, seen.rows - seen.missing),
         bounds=bounds,
         epsilon=EXAMPLE if chosen is None else chosen,
         rows_per_person=draft.rows_per_person,
     )
+    html = choice_html(plan, spent=Budget(0) if book is None else book.spent, score=score)
     return {
-        "outlook": Markup(choice_html(plan)),  # noqa: S704 (the library escapes it)
+        "outlook": Markup(html),  # noqa: S704 (the library escapes it)
         "example": rounded_up(EXAMPLE) if chosen is None else "",
     }
 

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from labeldp.ledger import Budget, group_budget
 from labeldp.release.numbers import number
 from labeldp.release.odds import WEAK, is_weak, odds_figures
 
 if TYPE_CHECKING:
     from labeldp.planning.outlook import Outlook, Preview
 
-__all__ = ["CAUTIONS", "LEAST_POWER", "ROOMY_POWER", "SPREAD", "cautions"]
+__all__ = ["CAUTIONS", "LEAST_POWER", "ROOMY_POWER", "SPREAD", "cautions", "cost_to_person"]
 
 LEAST_POWER = 60
 """With fewer rows × ε a fit releases the mean of all labels, and nothing of features (`estimators.sums`)."""
@@ -42,8 +43,22 @@ CAUTIONS = {
 """By name; a page fills in the same sentences."""
 
 
-def cautions(plan: Preview) -> list[str]:
+NOTHING = Budget(0)
+
+
+def cost_to_person(plan: Preview, outlook: Outlook, besides: Budget = NOTHING) -> float:
+    """Return the ε that one person is exposed to by all rows of a release, and by what else was spent on them."""
+    return (group_budget(Budget(outlook.epsilon), plan.rows_per_person) + besides).epsilon
+
+
+def cautions(plan: Preview, besides: Budget = NOTHING) -> list[str]:
     """Return what speaks against the budgets of a preview, each at the ε that is nearest to none of it.
+
+    Parameters
+    ----------
+    plan : Preview
+    besides : Budget
+        What else is spent on the same labels: how weak the promise is follows from all of it.
 
     Examples
     --------
@@ -53,7 +68,7 @@ def cautions(plan: Preview) -> list[str]:
     """
     rows, spread = plan.rows, SPREAD * (plan.bounds[1] - plan.bounds[0])
     holds: dict[str, Callable[[Outlook], bool]] = {
-        "weak": lambda outlook: is_weak(plan.rows_per_person * outlook.epsilon),
+        "weak": lambda outlook: is_weak(cost_to_person(plan, outlook, besides)),
         "few": lambda outlook: rows * outlook.epsilon < LEAST_POWER,
         "noisy": lambda outlook: outlook.mean >= spread,
         "loose": lambda outlook: plan.prior is None and rows * outlook.epsilon < ROOMY_POWER,
@@ -63,7 +78,7 @@ def cautions(plan: Preview) -> list[str]:
         against = [outlook for outlook in plan.outlooks if holds[name](outlook)]
         if against:
             outlook = against[0 if name == "weak" else -1]
-            cost = outlook.epsilon * (plan.rows_per_person if name == "weak" else 1)
+            cost = cost_to_person(plan, outlook, besides) if name == "weak" else outlook.epsilon
             figures = {
                 **odds_figures(cost),
                 "rows": f"{rows:,}",

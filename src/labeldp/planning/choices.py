@@ -7,13 +7,23 @@ gives is tabulated: the noise of one label in ``unit_noise.json``, and what mode
 from __future__ import annotations
 
 import json
+import math
 from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from labeldp._validation import EPSILON_RANGE
-from labeldp.planning.cautions import CAUTIONS, LEAST_POWER, ROOMY_POWER, SPREAD
+from labeldp._validation import EPSILON_RANGE, rounded_up
+from labeldp.ledger import Budget, group_budget
+from labeldp.planning.cautions import (
+    CAUTIONS,
+    LEAST_POWER,
+    NOTHING,
+    ROOMY_POWER,
+    SPREAD,
+    cautions,
+    cost_to_person,
+)
 from labeldp.planning.outlook import CURVE, GROUPS, HELD_OUT, NAMES, NOTES, Preview
 from labeldp.planning.suite import BEYOND, FEWEST, MARGIN, kept_curves
 from labeldp.release.odds import EXAMPLE, NEARLY_CERTAIN, PEOPLE, RAISE, odds_figures, whose_labels
@@ -30,6 +40,13 @@ _STOPS = {
 _LIMIT = (
     "LIMIT: this would cost ε = {epsilon}, and of ε = {limit} only ε = {left} is left: the ledger would refuse it."
 )
+
+_TOGETHER = "These odds are those after all of it, ε = {epsilon}: {parts}."
+_PARTS = {
+    "now": "ε = {amount} for this release",
+    "score": "ε = {amount} for its score",
+    "spent": "{amount} that the ledger has spent before",
+}
 
 _NOISE = Path(__file__).with_name("unit_noise.json")
 """ε times the noise of one private label in bounds (0, 1), at budgets evenly spaced in √ε;
@@ -71,19 +88,25 @@ def choice_table(rows_per_person: int = 1) -> dict[str, Any]:
             "odds": RAISE.format(times="{times}", whose=whose_labels(rows_per_person), **_KNOWN),
             "example": EXAMPLE,
             "people": PEOPLE,
+            "together": _TOGETHER,
+            "parts": _PARTS,
             "cautions": {**CAUTIONS, "limit": _LIMIT},
             "notes": NOTES,
         },
     }
 
 
-def choice_html(plan: Preview) -> str:
+def choice_html(plan: Preview, *, spent: Budget = NOTHING, score: float = 0.0) -> str:
     """Return what one ε would give, with the table that lets a browser say it of any other.
 
     Parameters
     ----------
     plan : Preview
         Of one ε, without a prior.
+    spent : Budget
+        What a ledger has spent on the same labels before: whoever sees all releases has odds by their sum.
+    score : float
+        ε more for a score, which counts too.
 
     Returns
     -------
@@ -96,10 +119,16 @@ def choice_html(plan: Preview) -> str:
     >>> html = choice_html(ldp.preview(rows=20_000, bounds=(0, 200), epsilon=1.0))
     >>> '<tr data-figure="label"><th scope="row">one label</th><td>±197</td></tr>' in html
     True
+    >>> again = choice_html(ldp.preview(rows=20_000, bounds=(0, 200), epsilon=1.0), spent=ldp.Budget(1.0))
+    >>> "they can be 88 % certain at most" in again
+    True
     """
     (outlook,) = plan.outlooks
     content = choice_table(plan.rows_per_person)
-    figures = odds_figures(plan.rows_per_person * outlook.epsilon)
+    besides = spent + group_budget(Budget(score), plan.rows_per_person)
+    figures = odds_figures(cost_to_person(plan, outlook, besides))
+    told = f"{spent}{', and odds leave δ aside' if spent.exact_delta else ''}"
+    together = _together(plan, figures["epsilon"], score, told if spent != NOTHING else "")
     odds, example, people = (escape(content["texts"][k].format(**figures)) for k in ("odds", "example", "people"))
     _, (_, *lines) = plan.table()
     shown = dict(zip([*plan.names, "score", "kept"], lines, strict=True))
@@ -113,20 +142,37 @@ def choice_html(plan: Preview) -> str:
         for name, what in names.items()
     )
     return f"""<div class="choices" data-choices data-rows="{plan.rows}" data-low="{low}" data-high="{high}"
- data-epsilon="{outlook.epsilon!r}">
+ data-epsilon="{outlook.epsilon!r}" data-spent="{_script_number(spent.epsilon)}" data-told="{escape(told)}">
 <script type="application/json">{table}</script>
 <div class="choices-odds">
 <figure><figcaption data-text="people">{people}</figcaption></figure>
-<div><p data-text="odds">{odds}</p>
+<div><p data-text="together"{"" if together else " hidden"}>{escape(together)}</p>
+<p data-text="odds">{odds}</p>
 <p data-text="example">{example}</p></div>
 </div>
-<div class="choices-cautions" data-texts="cautions">{_paragraphs(plan.cautions())}</div>
+<div class="choices-cautions" data-texts="cautions">{_paragraphs(cautions(plan, besides))}</div>
 <table class="choices-figures"><caption>Typical error, in the label's unit</caption>
 <thead><tr><th scope="col">of</th><th scope="col">about</th></tr></thead>
 <tbody>{rows}</tbody></table>
 <div class="choices-notes" data-texts="notes">{_paragraphs(plan.notes())}</div>
 <p class="choices-live" role="status"></p>
 </div>"""
+
+
+def _together(plan: Preview, total: str, score: float, told: str) -> str:
+    """Return what odds are counted of, unless it is this release alone."""
+    (outlook,), people = plan.outlooks, plan.rows_per_person
+    amounts = {
+        "now": rounded_up(group_budget(Budget(outlook.epsilon), people).epsilon, 4),
+        "score": rounded_up(group_budget(Budget(score), people).epsilon, 4) if score else "",
+        "spent": told,
+    }
+    parts = [_PARTS[name].format(amount=amount) for name, amount in amounts.items() if amount]
+    return _TOGETHER.format(epsilon=total, parts="; ".join(parts)) if len(parts) > 1 else ""
+
+
+def _script_number(value: float) -> str:
+    return repr(value) if math.isfinite(value) else "Infinity"
 
 
 def _paragraphs(texts: list[str]) -> str:

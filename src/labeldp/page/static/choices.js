@@ -1,7 +1,7 @@
 /* What an ε would give, live: the formulas of labeldp's `preview`, for labels spread evenly over the bounds.
 
    The table in [data-choices] comes from the library (planning/choices.py), which also wrote the page as it is
-   without this file. Fields are marked data-choice="epsilon" (rows, low, high, wanted, limit, left, leaves); what there
+   without this file. Fields are marked data-choice="epsilon" (rows, low, high, wanted, limit, left, leaves, score, spent); what there
    is no field for, and an ε while that field is empty, stands beside the table, as data-rows and so on. What stands in
    [data-example] is shown while it is. [data-command] is a command with gaps such as {epsilon}; [data-leaves] is
    shown for one kind of release only; [data-price] is a bar of 100 that grows to what is spent with this release.
@@ -114,6 +114,14 @@
     return Math.exp(logs[first - 1] + ((a - goal) / (a - b)) * (logs[first] - logs[first - 1]));
   }
 
+  /* What a person is exposed to: by this release and its score, which a ledger charges, and with what it has spent. */
+  function costs(table, choice) {
+    const sum = (...amounts) => Number(amounts.reduce((a, b) => a + b).toPrecision(12)); // 0.1 + 0.2 is 0.3
+    const people = table.rows_per_person, spent = choice.spent || 0;
+    const now = sum(people * choice.epsilon), score = sum(people * (choice.score || 0));
+    return { now, score, spent, cost: sum(now, score), total: sum(now, score, spent) };
+  }
+
   // ---- words, filled into the library's sentences -----------------------------------------------------------
 
   const shownNames = (table, rows) => Object.keys(table.names).filter((name) => !(table.groups[name] > rows));
@@ -129,17 +137,22 @@
     const { certain, least_power, roomy_power, spread } = table.caution_rules;
     const names = shownNames(table, rows), notes = table.texts.notes, kept = figures.kept;
     const left = choice.left || choice.left === 0 ? choice.left : choice.limit; // of a new ledger, all of it
-    const cost = table.rows_per_person * epsilon; // what a person is exposed to, and a ledger counts
+    const { now, score, spent, cost, total } = costs(table, choice);
     const odds = {
-      epsilon: roundedUp(cost, 4),
-      times: times(cost),
-      half: percent(atMost(0.5, cost)),
-      low: percent(1 - atMost(0.5, cost)),
-      rare: percent(atMost(0.01, cost)),
-      people: (100 * atMost(0.5, cost)).toFixed(0),
+      epsilon: roundedUp(total, 4),
+      times: times(total),
+      half: percent(atMost(0.5, total)),
+      low: percent(1 - atMost(0.5, total)),
+      rare: percent(atMost(0.01, total)),
+      people: (100 * atMost(0.5, total)).toFixed(0),
     };
+    const amounts = {
+      now: roundedUp(now, 4), score: score ? roundedUp(score, 4) : "", spent: spent ? choice.told : "",
+    };
+    const parts = Object.keys(amounts).filter((name) => amounts[name]).map((name) =>
+      fill(table.texts.parts[name], { amount: amounts[name] }));
     const holds = {
-      weak: atMost(0.5, cost) >= certain,
+      weak: atMost(0.5, total) >= certain,
       few: rows * epsilon < least_power,
       noisy: figures.mean >= spread * (high - low),
       loose: rows * epsilon < roomy_power,
@@ -169,12 +182,13 @@
     }
     return {
       times: odds.times,
+      together: parts.length > 1 ? fill(table.texts.together, { epsilon: odds.epsilon, parts: parts.join("; ") }) : "",
       odds: fill(table.texts.odds, odds),
       example: fill(table.texts.example, odds),
       people: fill(table.texts.people, odds),
       cells,
       cautions: Object.keys(holds).filter((name) => holds[name]).map((name) =>
-        fill(table.texts.cautions[name], ["weak", "limit"].includes(name) ? { ...sizes, ...odds } : sizes)),
+        fill(table.texts.cautions[name], { ...sizes, ...{ weak: odds, limit: { epsilon: roundedUp(cost, 4) } }[name] })),
       notes: told,
     };
   }
@@ -257,7 +271,7 @@
   }
 
   function draw(choice, figures) {
-    const right = Math.round(100 * atMost(0.5, table.rows_per_person * choice.epsilon));
+    const right = Math.round(100 * atMost(0.5, costs(table, choice).total));
     people.forEach((person, k) => person.setAttribute("class", k < 50 ? "luck" : k < right ? "gain" : "hidden-one"));
     const width = choice.high - choice.low, errors = Object.keys(table.names).concat("score");
     const sizes = errors.map((name) => figures[name]).concat(width).filter(Number.isFinite).map(Math.log10);
@@ -265,7 +279,7 @@
     const place = (size) => (Math.log10(size) - least) / (most - least);
     const powers = Array.from({ length: most - least + 1 }, (_, k) => least + k);
     for (const bar of document.querySelectorAll("[data-price]")) {
-      const spent = choice.limit - choice.left + table.rows_per_person * choice.epsilon;
+      const spent = choice.limit - choice.left + costs(table, choice).cost;
       bar.setAttribute("width", Math.min(100, (100 * spent) / choice.limit) || 0);
     }
     for (const name of errors) {
@@ -298,9 +312,11 @@
   }
 
   function update() {
-    const names = ["rows", "low", "high", "epsilon", "wanted", "limit", "left", "leaves"];
+    const names = ["rows", "low", "high", "epsilon", "wanted", "limit", "left", "leaves", "score", "spent", "told"];
     const raw = Object.fromEntries(names.map((name) => [name, written(name)]));
     const choice = Object.fromEntries(names.map((name) => [name, raw[name] === "" ? NaN : Number(raw[name])]));
+    choice.told = raw.told;
+    if (raw.leaves !== "model") choice.score = 0; // only a model has one
     sliders.forEach((show) => show());
     for (const place of document.querySelectorAll("[data-example]")) place.hidden = raw.epsilon !== "";
     if (raw.epsilon === "") Object.assign(choice, { epsilon: Number(root.dataset.epsilon), limit: NaN, left: NaN });
@@ -311,7 +327,10 @@
     }
     if (wrong) return say(wrong, true);
     const said = texts(table, choice);
-    for (const place of root.querySelectorAll("[data-text]")) place.textContent = said[place.dataset.text];
+    for (const place of root.querySelectorAll("[data-text]")) {
+      place.textContent = said[place.dataset.text];
+      place.hidden = place.textContent === "";
+    }
     for (const place of root.querySelectorAll("[data-texts]")) {
       place.replaceChildren(...said[place.dataset.texts].map((text) => element("p", {}, text)));
     }
