@@ -108,11 +108,33 @@ def test_a_second_release_of_the_same_labels_says_that_it_costs_again(client):
     draft = ready(client, out="again.csv")
     words = client.get(f"/draft/{draft.id}/release").words
     assert "These labels were released before" in words
-    assert "ε = 1 becomes ε = 2" in words
+    assert "ε = 1 becomes ε = 2, and a guess of 50 % can become 88 %" in words
     assert "costs again" in client.get(f"/draft/{draft.id}/budget").words
     client.order(draft, out="again.csv", ledger="another.jsonl")
     words = client.get(f"/draft/{draft.id}/release").words
-    assert "Were these labels released before? out.csv.card.json speaks" in words
+    assert "another.jsonl does not count" in words
+    assert "out.csv.card.json, ε = 1, paid for by book.jsonl" in words
+
+
+def test_a_new_ledger_for_a_column_that_was_released_before_is_pointed_out_under_any_file_name(client):
+    client.release(ready(client, limit=1))
+    root = client.site.folder.root
+    (root / "dropped.csv").write_bytes((root / "homes.csv").read_bytes())
+    draft = client.read("dropped.csv", "price")
+    client.choose(draft, missing="yes")
+    warning = "Was price released before?"
+    assert warning in client.get(f"/draft/{draft.id}/budget").words
+    assert warning not in client.get(f"/draft/{draft.id}/budget?ledger=book.jsonl").words
+    client.order(draft, ledger="new.jsonl", out="more.csv")
+    words = client.get(f"/draft/{draft.id}/release").words
+    assert warning in words
+    assert "Name book.jsonl as the ledger" in words
+    other = client.read("homes.csv", "rooms")
+    client.choose(other, bounds=(0, 9))
+    assert "released before?" not in client.get(f"/draft/{other.id}/budget").words
+    (root / "out.csv.card.json").unlink()
+    (root / "book.jsonl").rename(root / "old.price.ledger.jsonl")
+    assert "old.price.ledger.jsonl, ε = 1" in client.get(f"/draft/{draft.id}/release").words
 
 
 def test_odds_of_a_second_release_count_what_the_ledger_has_spent(client):

@@ -42,7 +42,10 @@ def test_odds_and_cautions_are_those_of_a_person_with_several_rows():
 
 def test_odds_after_a_second_release_count_what_was_spent_before_and_errors_do_not():
     plan = ldp.preview(rows=20_000, bounds=(0, 1), epsilon=1)
-    again, both = choice_html(plan, spent=ldp.Budget(3), score=1.5), ldp.preview(rows=9, bounds=(0, 1), epsilon=5.5)
+    again, both = (
+        choice_html(plan, spent=ldp.Budget(3), score=1.5),
+        ldp.preview(rows=9, bounds=(0, 1), epsilon=5.5),
+    )
     odds = re.compile(r'data-text="(?:odds|example|people)">([^<]*)<')
     assert odds.findall(again) == odds.findall(choice_html(both))
     parts = "ε = 1 for this release; ε = 1.5 for its score; ε = 3 that the ledger has spent before"

@@ -92,7 +92,9 @@ def test_words_are_the_library_s(page):
         "([table, choice]) => labeldpChoices.texts(table, choice)",
         [choice_table(3), {**choices[2], "epsilon": 0.7, **beside}],
     )
-    html = choice_html(ldp.preview(rows=9, bounds=(0, 1), epsilon=0.7, rows_per_person=3), spent=spent, score=score)
+    html = choice_html(
+        ldp.preview(rows=9, bounds=(0, 1), epsilon=0.7, rows_per_person=3), spent=spent, score=score
+    )
     assert all(f">{again[name]}<" in html for name in ("together", "odds", "example", "people"))
     for plan, texts in zip(plans, said, strict=True):
         assert list(texts["cells"].values()) == [line[1] for line in plan.table()[1][1:]]

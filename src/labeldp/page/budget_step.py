@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,42 +14,21 @@ from labeldp._validation import as_epsilon, as_fraction, rounded_up
 from labeldp.errors import LabelDPError, ParameterError
 from labeldp.files.places import refuse_target
 from labeldp.jobs.sentences import EXPLAINED, explain_error
-from labeldp.ledger import Budget, Charge, Ledger, new_charge, refuse_overspend, total_of
+from labeldp.ledger import Budget, Charge, new_charge, refuse_overspend
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.drafts import Draft
 from labeldp.page.orders import Order
+from labeldp.page.records import LedgerView, earlier_releases, name_for_ledger, view_ledger
 from labeldp.page.site import explained_page, go, number_in, site_of
 from labeldp.page.steps import changed, draft_of, stem_of
 from labeldp.planning import preview
 from labeldp.planning.choices import choice_html
 from labeldp.release.plan import Request as ReleaseRequest
 
-__all__ = ["LedgerView", "budget_form", "budget_page", "view_ledger"]
+__all__ = ["budget_form", "budget_page", "price_of"]
 
 EXAMPLE = 1.0
 """What figures are shown for while no ε is chosen; it is never taken for one that was."""
-
-
-class LedgerView:
-    """A ledger as a bar shows it."""
-
-    def __init__(self, name: str, ledger: Ledger) -> None:
-        self.name, self.charges, self.limit = name, ledger.charges, ledger.limit
-        self.spent = total_of(self.charges)
-        self.left = None if self.limit is None else self.limit.minus(self.spent)
-
-    def share(self, charges: list[Charge] | tuple[Charge, ...] = ()) -> int:
-        """Return how many percent of the limit are spent, with further charges."""
-        spent, limit = total_of([*self.charges, *charges]).exact_epsilon, self.limit and self.limit.exact_epsilon
-        if limit is None:
-            return 0
-        return 100 if spent is None or not limit else min(100, round(100 * Fraction(spent) / limit))
-
-
-def view_ledger(folder: ChosenFolder, name: str) -> LedgerView | None:
-    """Return a ledger of the folder, or None if there is none yet."""
-    path = folder.target(name)
-    return LedgerView(name, Ledger.open(path, create="never")) if path.exists() else None
 
 
 def _entered(draft: Draft, folder: ChosenFolder) -> dict[str, str]:
@@ -59,8 +37,12 @@ def _entered(draft: Draft, folder: ChosenFolder) -> dict[str, str]:
         return draft.entered
     stem, order = stem_of(draft.name), draft.order
     if order is None:
-        safe = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(draft.label))
-        ledger, leaves, epsilon, limit = f"{stem}.{safe}.ledger.jsonl", "table", "", ""
+        ledger, leaves, epsilon, limit = (
+            f"{stem}.{name_for_ledger(str(draft.label))}.ledger.jsonl",
+            "table",
+            "",
+            "",
+        )
     else:
         ledger, leaves, epsilon = order.ledger_name, order.leaves, f"{order.epsilon:g}"
         limit = "" if order.limit is None else f"{order.limit:g}"
@@ -87,10 +69,9 @@ async def budget_page(request: Request) -> Response:
     asked = request.query_params.get("epsilon")
     if asked is not None:
         entered = {**entered, "epsilon": asked}
+    ledger = request.query_params.get("ledger", entered["ledger"])
     try:
-        book = await run_in_threadpool(
-            view_ledger, site.folder, request.query_params.get("ledger", entered["ledger"])
-        )
+        book = await run_in_threadpool(view_ledger, site.folder, ledger)
         sentence = ""
     except EXPLAINED as error:
         book, sentence = None, explain_error(error)
@@ -101,8 +82,10 @@ async def budget_page(request: Request) -> Response:
         draft=draft,
         entered=entered,
         book=book,
+        ledger=ledger,
         ledger_trouble=sentence,
         ledgers=ledgers,
+        earlier=await run_in_threadpool(earlier_releases, site.folder, str(draft.label), ledger),
         commands=_commands(site.folder, draft, entered),
         **outlook,
     )

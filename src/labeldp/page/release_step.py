@@ -14,13 +14,14 @@ from labeldp.files import FileRelease
 from labeldp.files.places import refuse_target
 from labeldp.jobs.sentences import EXPLAINED, explain_error, printable
 from labeldp.ledger import Ledger
-from labeldp.page.budget_step import LedgerView, price_of
+from labeldp.page.budget_step import price_of
 from labeldp.page.drafts import Draft
 from labeldp.page.orders import Order
-from labeldp.page.shelf import cards_like
+from labeldp.page.records import LedgerView, earlier_releases
 from labeldp.page.site import Site, explained_page, go, site_of, started
 from labeldp.page.steps import changed, draft_of, in_page_words
 from labeldp.page.work import Hinted, Work
+from labeldp.release.odds import odds_figures
 from labeldp.report import require_matplotlib, write_report
 
 __all__ = ["Result", "progress_data", "release_form", "release_page", "stop_form"]
@@ -58,12 +59,7 @@ async def release_page(request: Request) -> Response:
     price = price_of(order)
     book = await run_in_threadpool(lambda: LedgerView(order.ledger_name, order.open_ledger()))
     hints = in_page_words(draft.release.hints) if draft.release else []
-    seen = draft.seen
-    alike = (
-        []
-        if seen is None
-        else await run_in_threadpool(cards_like, site.folder, order.label, seen.rows - seen.missing)
-    )
+    earlier = await run_in_threadpool(earlier_releases, site.folder, order.label, order.ledger_name)
     dropped = site.folder.is_dropped(draft.source)
     return site.page(
         "release",
@@ -71,9 +67,10 @@ async def release_page(request: Request) -> Response:
         order=order,
         work=draft.release,
         price=price,
+        odds=odds_figures((book.spent + price.budget).epsilon),
         book=book,
         hints=hints,
-        alike=alike,
+        earlier=earlier,
         dropped=dropped,
         result=draft.release.result if draft.release else None,
     )

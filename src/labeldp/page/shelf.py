@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,19 +12,19 @@ from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 
-from labeldp.cards.reading import ReadCard, read_any_card
+from labeldp.cards.reading import read_any_card
 from labeldp.cards.verification import Verification, verify_card
-from labeldp.errors import LabelDPError, ParameterError
+from labeldp.errors import ParameterError
 from labeldp.files.card_check import verify_files
 from labeldp.files.places import PIPE
 from labeldp.jobs.card_files import CardSignature, read_card_file, read_signature, report_path, sign_card_file
 from labeldp.jobs.sentences import EXPLAINED, explain_error, printable
-from labeldp.page.budget_step import LedgerView, view_ledger
 from labeldp.page.chosen_folder import ChosenFolder
+from labeldp.page.records import label_of, ledgers_in
 from labeldp.page.site import explained_page, go, site_of
 from labeldp.report import render_report, write_page
 
-__all__ = ["card_page", "cards_like", "report_form", "report_page", "save_file", "shelf_page", "sign_form"]
+__all__ = ["card_page", "report_form", "report_page", "save_file", "shelf_page", "sign_form"]
 
 REPORT_POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
@@ -44,44 +43,16 @@ class ShelfCard:
     when: str
 
 
-def _label_of(card: ReadCard) -> object:
-    entry = card.content if card.kind == "model" else card.content.get("file")
-    return entry.get("label" if card.kind == "model" else "column") if isinstance(entry, dict) else None
-
-
-def cards_like(folder: ChosenFolder, label: str, rows: int) -> list[str]:
-    """Return the names of cards that may be of the same labels: their column has this name, and as many rows."""
-    found = []
-    for name in folder.cards():
-        with suppress(*EXPLAINED):
-            card = read_any_card(read_card_file(folder.inside(name))[1])
-            if _label_of(card) == label and card.terms.rows == rows:
-                found.append(name)
-    return found
-
-
 def _listed(folder: ChosenFolder, name: str) -> ShelfCard:
     try:
         card = read_any_card(read_card_file(folder.inside(name))[1])
     except EXPLAINED:
         return ShelfCard(name, "a card that cannot be read", "", "")
     kind = {"model": "a model", "mechanism": "a mechanism"}.get(card.kind, "private labels")
-    terms, label = card.terms, _label_of(card)
+    terms, label = card.terms, label_of(card)
     when = max((charge.when for charge in terms.charges), default="")
     what = f"{kind} of {printable(label, 60)}" if label else kind
     return ShelfCard(name, what, str(terms.cost) if terms.charges else "", printable(when)[:16].replace("T", " "))
-
-
-def _ledgers(folder: ChosenFolder) -> tuple[list[LedgerView], list[str]]:
-    views, troubles = [], []
-    for name in folder.ledgers():
-        try:
-            view = view_ledger(folder, name)
-        except LabelDPError as error:
-            troubles.append(explain_error(error))
-        else:
-            views += [view] if view is not None else []
-    return views, troubles
 
 
 @explained_page
@@ -91,7 +62,7 @@ async def shelf_page(request: Request) -> Response:
 
     def look() -> dict[str, Any]:
         cards = [_listed(site.folder, name) for name in site.folder.cards()]
-        ledgers, troubles = _ledgers(site.folder)
+        ledgers, troubles = ledgers_in(site.folder)
         return {"cards": cards, "ledgers": ledgers, "troubles": troubles}
 
     return site.page("shelf", **await run_in_threadpool(look))

@@ -1,0 +1,115 @@
+"""The records of a folder: its ledgers and cards, which ledger paid for which card, and what no ledger counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+
+from labeldp.cards.reading import ReadCard, read_any_card
+from labeldp.errors import LabelDPError
+from labeldp.jobs.card_files import read_card_file
+from labeldp.jobs.sentences import EXPLAINED, explain_error
+from labeldp.ledger import Charge, Ledger, total_of
+from labeldp.page.chosen_folder import ChosenFolder
+
+__all__ = ["Earlier", "LedgerView", "charge_marks", "earlier_releases", "label_of", "ledgers_in", "view_ledger"]
+
+
+class LedgerView:
+    """A ledger as a bar shows it."""
+
+    def __init__(self, name: str, ledger: Ledger) -> None:
+        self.name, self.charges, self.limit = name, ledger.charges, ledger.limit
+        self.spent = total_of(self.charges)
+        self.left = None if self.limit is None else self.limit.minus(self.spent)
+
+    def share(self, charges: Sequence[Charge] = ()) -> int:
+        """Return how many percent of the limit are spent, with further charges."""
+        spent, limit = total_of([*self.charges, *charges]).exact_epsilon, self.limit and self.limit.exact_epsilon
+        if limit is None:
+            return 0
+        return 100 if spent is None or not limit else min(100, round(100 * Fraction(spent) / limit))
+
+
+def view_ledger(folder: ChosenFolder, name: str) -> LedgerView | None:
+    """Return a ledger of the folder, or None if there is none yet."""
+    path = folder.target(name)
+    return LedgerView(name, Ledger.open(path, create="never")) if path.exists() else None
+
+
+def ledgers_in(folder: ChosenFolder) -> tuple[list[LedgerView], list[str]]:
+    """Return all ledgers of the folder, and what is wrong with those that cannot be read."""
+    views, troubles = [], []
+    for name in folder.ledgers():
+        try:
+            view = view_ledger(folder, name)
+        except LabelDPError as error:
+            troubles.append(explain_error(error))
+        else:
+            views += [view] if view is not None else []
+    return views, troubles
+
+
+def label_of(card: ReadCard) -> object:
+    """Return the name of the column that a card speaks of, if it says so."""
+    entry = card.content if card.kind == "model" else card.content.get("file")
+    return entry.get("label" if card.kind == "model" else "column") if isinstance(entry, dict) else None
+
+
+def charge_marks(charges: Iterable[Charge]) -> set[tuple[object, ...]]:
+    """Return what is the same of a charge in a ledger and on a card: the mechanism is noted later."""
+    return {(each.when, each.budget, each.purpose, each.column, each.rows_per_person) for each in charges}
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """An earlier release of a column of the same name, which a ledger did not pay for.
+
+    Attributes
+    ----------
+    name : str
+        Its card, or a ledger that has charges and is named after the column.
+    cost : str
+    ledger : str
+        The ledger of the folder that paid for it; empty if none did.
+    """
+
+    name: str
+    cost: str
+    ledger: str
+
+
+def earlier_releases(folder: ChosenFolder, label: str, ledger: str) -> list[Earlier]:
+    """Return releases of a column of this name that a ledger does not count: those of other ledgers, and of none.
+
+    Whether they are of the same people, only the owner knows.
+    """
+    books, _ = ledgers_in(folder)
+    known = {book.name: charge_marks(book.charges) for book in books}
+    found, named = [], set()
+    for name in folder.cards():
+        with suppress(*EXPLAINED):
+            card = read_any_card(read_card_file(folder.inside(name))[1])
+            marks = charge_marks(card.terms.charges)
+            if label_of(card) == label and marks and not marks <= known.get(ledger, set()):
+                paid = next((book for book, there in known.items() if marks <= there), "")
+                found.append(Earlier(name, str(card.terms.cost), paid))
+                named.add(paid)
+    for book in books:
+        after_column = book.name.endswith(f".{name_for_ledger(label)}.ledger.jsonl")
+        if book.charges and after_column and book.name not in {*named, ledger}:
+            found.append(Earlier(book.name, str(book.spent), book.name))
+    return found
+
+
+def name_for_ledger(label: str) -> str:
+    """Return a column's name as a ledger's file is named after it.
+
+    Examples
+    --------
+    >>> name_for_ledger("net price (€)")
+    'net-price----'
+    """
+    return "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in label)
