@@ -149,6 +149,15 @@ def test_odds_of_a_second_release_count_what_the_ledger_has_spent(client):
     assert "ε = 1 that the ledger has spent before" in second
 
 
+def test_a_limit_that_the_ledger_does_not_have_is_refused_not_forgotten(client):
+    client.release(ready(client))
+    draft = ready(client, out="again.csv", epsilon=5, limit=2)
+    assert "limit" in draft.problems["ledger"]
+    assert "limit" in client.get(f"/draft/{draft.id}/budget").words
+    client.release(draft)
+    assert sum(charge.budget.epsilon for charge in charges(client)) == 1
+
+
 def test_a_limit_that_is_spent_is_said_before_the_button_and_at_it(client):
     client.release(ready(client, limit=1.5))
     draft = ready(client, out="again.csv")

@@ -180,7 +180,7 @@ def _order(folder: ChosenFolder, draft: Draft, form: dict[str, str], problems: d
         label=str(draft.label),
         bounds=draft.bounds or (0.0, 0.0),
         epsilon=epsilon,
-        limit=None if paths["ledger"].exists() else limit,
+        limit=limit,
         drop=draft.drop,
         missing=draft.missing,
         shuffle=draft.shuffle,

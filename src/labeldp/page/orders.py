@@ -27,7 +27,7 @@ class Order:
     source_name, out_name, ledger_name : str
         What they are called in the folder, for people.
     limit : float or None
-        Of a ledger that is new.
+        Of a ledger that is new; one that is there must have the same, or it refuses.
     report : Path or None
     score : float or None
         ε more, to measure how wrong a model is.
@@ -54,8 +54,8 @@ class Order:
     score: float | None = None
 
     def open_ledger(self) -> Ledger:
-        """Return the ledger to charge; a new file is created with its first charge."""
-        limit = None if self.limit is None or self.ledger.exists() else Budget(self.limit)
+        """Return the ledger to charge; a new file is created with its first charge, and an old one has its limit."""
+        limit = None if self.limit is None else Budget(self.limit)
         return Ledger.open(self.ledger, limit=limit, create="late")
 
     def carry_out(
