@@ -15,11 +15,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from labeldp.errors import ParameterError
+
 __all__ = ["atomic_file", "atomic_folder", "beside", "flush_file", "flush_folder"]
 
 
 @contextmanager
-def atomic_file(path: str | os.PathLike[str], *, public: bool = False, most: int = 0o666) -> Iterator[Path]:
+def atomic_file(
+    path: str | os.PathLike[str], *, public: bool = False, most: int = 0o666, replace: bool = True
+) -> Iterator[Path]:
     """Give a draft beside ``path`` to write to; it takes that name only if nothing goes wrong.
 
     Parameters
@@ -30,6 +34,13 @@ def atomic_file(path: str | os.PathLike[str], *, public: bool = False, most: int
         sets hold labels. On Windows the rights of its folder decide.
     most : int
         The most rights that a public file gets.
+    replace : bool
+        Whether it may take the place of another file, which may have come while the draft was written.
+
+    Raises
+    ------
+    ParameterError
+        If there is another file that it may not replace.
 
     Examples
     --------
@@ -49,11 +60,36 @@ def atomic_file(path: str | os.PathLike[str], *, public: bool = False, most: int
         _flush(draft)
         if public:
             draft.chmod(_rights(most))
-        os.replace(draft, path)
+        if replace:
+            os.replace(draft, path)
+        else:
+            _put(draft, path)
         flush_folder(path.parent)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def _put(draft: Path, path: Path) -> None:
+    """Give a draft a name that nothing has: of two that try at once, one fails."""
+    try:
+        if sys.platform == "win32":
+            os.rename(draft, path)  # which replaces nothing there
+            return
+        try:
+            os.link(draft, path)
+            draft.unlink()
+        except FileExistsError:
+            raise
+        except OSError:  # a disk that knows no links
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+            os.replace(draft, path)
+    except FileExistsError:
+        raise _taken(path) from None
+
+
+def _taken(path: Path) -> ParameterError:
+    return ParameterError(f"{path} exists already: pass force=True to replace it")
 
 
 @contextmanager
@@ -95,14 +131,28 @@ def atomic_folder(
             each.chmod(rights)
         flush_folder(draft)
         draft.chmod(rights | (rights & 0o444) >> 2)  # whoever may read its files may enter it
+        is_full = path.is_dir() and any(path.iterdir())
         if path.is_dir():
             check()
+        if is_full:
             _swap(draft, path)
         else:
-            os.rename(draft, path)
+            _put_folder(draft, path)
         flush_folder(path.parent)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def _put_folder(draft: Path, path: Path) -> None:
+    """Give a draft folder a name that nothing has, or an empty folder: of two that try at once, one fails."""
+    try:
+        if sys.platform == "win32" and path.is_dir():
+            path.rmdir()  # a rename replaces nothing there, and elsewhere an empty folder
+        os.rename(draft, path)
+    except OSError:
+        if os.path.lexists(path):
+            raise _taken(path) from None
         raise
 
 

@@ -42,7 +42,7 @@ def renames(monkeypatch, before=lambda: None, after=lambda: None):
 
         return rename
 
-    for name in ("replace", "rename"):
+    for name in ("replace", "rename", "link"):
         monkeypatch.setattr(os, name, watched(getattr(os, name)))
 
 
@@ -114,6 +114,30 @@ def test_what_somebody_else_put_there_meanwhile_is_kept():
         release("in.parquet", "out.csv", ledger=ledger)
     assert Path("out.csv").read_text() == "mine"
     assert sorted(os.listdir()) == ["in.parquet", "out.csv"]
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+@pytest.mark.parametrize("card", [None, "other.json"])
+@pytest.mark.parametrize("out", ["out.parquet", "out/"])
+def test_of_two_that_write_to_one_place_at_once_one_is_done_and_one_is_refused(monkeypatch, out, card, has_links):
+    look, looks = TableAndCard.refuse_targets, []
+
+    def late(self):
+        look(self)
+        looks.append(self)
+        if len(looks) == 2:  # the other is done between the last look and the renames
+            release("in.parquet", out)
+
+    def no_links(source, target):
+        raise PermissionError(1, "Operation not permitted")
+
+    if not has_links:
+        monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(TableAndCard, "refuse_targets", late)
+    with pytest.raises(ldp.ParameterError, match="exists already"):
+        release("in.parquet", out, card=card)
+    assert holds(out)
+    assert sorted(os.listdir()) == ["in.parquet", Path(out).name, f"{Path(out)}.card.json"]
 
 
 # ---- rights -------------------------------------------------------------------------------------------------

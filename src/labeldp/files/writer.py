@@ -97,7 +97,7 @@ class TableWriter:
         most: int = 0o666,
         dialect: Callable[[str], Dialect] = lambda _: Dialect(),
     ) -> None:
-        self._to = os.fspath(path)
+        self._to, self._force = os.fspath(path), force
         self.format = _format(self._to, format)
         self.schema = bare_schema(schema)
         self._compression = compression if self.format == "parquet" else compression_of(self._to)
@@ -116,7 +116,7 @@ class TableWriter:
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
-        self._draft = self._stack.enter_context(_draft_of(self._to, self._most))
+        self._draft = self._stack.enter_context(_draft_of(self._to, self._most, force=self._force))
         self._stack.callback(self._drop)
         self._thread = self._stack.enter_context(ThreadPoolExecutor(1))
         self._stream: Any = None
@@ -227,7 +227,7 @@ def _format(to: str, named: str | None) -> str:
 
 
 @contextmanager
-def _draft_of(to: str, most: int) -> Iterator[Path]:
+def _draft_of(to: str, most: int, *, force: bool) -> Iterator[Path]:
     """Give a draft of a file, folder or pipe, which becomes the thing itself if nothing goes wrong."""
     if to == PIPE:
         with tempfile.TemporaryDirectory() as folder:
@@ -237,10 +237,10 @@ def _draft_of(to: str, most: int) -> Iterator[Path]:
                 shutil.copyfileobj(stream, sys.stdout.buffer, 1 << 20)
             sys.stdout.buffer.flush()
     elif is_folder(to):
-        with atomic_folder(to, check=partial(refuse_target, to, force=True, may_go=is_part), most=most) as draft:
+        with atomic_folder(to, check=partial(refuse_target, to, force=force, may_go=is_part), most=most) as draft:
             yield draft
     else:
-        with atomic_file(to, public=True, most=most) as draft:
+        with atomic_file(to, public=True, most=most, replace=force) as draft:
             yield draft
 
 
@@ -250,13 +250,14 @@ class TableAndCard:
     No kill leaves a table beside another table's card, or beside none. First the old table steps aside, then its
     card with its signature, which is none of the new one; then the new card takes its place, and the new table
     last. Old things come back if the new table does not get there, and go for good if it does. A kill in between
-    leaves them beside their names, with ``.old`` at the end.
+    leaves them beside their names, with ``.old`` at the end. Unless they are to be replaced, nothing but an old
+    signature steps aside: of two that write to one place at once, the first to put its card goes on.
     """
 
     def __init__(self, to: str, card: Path | None, *, force: bool) -> None:
         self._to, self._card, self._force = to, card, force
         self._aside: dict[Path, Path] = {}
-        self._ready = self._had_card = False
+        self._ready, self._text = False, ""
 
     def refuse_targets(self) -> None:
         """Refuse places where something is that may not be replaced."""
@@ -270,28 +271,34 @@ class TableAndCard:
     def put_card(self, text: str, most: int) -> None:
         """Clear both places and put the card, with these rights at most; the complete table comes next."""
         self.refuse_targets()  # again: much can have been put there while the table was written
-        self._had_card = self._card is not None and os.path.lexists(self._card)
-        places = [] if self._to == PIPE else [Path(self._to)]
-        places += [] if self._card is None else [self._card, self._card.with_name(f"{self._card.name}.sig")]
+        self._text = text
+        places = [Path(self._to)] if self._force and self._to != PIPE else []
+        places += [self._card] if self._force and self._card is not None else []
+        places += [] if self._card is None else [self._card.with_name(f"{self._card.name}.sig")]
         self._aside = {path: beside(path, "old") for path in places}
         for path, aside in self._aside.items():
             if os.path.lexists(path):
                 os.rename(path, aside)
         if self._card is not None:
-            with atomic_file(self._card, public=True, most=most) as draft:
+            with atomic_file(self._card, public=True, most=most, replace=self._force) as draft:
                 draft.write_text(text, encoding="utf-8", newline="\n")
         self._ready = True
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or (self._ready and self._to != PIPE and os.path.lexists(self._to)):
+        if kind is None or (self._ready and not issubclass(kind, ParameterError) and _is_there(self._to)):
             for aside in self._aside.values():
                 if aside.is_dir() and not aside.is_symlink():
                     shutil.rmtree(aside, ignore_errors=True)
                 else:
                     aside.unlink(missing_ok=True)
             return
-        if self._card in self._aside and not self._had_card:
-            self._card.unlink(missing_ok=True)
+        if self._card is not None and self._card.is_file() and self._card.read_bytes() == self._text.encode():
+            self._card.unlink()  # any other is somebody else's
         for path, aside in reversed(self._aside.items()):
             if os.path.lexists(aside):
                 os.replace(aside, path)
+
+
+def _is_there(to: str) -> bool:
+    """Whether there is a table; a folder without files is none."""
+    return to != PIPE and os.path.lexists(to) and not (os.path.isdir(to) and not os.listdir(to))

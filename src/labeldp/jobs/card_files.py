@@ -150,7 +150,7 @@ def sign_card_file(
     for check in result.checks:
         if check.holds is False:
             raise CardError(f"a card that does not hold is not signed: {check.name}: {printable(check.detail)}")
-    with atomic_file(target, public=True) as draft:
+    with atomic_file(target, public=True, replace=force) as draft:
         draft.write_text(sign_card(text, private), encoding="ascii", newline="\n")
     notes = []
     if not result.holds:

@@ -54,7 +54,7 @@ class Order:
     score: float | None = None
 
     def open_ledger(self) -> Ledger:
-        """Return the ledger to charge; a new file is created with its first charge, and an old one has its limit."""
+        """Return the ledger to charge; a new file is created with its first charge."""
         limit = None if self.limit is None else Budget(self.limit)
         return Ledger.open(self.ledger, limit=limit, create="late")
 

@@ -208,5 +208,5 @@ def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) 
     True
     """
     refuse_page(path, force=force)
-    with atomic_file(path, public=True) as draft:
+    with atomic_file(path, public=True, replace=force) as draft:
         draft.write_text(page, encoding="utf-8", newline="\n")
