@@ -106,6 +106,34 @@ def test_only_cards_and_what_they_speak_of_can_be_saved(folder):
             assert client.file(card, what).status == 400
 
 
+@pytest.mark.parametrize("step", ["table", "release"])
+def test_a_table_that_became_a_link_since_it_was_named_is_not_read(folder, step):
+    client = Client(folder).enter()
+    draft = client.read("homes.csv", "price")
+    client.choose(draft)
+    client.order(draft)
+    (folder / "homes.csv").unlink()
+    (folder / "homes.csv").symlink_to(folder.parent / "secret.csv")
+    answer = client.post(f"/draft/{draft.id}/{step}", label="price")
+    assert "something else than files of the folder" in answer.words
+    assert not (folder / "out.csv").exists()
+
+
+@pytest.mark.parametrize("place", ["out", "ledger"])
+def test_nothing_is_written_where_a_folder_became_a_link(folder, place):
+    client = Client(folder).enter()
+    (folder / "sub").mkdir()
+    draft = client.read("homes.csv", "price")
+    client.choose(draft)
+    client.order(draft, **{"out": "out.csv", "ledger": "book.jsonl", place: "sub/x.csv"})
+    (folder / "sub").rmdir()
+    (folder.parent / "elsewhere").mkdir()
+    (folder / "sub").symlink_to(folder.parent / "elsewhere")
+    assert "something else than files of the folder" in client.post(f"/draft/{draft.id}/release").words
+    assert not list((folder.parent / "elsewhere").iterdir())
+    assert not (folder / "out.csv").exists()
+
+
 # ---- dropped files -------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ import portalocker
 
 from labeldp.errors import ParameterError
 from labeldp.files.places import format_in
+from labeldp.jobs.sentences import printable
 
 __all__ = ["ChosenFolder"]
 
@@ -68,11 +69,18 @@ class ChosenFolder:
         path = self.inside(text)
         if not path.exists():
             raise ParameterError(f"there is no file {text[:200]!r} in the folder")
-        for each in [path, *(path.rglob("*") if path.is_dir() else ())]:
-            kind = each.stat().st_mode if each.exists() else 0
-            if self.root not in each.resolve().parents or not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-                raise ParameterError(f"{text[:200]!r} is, or holds, something else than files of the folder")
+        self.refuse_elsewhere(path)
         return path
+
+    def refuse_elsewhere(self, *paths: Path) -> None:
+        """Refuse what leads out of the folder by now, or is no file: it may be a link since it was named."""
+        for path in paths:
+            for each in [path, *(path.rglob("*") if path.is_dir() else ())]:
+                kind = each.stat().st_mode if each.exists() else stat.S_IFREG
+                if self.root not in each.resolve().parents or not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+                    raise ParameterError(
+                        f"{printable(path.name, 200)!r} is, or holds, something else than files of the folder"
+                    )
 
     def target(self, text: str) -> Path:
         """Return a place in the folder where something may be written; the folder around it is there."""

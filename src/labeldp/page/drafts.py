@@ -143,6 +143,7 @@ class Drafts:
         """Return a draft by its id."""
         if name not in self._drafts:
             raise ParameterError("this page was left too long ago: begin again with the table")
+        self._folder.refuse_elsewhere(self._drafts[name].source)  # each time: it may be a link by now
         return self._drafts[name]
 
     @property

@@ -97,6 +97,7 @@ async def release_form(request: Request) -> Response:
 
 def start_release(site: Site, draft: Draft, order: Order) -> Work:
     """Carry out an order in a thread."""
+    site.folder.refuse_elsewhere(order.out, order.ledger)
     ledger, known = order.open_ledger(), set(draft.hints)
 
     def ask(hints: list[str]) -> None:
