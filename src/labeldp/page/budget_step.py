@@ -13,7 +13,7 @@ from starlette.responses import Response
 from labeldp._validation import as_epsilon, as_fraction, rounded_up
 from labeldp.errors import LabelDPError, ParameterError
 from labeldp.files.places import refuse_target
-from labeldp.jobs.sentences import EXPLAINED, explain_error
+from labeldp.jobs.sentences import EXPLAINED
 from labeldp.ledger import Budget, Charge, new_charge, refuse_overspend
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.drafts import Draft
@@ -21,6 +21,7 @@ from labeldp.page.orders import Order
 from labeldp.page.records import LedgerView, earlier_releases, name_for_ledger, view_ledger
 from labeldp.page.site import explained_page, go, number_in, site_of
 from labeldp.page.steps import changed, draft_of, stem_of
+from labeldp.page.words import explain_in_page
 from labeldp.planning import preview
 from labeldp.planning.choices import choice_html
 from labeldp.release.plan import Request as ReleaseRequest
@@ -74,7 +75,7 @@ async def budget_page(request: Request) -> Response:
         book = await run_in_threadpool(view_ledger, site.folder, ledger)
         sentence = ""
     except EXPLAINED as error:
-        book, sentence = None, explain_error(error)
+        book, sentence = None, explain_in_page(error)
     outlook = await run_in_threadpool(_outlook, draft, entered, book)
     ledgers = await run_in_threadpool(site.folder.ledgers)
     return site.page(
@@ -162,7 +163,7 @@ def _order(folder: ChosenFolder, draft: Draft, form: dict[str, str], problems: d
         try:
             paths[name] = folder.target(form.get(name, ""))
         except ParameterError as error:
-            problems[name] = explain_error(error)
+            problems[name] = explain_in_page(error)
     has_score = leaves == "model" and form.get("score", "").strip()
     score = number_in(form, "score", problems, "ε for the score") if has_score else None
     if problems or epsilon is None:
@@ -197,22 +198,22 @@ def _check(order: Order, problems: dict[str, str]) -> None:
     try:
         ReleaseRequest(epsilon=order.epsilon, bounds=order.bounds, rows_per_person=order.rows_per_person)
     except LabelDPError as error:
-        problems["epsilon"] = explain_error(error)
+        problems["epsilon"] = explain_in_page(error)
     try:
         if order.score is not None:
             as_epsilon(order.score)
     except LabelDPError as error:
-        problems["score"] = explain_error(error)
+        problems["score"] = explain_in_page(error)
     try:
         refuse_target(f"{order.out}/" if order.leaves == "model" else str(order.out), force=False)
     except EXPLAINED as error:
-        problems["folder" if order.leaves == "model" else "out"] = explain_error(error)
+        problems["folder" if order.leaves == "model" else "out"] = explain_in_page(error)
     try:
         ledger = order.open_ledger()
         if not problems:
             refuse_overspend(ledger.limit, ledger.charges, [price_of(order)])
     except EXPLAINED as error:
-        problems["ledger"] = explain_error(error)
+        problems["ledger"] = explain_in_page(error)
 
 
 def price_of(order: Order) -> Charge:

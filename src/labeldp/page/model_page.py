@@ -14,9 +14,10 @@ from starlette.responses import Response
 from labeldp.errors import ParameterError
 from labeldp.files.models import SavedModel, load_model
 from labeldp.jobs.inputs import tally_notes
-from labeldp.jobs.sentences import EXPLAINED, explain_error
+from labeldp.jobs.sentences import EXPLAINED
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.site import explained_page, site_of
+from labeldp.page.words import explain_in_page
 from labeldp.release.numbers import number
 from labeldp.tabular import Tally
 from labeldp.tabular.arrow import arrow
@@ -60,7 +61,7 @@ async def predict_form(request: Request) -> Response:
         answer = await run_in_threadpool(_predict, model, fields, form, tally)
         notes, status = tally_notes(tally), 200
     except EXPLAINED as error:
-        answer, notes, status = "", [explain_error(error)], 400
+        answer, notes, status = "", [explain_in_page(error)], 400
     return site.page(
         "model", status=status, name=name, model=model, fields=fields, entered=form, answer=answer, notes=notes
     )

@@ -10,9 +10,10 @@ from fractions import Fraction
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.errors import LabelDPError
 from labeldp.jobs.card_files import read_card_file
-from labeldp.jobs.sentences import EXPLAINED, explain_error
+from labeldp.jobs.sentences import EXPLAINED
 from labeldp.ledger import Charge, Ledger, total_of
 from labeldp.page.chosen_folder import ChosenFolder
+from labeldp.page.words import explain_in_page
 
 __all__ = ["Earlier", "LedgerView", "charge_marks", "earlier_releases", "label_of", "ledgers_in", "view_ledger"]
 
@@ -46,7 +47,7 @@ def ledgers_in(folder: ChosenFolder) -> tuple[list[LedgerView], list[str]]:
         try:
             view = view_ledger(folder, name)
         except LabelDPError as error:
-            troubles.append(explain_error(error))
+            troubles.append(explain_in_page(error))
         else:
             views += [view] if view is not None else []
     return views, troubles

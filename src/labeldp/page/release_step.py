@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from labeldp.cards.reading import read_any_card
 from labeldp.files import FileRelease
 from labeldp.files.places import refuse_target
-from labeldp.jobs.sentences import EXPLAINED, explain_error, printable
+from labeldp.jobs.sentences import EXPLAINED, printable
 from labeldp.ledger import Ledger
 from labeldp.page.budget_step import price_of
 from labeldp.page.drafts import Draft
@@ -20,6 +20,7 @@ from labeldp.page.orders import Order
 from labeldp.page.records import LedgerView, earlier_releases
 from labeldp.page.site import Site, explained_page, go, site_of, started
 from labeldp.page.steps import changed, draft_of, in_page_words
+from labeldp.page.words import explain_in_page
 from labeldp.page.work import Hinted, Work
 from labeldp.release.odds import odds_figures
 from labeldp.report import require_matplotlib, write_report
@@ -142,7 +143,7 @@ def _report(path: Path, card: str, ledger: Ledger, name: str, words: list[str]) 
     try:
         write_report(path, card, ledger=ledger)
     except EXPLAINED as error:
-        words.append(f"The report could not be written: {explain_error(error)}")
+        words.append(f"The report could not be written: {explain_in_page(error)}")
         return {}
     return {"report": name}
 

@@ -18,10 +18,11 @@ from labeldp.errors import ParameterError
 from labeldp.files.card_check import verify_files
 from labeldp.files.places import PIPE
 from labeldp.jobs.card_files import CardSignature, read_card_file, read_signature, report_path, sign_card_file
-from labeldp.jobs.sentences import EXPLAINED, explain_error, printable
+from labeldp.jobs.sentences import EXPLAINED, printable
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.records import label_of, ledgers_in
 from labeldp.page.site import explained_page, go, site_of
+from labeldp.page.words import explain_in_page
 from labeldp.report import render_report, write_page
 
 __all__ = ["card_page", "report_form", "report_page", "save_file", "shelf_page", "sign_form"]
@@ -161,7 +162,7 @@ async def report_form(request: Request) -> Response:
             lambda: write_page(report_path(path), render_report(read_card_file(path)[1]), force=False)
         )
     except EXPLAINED as error:
-        return await _card_page(request, name, sentence=explain_error(error), status=400)
+        return await _card_page(request, name, sentence=explain_in_page(error), status=400)
     return go(f"/shelf/card?name={quote(name)}")
 
 
@@ -186,5 +187,5 @@ async def sign_form(request: Request) -> Response:
     try:
         signed = await run_in_threadpool(sign)
     except EXPLAINED as error:
-        return await _card_page(request, name, sentence=explain_error(error), status=400)
+        return await _card_page(request, name, sentence=explain_in_page(error), status=400)
     return await _card_page(request, name, signed=signed)

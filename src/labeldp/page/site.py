@@ -17,11 +17,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from labeldp import __version__
 from labeldp._validation import rounded_up
 from labeldp.errors import ParameterError
-from labeldp.jobs.sentences import EXPLAINED, explain_error
+from labeldp.jobs.sentences import EXPLAINED
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.drafts import Drafts
 from labeldp.page.guard import Keys
 from labeldp.page.lifetime import Lifetime
+from labeldp.page.words import explain_in_page
 from labeldp.page.work import Work, place_of
 from labeldp.release.numbers import number
 
@@ -104,7 +105,7 @@ def explained_page(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except EXPLAINED as error:
-            return site_of(request).trouble(explain_error(error))
+            return site_of(request).trouble(explain_in_page(error))
 
     return answer
 

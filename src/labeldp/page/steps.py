@@ -17,10 +17,11 @@ from labeldp.errors import LabelDPError, ParameterError
 from labeldp.files import Dialect
 from labeldp.files.dialect import SEPARATOR_NAMES
 from labeldp.files.places import DELIMITERS
-from labeldp.jobs.sentences import EXPLAINED, explain_error
+from labeldp.jobs.sentences import EXPLAINED
 from labeldp.page.drafts import CHANGED, Draft
 from labeldp.page.site import explained_page, go, number_in, site_of, started
 from labeldp.page.uploads import receive_file
+from labeldp.page.words import explain_in_page
 
 __all__ = ["draft_of", "label_form", "label_page", "open_path", "start_page", "table_form", "table_page", "upload"]
 
@@ -54,7 +55,7 @@ async def open_path(request: Request) -> Response:
         draft = await run_in_threadpool(Draft.of, source, site.folder.name(source))
     except EXPLAINED as error:
         tables = await run_in_threadpool(site.folder.tables)
-        return site.page("start", status=400, tables=tables, sentence=explain_error(error), path=path)
+        return site.page("start", status=400, tables=tables, sentence=explain_in_page(error), path=path)
     site.drafts.add(draft)
     return go(f"/draft/{draft.id}/table")
 
@@ -67,7 +68,7 @@ async def upload(request: Request) -> Response:
         draft = await run_in_threadpool(Draft.of, path, path.name)
     except EXPLAINED as error:
         tables = await run_in_threadpool(site.folder.tables)
-        return site.page("start", status=400, tables=tables, sentence=explain_error(error), path="")
+        return site.page("start", status=400, tables=tables, sentence=explain_in_page(error), path="")
     site.drafts.add(draft)
     return go(f"/draft/{draft.id}/table")
 
@@ -147,7 +148,7 @@ async def table_form(request: Request) -> Response:
             assert draft.reading is not None  # noqa: S101 (for the types)
             await started(draft.reading)
     except EXPLAINED as error:
-        draft.problems["table"] = explain_error(error)
+        draft.problems["table"] = explain_in_page(error)
     else:
         draft.entered = {}
     return go(f"/draft/{draft.id}/table")
@@ -209,7 +210,7 @@ async def label_form(request: Request) -> Response:
         try:
             as_roomy_bounds((low, high))
         except LabelDPError as error:
-            problems["low"] = explain_error(error)
+            problems["low"] = explain_in_page(error)
     if people is not None and (people != int(people) or people < 1):
         problems["rows_per_person"] = "How many rows one person may have must be an integer, 1 or more."
     _take_columns(draft, form)
@@ -240,7 +241,7 @@ async def changed(draft: Draft) -> Response:
     try:
         await run_in_threadpool(draft.read_header)
     except EXPLAINED as error:
-        draft.problems = {"table": f"{CHANGED} {explain_error(error)}"}
+        draft.problems = {"table": f"{CHANGED} {explain_in_page(error)}"}
     return go(f"/draft/{draft.id}/table")
 
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from labeldp.jobs.sentences import EXPLAINED, explain_error
+from labeldp.jobs.sentences import EXPLAINED
 from labeldp.ledger import Ledger, total_of
+from labeldp.page.words import explain_in_page
 
 __all__ = ["Hinted", "Stopped", "Work", "place_of"]
 
@@ -70,7 +71,7 @@ class Work:
         except Hinted as asked:
             state, self.hints = "asked", asked.hints
         except EXPLAINED as error:
-            state, self.sentence = "failed", explain_error(error, self._ledger)
+            state, self.sentence = "failed", explain_in_page(error, self._ledger)
         except BaseException as error:
             charges = () if self._ledger is None else self._ledger.own_charges
             spent = f" {total_of(charges)} was charged before that, and stays spent." if charges else ""

@@ -1,0 +1,61 @@
+"""What the page calls what the command line has options for: the names of its fields, in one place."""
+
+from __future__ import annotations
+
+import re
+
+from labeldp.jobs.sentences import explain_error
+from labeldp.ledger import Ledger
+
+__all__ = ["as_fields", "explain_in_page"]
+
+FIELDS = {
+    "separator": "“Between values”",
+    "decimal": "“Decimal mark”",
+    "thousands": "“Between thousands”",
+    "encoding": "“Encoding”",
+    "na": "“Words for missing values”",
+    "sheet": "“The sheet”",
+    "formulas": "“Public columns whose formulas do not use the label”",
+    "drop": "“leave out”",
+    "score": "“ε more for a score”",
+    "shuffle": "“random order”",
+}
+"""Fields of the forms, by the options that do the same."""
+
+PHRASES = {
+    "pass --force to replace it": "choose another name",
+    "--missing drop": "the tick at “Leave out rows without a label”",
+    "--trust KEY.pub says whom you trust": "below you can name the public key that you trust",
+    "by --limit and --limit-delta": "on the command line, by --limit-delta",
+}
+"""What is said in other words, where no field is like an option."""
+
+
+def as_fields(text: str) -> str:
+    """Return a sentence of the command line with the page's fields instead of options.
+
+    Examples
+    --------
+    >>> as_fields("say which, as in --decimal ','; or --na unknown")
+    'say which, as in “Decimal mark” = “,”; or “Words for missing values” = “unknown”'
+    >>> as_fields("out.csv exists already: pass --force to replace it")
+    'out.csv exists already: choose another name'
+    >>> as_fields("50 rows are too few to hold some out: leave --score out")
+    '50 rows are too few to hold some out: leave “ε more for a score” out'
+    """
+    for option, phrase in PHRASES.items():
+        text = text.replace(option, phrase)
+
+    def field(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        is_value = value and (name != "score" or value[0].isdigit())
+        given = f" = “{value.strip(chr(39))}”" if is_value else f" {value}" if value else ""
+        return FIELDS[name] + given
+
+    return re.sub(rf"--({'|'.join(FIELDS)})\b(?: ('[^']*'|[\w,.-]*\w))?", field, text)
+
+
+def explain_in_page(error: BaseException, ledger: Ledger | None = None) -> str:
+    """Return what went wrong, and what stays spent, as the command line says it but for names of fields."""
+    return as_fields(explain_error(error, ledger))
