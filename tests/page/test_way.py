@@ -1,13 +1,17 @@
 """The way through the page, form by form: it does what the command line does, and spends once."""
 
 import json
+import re
 import shlex
 import threading
 from unittest import mock
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from labeldp.cards.signatures import key_text
 from labeldp.cli import app
 from labeldp.files import open_table
 from labeldp.ledger import Budget, Ledger
@@ -71,11 +75,17 @@ def test_a_table_is_released_with_its_card_and_report(client):
 
 
 def test_a_model_is_fitted_and_predicts_in_a_form(client):
+    table = client.site.folder.root / "homes.csv"
+    first, *rows = table.read_text().splitlines()
+    named = [f"{first},owner", *(f"{row},name {place}" for place, row in enumerate(rows))]
+    table.write_text("\n".join(named) + "\n")
     draft = ready(client, leaves="model", epsilon=2, score=4)
     assert "ε = 6" in client.get(f"/draft/{draft.id}/release").words
     done = client.release(draft).words
     assert "try it" in done
     assert "Measured on rows held out" in done
+    assert "The model predicts price from rooms, side." in done
+    assert "owner was left out: " in done
     assert sum(charge.budget.epsilon for charge in charges(client)) == 6
     assert "rooms" in client.get("/model?name=model").words
     predicted = client.post("/model", name="model", c0="3", c1="north").words
@@ -332,9 +342,6 @@ def test_the_command_line_that_is_shown_does_the_same(client, leaves, monkeypatc
 
 
 def test_the_shelf_verifies_signs_and_reports(client):
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
     client.release(ready(client, limit=3))
     words = client.get("/shelf").words
     assert "out.csv.card.json" in words
@@ -342,15 +349,49 @@ def test_the_shelf_verifies_signs_and_reports(client):
     name = "out.csv.card.json"
     assert "it holds" in client.get(f"/shelf/card?name={name}").words
     key = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    assert "Signed by" in client.upload("key", key, "/shelf/sign", name=name).words
+    signed = client.upload("key", key, "/shelf/sign", name=name)
+    assert "Signed by" in signed.words
+    assert "signed by the trusted key" in signed.words
+    assert "holds, signed" in client.get("/shelf").words
     assert "exists already" in client.upload("key", key, "/shelf/sign", name=name).words
     assert client.post("/shelf/report", name=name).status == 200
     assert client.file(name, "report").status == 200
     table = client.site.folder.root / "out.csv"
     table.write_text(table.read_text().replace("north", "South"))
-    assert "it does not hold" in client.get(f"/shelf/card?name={name}").words
+    broken = client.get(f"/shelf/card?name={name}")
+    assert "<h1>Do not rely on this: it does not hold</h1>" in broken.html
+    assert "out.csv is another file, was changed" in broken.html.partition('id="files"')[0]
+    assert "does not hold, signed" in client.get("/shelf").words
     assert "does not hold is not signed" in client.upload("key", key, "/shelf/sign", name=name, again="yes").words
     assert client.file(name, "table").status == 400
+
+
+def test_a_key_is_made_signs_and_is_recognised_and_lies_nowhere(client):
+    client.release(ready(client))
+    name, root, long = "out.csv.card.json", client.site.folder.root, "a long one"
+    before = {path.name for path in root.rglob("*")}
+    assert "8 characters or more" in client.post("/shelf/key", name=name, new_passphrase="x" * 7).words
+    made = client.post("/shelf/key", name=name, new_passphrase=long)
+    assert made.header("content-disposition").startswith("attachment")
+    assert {path.name for path in root.rglob("*")} == before
+    wrong = client.upload("key", made.body, "/shelf/sign", name=name, passphrase=long[1:])
+    assert "the passphrase does not fit" in wrong.words
+    signed = client.upload("key", made.body, "/shelf/sign", name=name, passphrase=long)
+    public = re.search(r"ssh-ed25519 [\w+/=]+", signed.html)[0]
+    own = client.post("/shelf/trust", name=name, trust=public).words
+    assert "signature holds: the card is as it was written, signed by the trusted key" in own
+    someone = key_text(Ed25519PrivateKey.generate().public_key())
+    assert "which is not a key you trust" in client.post("/shelf/trust", name=name, trust=someone).words
+    assert "the key cannot be read" in client.post("/shelf/trust", name=name, trust="ssh-ed25519 none").words
+    assert "below you can name the public key" in client.get(f"/shelf/card?name={name}").words
+
+
+def test_the_shelf_says_which_release_a_charge_paid_for(client):
+    client.release(ready(client))
+    Ledger.open(client.site.folder.root / "book.jsonl").charge("a survey", epsilon=0.5)
+    words = client.get("/shelf").words
+    assert "labels with noise out.csv.card.json" in words
+    assert "a survey not in this folder" in words
 
 
 def test_excel_asks_for_its_sheet_and_a_csv_for_its_separator(client):

@@ -24,6 +24,9 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
     load_pem_private_key,
     load_pem_public_key,
     load_ssh_private_key,
@@ -39,6 +42,7 @@ __all__ = [
     "check_signature",
     "key_name",
     "key_text",
+    "new_key",
     "read_private_key",
     "read_public_key",
     "sign_card",
@@ -48,6 +52,10 @@ NAMESPACE = b"labeldp.card"
 MAX_SIGNATURE = 1 << 14
 """Longer signatures and keys are refused unread; either has less than 1,000 bytes."""
 
+SHORTEST = 8
+"""Characters of a new key's passphrase."""
+
+_NO_BCRYPT = "a passphrase on an OpenSSH key needs bcrypt: pip install bcrypt"
 _MAGIC, _KIND = b"SSHSIG", b"ssh-ed25519"
 _BEGIN, _END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
 _HASHES: dict[bytes, Callable[[bytes], Any]] = {b"sha256": hashlib.sha256, b"sha512": hashlib.sha512}
@@ -172,6 +180,27 @@ def key_text(key: Ed25519PublicKey) -> str:
     return f"{_KIND.decode()} {base64.b64encode(_public_blob(key)).decode()}"
 
 
+def new_key(passphrase: str) -> bytes:
+    """Return a new private key as ``ssh-keygen -t ed25519`` writes one, under a passphrase.
+
+    Raises
+    ------
+    ParameterError
+        If the passphrase is shorter than 8 characters.
+    MissingExtraError
+        If the package that OpenSSH's passphrases need is not installed.
+    """
+    if len(passphrase) < SHORTEST:
+        raise ParameterError(
+            f"the passphrase must have {SHORTEST} characters or more: who finds the key must not use it"
+        )
+    way = BestAvailableEncryption(passphrase.encode())
+    try:
+        return Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, way)
+    except UnsupportedAlgorithm:
+        raise MissingExtraError(_NO_BCRYPT) from None
+
+
 def read_private_key(data: bytes, passphrase: Callable[[], str]) -> Ed25519PrivateKey:
     """Return a private key from an OpenSSH or PEM file; its passphrase is asked for if it has one.
 
@@ -202,7 +231,7 @@ def _load_private(data: bytes, passphrase: bytes | None) -> object:
         return load(data, passphrase)
     except UnsupportedAlgorithm as error:
         if "bcrypt" in str(error):
-            raise MissingExtraError("a passphrase on an OpenSSH key needs bcrypt: pip install bcrypt") from None
+            raise MissingExtraError(_NO_BCRYPT) from None
         raise ParameterError("the key is of a kind that is not known; only Ed25519 keys are taken") from None
     except ValueError:
         raise ParameterError(

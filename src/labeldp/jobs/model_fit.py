@@ -44,12 +44,15 @@ class FileFit:
         What was done, in words.
     expected : list of str
         How good it should be, in words.
+    notes : list of str
+        Which columns it learned from, which were left out and why, and what else is to be said of the table.
     """
 
     path: Path
     card: str
     summary: str
     expected: list[str]
+    notes: list[str]
 
 
 def fit_file(
@@ -167,7 +170,9 @@ def fit_file(
             sections=report_sections(label, inputs, expected, risk),
             force=force,
         )
-    return FileFit(out, card, model.summary(), expected)
+    names = ", ".join(inputs.encoder.names) or "no column"
+    notes = [f"The model predicts {label} from {names}.", *inputs.notes]
+    return FileFit(out, card, model.summary(), expected, notes)
 
 
 def _score_charges(score: float | None, rows_per_person: int) -> list[Charge]:

@@ -87,6 +87,8 @@ def application(site: Site, port: int) -> ASGIApp:
         Route("/shelf/card", shelf.card_page),
         *pair("/shelf/report", shelf.report_page, shelf.report_form),
         Route("/shelf/sign", shelf.sign_form, methods=["POST"]),
+        Route("/shelf/trust", shelf.trust_form, methods=["POST"]),
+        Route("/shelf/key", shelf.key_form, methods=["POST"]),
         Route("/file", shelf.save_file),
         *pair("/model", model_page.model_page, model_page.predict_form),
         Route("/alive", alive, methods=["POST"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,7 +15,7 @@ from labeldp.ledger import Charge, Ledger, total_of
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.words import explain_in_page
 
-__all__ = ["Earlier", "LedgerView", "charge_marks", "earlier_releases", "label_of", "ledgers_in", "view_ledger"]
+__all__ = ["Earlier", "LedgerView", "charge_mark", "earlier_releases", "label_of", "ledgers_in", "view_ledger"]
 
 
 class LedgerView:
@@ -59,9 +59,9 @@ def label_of(card: ReadCard) -> object:
     return entry.get("label" if card.kind == "model" else "column") if isinstance(entry, dict) else None
 
 
-def charge_marks(charges: Iterable[Charge]) -> set[tuple[object, ...]]:
+def charge_mark(charge: Charge) -> tuple[object, ...]:
     """Return what is the same of a charge in a ledger and on a card: the mechanism is noted later."""
-    return {(each.when, each.budget, each.purpose, each.column, each.rows_per_person) for each in charges}
+    return charge.when, charge.budget, charge.purpose, charge.column, charge.rows_per_person
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ def earlier_releases(folder: ChosenFolder, label: str, ledger: str) -> list[Earl
     Whether they are of the same people, only the owner knows.
     """
     books, _ = ledgers_in(folder)
-    known = {book.name: charge_marks(book.charges) for book in books}
+    known = {book.name: set(map(charge_mark, book.charges)) for book in books}
     found, named = [], set()
     for name in folder.cards():
         with suppress(*EXPLAINED):
             card = read_any_card(read_card_file(folder.inside(name))[1])
-            marks = charge_marks(card.terms.charges)
+            marks = set(map(charge_mark, card.terms.charges))
             if label_of(card) == label and marks and not marks <= known.get(ledger, set()):
                 paid = next((book for book, there in known.items() if marks <= there), "")
                 found.append(Earlier(name, str(card.terms.cost), paid))

@@ -20,7 +20,7 @@ from labeldp.page.orders import Order
 from labeldp.page.records import LedgerView, earlier_releases
 from labeldp.page.site import Site, explained_page, go, site_of, started
 from labeldp.page.steps import changed, draft_of, in_page_words
-from labeldp.page.words import explain_in_page
+from labeldp.page.words import as_fields, explain_in_page
 from labeldp.page.work import Hinted, Work
 from labeldp.release.odds import odds_figures
 from labeldp.report import require_matplotlib, write_report
@@ -115,7 +115,8 @@ def start_release(site: Site, draft: Draft, order: Order) -> Work:
         if not isinstance(done, FileRelease):
             files = {} if order.report is None else {"report": name(order.report)}
             card = name(done.path / "card.json")
-            sections = _sections(done.card, [line for text in done.expected for line in text.splitlines()])
+            words = [*done.notes, *(line for text in done.expected for line in text.splitlines())]
+            sections = _sections(done.card, words)
             return Result({**files, "card": card}, card, sections, model=name(done.path))
         assert done.card_path is not None  # noqa: S101 (only a pipe has none)
         files = {"table": name(Path(done.path)), "card": name(done.card_path)}
@@ -134,7 +135,7 @@ def _sections(card: str, words: list[str]) -> dict[str, list[str]]:
     shown = ("What was done", "What it cost", "What it means", "How noisy it is", "Do", "Do not")
     explained = read_any_card(card).explain().sections
     sections = {heading: list(explained[heading]) for heading in shown if heading in explained}
-    sections["What was done"] += words
+    sections["What was done"] += [as_fields(printable(line)) for line in words]
     return sections
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 
-from labeldp.cards.reading import read_any_card
+from labeldp.cards.reading import ReadCard, read_any_card
+from labeldp.cards.signatures import new_key, read_public_key
 from labeldp.cards.verification import Verification, verify_card
 from labeldp.errors import ParameterError
 from labeldp.files.card_check import verify_files
@@ -20,18 +24,35 @@ from labeldp.files.places import PIPE
 from labeldp.jobs.card_files import CardSignature, read_card_file, read_signature, report_path, sign_card_file
 from labeldp.jobs.sentences import EXPLAINED, printable
 from labeldp.page.chosen_folder import ChosenFolder
-from labeldp.page.records import label_of, ledgers_in
+from labeldp.page.records import charge_mark, label_of, ledgers_in
 from labeldp.page.site import explained_page, go, site_of
-from labeldp.page.words import explain_in_page
+from labeldp.page.words import as_fields, explain_in_page
 from labeldp.report import render_report, write_page
 
-__all__ = ["card_page", "report_form", "report_page", "save_file", "shelf_page", "sign_form"]
+__all__ = [
+    "card_page",
+    "key_form",
+    "report_form",
+    "report_page",
+    "save_file",
+    "shelf_page",
+    "sign_form",
+    "trust_form",
+]
 
 REPORT_POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
     "frame-ancestors 'none'; base-uri 'none'"
 )
 """A report has its style and its figures inside, and is kept apart from the page: it runs nothing."""
+
+
+NOT_CHECKED = "not checked yet"
+MOST_CHECKED = 20
+"""So many of the newest cards are verified where they are listed; all others, when they are opened."""
+
+MOST_BYTES = 1 << 25
+"""Of a file that is compared with its card where that is listed."""
 
 
 @dataclass(frozen=True)
@@ -42,18 +63,39 @@ class ShelfCard:
     what: str
     cost: str
     when: str
+    state: str
+    is_signed: bool
 
 
-def _listed(folder: ChosenFolder, name: str) -> ShelfCard:
+def _listed(folder: ChosenFolder, name: str, *, check: bool) -> ShelfCard:
+    path = folder.inside(name)
+    is_signed = path.with_name(f"{path.name}.sig").is_file()
     try:
-        card = read_any_card(read_card_file(folder.inside(name))[1])
+        text = read_card_file(path)[1]
+        card = read_any_card(text)
+        state = _verified(path, text).verdict if check and _is_small(path, card) else NOT_CHECKED
     except EXPLAINED:
-        return ShelfCard(name, "a card that cannot be read", "", "")
+        return ShelfCard(name, "a card that cannot be read", "", "", "does not hold", is_signed)
     kind = {"model": "a model", "mechanism": "a mechanism"}.get(card.kind, "private labels")
     terms, label = card.terms, label_of(card)
     when = max((charge.when for charge in terms.charges), default="")
     what = f"{kind} of {printable(label, 60)}" if label else kind
-    return ShelfCard(name, what, str(terms.cost) if terms.charges else "", printable(when)[:16].replace("T", " "))
+    return ShelfCard(
+        name,
+        what,
+        str(terms.cost) if terms.charges else "",
+        printable(when)[:16].replace("T", " "),
+        state,
+        is_signed,
+    )
+
+
+def _is_small(path: Path, card: ReadCard) -> bool:
+    """Whether what a card speaks of is read in a moment; a larger table is, once its card is opened."""
+    entry = card.content.get("file")
+    name = entry.get("name") if isinstance(entry, dict) else None
+    file = path.parent / Path(str(name)).name
+    return not file.is_file() or file.stat().st_size <= MOST_BYTES
 
 
 @explained_page
@@ -62,9 +104,16 @@ async def shelf_page(request: Request) -> Response:
     site = site_of(request)
 
     def look() -> dict[str, Any]:
-        cards = [_listed(site.folder, name) for name in site.folder.cards()]
+        names = site.folder.cards()
+        cards = [_listed(site.folder, name, check=place < MOST_CHECKED) for place, name in enumerate(names)]
         ledgers, troubles = ledgers_in(site.folder)
-        return {"cards": cards, "ledgers": ledgers, "troubles": troubles}
+        paid: dict[tuple[object, ...], str] = {}
+        for name in names:
+            with suppress(*EXPLAINED):
+                charges = read_any_card(read_card_file(site.folder.inside(name))[1]).terms.charges
+                paid |= dict.fromkeys(map(charge_mark, charges), name)
+        for_cards = [[paid.get(charge_mark(charge), "") for charge in book.charges] for book in ledgers]
+        return {"cards": cards, "ledgers": list(zip(ledgers, for_cards, strict=True)), "troubles": troubles}
 
     return site.page("shelf", **await run_in_threadpool(look))
 
@@ -76,21 +125,28 @@ async def card_page(request: Request) -> Response:
 
 
 async def _card_page(
-    request: Request, name: str, *, signed: CardSignature | None = None, sentence: str = "", status: int = 200
+    request: Request,
+    name: str,
+    *,
+    signed: CardSignature | None = None,
+    trust: str = "",
+    sentence: str = "",
+    status: int = 200,
 ) -> Response:
     site = site_of(request)
     path = _card_path(site.folder, name)
 
     def look() -> dict[str, Any]:
         _, text = read_card_file(path)
-        result = _verified(path, text)
+        keys = [read_public_key(trust.encode())] if trust else []
+        result = _verified(path, text, keys)
         files = _files_of(site.folder, path, result)
         explanation = result.card.explain() if result.card is not None else None
         model = site.folder.name(path.parent) if result.card is not None and result.card.kind == "model" else ""
         return {"result": result, "files": files, "explanation": explanation, "model": model}
 
     values = await run_in_threadpool(look)
-    return site.page("card", status=status, name=name, signed=signed, sentence=sentence, **values)
+    return site.page("card", status=status, name=name, signed=signed, trust=trust, sentence=sentence, **values)
 
 
 def _card_path(folder: ChosenFolder, name: str) -> Path:
@@ -100,8 +156,9 @@ def _card_path(folder: ChosenFolder, name: str) -> Path:
     return path
 
 
-def _verified(path: Path, text: str) -> Verification:
-    return verify_files(text, folder=path.parent, signature=read_signature(path, None))
+def _verified(path: Path, text: str, trusted: Sequence[Ed25519PublicKey] = ()) -> Verification:
+    result = verify_files(text, folder=path.parent, signature=read_signature(path, None), trusted=trusted)
+    return replace(result, checks=tuple(replace(each, detail=as_fields(each.detail)) for each in result.checks))
 
 
 def _files_of(folder: ChosenFolder, card: Path, result: Verification) -> dict[str, str]:
@@ -180,7 +237,7 @@ async def sign_form(request: Request) -> Response:
 
     def sign() -> CardSignature:
         if not data:
-            raise ParameterError("choose the file of your private key first: ssh-keygen -t ed25519 makes one")
+            raise ParameterError("choose the file of your private key first, or make one below")
         verify_card(read_card_file(path)[1])
         return sign_card_file(path, data, lambda: passphrase, force=bool(again))
 
@@ -188,4 +245,28 @@ async def sign_form(request: Request) -> Response:
         signed = await run_in_threadpool(sign)
     except EXPLAINED as error:
         return await _card_page(request, name, sentence=explain_in_page(error), status=400)
-    return await _card_page(request, name, signed=signed)
+    return await _card_page(request, name, signed=signed, trust=signed.public_key)
+
+
+@explained_page
+async def trust_form(request: Request) -> Response:
+    """Verify a card by a public key that its reader trusts."""
+    form = await site_of(request).form(request)
+    name, trust = (str(form.get(field, "")).strip() for field in ("name", "trust"))
+    try:
+        return await _card_page(request, name, trust=trust)
+    except ParameterError as error:
+        return await _card_page(request, name, sentence=explain_in_page(error), status=400)
+
+
+@explained_page
+async def key_form(request: Request) -> Response:
+    """Hand out a new private key under a passphrase; it is written nowhere but where the browser saves it."""
+    form = await site_of(request).form(request)
+    name, passphrase = (str(form.get(field, "")) for field in ("name", "new_passphrase"))
+    try:
+        key = await run_in_threadpool(new_key, passphrase)
+    except EXPLAINED as error:
+        return await _card_page(request, name, sentence=explain_in_page(error), status=400)
+    kind = {"content-disposition": 'attachment; filename="labeldp_ed25519"'}
+    return Response(key, media_type="application/octet-stream", headers=kind)
