@@ -50,6 +50,11 @@ def pytest_collection_modifyitems(items):
             item.add_marker(MARKS[name])
 
 
+def pytest_make_parametrize_id(config, val, argname):
+    """Name long values by their argument: keys and cards are random, and workers must agree on names."""
+    return argname if isinstance(val, str | bytes) and len(val) > 60 else None
+
+
 @pytest.fixture
 def cache(monkeypatch, tmp_path):
     """A user with no data and an empty cache; returns their cache folder."""
