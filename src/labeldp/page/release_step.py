@@ -20,12 +20,22 @@ from labeldp.page.orders import Order
 from labeldp.page.records import LedgerView, earlier_releases
 from labeldp.page.site import Site, explained_page, go, site_of, started
 from labeldp.page.steps import changed, draft_of, in_page_words
-from labeldp.page.words import as_fields, explain_in_page
+from labeldp.page.words import as_fields, explain_in_page, plain_cost
 from labeldp.page.work import Hinted, Work
 from labeldp.release.odds import odds_figures
 from labeldp.report import require_matplotlib, write_report
 
 __all__ = ["Result", "progress_data", "release_form", "release_page", "stop_form"]
+
+
+CLIPPED = (
+    "That range was chosen privately, inside your bounds: labels outside are moved to its ends, which costs less "
+    "than the noise that a wider one would need."
+)
+OUTSIDE = (
+    "Cut off values that cannot be, such as prices below 0: that is the noise, and it cancels out over many rows "
+    "only if all of it is there."
+)
 
 
 @dataclass(frozen=True)
@@ -133,8 +143,18 @@ def start_release(site: Site, draft: Draft, order: Order) -> Work:
 def _sections(card: str, words: list[str]) -> dict[str, list[str]]:
     """Return what is said of a release at once; its card's page and its report say the rest."""
     shown = ("What was done", "What it cost", "What it means", "How noisy it is", "Do", "Do not")
-    explained = read_any_card(card).explain().sections
-    sections = {heading: list(explained[heading]) for heading in shown if heading in explained}
+    read = read_any_card(card)
+    explained = read.explain().sections
+    sections = {heading: list(map(as_fields, explained[heading])) for heading in shown if heading in explained}
+    # Which mechanism it was, its card says: here are those who want to know what they have.
+    sections["What was done"] = [
+        line for line in sections["What was done"] if not line.startswith("The mechanism")
+    ]
+    sections["What it cost"] = [plain_cost(line) for line in sections["What it cost"]]
+    if any(line.startswith("Labels are clipped") for line in sections.get("How noisy it is", ())):
+        sections["How noisy it is"].append(CLIPPED)
+    if str(read.content.get("file", {}).get("column_holds", "")).startswith("unbiased"):
+        sections["Do not"].append(OUTSIDE)
     sections["What was done"] += [as_fields(printable(line)) for line in words]
     return sections
 

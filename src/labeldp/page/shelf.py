@@ -26,7 +26,7 @@ from labeldp.jobs.sentences import EXPLAINED, printable
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.records import charge_mark, label_of, ledgers_in
 from labeldp.page.site import explained_page, go, site_of
-from labeldp.page.words import as_fields, explain_in_page
+from labeldp.page.words import CHARGES, as_fields, explain_in_page
 from labeldp.report import render_report, write_page
 
 __all__ = [
@@ -113,7 +113,12 @@ async def shelf_page(request: Request) -> Response:
                 charges = read_any_card(read_card_file(site.folder.inside(name))[1]).terms.charges
                 paid |= dict.fromkeys(map(charge_mark, charges), name)
         for_cards = [[paid.get(charge_mark(charge), "") for charge in book.charges] for book in ledgers]
-        return {"cards": cards, "ledgers": list(zip(ledgers, for_cards, strict=True)), "troubles": troubles}
+        return {
+            "cards": cards,
+            "ledgers": list(zip(ledgers, for_cards, strict=True)),
+            "troubles": troubles,
+            "charges": CHARGES,
+        }
 
     return site.page("shelf", **await run_in_threadpool(look))
 

@@ -7,7 +7,7 @@ import re
 from labeldp.jobs.sentences import explain_error
 from labeldp.ledger import Ledger
 
-__all__ = ["as_fields", "explain_in_page"]
+__all__ = ["CHARGES", "as_fields", "explain_in_page", "plain_cost"]
 
 FIELDS = {
     "separator": "“Between values”",
@@ -27,9 +27,31 @@ PHRASES = {
     "pass --force to replace it": "choose another name",
     "--missing drop": "the tick at “Leave out rows without a label”",
     "--trust KEY.pub says whom you trust": "below you can name the public key that you trust",
+    "see private_score, or compare": "ask for a score when you order one, or compare",
     "by --limit and --limit-delta": "on the command line, by --limit-delta",
 }
 """What is said in other words, where no field is like an option."""
+
+
+CHARGES = {
+    "labels": "labels with noise",
+    "prior (curator)": "about where labels lie (a prior, which makes the noise smaller)",
+    "sums": "sums with noise, which a model learns from",
+    "score": "the score of a model",
+}
+"""What charges paid for, by what ledgers and cards call it."""
+
+
+def plain_cost(line: str) -> str:
+    """Return a line of what something cost in words for those who never saw a ledger.
+
+    Examples
+    --------
+    >>> plain_cost("  0.7 for labels")
+    '  0.7 for labels with noise'
+    """
+    amount, for_, what = line.partition(" for ")
+    return f"{amount}{for_}{CHARGES.get(what, what)}"
 
 
 def as_fields(text: str) -> str:

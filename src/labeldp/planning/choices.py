@@ -26,6 +26,7 @@ from labeldp.planning.cautions import (
 )
 from labeldp.planning.outlook import CURVE, GROUPS, HELD_OUT, NAMES, NOTES, Preview
 from labeldp.planning.suite import BEYOND, FEWEST, MARGIN, kept_curves
+from labeldp.release.numbers import number
 from labeldp.release.odds import EXAMPLE, NEARLY_CERTAIN, PEOPLE, RAISE, odds_figures, whose_labels
 
 __all__ = ["choice_html", "choice_table"]
@@ -41,6 +42,7 @@ _LIMIT = (
     "LIMIT: this would cost ε = {epsilon}, and of ε = {limit} only ε = {left} is left: the ledger would refuse it."
 )
 
+_SPAN = "Labels lie from {low} to {high}."
 _TOGETHER = "These odds are those after all of it, ε = {epsilon}: {parts}."
 _PARTS = {
     "now": "ε = {amount} for this release",
@@ -88,6 +90,7 @@ def choice_table(rows_per_person: int = 1) -> dict[str, Any]:
             "odds": RAISE.format(times="{times}", whose=whose_labels(rows_per_person), **_KNOWN),
             "example": EXAMPLE,
             "people": PEOPLE,
+            "span": _SPAN,
             "together": _TOGETHER,
             "parts": _PARTS,
             "cautions": {**CAUTIONS, "limit": _LIMIT},
@@ -134,6 +137,7 @@ def choice_html(plan: Preview, *, spent: Budget = NOTHING, score: float = 0.0) -
     shown = dict(zip([*plan.names, "score", "kept"], lines, strict=True))
     names = {**NAMES, "score": shown["score"][0], "kept": shown["kept"][0]}
     low, high = (repr(bound).removesuffix(".0") for bound in plan.bounds)
+    span = _SPAN.format(low=number(plan.bounds[0]), high=number(plan.bounds[1]))
     # A data block: no browser runs it, and a strict content security policy allows it.
     table = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     rows = "".join(
@@ -151,7 +155,8 @@ def choice_html(plan: Preview, *, spent: Budget = NOTHING, score: float = 0.0) -
 <p data-text="example">{example}</p></div>
 </div>
 <div class="choices-cautions" data-texts="cautions">{_paragraphs(cautions(plan, besides))}</div>
-<table class="choices-figures"><caption>Typical error, in the label's unit</caption>
+<table class="choices-figures">
+<caption>Typical error, in the label's unit. <span data-text="span">{escape(span)}</span></caption>
 <thead><tr><th scope="col">of</th><th scope="col">about</th></tr></thead>
 <tbody>{rows}</tbody></table>
 <div class="choices-notes" data-texts="notes">{_paragraphs(plan.notes())}</div>

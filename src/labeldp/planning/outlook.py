@@ -48,27 +48,29 @@ NAMES = {
     "label": "one label",
     **{name: f"mean of {count:,} labels" for name, count in GROUPS.items()},
     "mean": "mean of all labels",
-    "curator_mean": "curator's mean",
+    "curator_mean": "only the mean leaves",
 }
 """What errors are told of."""
 
 NOTES = {
     "basis": (
-        "No label is used for this, and nothing was spent. {labels} Groups are drawn at random. A curator's "
-        "mean is that of all labels, where nothing else leaves."
+        "No label is used for this, and nothing was spent. {labels} Groups are drawn at random. The last mean is "
+        "that of all labels, with noise of its own, where neither a table nor a model leaves."
     ),
-    "even": "Labels are private ones, none clipped, spread evenly over the bounds; most noise is smaller.",
+    "even": (
+        "Labels are spread evenly over the bounds, and noise is mostly less: a release takes up to 3/10 of ε to "
+        "find, privately, about where labels lie, and moves those far out to the ends of a narrower range."
+    ),
     "prior": "Labels are private ones, as privatize would release them with this prior, errors of clipping too.",
     "score": (
-        "Score: the least typical error (RMSE) that it could tell from none, on {held} rows held out, for this ε "
-        "more."
+        "A score: for this ε more, on {held} rows held out, it shows how wrong a model is, if by so much (RMSE)."
     ),
     "model": (
-        "Model: what it keeps of what features explain, median and quartiles over the public tables of the "
-        "accuracy suite with as many rows × ε (up to {tables} tables). 100 % is as good as boosted trees without "
-        "privacy, 0 % is a constant. Your table may differ."
+        "A model keeps so much of what features explain: 100 % is as good as boosted trees without privacy, 0 % "
+        "is a constant. Median, and the middle half in brackets, over the public tables of the accuracy suite "
+        "with as many rows × ε (up to {tables} tables). Your table may differ."
     ),
-    "unknown": "Model: the accuracy suite has too few tables with as many rows × ε.",
+    "unknown": "A model: the accuracy suite has too few tables with as many rows × ε.",
 }
 """What figures rest on; a page fills in the same sentences."""
 
@@ -140,7 +142,7 @@ class Preview:
     mean of 100 labels           ±66.7          ±19.7
     mean of 1,000 labels         ±21.1          ±6.24
     mean of all labels           ±4.72          ±1.39
-    curator's mean             ±0.0471        ±0.0141
+    only the mean leaves       ±0.0471        ±0.0141
     ...
     >>> round(plan.needed["mean"], 1)           # the least ε at which the mean of all labels is off by 2
     0.7
@@ -182,8 +184,8 @@ class Preview:
             for name, what in self.names.items()
         ]
         scores = [number(o.score, 3) if math.isfinite(o.score) else "nothing" for o in self.outlooks]
-        lines.append(["score tells from", *scores])
-        lines.append(["model keeps", *(_share(o.kept) for o in self.outlooks)])
+        lines.append(["error a score shows", *scores])
+        lines.append(["what a model keeps", *(_share(o.kept) for o in self.outlooks)])
         return header, lines
 
     def notes(self) -> list[str]:

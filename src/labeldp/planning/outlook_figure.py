@@ -17,7 +17,7 @@ _LINES = {
     "hundred": ("mean of 100 private labels", "#b04a00", "--"),
     "thousand": ("mean of 1,000 private labels", "#8a6d00", (0, (3, 1, 1, 1))),
     "mean": ("mean of all private labels", "#1b7a3d", "-."),
-    "curator_mean": ("a curator's mean", "#7a3d9a", ":"),
+    "curator_mean": ("only the mean leaves", "#7a3d9a", ":"),
 }
 _GREY = "#777777"
 

@@ -297,10 +297,11 @@ class _Subject:
             return ["Use it once for each label, and charge a ledger for it."]
         if self.kind == "model":
             return ["Use the model as often as you like, and hand it on: predictions cost nothing more."]
+        unbiased = self.file.get("unbiased_column")
         return [
             "Reuse these labels as often as you like: any number of models, searches and plots cost nothing more.",
-            "Average over many rows: noise that hides one label cancels out over many. Means and models need the "
-            "debiased labels.",
+            "Average over many rows: noise that hides one label cancels out over many. Means and models need "
+            + (f"the column {unbiased}." if unbiased else "the debiased labels."),
         ]
 
     def do_not(self) -> list[str]:

@@ -186,6 +186,7 @@
       odds: fill(table.texts.odds, odds),
       example: fill(table.texts.example, odds),
       people: fill(table.texts.people, odds),
+      span: fill(table.texts.span, { low: number(low), high: number(high) }),
       cells,
       cautions: Object.keys(holds).filter((name) => holds[name]).map((name) =>
         fill(table.texts.cautions[name], { ...sizes, ...{ weak: odds, limit: { epsilon: roundedUp(cost, 4) } }[name] })),
