@@ -118,16 +118,31 @@ class Client:
         return self.site.drafts.get(answer.path.split("/")[2])
 
     def read(self, source, label, **how):
-        """Open a table, name its label, and return the draft."""
+        """Open a table, say how it is written, name its label, and return the draft."""
         draft = self.draft(self.post("/open", path=source))
-        self.post(f"/draft/{draft.id}/table", label=label, **how)
+        drop = how.pop("drop", ())
+        if how:
+            self.written(draft, **how)
+        self.name(draft, label, drop)
         draft.reading.wait()
         return draft
 
+    def written(self, draft, **how):
+        """Say how a table is written."""
+        return self.post(f"/draft/{draft.id}/table", written="yes", read=draft.read.id, **how)
+
+    def name(self, draft, label, drop=()):
+        """Say which column is private, and which do not leave."""
+        names = draft.header.names
+        leaves = [number for number, name in enumerate(names) if name not in drop]
+        return self.post(f"/draft/{draft.id}/table", read=draft.read.id, label=names.index(label), leaves=leaves)
+
     def choose(self, draft, bounds=(0, 100), leaves=None, **more):
         """Say what is to be said of the label."""
-        public = [name for name in draft.header.names if name != draft.label] if leaves is None else leaves
-        fields = {"low": bounds[0], "high": bounds[1], "rows_per_person": 1, "leaves": public, **more}
+        names = draft.header.names
+        public = range(len(names)) if leaves is None else [names.index(name) for name in leaves]
+        fields = {"low": bounds[0], "high": bounds[1], "rows_per_person": 1, "leaves": list(public), **more}
+        fields = {"read": draft.read.id, **fields}
         return self.post(f"/draft/{draft.id}/label", **fields)
 
     def order(self, draft, epsilon=1, ledger="book.jsonl", **more):
@@ -137,7 +152,8 @@ class Client:
 
     def release(self, draft, **more):
         """Press the button, wait, and return the page."""
-        self.post(f"/draft/{draft.id}/release", **more)
+        shown = {"order": draft.order.id} if draft.order is not None else {}
+        self.post(f"/draft/{draft.id}/release", **shown, **more)
         if draft.release is not None:
             draft.release.wait()
         return self.get(f"/draft/{draft.id}/release")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -162,8 +164,15 @@ Report = Annotated[
 
 
 def split_names(text: str | None) -> list[str]:
-    """Return what was given with commas between."""
-    return [name for part in (text or "").split(",") if (name := part.strip())]
+    """Return what was given with commas between; a name that has a comma stands in quotes.
+
+    Examples
+    --------
+    >>> split_names('id, name,"a,b"')
+    ['id', 'name', 'a,b']
+    """
+    rows = csv.reader(io.StringIO(text or "", newline=""), skipinitialspace=True)
+    return [name for row in rows for part in row if (name := part.strip())]
 
 
 def as_dialect(

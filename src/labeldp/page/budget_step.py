@@ -12,17 +12,19 @@ from starlette.responses import Response
 
 from labeldp._validation import as_epsilon, as_fraction, rounded_up
 from labeldp.errors import LabelDPError, ParameterError
+from labeldp.files import Dialect
 from labeldp.files.places import refuse_target
 from labeldp.jobs.sentences import EXPLAINED
 from labeldp.ledger import Budget, Charge, new_charge, refuse_overspend
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.drafts import Draft
-from labeldp.page.orders import Order
+from labeldp.page.orders import Choice, Order
 from labeldp.page.records import LedgerView, earlier_releases, name_for_ledger, view_ledger
-from labeldp.page.site import explained_page, go, number_in, site_of
+from labeldp.page.site import explained_page, go, site_of
 from labeldp.page.steps import changed, draft_of, stem_of
+from labeldp.page.typed_numbers import number_in, typed
 from labeldp.page.words import explain_in_page
-from labeldp.planning import preview
+from labeldp.planning import Preview, preview
 from labeldp.planning.choices import choice_html
 from labeldp.release.plan import Request as ReleaseRequest
 
@@ -32,10 +34,12 @@ EXAMPLE = 1.0
 """What figures are shown for while no ε is chosen; it is never taken for one that was."""
 
 
+POINTED = Dialect(decimal=".", thousands="'")
+"""How ε is read: nobody means thousands of it. A decimal comma is understood, too."""
+
+
 def _entered(draft: Draft, folder: ChosenFolder) -> dict[str, str]:
     """Return what the form shows: what was typed, what was ordered, or what suits the table."""
-    if draft.entered:
-        return draft.entered
     stem, order = stem_of(draft.name), draft.order
     if order is None:
         ledger, leaves, epsilon, limit = (
@@ -45,9 +49,9 @@ def _entered(draft: Draft, folder: ChosenFolder) -> dict[str, str]:
             "",
         )
     else:
-        ledger, leaves, epsilon = order.ledger_name, order.leaves, f"{order.epsilon:g}"
-        limit = "" if order.limit is None else f"{order.limit:g}"
-    score = "" if order is None or order.score is None else f"{order.score:g}"
+        ledger, leaves, epsilon = order.ledger_name, order.leaves, typed(order.epsilon)
+        limit = "" if order.limit is None else typed(order.limit)
+    score = "" if order is None or order.score is None else typed(order.score)
     return {
         "leaves": leaves,
         "epsilon": epsilon,
@@ -57,6 +61,7 @@ def _entered(draft: Draft, folder: ChosenFolder) -> dict[str, str]:
         "folder": folder.free_name(f"{stem}.model", ""),
         "report": "yes",
         "score": score,
+        **draft.entered,
     }
 
 
@@ -64,7 +69,8 @@ def _entered(draft: Draft, folder: ChosenFolder) -> dict[str, str]:
 async def budget_page(request: Request) -> Response:
     """Show what each ε would give, the ledger, and the command for the same job."""
     site, draft = site_of(request), draft_of(request)
-    if draft.seen is None or draft.bounds is None:
+    choice = draft.choice
+    if choice is None:
         return go(f"/draft/{draft.id}/label")
     entered = _entered(draft, site.folder)
     asked = request.query_params.get("epsilon")
@@ -76,7 +82,8 @@ async def budget_page(request: Request) -> Response:
         sentence = ""
     except EXPLAINED as error:
         book, sentence = None, explain_in_page(error)
-    outlook = await run_in_threadpool(_outlook, draft, entered, book)
+    epsilon = _usable(entered["epsilon"], choice.bounds)
+    outlook = await run_in_threadpool(_outlook, draft, choice, entered, epsilon, book)
     ledgers = await run_in_threadpool(site.folder.ledgers)
     return site.page(
         "budget",
@@ -86,47 +93,51 @@ async def budget_page(request: Request) -> Response:
         ledger=ledger,
         ledger_trouble=sentence,
         ledgers=ledgers,
-        earlier=await run_in_threadpool(earlier_releases, site.folder, str(draft.label), ledger),
-        commands=_commands(site.folder, draft, entered),
+        earlier=await run_in_threadpool(earlier_releases, site.folder, choice.label, ledger),
+        commands=_commands(site.folder, choice, entered, epsilon),
         **outlook,
     )
 
 
-def _outlook(draft: Draft, entered: dict[str, str], book: LedgerView | None) -> dict[str, Any]:
-    """Return what an ε would give, as HTML of the library's own; an example while none is chosen."""
-    seen, bounds = draft.seen, draft.bounds
-    assert seen is not None  # noqa: S101 (for the types)
-    assert bounds is not None  # noqa: S101
-    try:
-        chosen = float(entered["epsilon"])
-        ReleaseRequest(epsilon=chosen, bounds=bounds)
-    except (ValueError, LabelDPError):
-        chosen = None
-    try:
-        score = as_epsilon(float(entered["score"])) if entered["leaves"] == "model" else 0.0
-    except (ValueError, LabelDPError):
-        score = 0.0
-    plan = preview(
-        rows=max(1, seen.rows - seen.missing),
-        bounds=bounds,
-        epsilon=EXAMPLE if chosen is None else chosen,
-        rows_per_person=draft.rows_per_person,
+def outlook_of(draft: Draft, choice: Choice, epsilon: float) -> Preview:
+    """Return what an ε would give, as far as that can be said without a label."""
+    rows = 0 if draft.seen is None else draft.seen.rows - draft.seen.missing
+    return preview(
+        rows=max(1, rows), bounds=choice.bounds, epsilon=epsilon, rows_per_person=choice.rows_per_person
     )
-    html = choice_html(plan, spent=Budget(0) if book is None else book.spent, score=score)
+
+
+def _outlook(
+    draft: Draft, choice: Choice, entered: dict[str, str], epsilon: float | None, book: LedgerView | None
+) -> dict[str, Any]:
+    """Return what an ε would give, as HTML of the library's own; an example while none is chosen."""
+    plan = outlook_of(draft, choice, EXAMPLE if epsilon is None else epsilon)
+    score = _usable(entered["score"], choice.bounds) if entered["leaves"] == "model" else None
+    html = choice_html(plan, spent=Budget(0) if book is None else book.spent, score=score or 0.0)
     return {
         "outlook": Markup(html),  # noqa: S704 (the library escapes it)
-        "example": rounded_up(EXAMPLE) if chosen is None else "",
+        "example": rounded_up(EXAMPLE) if epsilon is None else "",
     }
 
 
-def _commands(folder: ChosenFolder, draft: Draft, entered: dict[str, str]) -> dict[str, str]:
-    """Return the command lines for a table and a model, with a gap where ε goes."""
-    commands = {}
+def _usable(text: str, bounds: tuple[float, float]) -> float | None:
+    """Return the ε that was typed, or None if no release could have it."""
+    epsilon = number_in({"epsilon": text}, "epsilon", {}, "ε", POINTED)
+    try:
+        return None if epsilon is None else ReleaseRequest(epsilon=epsilon, bounds=bounds).epsilon
+    except LabelDPError:
+        return None
+
+
+def _commands(
+    folder: ChosenFolder, choice: Choice, entered: dict[str, str], epsilon: float | None
+) -> dict[str, tuple[str, str]]:
+    """Return the command lines for a table and a model, with a gap where ε goes, and as they are now."""
+    commands, shown = {}, "EPSILON" if epsilon is None else typed(epsilon, POINTED)
     for leaves in ("table", "model"):
-        form = {**entered, "epsilon": "1", "leaves": leaves}
-        order = _order(folder, draft, form, {})
+        order = _order(folder, choice, {**entered, "epsilon": "1", "leaves": leaves}, {})
         if order is not None:
-            commands[leaves] = order.command("{epsilon}")
+            commands[leaves] = order.command("{epsilon}"), order.command(shown)
     return commands
 
 
@@ -135,28 +146,31 @@ async def budget_form(request: Request) -> Response:
     """Take ε, the ledger and names, and put the order together."""
     site, draft = site_of(request), draft_of(request)
     form = {name: str(value) for name, value in (await site.form(request)).items()}
-    if draft.seen is None or draft.bounds is None:
+    if draft.is_releasing:
+        return go(f"/draft/{draft.id}/release")
+    if draft.choice is None:
         return go(f"/draft/{draft.id}/label")
     if draft.is_changed:
         return await changed(draft)
-    if draft.is_busy:
-        return go(f"/draft/{draft.id}/release")
     draft.problems, draft.entered = {}, {**_entered(draft, site.folder), "report": "", **form}
     if "show" in form:
         return go(f"/draft/{draft.id}/budget")
-    order = await run_in_threadpool(_order, site.folder, draft, form, draft.problems)
+    problems = draft.problems
+    order = await run_in_threadpool(_order, site.folder, draft.choice, form, problems)
     if order is not None:
-        await run_in_threadpool(_check, order, draft.problems)
-    if order is None or draft.problems:
+        await run_in_threadpool(_check, order, problems)
+    if order is None or problems:
         return go(f"/draft/{draft.id}/budget")
-    draft.order, draft.release, draft.entered = order, None, {}
+    if not draft.is_releasing:
+        draft.place(order)
+        draft.entered = {}
     return go(f"/draft/{draft.id}/release")
 
 
-def _order(folder: ChosenFolder, draft: Draft, form: dict[str, str], problems: dict[str, str]) -> Order | None:
+def _order(folder: ChosenFolder, choice: Choice, form: dict[str, str], problems: dict[str, str]) -> Order | None:
     """Return the order, or note what is wrong with it; whoever carries it out checks all of it again."""
-    epsilon = number_in(form, "epsilon", problems, "ε")
-    limit = number_in(form, "limit", problems, "The limit") if form.get("limit", "").strip() else None
+    epsilon = number_in(form, "epsilon", problems, "ε", POINTED)
+    limit = number_in(form, "limit", problems, "The limit", POINTED) if form.get("limit", "").strip() else None
     leaves = "model" if form.get("leaves") == "model" else "table"
     paths: dict[str, Path] = {}
     for name in ("ledger", "folder" if leaves == "model" else "out"):
@@ -165,29 +179,20 @@ def _order(folder: ChosenFolder, draft: Draft, form: dict[str, str], problems: d
         except ParameterError as error:
             problems[name] = explain_in_page(error)
     has_score = leaves == "model" and form.get("score", "").strip()
-    score = number_in(form, "score", problems, "ε for the score") if has_score else None
+    score = number_in(form, "score", problems, "ε for the score", POINTED) if has_score else None
     if problems or epsilon is None:
         return None
     out = paths["folder" if leaves == "model" else "out"]
     report = out.with_name(f"{out.name}.report.html")
     return Order(
         leaves="model" if leaves == "model" else "table",
-        source=draft.source,
+        choice=choice,
         out=out,
         ledger=paths["ledger"],
-        source_name=draft.name,
         out_name=folder.name(out),
         ledger_name=folder.name(paths["ledger"]),
-        label=str(draft.label),
-        bounds=draft.bounds or (0.0, 0.0),
         epsilon=epsilon,
         limit=limit,
-        drop=draft.drop,
-        missing=draft.missing,
-        shuffle=draft.shuffle,
-        rows_per_person=draft.rows_per_person,
-        format=draft.format,
-        dialect=draft.dialect,
         report=report if form.get("report") else None,
         score=score,
     )
@@ -196,7 +201,9 @@ def _order(folder: ChosenFolder, draft: Draft, form: dict[str, str], problems: d
 def _check(order: Order, problems: dict[str, str]) -> None:
     """Note what would be refused anyway, before anything is read."""
     try:
-        ReleaseRequest(epsilon=order.epsilon, bounds=order.bounds, rows_per_person=order.rows_per_person)
+        ReleaseRequest(
+            epsilon=order.epsilon, bounds=order.choice.bounds, rows_per_person=order.choice.rows_per_person
+        )
     except LabelDPError as error:
         problems["epsilon"] = explain_in_page(error)
     try:
@@ -219,4 +226,4 @@ def _check(order: Order, problems: dict[str, str]) -> None:
 def price_of(order: Order) -> Charge:
     """Return what an order costs in all."""
     price = Budget(as_fraction(order.epsilon) + as_fraction(order.score or 0))
-    return new_charge(order.leaves, price, purpose="other", rows_per_person=order.rows_per_person)
+    return new_charge(order.leaves, price, purpose="other", rows_per_person=order.choice.rows_per_person)

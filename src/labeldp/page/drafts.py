@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -12,14 +12,34 @@ from labeldp.files import Dialect
 from labeldp.files.overview import Overview, TableHeader, overview, table_header
 from labeldp.files.places import EXTENSIONS
 from labeldp.page.chosen_folder import ChosenFolder
-from labeldp.page.orders import Order
+from labeldp.page.orders import Choice, Order, Stamp
 from labeldp.page.work import Work
 
 __all__ = ["CHANGED", "Draft", "Drafts"]
 
 CHANGED = "The file changed since it was read. Look at it again: nothing was charged."
 
-Stamp = tuple[tuple[str, int, int], ...]
+
+@dataclass(frozen=True)
+class Header:
+    """The names of columns, of the file as it was then; what forms say of columns is said of one header.
+
+    Attributes
+    ----------
+    id : str
+        Goes with each form that says something of columns: said of another header, or reading, it means nothing.
+    """
+
+    table: TableHeader
+    dialect: Dialect
+    stamp: Stamp
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+
+    @classmethod
+    def of(cls, source: Path, format: str | None, dialect: Dialect) -> Header:
+        """Return the names of columns as they are now."""
+        stamp = stamp_of(source)
+        return cls(table_header(source, format, dialect=dialect), dialect, stamp)
 
 
 @dataclass
@@ -31,11 +51,8 @@ class Draft:
     source : Path
     name : str
         What the source is called, for people.
-    header : TableHeader or None
-    seen : Overview or None
-        What is in the table, once the label is known.
-    hints : list of str
-        What gives labels away. For the owner's eyes only: on no disk, in no address, gone with the page.
+    read : Header
+    label : str or None
     entered : dict
         What was typed into the last form, if it could not be used.
     problems : dict
@@ -44,76 +61,126 @@ class Draft:
 
     source: Path
     name: str
-    stamp: Stamp
+    read: Header
     id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
-    header: TableHeader | None = None
     format: str | None = None
-    dialect: Dialect = field(default_factory=Dialect)
     label: str | None = None
-    seen: Overview | None = None
-    hints: list[str] = field(default_factory=list)
     bounds: tuple[float, float] | None = None
     drop: tuple[str, ...] = ()
     missing: Literal["error", "drop"] = "error"
     shuffle: bool = False
     rows_per_person: int = 1
-    order: Order | None = None
     reading: Work | None = None
     release: Work | None = None
     entered: dict[str, str] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    _order: Order | None = None
 
     @classmethod
     def of(cls, source: Path, name: str) -> Draft:
         """Return a new draft for a table, once its header was read."""
-        draft = cls(source, name, stamp_of(source))
-        draft.read_header()
-        return draft
+        return cls(source, name, Header.of(source, None, Dialect()))
 
-    def read_header(self) -> None:
-        """Read the names of the columns again, as the file is now."""
-        stamp = stamp_of(self.source)
-        self.header = table_header(self.source, self.format, dialect=self.dialect)
-        self.stamp, self.seen = stamp, None
+    def take(self, read: Header, label: str | None, drop: tuple[str, ...]) -> None:
+        """Take a header and what is said of its columns, and read the table, in a thread, if there is a label.
 
-    def start_reading(self, drop: tuple[str, ...]) -> None:
-        """Read the whole table, in a thread."""
-        label, draft_stamp = str(self.label), stamp_of(self.source)
+        What an earlier reading finds from now on is its own: nobody looks there.
+        """
+        if self.reading is not None:
+            self.reading.stop()
+        self.bounds = self.bounds if label == self.label else None
+        self.read = replace(read, id=secrets.token_urlsafe(9))
+        self.label, self.drop, self.reading = label, drop, None
+        if label is None:
+            return
 
-        def task(work: Work) -> Overview:
-            found: list[str] = []
+        def task(work: Work) -> tuple[Overview, list[str]]:
+            hints: list[str] = []
             seen = overview(
                 self.source,
                 label=label,
                 drop=drop,
                 format=self.format,
-                dialect=self.dialect,
+                dialect=read.dialect,
                 progress=work.progress,
-                hints=found.extend,
+                hints=hints.extend,
             )
-            self.seen, self.hints = seen, found
-            return seen
+            return seen, hints
 
-        self.stamp, self.seen, self.hints, self.release = draft_stamp, None, [], None
         self.reading = Work(task)
 
     @property
+    def header(self) -> TableHeader:
+        """The names of the columns."""
+        return self.read.table
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the file is written, as far as that was said."""
+        return self.read.dialect
+
+    @property
+    def seen(self) -> Overview | None:
+        """What is in the table, once the current reading is done."""
+        return self.reading.result[0] if self.reading is not None and self.reading.state == "done" else None
+
+    @property
+    def hints(self) -> list[str]:
+        """What gives labels away. For the owner's eyes only: on no disk, in no address, gone with the page."""
+        return [] if self.seen is None or self.reading is None else list(self.reading.result[1])
+
+    @property
+    def choice(self) -> Choice | None:
+        """All that is said of the table and its label now, if that is all that must be said."""
+        if self.seen is None or self.label is None or self.bounds is None:
+            return None
+        return Choice(
+            source=self.source,
+            source_name=self.name,
+            stamp=self.read.stamp,
+            format=self.format,
+            dialect=self.dialect,
+            label=self.label,
+            bounds=self.bounds,
+            columns=tuple(name for name in self.header.names if name not in (*self.drop, self.label)),
+            drop=self.drop,
+            missing=self.missing,
+            shuffle=self.shuffle,
+            rows_per_person=self.rows_per_person,
+        )
+
+    @property
+    def order(self) -> Order | None:
+        """The order that was placed, as long as all that it was made of is still said."""
+        order = self._order
+        return order if order is not None and order.choice == self.choice else None
+
+    def place(self, order: Order) -> None:
+        """Place an order, instead of an earlier one."""
+        self._order, self.release = order, None
+
+    @property
     def is_changed(self) -> bool:
-        """Whether the file is not as it was when it was read."""
+        """Whether the file is not as it was when its header was read."""
         try:
-            return stamp_of(self.source) != self.stamp
+            return stamp_of(self.source) != self.read.stamp
         except (OSError, DataNotFoundError):
             return True
 
     @property
+    def is_releasing(self) -> bool:
+        """Whether a release is under way: until it ends, nothing that was said can be changed."""
+        return self.release is not None and self.release.state == "running"
+
+    @property
     def is_busy(self) -> bool:
         """Whether work is being done."""
-        return any(work is not None and work.state == "running" for work in (self.reading, self.release))
+        return self.is_releasing or (self.reading is not None and self.reading.state == "running")
 
     @property
     def output_format(self) -> str:
         """How the name of a private table ends: as its source's does, if that can be written."""
-        return f".{EXTENSIONS[self.header.format]}" if self.header is not None else ""
+        return f".{EXTENSIONS[self.header.format]}"
 
 
 def stamp_of(source: Path) -> Stamp:

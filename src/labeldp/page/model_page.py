@@ -17,6 +17,7 @@ from labeldp.jobs.inputs import tally_notes
 from labeldp.jobs.sentences import EXPLAINED
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.site import explained_page, site_of
+from labeldp.page.typed_numbers import read_number
 from labeldp.page.words import explain_in_page
 from labeldp.release.numbers import number
 from labeldp.tabular import Tally
@@ -76,7 +77,7 @@ def _predict(model: SavedModel, fields: list[dict[str, Any]], form: Mapping[str,
 def _array(pa: Any, field: dict[str, Any], text: str) -> Any:
     """Return what was typed as a column of one row; nothing is a missing value."""
     kinds: dict[str, tuple[Any, Any]] = {
-        "number": (pa.float64(), float),
+        "number": (pa.float64(), _number),
         "boolean": (pa.bool_(), lambda word: {"yes": True, "no": False}[word]),
         "date": (pa.date32(), date.fromisoformat),
         "time": (pa.time64("us"), None),
@@ -88,4 +89,13 @@ def _array(pa: Any, field: dict[str, Any], text: str) -> Any:
     try:
         return pa.array([text]).cast(kind) if parse is None else pa.array([parse(text)], kind)
     except (ValueError, KeyError, pa.ArrowException):
-        raise ParameterError(f"{field['name']!r} must be a {field['kind']}, or empty") from None
+        how = ", with nothing between thousands" if field["kind"] == "number" else ""
+        raise ParameterError(f"{field['name']!r} must be a {field['kind']}{how}, or empty") from None
+
+
+def _number(text: str) -> float:
+    """Return a number with either decimal mark."""
+    found = read_number(text)
+    if len(found) != 1:
+        raise ValueError
+    return found[0]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import secrets
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,45 +16,72 @@ from labeldp.files.door import Progress
 from labeldp.jobs.model_fit import FileFit, fit_file
 from labeldp.ledger import Budget, Ledger
 
-__all__ = ["Order"]
+__all__ = ["Choice", "Order", "Stamp"]
+
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """All that is said of a table and its label. Two are equal only if nothing was changed, in the file neither.
+
+    Attributes
+    ----------
+    source : Path
+    source_name : str
+        What it is called, for people.
+    stamp : tuple
+        What shows that its files were changed.
+    columns : tuple of str
+        The public columns that leave.
+    """
+
+    source: Path
+    source_name: str
+    stamp: Stamp
+    format: str | None
+    dialect: Dialect
+    label: str
+    bounds: tuple[float, float]
+    columns: tuple[str, ...]
+    drop: tuple[str, ...]
+    missing: Literal["error", "drop"]
+    shuffle: bool
+    rows_per_person: int
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A release that was asked for.
+    """A release that was asked for: what is shown is what is carried out.
 
     Attributes
     ----------
     leaves : {"table", "model"}
-    source, out, ledger : Path
-    source_name, out_name, ledger_name : str
+    choice : Choice
+        What was said of the table when it was asked for.
+    out, ledger : Path
+    out_name, ledger_name : str
         What they are called in the folder, for people.
     limit : float or None
         Of a ledger that is new; one that is there must have the same, or it refuses.
     report : Path or None
     score : float or None
         ε more, to measure how wrong a model is.
+    id : str
+        Goes with the button: it releases the order that it was shown with.
     """
 
     leaves: Literal["table", "model"]
-    source: Path
+    choice: Choice
     out: Path
     ledger: Path
-    source_name: str
     out_name: str
     ledger_name: str
-    label: str
-    bounds: tuple[float, float]
     epsilon: float
     limit: float | None = None
-    drop: tuple[str, ...] = ()
-    missing: Literal["error", "drop"] = "error"
-    shuffle: bool = False
-    rows_per_person: int = 1
-    format: str | None = None
-    dialect: Dialect = Dialect()
     report: Path | None = None
     score: float | None = None
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(9), compare=False)
 
     def open_ledger(self) -> Ledger:
         """Return the ledger to charge; a new file is created with its first charge."""
@@ -62,26 +92,27 @@ class Order:
         self, ledger: Ledger, progress: Progress, hints: Callable[[list[str]], None], reading: Any
     ) -> FileRelease | FileFit:
         """Release the table, or fit the model, just as the command does."""
+        choice = self.choice
         shared: dict[str, Any] = {
-            "label": self.label,
-            "bounds": self.bounds,
+            "label": choice.label,
+            "bounds": choice.bounds,
             "epsilon": self.epsilon,
             "ledger": ledger,
-            "drop": self.drop,
-            "missing": self.missing,
-            "rows_per_person": self.rows_per_person,
-            "format": self.format,
-            "dialect": self.dialect,
+            "drop": choice.drop,
+            "missing": choice.missing,
+            "rows_per_person": choice.rows_per_person,
+            "format": choice.format,
+            "dialect": choice.dialect,
         }
         if self.leaves == "model":
             return fit_file(
-                self.source, self.out, **shared, score=self.score, report=self.report, while_reading=reading
+                choice.source, self.out, **shared, score=self.score, report=self.report, while_reading=reading
             )
         return privatize_file(
-            self.source,
+            choice.source,
             self.out,
             **shared,
-            shuffle=self.shuffle,
+            shuffle=choice.shuffle,
             others={"the report": self.report},
             progress=progress,
             hints=hints,
@@ -89,46 +120,33 @@ class Order:
 
     def words(self) -> list[str]:
         """Return the command line for the same job, word by word."""
-        low, high = self.bounds
-        words = [
-            "labeldp",
-            "privatize" if self.leaves == "table" else "fit",
-            self.source_name,
-            "-o",
-            self.out_name,
-        ]
-        words += [
-            "--label",
-            self.label,
-            "--bounds",
-            _number(low),
-            _number(high),
-            "--epsilon",
-            _number(self.epsilon),
-        ]
-        words += ["--ledger", self.ledger_name]
+        choice = self.choice
+        dialect, (low, high) = choice.dialect, choice.bounds
+        words = ["labeldp", "privatize" if self.leaves == "table" else "fit", _file(choice.source_name)]
+        words += ["-o", _file(self.out_name), *_option("--label", choice.label)]
+        words += ["--bounds", _number(low), _number(high), "--epsilon", _number(self.epsilon)]
+        words += ["--ledger", _file(self.ledger_name)]
         words += ["--limit", _number(self.limit)] if self.limit is not None else []
         words += ["--score", _number(self.score)] if self.score is not None else []
-        words += ["--drop", ",".join(self.drop)] if self.drop else []
-        words += ["--missing", "drop"] if self.missing == "drop" else []
-        words += ["--shuffle"] if self.shuffle and self.leaves == "table" else []
-        words += ["--rows-per-person", str(self.rows_per_person)] if self.rows_per_person > 1 else []
-        words += ["--format", self.format] if self.format else []
+        words += _option("--drop", _list(choice.drop)) if choice.drop else []
+        words += ["--missing", "drop"] if choice.missing == "drop" else []
+        words += ["--shuffle"] if choice.shuffle and self.leaves == "table" else []
+        words += ["--rows-per-person", str(choice.rows_per_person)] if choice.rows_per_person > 1 else []
+        words += ["--format", choice.format] if choice.format else []
         for name in ("separator", "decimal", "thousands", "encoding", "sheet"):
-            value = getattr(self.dialect, name)
+            value = getattr(dialect, name)
             words += [f"--{name}", {"\t": "tab", " ": "space"}.get(value, value)] if value is not None else []
-        words += [word for value in self.dialect.na for word in ("--na", value)]
-        words += ["--formulas", ",".join(self.dialect.formulas)] if self.dialect.formulas else []
-        words += ["--report", str(Path(self.out_name).with_name(self.report.name))] if self.report else []
+        words += [word for value in dialect.na for word in ("--na", value)]
+        words += ["--formulas", _list(dialect.formulas)] if dialect.formulas else []
+        words += ["--report", _file(str(Path(self.out_name).with_name(self.report.name)))] if self.report else []
         return words
 
-    def command(self, epsilon: str | None = None) -> str:
-        """Return the command line for the same job, to copy into a terminal; with another text for ε, if given."""
-        words = self.words()
-        place = words.index("--epsilon") + 1
-        quoted = [shlex.quote(word) for word in words]
-        quoted[place] = quoted[place] if epsilon is None else epsilon
-        return _joined(quoted)
+    def command(self, gap: str | None = None) -> str:
+        """Return the command line for the same job, to copy into a terminal; with a gap where ε goes, if given."""
+        words = [shlex.quote(word) for word in self.words()]
+        if gap is not None:
+            words[words.index("--epsilon") + 1] = gap
+        return _joined(words)
 
 
 def _joined(words: Sequence[str]) -> str:
@@ -140,6 +158,23 @@ def _joined(words: Sequence[str]) -> str:
         else:
             lines[-1] += f" {word}"
     return " \\\n  ".join(lines)
+
+
+def _file(name: str) -> str:
+    """Return a file's name so that no command takes it for an option."""
+    return f"./{name}" if name.startswith("-") else name
+
+
+def _option(name: str, value: str) -> list[str]:
+    """Return an option and its value, which may look like an option."""
+    return [f"{name}={value}"] if value.startswith("-") else [name, value]
+
+
+def _list(names: Collection[str]) -> str:
+    """Return names with commas between, as the command line reads them."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
 
 
 def _number(value: float) -> str:

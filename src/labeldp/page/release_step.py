@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from labeldp.files import FileRelease
 from labeldp.files.places import refuse_target
 from labeldp.jobs.sentences import EXPLAINED, printable
 from labeldp.ledger import Ledger
-from labeldp.page.budget_step import price_of
+from labeldp.page.budget_step import outlook_of, price_of
 from labeldp.page.drafts import Draft
 from labeldp.page.orders import Order
 from labeldp.page.records import LedgerView, earlier_releases
@@ -36,6 +37,7 @@ OUTSIDE = (
     "Cut off values that cannot be, such as prices below 0: that is the noise, and it cancels out over many rows "
     "only if all of it is there."
 )
+OTHER_ORDER = "The order was changed, perhaps in another tab. Nothing was charged: look at it as it is now."
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,10 @@ async def release_page(request: Request) -> Response:
         return go(f"/draft/{draft.id}/budget")
     price = price_of(order)
     book = await run_in_threadpool(lambda: LedgerView(order.ledger_name, order.open_ledger()))
-    hints = in_page_words(draft.release.hints) if draft.release else []
-    earlier = await run_in_threadpool(earlier_releases, site.folder, order.label, order.ledger_name)
+    hints = in_page_words([*draft.hints, *(draft.release.hints if draft.release else [])])
+    earlier = await run_in_threadpool(earlier_releases, site.folder, order.choice.label, order.ledger_name)
+    rows = 0 if draft.seen is None else draft.seen.rows - draft.seen.missing
+    plan = await run_in_threadpool(outlook_of, draft, order.choice, order.epsilon)
     dropped = site.folder.is_dropped(draft.source)
     return site.page(
         "release",
@@ -81,6 +85,8 @@ async def release_page(request: Request) -> Response:
         odds=odds_figures((book.spent + price.budget).epsilon),
         book=book,
         hints=hints,
+        cautions=plan.cautions(),
+        rows=rows,
         earlier=earlier,
         dropped=dropped,
         result=draft.release.result if draft.release else None,
@@ -93,23 +99,26 @@ async def release_form(request: Request) -> Response:
     site, draft = site_of(request), draft_of(request)
     form = await site.form(request)
     here = f"/draft/{draft.id}/release"
-    if draft.order is None:
+    order, release = draft.order, draft.release
+    if order is None:
         return go(f"/draft/{draft.id}/budget")
-    if draft.release is not None and draft.release.state in ("running", "done"):
+    if release is not None and release.state in ("running", "done"):
         return go(here)
     if draft.is_changed:
         return await changed(draft)
-    if draft.release is not None and draft.release.state == "asked" and form.get("as_it_is"):
-        draft.hints = [*draft.hints, *draft.release.hints]
-    draft.release = start_release(site, draft, draft.order)
+    if form.get("order") != order.id:
+        draft.problems = {"order": OTHER_ORDER}
+        return go(here)
+    seen = release.hints if release is not None and form.get("as_it_is") else []
+    draft.problems, draft.release = {}, start_release(site, draft, order, [*draft.hints, *seen])
     await started(draft.release)
     return go(here)
 
 
-def start_release(site: Site, draft: Draft, order: Order) -> Work:
-    """Carry out an order in a thread."""
+def start_release(site: Site, draft: Draft, order: Order, known: Collection[str]) -> Work:
+    """Carry out an order in a thread; hints that are known are not asked about."""
     site.folder.refuse_elsewhere(order.out, order.ledger)
-    ledger, known = order.open_ledger(), set(draft.hints)
+    ledger = order.open_ledger()
 
     def ask(hints: list[str]) -> None:
         new = [hint for hint in hints if hint not in known]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
@@ -22,15 +22,18 @@ from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.drafts import Drafts
 from labeldp.page.guard import Keys
 from labeldp.page.lifetime import Lifetime
+from labeldp.page.typed_numbers import exact_words
 from labeldp.page.words import explain_in_page
 from labeldp.page.work import Work, place_of
 from labeldp.release.numbers import number
 
-__all__ = ["Handler", "Site", "explained_page", "go", "number_in", "site_of"]
+__all__ = ["Handler", "Site", "explained_page", "go", "site_of"]
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 HERE = Path(__file__).parent
+MOST_FIELDS = 1_000_000
+"""One for each column; how many bytes a form may have is what limits it."""
 SOON = 0.7
 """Seconds that an answer waits for work: what takes no longer shows no bar."""
 
@@ -61,6 +64,7 @@ class Site:
         )
         environment.filters |= {
             "number": number,
+            "exact": exact_words,
             "rounded_up": rounded_up,
             "thousands": lambda value: f"{value:,}",
         }
@@ -74,7 +78,7 @@ class Site:
 
     async def form(self, request: Request) -> FormData:
         """Return what a form of this page sent."""
-        form = await request.form(max_files=0, max_fields=2000)
+        form = await request.form(max_files=0, max_fields=MOST_FIELDS)
         if form.get("form") != self.keys.form:
             raise ParameterError("the form was not sent by this page: load it again")
         return form
@@ -118,18 +122,3 @@ def go(path: str) -> Response:
 async def started(work: Work) -> None:
     """Wait a moment for work that may be short."""
     await run_in_threadpool(work.wait, SOON)
-
-
-def number_in(form: Mapping[str, Any], name: str, problems: dict[str, str], what: str) -> float | None:
-    """Return the number in a field, or note what is wrong with it."""
-    text = str(form.get(name, "")).strip().replace("−", "-").replace("\u00a0", "").replace(" ", "")
-    try:
-        return float(text)
-    except ValueError:
-        if not text:
-            problems[name] = f"{what} is missing: it must be a number, such as 1.5."
-        elif "," in text:
-            problems[name] = f"{what} must be a number with a decimal point and nothing between thousands: 1250.5"
-        else:
-            problems[name] = f"{what} must be a number, such as 1.5."
-        return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from labeldp.files import Dialect
 from labeldp.files.dialect import SEPARATOR_NAMES
 from labeldp.files.places import DELIMITERS
 from labeldp.jobs.sentences import EXPLAINED
-from labeldp.page.drafts import CHANGED, Draft
-from labeldp.page.site import explained_page, go, number_in, site_of, started
+from labeldp.page.drafts import CHANGED, Draft, Header
+from labeldp.page.site import explained_page, go, site_of, started
+from labeldp.page.typed_numbers import number_in, typed
 from labeldp.page.uploads import receive_file
 from labeldp.page.words import explain_in_page
 
@@ -93,7 +95,7 @@ async def table_page(request: Request) -> Response:
 
 def written_in(draft: Draft) -> str:
     """Return how a table is written, in words."""
-    if draft.header is None or draft.seen is None:
+    if draft.seen is None:
         return ""
     dialect = draft.seen.dialect
     if draft.header.format not in DELIMITERS:
@@ -124,34 +126,54 @@ def _names(text: object) -> list[str]:
     return [name for part in str(text or "").split(",") if (name := part.strip())]
 
 
+OTHER = "This was said of another reading of the table, perhaps in another tab. Look at it as it is now."
+
+
 @explained_page
 async def table_form(request: Request) -> Response:
-    """Take the label and how the file is written, and read it."""
+    """Take how the file is written, or which column is private and which leave, and read it."""
     site, draft = site_of(request), draft_of(request)
     form = await site.form(request)
-    draft.problems, draft.entered = {}, {name: str(form.get(name, "")) for name in form}
+    here, read = f"/draft/{draft.id}/table", draft.read
+    draft.problems, draft.entered = {}, {}
     try:
-        dialect, old = _dialect(form), draft.dialect
-        draft.dialect = dialect
-        if dialect != old or draft.is_changed:
-            await run_in_threadpool(draft.read_header)
-        names = () if draft.header is None else draft.header.names
-        label = str(form.get("label", ""))
-        draft.drop = tuple(name for name in form.getlist("drop") if name in names)
-        if names and label not in names:
-            if dialect == old:
-                raise ParameterError("say which column is private")
-            draft.label, draft.seen = None, None
-        elif names:
-            draft.label, draft.bounds = label, draft.bounds if draft.label == label else None
-            draft.start_reading(draft.drop)
-            assert draft.reading is not None  # noqa: S101 (for the types)
+        if "written" in form:
+            draft.entered = {name: str(form.get(name, "")) for name in form}
+            dialect = _dialect(form)
+            read = await run_in_threadpool(Header.of, draft.source, draft.format, dialect)
+            label = draft.label if draft.label in read.table.names else None
+            drop = tuple(name for name in draft.drop if name in read.table.names)
+        else:
+            if draft.is_changed:
+                return await changed(draft)
+            label, drop = _said_of_columns(draft, form)
+        if draft.is_releasing:
+            return go(f"/draft/{draft.id}/release")
+        if form.get("read") != draft.read.id:
+            raise ParameterError(OTHER)
+        draft.take(read, label, drop)
+        if draft.reading is not None:
             await started(draft.reading)
     except EXPLAINED as error:
         draft.problems["table"] = explain_in_page(error)
     else:
         draft.entered = {}
-    return go(f"/draft/{draft.id}/table")
+    return go(here)
+
+
+def _said_of_columns(draft: Draft, form: FormData) -> tuple[str, tuple[str, ...]]:
+    """Return the label and the columns that stay; forms send them by number: they change line breaks."""
+    names = draft.header.names
+    numbers = {str(number): name for number, name in enumerate(names)}
+    label = numbers.get(str(form.get("label", "")))
+    if label is None:
+        raise ParameterError("say which column is private")
+    return label, _staying(names, label, form)
+
+
+def _staying(names: tuple[str, ...], label: str | None, form: FormData) -> tuple[str, ...]:
+    leaving = {str(number) for number in form.getlist("leaves")}
+    return tuple(name for number, name in enumerate(names) if str(number) not in leaving and name != label)
 
 
 # ---- the label ------------------------------------------------------------------------------------------------
@@ -181,14 +203,9 @@ def in_page_words(hints: list[str]) -> list[str]:
 
 
 def _shown_label(draft: Draft) -> dict[str, str]:
-    if draft.entered:
-        return draft.entered
-    low, high = draft.bounds or ("", "")
-    return {"low": _plain(low), "high": _plain(high), "rows_per_person": str(draft.rows_per_person)}
-
-
-def _plain(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+    dialect = None if draft.seen is None else draft.seen.dialect
+    low, high = (typed(bound, dialect) for bound in draft.bounds) if draft.bounds else ("", "")
+    return {"low": low, "high": high, "rows_per_person": str(draft.rows_per_person), **draft.entered}
 
 
 @explained_page
@@ -196,13 +213,19 @@ async def label_form(request: Request) -> Response:
     """Take bounds and what leaves."""
     site, draft = site_of(request), draft_of(request)
     form = await site.form(request)
-    if draft.seen is None:
+    seen = draft.seen
+    if draft.is_releasing:
+        return go(f"/draft/{draft.id}/release")
+    if seen is None:
         return go(f"/draft/{draft.id}/table")
     if draft.is_changed:
         return await changed(draft)
+    if form.get("read") != draft.read.id:
+        draft.problems = {"table": OTHER}
+        return go(f"/draft/{draft.id}/table")
     draft.problems = problems = dict[str, str]()
-    low = number_in(form, "low", problems, "The lowest possible value")
-    high = number_in(form, "high", problems, "The highest possible value")
+    low = number_in(form, "low", problems, "The lowest possible value", seen.dialect)
+    high = number_in(form, "high", problems, "The highest possible value", seen.dialect)
     people = number_in(form, "rows_per_person", problems, "How many rows one person may have")
     if low is not None and high is not None and low >= high:
         problems["low"] = "The lowest value must lie below the highest."
@@ -211,12 +234,13 @@ async def label_form(request: Request) -> Response:
             as_roomy_bounds((low, high))
         except LabelDPError as error:
             problems["low"] = explain_in_page(error)
-    if people is not None and (people != int(people) or people < 1):
+    if people is not None and (not people.is_integer() or people < 1):
         problems["rows_per_person"] = "How many rows one person may have must be an integer, 1 or more."
-    _take_columns(draft, form)
-    if draft.seen.missing and draft.missing == "error":
+    draft.drop = _staying(draft.header.names, draft.label, form)
+    draft.missing, draft.shuffle = "drop" if form.get("missing") else "error", bool(form.get("shuffle"))
+    if seen.missing and draft.missing == "error":
         problems["missing"] = (
-            f"{draft.seen.missing:,} rows have no label: leave them out, or fill them in and read the table again."
+            f"{seen.missing:,} rows have no label: leave them out, or fill them in and read the table again."
         )
     if problems:
         draft.entered = {name: str(form.get(name, "")) for name in ("low", "high", "rows_per_person")}
@@ -226,22 +250,16 @@ async def label_form(request: Request) -> Response:
     return go(f"/draft/{draft.id}/budget")
 
 
-def _take_columns(draft: Draft, form: FormData) -> None:
-    names = () if draft.header is None else draft.header.names
-    leaving = {str(name) for name in form.getlist("leaves")}
-    draft.drop = tuple(name for name in names if name not in leaving and name != draft.label)
-    draft.missing = "drop" if form.get("missing") else "error"
-    draft.shuffle = bool(form.get("shuffle"))
-
-
 async def changed(draft: Draft) -> Response:
     """Say that the file changed, and show it as it is now."""
-    draft.seen, draft.reading = None, None
-    draft.problems = {"table": CHANGED}
+    draft.problems, draft.entered = {"table": CHANGED}, {}
     try:
-        await run_in_threadpool(draft.read_header)
+        read = await run_in_threadpool(Header.of, draft.source, draft.format, draft.dialect)
     except EXPLAINED as error:
         draft.problems = {"table": f"{CHANGED} {explain_in_page(error)}"}
+        read = replace(draft.read, stamp=())
+    if not draft.is_releasing:
+        draft.take(read, None, tuple(name for name in draft.drop if name in read.table.names))
     return go(f"/draft/{draft.id}/table")
 
 

@@ -212,10 +212,16 @@
     return made;
   }
 
+  // ε with a decimal comma means the same; other numbers may have commas between thousands
+  const pointed = (field) => {
+    const text = field.value.trim();
+    return field.dataset.choice === "epsilon" ? text.replace(/^(\d*),(\d+)$/, "$1.$2") : text;
+  };
+
   function written(name) {
     const given = fields.filter((field) => field.dataset.choice === name);
     const field = given.find((each) => each.type !== "radio" || each.checked);
-    return field ? field.value.trim() : (root.dataset[name] ?? "");
+    return field ? pointed(field) : (root.dataset[name] ?? "");
   }
 
   function problem({ rows, low, high, epsilon }) {
@@ -238,7 +244,7 @@
     });
     field.before(slider);
     return () => {
-      const value = Number(field.value || root.dataset[field.dataset.choice]);
+      const value = Number(pointed(field) || root.dataset[field.dataset.choice]);
       if (!(value > 0)) return;
       const far = stops.map((stop) => Math.abs(Math.log(stop / value)));
       slider.value = far.indexOf(Math.min(...far));
@@ -300,7 +306,8 @@
   }
 
   function write(place, raw) {
-    const text = place.dataset.command.replace(/\{(\w+)\}/g, (_, name) => raw[name] || name.toUpperCase());
+    const text = place.dataset.command.replace(/"'"|'[^']*'|\{(\w+)\}/g, (all, name) => // what is quoted has no gaps
+      name ? raw[name] || name.toUpperCase() : all);
     const parts = text.includes("\n") ? [text] : text.split(/ (?=--)/); // one line breaks between options
     place.replaceChildren(...parts.flatMap((part, k) => [k ? " " : "", element("span", {}, part)]));
   }
