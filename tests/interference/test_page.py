@@ -1,6 +1,6 @@
 """The page: all that it answers and writes is the same for tables that differ in labels only.
 
-Hints are the one exception, by name: they are on the page of the label, before anything is spent.
+Hints are the one exception, by name: they are on the pages of the label and the order, before anything is spent.
 """
 
 from pathlib import Path
@@ -95,17 +95,17 @@ def test_nothing_that_the_page_answers_or_writes_tells_labels_apart(act, tmp_pat
     assert found == {}
 
 
-def test_hints_are_on_the_page_of_the_label_and_nowhere_else(tmp_path):
+def test_hints_are_on_the_pages_of_the_label_and_the_order_and_nowhere_else(tmp_path):
     shown = []
 
     def act(given):
         answers = released(given)
-        shown.append(answers.pop("label")[2])
+        shown.extend(answers.pop(page)[2] for page in ("label", "order"))
         return answers
 
     first, found = compared(way(act), *CHANGES["sorted"], tmp_path)
     assert set(statuses(first).values()) == {200}
-    assert [b"For you alone" in page for page in shown] == [False, True]
+    assert [b"For you alone" in page for page in shown] == [False, False, True, True]
     assert found == {}
 
 

@@ -245,7 +245,7 @@ def test_two_tabs_do_not_disturb_each_other_a_changed_file_is_noticed_and_the_la
             page.get_by_role("button", name="wohnungen.csv").click()
             to_budget(page, bounds=bounds)
         order(one, "1", "one.csv")
-        one.locator("main").get_by_text("from 0 to 3,000").wait_for()
+        one.locator("main").get_by_text("from 0 to 3 000 (3 thousand)").wait_for()
         messy(folder / "wohnungen.csv", rows=401)
         order(two, "2", "two.csv")
         two.locator("#summary").get_by_text("The file changed").wait_for()

@@ -104,7 +104,8 @@ def test_a_button_that_is_pressed_twice_spends_once(client):
 
     with mock.patch.object(orders.Order, "carry_out", slow):
         for _ in range(2):
-            assert "Working" in client.post(f"/draft/{draft.id}/release").words
+            working = client.post(f"/draft/{draft.id}/release", order=draft.order.id).words
+            assert "Working" in working
         go_on.set()
         draft.release.wait()
         (client.site.folder.root / "out.csv").unlink()
@@ -185,10 +186,13 @@ WRONG = {
     "the other way round": ({"bounds": (100, 0)}, "must lie below"),
     "the same": ({"bounds": (5, 5)}, "must lie below"),
     "none": ({"bounds": ("", "")}, "is missing"),
-    "a comma": ({"bounds": ("0", "1,000")}, "decimal point"),
-    "words": ({"bounds": ("low", "high")}, "must be a number"),
+    "two meanings": ({"bounds": ("0", "60.000")}, "can be 60 or 60 000 (60 thousand): write 60 or 60000"),
+    "a space": ({"bounds": ("0", "10 0")}, "must be a finite number"),
+    "words": ({"bounds": ("low", "high")}, "must be a finite number"),
     "not finite": ({"bounds": ("0", "inf")}, "finite"),
     "half a row": ({"rows_per_person": "1.5"}, "integer"),
+    "endless rows": ({"rows_per_person": "1e999"}, "finite"),
+    "no rows": ({"rows_per_person": "nan"}, "finite"),
     "rows without a label": ({"missing": ""}, "have no label"),
 }
 
@@ -209,9 +213,10 @@ def test_what_is_wrong_with_the_label_is_said_beside_its_field(client, what):
         ({"epsilon": "0"}, "epsilon"),
         ({"epsilon": ""}, "ε is missing"),
         ({"epsilon": "1000"}, "epsilon"),
+        ({"epsilon": "0 5"}, "ε must be a finite number"),
         ({"out": "homes.csv"}, "exists already"),
         ({"ledger": "homes.csv"}, "ledger"),
-        ({"limit": "much"}, "The limit must be a number"),
+        ({"limit": "much"}, "The limit must be a finite number"),
         ({"leaves": "model", "score": "-1"}, "epsilon"),
     ],
 )
@@ -241,8 +246,8 @@ def test_two_tabs_are_two_drafts(client):
     client.choose(two, bounds=(0, 9))
     client.order(one, out="one.csv")
     client.order(two, out="two.csv", epsilon=2)
-    assert (one.order.label, one.order.bounds, one.order.epsilon) == ("price", (0, 100), 1)
-    assert (two.order.label, two.order.bounds, two.order.epsilon) == ("rooms", (0, 9), 2)
+    assert (one.order.choice.label, one.order.choice.bounds, one.order.epsilon) == ("price", (0, 100), 1)
+    assert (two.order.choice.label, two.order.choice.bounds, two.order.epsilon) == ("rooms", (0, 9), 2)
 
 
 def test_work_can_be_stopped_before_the_charge_and_not_after(client):
@@ -278,7 +283,7 @@ def test_reading_can_be_stopped_by_its_button(client, monkeypatch):
 
     monkeypatch.setattr("labeldp.page.drafts.overview", endless)
     draft = client.draft(client.post("/open", path="homes.csv"))
-    running = client.post(f"/draft/{draft.id}/table", label="price")
+    running = client.name(draft, "price")
     assert "Stop; nothing was charged" in running.words
     assert client.site.drafts.is_busy
     assert "Stopped. Nothing was charged." in client.post(f"/draft/{draft.id}/stop", what="reading").words
@@ -294,7 +299,7 @@ def test_hints_are_for_this_page_alone(tmp_path):
     assert "The column 'net' nearly determines 'gross'" in shown.words
     assert "Leave it out below" in shown.words
     assert shown.header("cache-control") == "no-store"
-    draft.hints = []  # as if it had not been seen there: then it is asked before anything is charged
+    draft.reading.result = (draft.seen, [])  # as if it had not been seen there: then it is asked before anything is charged
     client.choose(draft, bounds=(0, 1000))
     client.order(draft)
     asked = client.release(draft)
@@ -405,8 +410,8 @@ def test_excel_asks_for_its_sheet_and_a_csv_for_its_separator(client):
     answer = client.post("/open", path="book.xlsx")
     assert "The workbook has several" in answer.words
     draft = client.draft(answer)
-    assert "price" in client.post(f"/draft/{draft.id}/table", sheet="pay").words
-    client.post(f"/draft/{draft.id}/table", sheet="pay", label="price")
+    assert "price" in client.written(draft, sheet="pay").words
+    client.name(draft, "price")
     draft.reading.wait()
     assert draft.seen.rows == 60
     client.choose(draft, bounds=(0, 5))
