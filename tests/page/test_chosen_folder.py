@@ -129,7 +129,10 @@ def test_nothing_is_written_where_a_folder_became_a_link(folder, place):
     (folder / "sub").rmdir()
     (folder.parent / "elsewhere").mkdir()
     (folder / "sub").symlink_to(folder.parent / "elsewhere")
-    assert "something else than files of the folder" in client.post(f"/draft/{draft.id}/release").words
+    assert (
+        "something else than files of the folder"
+        in client.post(f"/draft/{draft.id}/release", order=draft.order.id).words
+    )
     assert not list((folder.parent / "elsewhere").iterdir())
     assert not (folder / "out.csv").exists()
 

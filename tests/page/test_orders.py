@@ -12,7 +12,7 @@ from labeldp.page import drafts, orders
 from labeldp.planning import preview
 from page_client import Client
 
-SECRET = "987654"
+NUMBER = "987654"
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_a_file_that_changed_stays_unreleased_however_often_the_button_is_presse
     draft = ordered(client, "income")
     shown, table = draft.order.id, client.site.folder.root / "pay.csv"
     head, *rows = table.read_text().splitlines()
-    table.write_text("\n".join([f"{head},ssn", *(f"{row},{SECRET}" for row in rows)]) + "\n")
+    table.write_text("\n".join([f"{head},ssn", *(f"{row},{NUMBER}" for row in rows)]) + "\n")
     for _ in range(3):
         assert client.post(f"/draft/{draft.id}/release", order=shown).path.endswith("/table")
     assert draft.release is None
@@ -196,7 +196,7 @@ def test_a_copied_command_quotes_what_a_shell_or_the_command_would_take_apart(cl
 
 
 def test_bounds_are_read_as_the_table_writes_numbers_and_said_again(tmp_path):
-    rows = "\n".join(f"{n % 9 + 1}.{n % 900 + 100};{n}.000,5" for n in range(1, 99))
+    rows = "\n".join(f"{n % 9 + 1}.{n % 900 + 100},5;{n}.000,5" for n in range(1, 99))
     (tmp_path / "lohn.csv").write_text(f"Umsatz;Lohn\n{rows}\n")
     client = Client(tmp_path).enter()
     draft = client.read("lohn.csv", "Lohn")

@@ -299,7 +299,7 @@ def test_hints_are_for_this_page_alone(tmp_path):
     assert "The column 'net' nearly determines 'gross'" in shown.words
     assert "Leave it out below" in shown.words
     assert shown.header("cache-control") == "no-store"
-    draft.reading.result = (draft.seen, [])  # as if it had not been seen there: then it is asked before anything is charged
+    draft.reading.result = (draft.seen, [])  # as if it had not been seen there: then it is asked about
     client.choose(draft, bounds=(0, 1000))
     client.order(draft)
     asked = client.release(draft)
