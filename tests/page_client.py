@@ -47,17 +47,21 @@ class Client:
 
     def enter(self):
         """Visit the address with the token, and return this client."""
-        answer = self.request("GET", f"/?token={self.site.keys.token}")
+        answer = self.request("GET", self.site.keys.address)
         self.cookie = answer.header("set-cookie").partition(";")[0]
         return self
 
-    def request(self, method, path, body=b"", headers=()):
-        """Send one request as it is, with the cookie and what a browser adds unless told otherwise."""
+    def request(self, method, path, body=b"", headers=(), *, room=None):
+        """Send one request as it is, with the cookie and what a browser adds unless told otherwise.
+
+        A path may leave out the room, which is the page's own unless told otherwise.
+        """
         given = {"host": HOST, "cookie": self.cookie, **dict(headers)}
         if method == "POST":
             own = {"origin": f"http://{HOST}", "sec-fetch-site": "same-origin", "content-length": str(len(body))}
             given = {"content-type": "application/x-www-form-urlencoded", **own, **given}
-        parts, sent = urlsplit(path), []
+        room, path = self.site.keys.room if room is None else room, path.removeprefix(self.site.keys.room)
+        parts, sent = urlsplit(room + path), []
         scope = {
             "type": "http",
             "http_version": "1.1",
@@ -83,7 +87,8 @@ class Client:
 
         asyncio.run(self.app(scope, receive, send))
         headers = [(name.decode(), value.decode()) for name, value in sent[0]["headers"]]
-        return Answer(sent[0]["status"], headers, b"".join(m.get("body", b"") for m in sent[1:]), scope["path"])
+        body = b"".join(message.get("body", b"") for message in sent[1:])
+        return Answer(sent[0]["status"], headers, body, parts.path.removeprefix(room))
 
     def get(self, path):
         return self._followed(self.request("GET", path))
@@ -176,12 +181,12 @@ app(["page", sys.argv[1], "--no-open"])
 
 @contextmanager
 def served(folder, before=""):
-    """Start the command, after some code of the test; yield the process, its port and its token."""
+    """Start the command, after some code of the test; yield the process, its port and its entry."""
     command = [sys.executable, "-c", SHORT, str(folder), before]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         try:
             said = process.stderr.readline()
             parts = urlsplit(re.search(r"http://\S+", said).group())
-            yield process, parts.port, parts.query.removeprefix("token=")
+            yield process, parts.port, f"{parts.path}?{parts.query}"
         finally:
             process.kill()

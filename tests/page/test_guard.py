@@ -1,5 +1,7 @@
 """Attacks on the page: other sites, other programs, other users, other folders. Each must fail."""
 
+import re
+
 import pytest
 
 from page_client import HOST, PORT, Client
@@ -22,12 +24,42 @@ def test_without_the_cookie_nothing_is_shown(client, path):
 
 
 def test_the_token_becomes_a_cookie_that_no_script_and_no_other_site_gets(client):
-    answer = client.request("GET", f"/?token={client.site.keys.token}")
-    assert (answer.status, answer.header("location")) == (303, "/")
+    keys = client.site.keys
+    answer = client.request("GET", keys.address)
+    assert (answer.status, answer.header("location")) == (303, f"{keys.room}/")
     cookie = answer.header("set-cookie")
-    assert {"httponly", "samesite=strict", "path=/"} <= {part.strip().lower() for part in cookie.split(";")}
+    assert {"HttpOnly", "SameSite=strict", f"Path={keys.room}/"} <= {part.strip() for part in cookie.split(";")}
     assert client.site.keys.token not in cookie
     assert answer.header("referrer-policy") == "no-referrer"
+
+
+@pytest.mark.parametrize("room", ["", "/x", "/.", "//"])
+def test_outside_of_the_room_nothing_is_shown_not_even_where_the_room_is(client, room):
+    """Browsers send a cookie to every port of this machine, if the path fits: so no other port may learn it."""
+    client.enter()
+    for method, path in (("GET", "/"), ("GET", f"/?token={client.site.keys.token}"), ("POST", "/open")):
+        answer = client.request(method, path, room=room)
+        assert answer.status == 403
+        assert client.site.keys.room not in f"{answer.html} {answer.headers}"
+
+
+def test_all_that_pages_link_to_and_lead_to_lies_in_the_room(client):
+    client.enter()
+    draft = client.read("homes.csv", "price")
+    at, pages = f"/draft/{draft.id}", [client.get("/"), client.get("/shelf"), client.get("/no-such-page")]
+    pages += [client.get(f"{at}/table"), client.get(f"{at}/label"), client.choose(draft, bounds=(0, 99_999))]
+    pages += [client.order(draft, leaves="model"), client.release(draft), client.get("/model?name=model")]
+    pages += [client.get("/shelf/card?name=model/card.json"), client.get("/static/page.js")]
+    room = client.site.keys.room
+    for page in pages:
+        links = re.findall(r'(?:href|src|action|data-\w+)="([^"]*)"', page.html)
+        assert [link for link in links if link.startswith("/") and not f"{link}/".startswith(f"{room}/")] == []
+        assert not re.search(r'(fetch|sendBeacon)\(["/]', page.html)
+    assert (
+        client.request("POST", "/open", b"path=homes.csv&form=" + client.site.keys.form.encode())
+        .header("location")
+        .startswith(f"{room}/draft/")
+    )
 
 
 def test_the_token_works_once(client):

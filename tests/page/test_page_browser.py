@@ -270,11 +270,11 @@ work.Work.progress = slow
 
 @posix_only
 def test_a_kill_in_the_middle_leaves_nothing_half_written_and_what_was_spent_in_the_ledger(browser, folder):
-    with served(folder, SLOW) as (process, port, token):
+    with served(folder, SLOW) as (process, port, entry):
         context = browser.new_context()
         context.set_default_timeout(DONE)
         page = context.new_page()
-        page.goto(f"http://127.0.0.1:{port}/?token={token}")
+        page.goto(f"http://127.0.0.1:{port}{entry}")
         page.get_by_role("button", name="wohnungen.csv").click()
         to_budget(page)
         order(page, "1", "out.csv")

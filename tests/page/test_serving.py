@@ -15,11 +15,11 @@ from page_client import served
 class Caller:
     """Talks to the server by HTTP, as the page's owner."""
 
-    def __init__(self, port, token):
-        self._port, self._cookie = port, ""
+    def __init__(self, port, entry):
+        self._port, self._cookie, self._room = port, "", entry.partition("/?")[0]
         for _ in range(100):
             try:
-                answer, _ = self.ask("GET", f"/?token={token}")
+                answer, _ = self.ask("GET", entry.removeprefix(self._room))
                 break
             except ConnectionError:
                 time.sleep(0.1)
@@ -32,7 +32,7 @@ class Caller:
         if isinstance(body, dict):
             body = urlencode({"form": self.key, **body}, doseq=True)
             headers["Content-Type"] = "application/x-www-form-urlencoded"
-        connection.request(method, path, body, headers)
+        connection.request(method, self._room + path, body, headers)
         answer = connection.getresponse()
         text = answer.read().decode()
         connection.close()
@@ -42,7 +42,7 @@ class Caller:
         """Send a form, and return the address that it leads to."""
         answer, text = self.ask("POST", path, fields)
         assert answer.status == 303, text
-        return answer.getheader("location")
+        return answer.getheader("location").removeprefix(self._room)
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ steps.written_in = talk
 
 
 def test_it_listens_on_this_machine_only_prints_no_label_and_ends_with_its_page(folder):
-    with served(folder, TALK) as (process, port, token):
-        caller = Caller(port, token)
+    with served(folder, TALK) as (process, port, entry):
+        caller = Caller(port, entry)
         others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), port, socket.AF_INET)}
         for address in others - {"127.0.0.1"}:
             with socket.socket() as probe:
@@ -83,15 +83,15 @@ def test_it_listens_on_this_machine_only_prints_no_label_and_ends_with_its_page(
         caller.ask("POST", "/bye", {"page": "a tab"})
         assert process.wait(20) == 0
         printed = process.stdout.read() + process.stderr.read()
-    assert token not in printed
+    assert entry.partition("token=")[2] not in printed
     assert "31415" not in printed
     assert "GET" not in printed
     assert "Traceback" not in printed
 
 
 def test_the_button_ends_it_and_dropped_files_go(folder):
-    with served(folder) as (process, port, token):
-        caller = Caller(port, token)
+    with served(folder) as (process, port, entry):
+        caller = Caller(port, entry)
         edge = f'--e\r\nContent-Disposition: form-data; name="form"\r\n\r\n{caller.key}\r\n'
         edge += (
             '--e\r\nContent-Disposition: form-data; name="file"; filename="x.csv"\r\n\r\na,b\n1,2\n\r\n--e--\r\n'

@@ -97,5 +97,6 @@ def application(site: Site, port: int) -> ASGIApp:
     ]
     handlers = {HTTPException: refused, Exception: failed}
     app = Starlette(routes=routes, exception_handlers=handlers)
+    app.router.redirect_slashes = False  # it would lead out of the room
     app.state.site = site
     return Guard(app, port=port, keys=site.keys, touch=site.lifetime.touch, uploads="/upload")

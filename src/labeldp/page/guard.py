@@ -3,6 +3,9 @@
 A server on 127.0.0.1 can be reached by every program of this machine and by every web site that its browser shows.
 Hence each request must name this very address (no name that was bound to 127.0.0.1 for the purpose), carry the
 cookie that the token in the address was changed for, and, if it changes anything, come from this very page.
+
+Browsers send a cookie to all ports of a machine, so to whatever else listens there. Hence all pages lie in a room,
+whose name is random and the cookie's path: who does not know it is not sent the cookie.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ MOST_BYTES = 1 << 22
 
 @dataclass
 class Keys:
-    """The secrets of one run: the token in the address, the cookie that it becomes, and the one in every form.
+    """The secrets of one run: token and room in the address, the cookie that the token becomes, and every form's.
 
     The token is good for one visit: whoever sees the address later, in a history or a list of processes, is late.
     """
@@ -49,7 +52,13 @@ class Keys:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     form: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    room: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(12)}", repr=False)
     used: bool = False
+
+    @property
+    def address(self) -> str:
+        """Where the page is entered, at its port."""
+        return f"{self.room}/?token={self.token}"
 
     def accept_token(self, token: str) -> bool:
         """Whether this is the token, for the first time."""
@@ -70,6 +79,8 @@ class Guard:
         Called for each request that was let through.
     uploads : str
         The path to which large bodies may be posted.
+
+    The application names its addresses without the room; so the guard takes it away, and adds it to redirects.
     """
 
     def __init__(
@@ -92,7 +103,7 @@ class Guard:
 
         async def guarded_send(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = _with_headers(message["headers"])
+                message["headers"] = _with_headers(message["headers"], self._keys.room)
             await send(message)
 
         request = Request(scope, receive)
@@ -101,6 +112,8 @@ class Guard:
             await refused(scope, receive, guarded_send)
             return
         self._touch()
+        path = _path_in(self._keys.room, scope)
+        scope = {**scope, "path": path, "raw_path": path.encode()}
         with suppress(Exception):  # was answered; what it says could quote anything, and must reach no log
             await self._app(scope, self._limited(scope, receive), guarded_send)
 
@@ -110,16 +123,20 @@ class Guard:
             return refusal_page(421, "This is not the address of the page.")
         if request.method not in ("GET", "HEAD", "POST"):
             return refusal_page(405, "The page is read, or sent a form.")
-        token = request.query_params.get("token")
-        if request.method == "GET" and request.url.path == "/" and token is not None:
-            return self._enter(token)
+        path = _path_in(self._keys.room, request.scope)
+        if not path:
+            return refusal_page(403, "The page is at the address that labeldp page printed.")
         given = request.cookies.get(self._cookie, "")
-        if not secrets.compare_digest(given.encode(), self._keys.cookie.encode()):
+        is_owner = secrets.compare_digest(given.encode(), self._keys.cookie.encode())
+        token = request.query_params.get("token")
+        if request.method == "GET" and path == "/" and token is not None:
+            return RedirectResponse("/", status_code=303) if is_owner else self._enter(token)
+        if not is_owner:
             return refusal_page(
                 403,
                 "The page knows its owner by a cookie, which this browser did not send. If you came here by a "
                 "link, this may help: ",
-                link="open the page",
+                home=self._keys.room,
             )
         site, mode = (request.headers.get(f"sec-fetch-{name}") for name in ("site", "mode"))
         if request.method == "POST":
@@ -130,7 +147,7 @@ class Guard:
         elif site not in (None, "none", "same-origin") and mode != "navigate":
             return refusal_page(403, "Another site cannot read the page.")
         length = request.headers.get("content-length", "0")
-        if request.url.path != self._uploads and not (length.isdecimal() and int(length) <= MOST_BYTES):
+        if path != self._uploads and not (length.isdecimal() and int(length) <= MOST_BYTES):
             return refusal_page(413, "That is far too long for a form.")
         return None
 
@@ -140,10 +157,12 @@ class Guard:
                 403,
                 "This address is wrong, or was used before: it works once. If it was not you who used it, stop "
                 "labeldp page and start it again. If it was, ",
-                link="open the page",
+                home=self._keys.room,
             )
         response = RedirectResponse("/", status_code=303)
-        response.set_cookie(self._cookie, self._keys.cookie, httponly=True, samesite="strict", path="/")
+        response.set_cookie(
+            self._cookie, self._keys.cookie, httponly=True, samesite="strict", path=f"{self._keys.room}/"
+        )
         response.headers["referrer-policy"] = "no-referrer"
         return response
 
@@ -164,15 +183,23 @@ class Guard:
         return limited
 
 
-def _with_headers(headers: list[tuple[bytes, bytes]]) -> list[Any]:
+def _path_in(room: str, scope: Scope) -> str:
+    """Return a request's path inside the room, or nothing if it is elsewhere."""
+    path = str(scope["path"])
+    is_inside = secrets.compare_digest(path[: len(room) + 1].encode(), f"{room}/".encode())
+    return path[len(room) :] if is_inside else ""
+
+
+def _with_headers(headers: list[tuple[bytes, bytes]], room: str) -> list[Any]:
+    headers = [(name, room.encode() + value if name == b"location" else value) for name, value in headers]
     there = {name.lower() for name, _ in headers}
     more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in there]
     return [*headers, *more]
 
 
-def refusal_page(status: int, sentence: str, link: str = "") -> Response:
-    """Return a short page without any style, which says why there is no other."""
-    way = f'<a href="/">{link}</a>.' if link else ""
+def refusal_page(status: int, sentence: str, home: str = "") -> Response:
+    """Return a page without style that says why there is no other; with a link for who knows the room."""
+    way = f'<a href="{home}/">open the page</a>.' if home else ""
     html = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>labeldp</title></head>'
         f"<body><main><h1>labeldp</h1><p>{sentence}{way}</p></main></body></html>"

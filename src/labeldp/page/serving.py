@@ -91,7 +91,7 @@ def serve(
             timeout_graceful_shutdown=3,
         )
         server = _Server(config, site)
-        address = f"http://127.0.0.1:{number}/?token={site.keys.token}"
+        address = f"http://127.0.0.1:{number}{site.keys.address}"
         say(f"The page of {chosen.root} is at  {address}")
         say("It works once, in one browser, on this machine. Ctrl-C ends it, and so does closing the page.")
         threading.Thread(target=server.watch, daemon=True).start()

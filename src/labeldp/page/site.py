@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.ext import Extension
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.requests import Request
@@ -38,6 +40,14 @@ SOON = 0.7
 """Seconds that an answer waits for work: what takes no longer shows no bar."""
 
 
+class InRoom(Extension):
+    """Puts the room before each address in a template: templates name them as the application does."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        """Return a template's text with whole addresses."""
+        return re.sub(r'\b(href|src|action|data-progress)="/', r'\1="{{ room }}/', source)
+
+
 @dataclass
 class Site:
     """The page of one run."""
@@ -61,7 +71,9 @@ class Site:
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
+            extensions=[InRoom],
         )
+        environment.globals["room"] = self.keys.room
         environment.filters |= {
             "number": number,
             "exact": exact_words,

@@ -1,10 +1,10 @@
 // What a page without scripts cannot do: be dropped on, draw a bar as it grows, copy, and say good-bye.
 "use strict";
-const key = document.body.dataset.key;
+const { key, room } = document.body.dataset;
 const page = crypto.randomUUID();
 const tell = (path) => {
   const form = new URLSearchParams({ form: key, page });
-  return path === "/bye" ? navigator.sendBeacon(path, form) : fetch(path, { method: "POST", body: form }).catch(() => {});
+  return path === "/bye" ? navigator.sendBeacon(room + path, form) : fetch(room + path, { method: "POST", body: form }).catch(() => {});
 };
 addEventListener("pageshow", () => tell("/alive"));
 addEventListener("pagehide", () => tell("/bye"));
