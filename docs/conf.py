@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -107,7 +108,8 @@ sphinx_gallery_conf = {
     "reference_url": {"labeldp": None},
     "backreferences_dir": None,
     "write_computation_times": False,
-    "first_notebook_cell": "# To install what this needs, take away the #\n# %pip install 'labeldp[plots]'",
+    "first_notebook_cell": "# To install what this needs, take away the # (on a cluster: [plots,spark])\n"
+    '# %pip install "labeldp[plots]"',
 }
 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # would be part of a page
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -122,7 +124,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_favicon = "_static/logo.svg"
-html_sidebars = {"choose": []}
+html_sidebars = {"choose": [], "start": []}
 html_show_sourcelink = False
 html_copy_source = False
 html_last_updated_fmt = None
@@ -159,7 +161,19 @@ ogp_image_alt = "labeldp: label differential privacy for regression"
 ogp_social_cards = {"enable": False}
 
 
+def write_versions(app: Any, _: object) -> None:
+    """Write the list of versions that a site of one version has; .github/scripts/lay_out_site.py knows all."""
+    if app.builder.format == "html":
+        home = URLS["Documentation"]
+        listed = [
+            {"name": name, "version": name, "url": f"{home}{name}/", "preferred": name == release}
+            for name in ("latest", release)
+        ]
+        (app.outdir / "_static/versions.json").write_text(json.dumps(listed), encoding="utf-8")
+
+
 def setup(app: Any) -> None:
     """Let links of Markdown files work on the site as they do in the repository, and figures move."""
     source_links.setup(app, ROOT, REPOSITORY)
     choose.setup(app, ROOT)
+    app.connect("build-finished", write_versions)

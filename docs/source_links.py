@@ -10,8 +10,10 @@ import os
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 LINK = re.compile(r"(!?)(\[[^\]\[]*\])\((?![a-z]+:|[#/])([^)\s#]*)(#[^)\s]*)?\)")
+NOTEBOOK = re.compile(r"^( *)\.\. container:: sphx-glr-download sphx-glr-download-jupyter$", re.MULTILINE)
 INCLUDE = re.compile(r"^```\{include\} (\S+)\n```$", re.MULTILINE)
 HEADING = re.compile(r"(#+) ")
 PARAMETERS = re.compile(r"<dl>\s*((?:<dd>.*?</dd>\s*)+)</dl>", re.DOTALL)
@@ -84,12 +86,21 @@ def lines_of_parameters(match: re.Match[str]) -> str:
     return '<div class="parameters">' + re.sub("(</?)dd>", r"\1div>", match[1]) + "</div>"
 
 
+def notebook_url(repository: str, page: str) -> str:
+    """Return where an example opens as a notebook that runs; .binder/ says what is installed there."""
+    return f"https://mybinder.org/v2/gh{urlsplit(repository).path}/main?labpath=examples/{Path(page).name}.ipynb"
+
+
 def setup(app: Any, root: Path, url: str) -> None:
     """Rewrite what Sphinx reads, tidy what it made of it, and say where each page is edited."""
     repository = Repository(root, url)
 
     def on_source(app: Any, page: str, content: list[str]) -> None:
         file = root / "docs" / f"{page}.md"
+        if page.startswith("gallery/plot_"):
+            content[0] = NOTEBOOK.sub(
+                rf"\g<0>\n\n\1  `Open as a notebook <{notebook_url(url, page)}>`_\n\n\g<0>", content[0]
+            )
         if not file.exists():
             return
         source = repository.source[page]

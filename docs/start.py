@@ -22,7 +22,7 @@ COLOURS = {"light": ("#222832", "#1f5fa8", "#b3470e"), "dark": ("#ced6dd", "#79b
 
 
 def draw(theme: str, years: np.ndarray, true: np.ndarray, private: np.ndarray, error: np.ndarray) -> None:
-    """Draw one picture in the colours of a theme, without a background."""
+    """Draw one picture in the colours of a theme: the light one on white, for README, the dark one on nothing."""
     text, blue, orange = COLOURS[theme]
     style = {"svg.fonttype": "none", "svg.hashsalt": "labeldp", "font.family": "sans-serif", "font.size": 12}
     style |= dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), text)
@@ -36,17 +36,17 @@ def draw(theme: str, years: np.ndarray, true: np.ndarray, private: np.ndarray, e
             fmt="s",
             color=orange,
             capsize=3,
-            label="private, ε = 1 (may leave)",
+            label="private, ε = 1 (may leave), ± 2 standard errors",
         )
-        axes.set(xlabel="years of schooling", ylabel="mean income, $1,000")
+        axes.set(xlabel="years of schooling", ylabel="mean income, $1,000", ylim=(0, 80))
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, loc="upper left")
-        figure.savefig(FOLDER / f"start-{theme}.svg", transparent=True, metadata={"Date": None})
+        figure.savefig(FOLDER / f"start-{theme}.svg", transparent=theme == "dark", metadata={"Date": None})
         plt.close(figure)
 
 
 def main() -> None:
-    """Release the incomes of a synthetic survey once, and draw them twice."""
+    """Release the incomes of a synthetic survey once, and draw them twice, as they come: nothing is chosen."""
     survey = make_survey(20_000)
     release = privatize(survey.income, epsilon=1.0, bounds=survey.bounds)
     years = survey.features[:, survey.feature_names.index("schooling")]
@@ -54,7 +54,7 @@ def main() -> None:
     middle = np.array([years[rows].mean() for rows in groups])
     true = np.array([survey.income[rows].mean() for rows in groups])
     private = np.array([release.debiased[rows].mean() for rows in groups])
-    error = np.array([release.debiased[rows].std() / np.sqrt(rows.size) for rows in groups])
+    error = np.array([2 * release.debiased[rows].std() / np.sqrt(rows.size) for rows in groups])
     for theme in COLOURS:
         draw(theme, middle, true, private, error)
 

@@ -1,4 +1,4 @@
-"""Draw docs/terminal.svg, and terminal-short.svg without verify, from a real run: ``python docs/terminal.py``.
+"""Draw docs/terminal.svg from a real run: ``python docs/terminal.py``.
 
 Each command is run in a terminal of its own, 92 columns wide, and what it prints is drawn as it came.
 """
@@ -25,7 +25,6 @@ UP = "\x1b[1A"
 """What a progress bar says before it writes its line again."""
 
 OUT = Path(__file__).with_suffix(".svg")
-SHORT = OUT.with_stem("terminal-short")
 COMMANDS = [
     "head -3 survey.csv",
     "labeldp privatize survey.csv -o private.csv --label income --bounds 0 200000 --epsilon 1 "
@@ -101,7 +100,6 @@ def main() -> None:
         (folder / "survey.csv").write_text("\n".join(rows) + "\n")
         shown = {command: run(command, folder) for command in COMMANDS}
     draw(shown, OUT)
-    draw({command: text for command, text in shown.items() if "verify" not in command}, SHORT)
 
 
 if __name__ == "__main__":

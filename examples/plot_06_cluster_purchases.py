@@ -6,7 +6,7 @@ A shop keeps its orders in Spark. The amounts are private, the rest is not. ``la
 releases them where they lie: the same mechanisms, cards and ledger as on one machine, and single
 labels leave the executors with noise only.
 
-This example needs ``pip install 'labeldp[spark]'`` and Java 17 or newer. It runs on two cores of
+This example needs ``pip install "labeldp[spark]"`` and Java 17 or newer. It runs on two cores of
 this machine; on a cluster, use the session that you have, and leave the rest as it is.
 """
 

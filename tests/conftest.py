@@ -96,7 +96,7 @@ def spark_builder(folder, master):
 
     Without a master it is one of Spark Connect, with a server of its own.
     """
-    pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'labeldp[spark]'")
+    pytest.importorskip("pyspark", reason='PySpark is not installed: pip install "labeldp[spark]"')
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Java is not installed, and Spark needs it")
     from pyspark.sql import SparkSession

@@ -205,7 +205,7 @@ class MissingExtraError(ImportError, LabelDPError):
     ...     from labeldp.spark import privatize
     Traceback (most recent call last):
     ...
-    labeldp.errors.MissingExtraError: this needs PySpark 4.1 or newer ...: pip install 'labeldp[spark]'
+    labeldp.errors.MissingExtraError: this needs PySpark 4.1 or newer ...: pip install "labeldp[spark]"
     """
 
 

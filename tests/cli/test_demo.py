@@ -26,5 +26,5 @@ def test_without_matplotlib_the_demo_says_what_to_install(tmp_path, monkeypatch)
     monkeypatch.setattr("labeldp.cli.demo.compare_table", lambda *_, **__: None)  # shown above
     monkeypatch.setattr("labeldp.cli.demo.show_comparison", lambda *_: None)
     monkeypatch.chdir(tmp_path)
-    assert "pip install 'labeldp[plots]'" in said("demo", "--rows", 1000)
+    assert 'pip install "labeldp[plots]"' in said("demo", "--rows", 1000)
     assert not files_in(tmp_path)

@@ -42,8 +42,8 @@ for words in ["--help"], ["ledger", "--help"], ["verify", "--help"], ["privatize
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (ModuleNotFoundError(name="pyarrow.parquet"), "pyarrow is not installed: pip install 'labeldp[files]'"),
-        (ModuleNotFoundError(name="matplotlib"), "matplotlib is not installed: pip install 'labeldp[plots]'"),
+        (ModuleNotFoundError(name="pyarrow.parquet"), 'pyarrow is not installed: pip install "labeldp[files]"'),
+        (ModuleNotFoundError(name="matplotlib"), 'matplotlib is not installed: pip install "labeldp[plots]"'),
         (ModuleNotFoundError(name="other"), "other is not installed: pip install other"),
         (PackageNotFoundError("labeldp"), "labeldp is not installed: pip install labeldp"),
     ],

@@ -35,6 +35,9 @@ def test_every_link_and_picture_of_readme_works_on_a_package_index():
     for link in inside:
         assert (ROOT / link.partition("#")[0]).exists(), link
         assert any(made.startswith(URLS["Repository"]) and made.endswith(f"/{link}") for made in after), link
+    pages = [link.removeprefix(home) for link in before if link.startswith(home := URLS["Documentation"])]
+    for page in pages:
+        assert (ROOT / "docs" / (page or "index.html")).with_suffix(".md").exists(), page
     assert [link for link in after if not re.match("https://|#", link)] == []
 
 

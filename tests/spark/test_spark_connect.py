@@ -11,7 +11,7 @@ pytestmark = pytest.mark.xdist_group("spark connect")
 
 def test_through_spark_connect_releases_priors_and_models_are_those_of_one_machine(tmp_path):
     for part in ("grpc", "grpc_status", "zstandard", "google.protobuf"):
-        pytest.importorskip(part, reason="Spark Connect's parts are not installed: pip install 'labeldp[spark]'")
+        pytest.importorskip(part, reason='parts of Spark Connect are not installed: pip install "labeldp[spark]"')
     answer = spark_program("spark_connect.py", tmp_path)
     assert answer["connect"].startswith("pyspark.sql.connect.")
     assert answer["releases"] == [True, True, True, True]

@@ -171,7 +171,7 @@ def _observed(
     if not without:
         return [observe(part) for part in blocks if part.rows.size]
     pairs = zip(blocks, without, strict=True)
-    return [observe(part).without(observe(held)) if held.rows.size else observe(part) for part, held in pairs]
+    return [observe(part).without(observe(test)) if test.rows.size else observe(part) for part, test in pairs]
 
 
 def _linear(
@@ -287,8 +287,8 @@ def _validate(
     for k in range(folds):
         train, test = fold != k, fold == k
         choices = plain.linear.likely or unknown_variance(knowledge.width, few=True)
-        held = [part.where(test[a:b]) for part, (a, b) in zip(blocks, pairwise(starts), strict=True)]
-        kept = _observed(table, blocks, knowledge, without=held)
+        tests = [part.where(test[a:b]) for part, (a, b) in zip(blocks, pairwise(starts), strict=True)]
+        kept = _observed(table, blocks, knowledge, without=tests)
         model = _linear(table, [*sums, *kept], knowledge, choices)
         linear[test] = knowledge.clip(table.predict(model, rows[test]))
         trees = growth.grow(stages[-1], k, codes[train], labels[train], weight[train])

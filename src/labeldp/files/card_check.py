@@ -141,7 +141,7 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
         columns = list(table.schema.names)
         count = sum(batch.num_rows for batch in table.batches(columns[:1]))
     except MissingExtraError:
-        yield Check("rows", None, "not counted: pip install 'labeldp[files]'")
+        yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
         return
     except LabelDPError as error:
         yield Check("rows", False, f"the file cannot be read as a table: {error}")

@@ -44,7 +44,7 @@ def openpyxl() -> Any:
         import openpyxl as module  # noqa: PLC0415 (an extra)
     except ImportError:
         raise MissingExtraError(
-            "Excel files need openpyxl, which is not installed: pip install 'labeldp[excel]'"
+            'Excel files need openpyxl, which is not installed: pip install "labeldp[excel]"'
         ) from None
     return module
 

@@ -33,7 +33,7 @@ def draw_preview(preview: Preview) -> Any:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
     except ImportError:
-        raise MissingExtraError("a plot needs Matplotlib: pip install 'labeldp[plots]'") from None
+        raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     epsilons = [outlook.epsilon for outlook in preview.curve]

@@ -97,7 +97,7 @@ def require_matplotlib() -> Any:
     try:
         import matplotlib as mpl  # noqa: PLC0415 (an extra)
     except ImportError:
-        raise MissingExtraError("the report's figures need Matplotlib: pip install 'labeldp[plots]'") from None
+        raise MissingExtraError('figures of a report need Matplotlib: pip install "labeldp[plots]"') from None
     return mpl
 
 

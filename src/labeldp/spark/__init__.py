@@ -24,7 +24,7 @@ def __getattr__(name: str) -> Any:
         _ = import_module("pyspark.sql.functions").arrow_udf
     except (ImportError, AttributeError):
         raise MissingExtraError(
-            "this needs PySpark 4.1 or newer and PyArrow, which are not installed: pip install 'labeldp[spark]'"
+            'this needs PySpark 4.1 or newer and PyArrow, which are not installed: pip install "labeldp[spark]"'
         ) from None
     module = {"fit_model": "dataframe_model", "estimate_prior": "dataframe_prior"}.get(name, "dataframe_release")
     return getattr(import_module(f"{__name__}.{module}"), name)

@@ -15,7 +15,7 @@ def arrow() -> Any:
         import pyarrow.compute  # noqa: PLC0415
     except ImportError:
         raise MissingExtraError(
-            "tables in files and data frames need PyArrow, which is not installed: pip install 'labeldp[files]', "
-            "or 'labeldp[excel]' for Excel as well (an array of numbers needs none)"
+            'tables in files and data frames need PyArrow, which is not installed: pip install "labeldp[files]", '
+            'or "labeldp[excel]" for Excel as well (an array of numbers needs none)'
         ) from None
     return pyarrow
