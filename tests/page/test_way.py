@@ -4,7 +4,9 @@ import json
 import re
 import shlex
 import threading
+from io import BytesIO
 from unittest import mock
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -90,6 +92,12 @@ def test_a_model_is_fitted_and_predicts_in_a_form(client):
     assert "rooms" in client.get("/model?name=model").words
     predicted = client.post("/model", name="model", c0="3", c1="north").words
     assert "price is about" in predicted
+    assert (
+        "side: 1 value was new since the fit, and taken for a rare one."
+        in client.post("/model", name="model", c1="east").words
+    )
+    saved = ZipFile(BytesIO(client.file("model/card.json", "model").body))
+    assert {"model/card.json", "model/columns.json", "model/model.npz"} == set(saved.namelist())
     assert "must be a number" in client.post("/model", name="model", c0="many").words
     assert "not a card" in client.get("/model?name=homes.csv").words or client.get("/model?name=..").status == 400
 
@@ -238,6 +246,22 @@ def test_a_file_that_changes_between_steps_is_noticed_and_nothing_is_charged(cli
     assert charges(client) == ()
     (client.site.folder.root / "homes.csv").unlink()
     assert "changed" in client.choose(draft).words or client.choose(draft).path.endswith("/table")
+
+
+def test_what_is_not_finished_and_what_is_private_already_are_told_apart_at_the_start(client):
+    client.release(ready(client))
+    draft = client.read("homes.csv", "price")
+    client.choose(draft, missing="yes", shuffle="yes")
+    words = client.get("/").words
+    assert "Not finished homes.csv price go on" in words
+    assert "Private tables that were released from here: 1" in words
+    again = client.draft(client.post("/open", path="homes.csv"))
+    assert (again.label, again.bounds, again.missing, again.shuffle) == ("price", (0, 100), "drop", True)
+    assert again.seen is None
+    client.release(draft)
+    (client.site.folder.root / "homes.csv").write_text("rooms,side\n1,north\n")
+    changed = client.draft(client.post("/open", path="homes.csv"))
+    assert (changed.label, changed.bounds, changed.drop) == (None, None, ())
 
 
 def test_two_tabs_are_two_drafts(client):

@@ -78,6 +78,12 @@ def tally_notes(tally: Tally) -> list[str]:
     """Return what to say of values that were missing, or new since the fit."""
     says = {
         "missing": "missing; the column's middle value, or none of its categories, stood in",
-        "new": "new since the fit; they count as rare ones",
+        "new": "new since the fit, and taken for rare ones",
     }
-    return [f"{name}: {count:,} values were {says[what]}." for (name, what), count in tally.items() if count]
+    return [
+        f"{name}: 1 value was {says[what].replace('rare ones', 'a rare one')}."
+        if count == 1
+        else f"{name}: {count:,} values were {says[what]}."
+        for (name, what), count in tally.items()
+        if count
+    ]

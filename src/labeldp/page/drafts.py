@@ -19,6 +19,9 @@ __all__ = ["CHANGED", "Draft", "Drafts"]
 
 CHANGED = "The file changed since it was read. Look at it again: nothing was charged."
 
+AGAIN = ("format", "label", "bounds", "drop", "missing", "shuffle", "rows_per_person")
+"""What is said of a table once, and holds when it is opened again."""
+
 
 @dataclass(frozen=True)
 class Header:
@@ -77,9 +80,12 @@ class Draft:
     _order: Order | None = None
 
     @classmethod
-    def of(cls, source: Path, name: str) -> Draft:
-        """Return a new draft for a table, once its header was read."""
-        return cls(source, name, Header.of(source, None, Dialect()))
+    def of(cls, source: Path, name: str, like: Draft | None = None) -> Draft:
+        """Return a new draft for a table, once its header was read; with what another says of the same table."""
+        if like is None or like.is_changed:
+            return cls(source, name, Header.of(source, None, Dialect()))
+        said = {what: getattr(like, what) for what in AGAIN}
+        return cls(source, name, Header.of(source, like.format, like.dialect), **said)
 
     def take(self, read: Header, label: str | None, drop: tuple[str, ...]) -> None:
         """Take a header and what is said of its columns, and read the table, in a thread, if there is a label.
@@ -212,6 +218,15 @@ class Drafts:
             raise ParameterError("this page was left too long ago: begin again with the table")
         self._folder.refuse_elsewhere(self._drafts[name].source)  # each time: it may be a link by now
         return self._drafts[name]
+
+    def like(self, source: Path) -> Draft | None:
+        """Return the newest draft for the same table, if there is one."""
+        return next((draft for draft in reversed(self._drafts.values()) if draft.source == source), None)
+
+    def unfinished(self) -> list[Draft]:
+        """Return those whose label was said and whose release was not done, newest first."""
+        drafts = [draft for draft in reversed(self._drafts.values()) if draft.label is not None]
+        return [draft for draft in drafts if draft.release is None or draft.release.state != "done"]
 
     @property
     def is_busy(self) -> bool:

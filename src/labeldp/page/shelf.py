@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from starlette.concurrency import run_in_threadpool
@@ -20,7 +22,7 @@ from labeldp.cards.signatures import new_key, read_public_key
 from labeldp.cards.verification import Verification, verify_card
 from labeldp.errors import ParameterError
 from labeldp.files.card_check import verify_files
-from labeldp.files.places import PIPE
+from labeldp.files.places import MODEL_FILES, PIPE
 from labeldp.jobs.card_files import CardSignature, read_card_file, read_signature, report_path, sign_card_file
 from labeldp.jobs.sentences import EXPLAINED, printable
 from labeldp.page.chosen_folder import ChosenFolder
@@ -147,8 +149,7 @@ async def _card_page(
         result = _verified(path, text, keys)
         files = _files_of(site.folder, path, result)
         explanation = result.card.explain() if result.card is not None else None
-        model = site.folder.name(path.parent) if result.card is not None and result.card.kind == "model" else ""
-        return {"result": result, "files": files, "explanation": explanation, "model": model}
+        return {"result": result, "files": files, "explanation": explanation}
 
     values = await run_in_threadpool(look)
     return site.page("card", status=status, name=name, signed=signed, trust=trust, sentence=sentence, **values)
@@ -177,6 +178,8 @@ def _files_of(folder: ChosenFolder, card: Path, result: Verification) -> dict[st
     entry = result.card.content.get("file") if result.card is not None else None
     name = entry.get("name") if isinstance(entry, dict) else None
     same = any(check.name == "file" and check.holds for check in result.checks)
+    if same and card.name == "card.json":
+        files["model"] = folder.name(card.parent)
     if same and isinstance(name, str) and name != PIPE and (card.parent / name).is_file():
         files["table"] = folder.name(card.parent / name)
     return files
@@ -197,10 +200,24 @@ async def save_file(request: Request) -> Response:
         return site.folder.source(files[what])
 
     file = await run_in_threadpool(look)
+    if file.is_dir():
+        kind = {"content-disposition": f"attachment; filename*=UTF-8''{quote(file.name, safe='')}.zip"}
+        return Response(await run_in_threadpool(_zipped, file), media_type="application/zip", headers=kind)
     if what == "report" and request.query_params.get("open"):
         return FileResponse(file, media_type="text/html", headers={"content-security-policy": REPORT_POLICY})
     disposition = f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
     return FileResponse(file, media_type="application/octet-stream", headers={"content-disposition": disposition})
+
+
+def _zipped(folder: Path) -> bytes:
+    """Return a model's files, its card and its signature in a zip file; a model is small."""
+    names = [*sorted(MODEL_FILES), "card.json", "card.json.sig"]
+    with BytesIO() as stream:
+        with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
+            for name in names:
+                if (folder / name).is_file():
+                    archive.write(folder / name, f"{folder.name}/{name}")
+        return stream.getvalue()
 
 
 @explained_page

@@ -20,7 +20,7 @@ from labeldp.files.dialect import SEPARATOR_NAMES
 from labeldp.files.places import DELIMITERS
 from labeldp.jobs.sentences import EXPLAINED
 from labeldp.page.drafts import CHANGED, Draft, Header
-from labeldp.page.site import explained_page, go, site_of, started
+from labeldp.page.site import Site, explained_page, go, site_of, started
 from labeldp.page.typed_numbers import number_in, typed
 from labeldp.page.uploads import receive_file
 from labeldp.page.words import explain_in_page
@@ -41,9 +41,21 @@ THOUSANDS = {
 @explained_page
 async def start_page(request: Request) -> Response:
     """Show the tables of the folder, and how to bring another."""
-    site = site_of(request)
-    tables = await run_in_threadpool(site.folder.tables)
-    return site.page("start", tables=tables, sentence="", path="")
+    return await _start_page(site_of(request))
+
+
+async def _start_page(site: Site, sentence: str = "", path: str = "") -> Response:
+    tables, cards = await run_in_threadpool(lambda: (site.folder.tables(), set(site.folder.cards())))
+    private = [name for name in tables if f"{name}.card.json" in cards]
+    return site.page(
+        "start",
+        status=400 if sentence else 200,
+        tables=[name for name in tables if name not in private],
+        private=private,
+        unfinished=site.drafts.unfinished(),
+        sentence=sentence,
+        path=path,
+    )
 
 
 async def open_path(request: Request) -> Response:
@@ -54,10 +66,9 @@ async def open_path(request: Request) -> Response:
         form = await site.form(request)
         path = str(form.get("path", "")).strip(" ")
         source = site.folder.source(path)
-        draft = await run_in_threadpool(Draft.of, source, site.folder.name(source))
+        draft = await run_in_threadpool(Draft.of, source, site.folder.name(source), site.drafts.like(source))
     except EXPLAINED as error:
-        tables = await run_in_threadpool(site.folder.tables)
-        return site.page("start", status=400, tables=tables, sentence=explain_in_page(error), path=path)
+        return await _start_page(site, explain_in_page(error), path)
     site.drafts.add(draft)
     return go(f"/draft/{draft.id}/table")
 
@@ -69,8 +80,7 @@ async def upload(request: Request) -> Response:
         path, _ = await receive_file(request, site.folder, site.keys.form)
         draft = await run_in_threadpool(Draft.of, path, path.name)
     except EXPLAINED as error:
-        tables = await run_in_threadpool(site.folder.tables)
-        return site.page("start", status=400, tables=tables, sentence=explain_in_page(error), path="")
+        return await _start_page(site, explain_in_page(error))
     site.drafts.add(draft)
     return go(f"/draft/{draft.id}/table")
 
