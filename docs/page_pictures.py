@@ -63,7 +63,7 @@ def walk(tab: Any) -> None:
     tab.emulate_media(color_scheme="light")
     tab.get_by_role("button", name="Look at the order").click()
     tab.get_by_role("button", name="Release").wait_for()
-    draw(tab, "release", 620)
+    draw(tab, "release", 700)
     tab.get_by_role("button", name="Release").click()
     tab.get_by_role("heading", name="It is done").wait_for(timeout=120_000)
     draw(tab, "done", 860)
