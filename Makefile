@@ -98,7 +98,7 @@ mutants: $(VENV)/.mutants  ## Change the privacy-critical rooms one thing at a t
 	$(BIN)/python -m benchmarks.mutants $(ROOMS)
 
 docs: $(VENV)/.docs  ## Build the site into build/site; a warning is an error
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site
 
 docs-serve: docs  ## Show the site on http://localhost:8000
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site 8000
@@ -109,8 +109,8 @@ docs-links: docs  ## Check all links, anchors and pictures of the built site
 dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
 dist: $(DIST)/.done  ## Build wheel and sdist with bytes that others can reproduce, check them, try the wheel alone
 	rm -rf dist build/again build/alone
-	$(DIST)/bin/python -m build --outdir dist
-	$(DIST)/bin/python -m build --sdist --wheel --outdir build/again
+	$(DIST)/bin/python -m build --dependency-constraints-txt tests/package/build.txt --outdir dist
+	$(DIST)/bin/python -m build --dependency-constraints-txt tests/package/build.txt --sdist --wheel --outdir build/again
 	$(DIST)/bin/python tests/package/check_dist.py build/again
 	$(DIST)/bin/twine check --strict dist/*
 	$(DIST)/bin/check-wheel-contents dist/*.whl
@@ -123,4 +123,4 @@ dist: $(DIST)/.done  ## Build wheel and sdist with bytes that others can reprodu
 	$(DIST)/bin/python tests/package/check_dist.py
 
 clean:  ## Remove environments and caches
-	rm -rf $(VENV) $(PEERS) $(LOWEST) $(DIST) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis build/site docs/gallery docs/reference/generated
+	rm -rf $(VENV) $(PEERS) $(LOWEST) $(DIST) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis build/doctrees build/site docs/gallery docs/reference/generated

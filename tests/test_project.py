@@ -53,10 +53,11 @@ def test_a_tag_that_is_not_the_version_is_not_released(monkeypatch, tmp_path):
         script("release_notes").main()
 
 
-def test_a_site_holds_all_versions_and_leads_to_the_newest_release(tmp_path):
+def test_a_site_holds_all_versions_and_leads_to_the_newest_release_that_is_final(tmp_path):
     (tmp_path / "built/_static").mkdir(parents=True)
     (tmp_path / "archives").mkdir()
-    for version in ("0.9.0", "0.10.0"):
+    releases = ["0.11.0rc1", "0.10.0", "0.10.0rc10", "0.10.0rc9", "0.9.0"]
+    for version in reversed(releases):
         (tmp_path / "built/index.html").write_text(version)
         with tarfile.open(tmp_path / f"archives/labeldp-{version}-site.tar.gz", "w:gz") as archive:
             archive.add(tmp_path / "built", ".")
@@ -64,7 +65,8 @@ def test_a_site_holds_all_versions_and_leads_to_the_newest_release(tmp_path):
     out = tmp_path / "out"
     script("lay_out_site").lay_out(tmp_path / "built", tmp_path / "archives", out)
     listed = json.loads((out / "0.9.0/_static/versions.json").read_text())
-    assert [entry["version"] for entry in listed] == ["latest", "0.10.0", "0.9.0"]
+    assert [entry["version"] for entry in listed] == ["latest", *releases]
+    assert [entry["version"] for entry in listed if entry["preferred"]] == ["0.10.0"]
     assert all((out / entry["version"] / "index.html").read_text() == entry["version"] for entry in listed)
     assert (out / "index.html").read_text() == "0.10.0"
 
