@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import pty
 import re
 import shlex
 import subprocess
@@ -37,6 +36,8 @@ COMMANDS = [
 
 def run(command: str, folder: Path) -> str:
     """Return what a command prints on a terminal, colours included."""
+    import pty  # noqa: PLC0415 - Windows lacks it, and its tests read the examples of all files here
+
     leader, follower = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(WIDTH), "TERM": "xterm-256color", "FORCE_COLOR": "1"}
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"

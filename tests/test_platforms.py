@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -68,6 +69,7 @@ def answer(tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
     environment = {
         **os.environ,
+        "LOKY_MAX_CPU_COUNT": "1",  # or joblib starts a program to count them, as only Windows can
         "PYTHONIOENCODING": "cp1252",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
@@ -100,6 +102,14 @@ def test_a_table_that_another_program_has_open_is_refused_before_it_costs(answer
 
 def test_a_pipe_that_has_no_greek_letters_gets_their_names(answer):
     assert "epsilon = 1" in answer["printed"]
+
+
+def test_no_file_with_tests_or_examples_imports_what_windows_lacks_before_a_test_begins():
+    root = Path(__file__).parents[1]
+    files = [path for folder in ("docs", "reproduction", "src", "tests") for path in (root / folder).rglob("*.py")]
+    needed = r"^(?:import|from) (?:fcntl|grp|pty|pwd|resource|termios|tty)\b"
+    found = {path.name for path in files if re.search(needed, path.read_text(encoding="utf-8"), re.MULTILINE)}
+    assert found == {"killing.py", "windows_like.py"}, "import it where it is used"  # conftest.py leaves these out
 
 
 @posix_only

@@ -159,7 +159,7 @@ def shuffle_rows(
 
     Each row goes to a random bucket, and each bucket is shuffled when it is read back: the result is a uniform
     permutation (Rao 1961, Sandelius 1962). Only rows whose label is private already may come here, because buckets
-    lie on the disk for a while, in files without a name, in ``folder``.
+    lie on the disk for a while, in temporary files in ``folder``.
     """
     with ExitStack() as stack:
         files: list[Any] = []

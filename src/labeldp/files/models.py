@@ -150,7 +150,7 @@ def write_model(
     note : str, optional
         What else to say on the card; it must be public.
     """
-    (folder / COLUMNS).write_text(json.dumps(encoder.as_data(), allow_nan=False), encoding="utf-8")
+    (folder / COLUMNS).write_text(json.dumps(encoder.as_data(), allow_nan=False), "utf-8", newline="\n")
     np.savez(folder / MODEL, allow_pickle=False, **as_arrays(*model.public_model()))
     names = [COLUMNS, MODEL]
     if isinstance(model, LabelReleaseRegressor):

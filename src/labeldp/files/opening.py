@@ -31,7 +31,7 @@ def open_table(
     ----------
     source : path-like
         A file, a folder, a glob, or ``-`` for standard input. What comes through a pipe is kept in a temporary
-        file without a name.
+        file.
     format : str, optional
         One of ``csv``, ``tsv``, ``xlsx``, ``parquet``, ``arrow`` and ``arrow-stream``; by default the name implies
         it.

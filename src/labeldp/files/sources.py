@@ -63,7 +63,7 @@ class Part:
     keys : dict
         What the folders around it say: ``region=north/`` is a column.
     spool : int or None
-        What came through a pipe: a file without a name that only its owner can read, since labels are read twice.
+        What came through a pipe: a temporary file, since labels are read twice.
     """
 
     path: Path | None

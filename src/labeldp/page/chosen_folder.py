@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -20,6 +21,9 @@ __all__ = ["ChosenFolder"]
 
 DROPPED = ".labeldp-page-"
 """How the names of folders begin that hold dropped files."""
+
+DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])[ ]*(\.|$)", re.IGNORECASE)
+"""How names begin that Windows takes for devices, whatever their ending."""
 
 MOST_TABLES = 200
 LONGEST = 1000
@@ -184,9 +188,10 @@ def _safe_name(name: str) -> str:
 
     Examples
     --------
-    >>> _safe_name("../../etc/passwd"), _safe_name("C:\\tables\\flats.xlsx"), _safe_name("..")
-    ('passwd', 'flats.xlsx', 'table')
+    >>> [_safe_name(name) for name in ("../../etc/passwd", "C:\\tables\\flats.xlsx", "..", "con.csv")]
+    ['passwd', 'flats.xlsx', 'table', 'table-con.csv']
     """
     last = name.replace("\\", "/").rpartition("/")[2]
     safe = "".join(letter for letter in last if letter.isprintable() and letter not in '<>:"|?*').strip(" .")
-    return safe[-100:].lstrip(" .") or "table"
+    safe = safe[-100:].lstrip(" .") or "table"
+    return f"table-{safe}" if DEVICE.match(safe) else safe
