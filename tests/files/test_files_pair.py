@@ -1,5 +1,6 @@
 """A table and its card appear together, with the rights that they should have, whatever comes in between."""
 
+import json
 import os
 import stat
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import labeldp as ldp
 from file_cases import meanwhile, release
 from helpers import posix_only
+from labeldp import card_format
 from labeldp.files import TableWriter
 from labeldp.files.card_check import verify_files
 from labeldp.files.writer import TableAndCard
@@ -138,6 +140,15 @@ def test_of_two_that_write_to_one_place_at_once_one_is_done_and_one_is_refused(m
         release("in.parquet", out, card=card)
     assert holds(out)
     assert sorted(os.listdir()) == ["in.parquet", Path(out).name, f"{Path(out)}.card.json"]
+
+
+def test_a_card_whose_format_is_no_text_does_not_hold():
+    release("in.parquet", "out.parquet")
+    card = json.loads(Path("out.parquet.card.json").read_text())
+    card["file"]["format"] = 10**400
+    body = {name: value for name, value in card.items() if name not in ("checksum", "schema", "version")}
+    text = card_format.dump(body, card["schema"].partition("/")[0])
+    assert not verify_files(text, file="out.parquet").holds
 
 
 # ---- rights -------------------------------------------------------------------------------------------------

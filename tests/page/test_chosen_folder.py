@@ -10,6 +10,7 @@ import pytest
 
 from helpers import posix_only
 from labeldp.errors import ParameterError
+from labeldp.page import chosen_folder
 from labeldp.page.chosen_folder import DROPPED, ChosenFolder
 from page_client import Client
 
@@ -188,3 +189,36 @@ def test_what_was_dropped_to_a_killed_process_goes_at_the_next_start_and_that_of
         living.stdin.close()
     ChosenFolder(folder).remove_leftovers()
     assert not list(folder.glob(f"{DROPPED}*"))
+
+
+def test_a_folder_of_ones_own_with_such_a_name_stays_and_no_link_is_followed(folder):
+    mine, dead = folder / f"{DROPPED}notes", folder / f"{DROPPED}0123abcd"
+    for each in (mine, dead):
+        each.mkdir()
+    (mine / "lock").touch()
+    (dead / "lock").symlink_to(folder.parent / "made-by-a-link")
+    ChosenFolder(folder).remove_leftovers()
+    assert mine.is_dir()
+    assert not (folder.parent / "made-by-a-link").exists()
+
+
+def test_a_folder_that_another_process_took_for_a_leftover_is_made_again(folder, monkeypatch):
+    lock, calls = chosen_folder._lock_folder, []
+
+    def late(place):
+        calls.append(place)
+        if len(calls) == 1:
+            ChosenFolder(folder).remove_leftovers()
+        return lock(place)
+
+    monkeypatch.setattr(chosen_folder, "_lock_folder", late)
+    path, handle = ChosenFolder(folder).dropped_file("x.csv")
+    os.close(handle)
+    assert path.exists()
+
+
+def test_a_name_that_is_no_text_is_left_out(folder):
+    for name in (b"\xff.csv", b"\xff.csv.card.json", b"\xff.jsonl"):
+        (folder / os.fsdecode(name)).write_text("rooms,price\n")
+    client = Client(folder).enter()
+    assert client.get("/").status == client.get("/shelf").status == 200

@@ -133,11 +133,11 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
         yield Check("rows", False, "the card contradicts itself: its file has other rows than its labels")
         return
     try:
-        written = [entry.get(name) for name in ("separator", "decimal", "encoding")]
+        written = [entry.get(name) for name in ("separator", "decimal", "encoding", "format")]
         if not all(value is None or isinstance(value, str) for value in written):
             raise DataError("the card does not say how it is written")
         dialect = files.Dialect(separator=written[0], decimal=written[1], encoding=written[2])
-        table = files.open_table(path, entry.get("format"), dialect=dialect)
+        table = files.open_table(path, written[3], dialect=dialect)
         columns = list(table.schema.names)
         count = sum(batch.num_rows for batch in table.batches(columns[:1]))
     except MissingExtraError:

@@ -106,7 +106,7 @@ class ChosenFolder:
 
     def cards(self) -> list[str]:
         """Return the names of cards, here and one folder down, newest first."""
-        found = [path for path in [*self._near("*.card.json"), *self.root.glob("*/card.json")] if path.is_file()]
+        found = [path for path in [*self._near("*.card.json"), *self._near("card.json")] if path.is_file()]
         found.sort(key=lambda path: (-path.stat().st_mtime_ns, path.name))
         return [self.name(path) for path in dict.fromkeys(found)][:MOST_TABLES]
 
@@ -116,7 +116,8 @@ class ChosenFolder:
 
     def _near(self, pattern: str) -> Iterator[Path]:
         for path in [*self.root.glob(pattern), *self.root.glob(f"[!.]*/{pattern}")]:
-            with suppress(OSError, RuntimeError):
+            with suppress(OSError, RuntimeError, UnicodeEncodeError):  # a name that is no text fits no page
+                self.name(path).encode()
                 if self.root in path.resolve().parents and not path.name.startswith("."):
                     yield path
 
@@ -140,13 +141,22 @@ class ChosenFolder:
         """Return the path of a new file for what is dropped, and an open handle; only its owner can read it."""
         if self._dropped is None:
             self.remove_leftovers()
-            self._dropped = self.root / f"{DROPPED}{secrets.token_hex(4)}"
-            self._dropped.mkdir(0o700)
-            self._lock = _lock_folder(self._dropped)
+            self._lock, self._dropped = self._new_folder()
         place = self._dropped / secrets.token_hex(4)
         place.mkdir(0o700)
         path = place / _safe_name(name)
         return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+
+    def _new_folder(self) -> tuple[int, Path]:
+        """Return a new folder for dropped files and its lock."""
+        while True:
+            folder = self.root / f"{DROPPED}{secrets.token_hex(4)}"
+            folder.mkdir(0o700)
+            with suppress(BlockingIOError, FileNotFoundError):  # another process took it for a leftover
+                handle = _lock_folder(folder)
+                if (folder / "lock").exists():
+                    return handle, folder
+                os.close(handle)
 
     def is_dropped(self, path: Path) -> bool:
         """Whether a path is that of a dropped file."""
@@ -155,26 +165,32 @@ class ChosenFolder:
     def remove_dropped(self) -> None:
         """Remove all that was dropped."""
         if self._dropped is not None:
-            os.close(self._lock)
-            shutil.rmtree(self._dropped, ignore_errors=True)
+            _remove(self._dropped, self._lock)
             self._dropped = None
 
     def remove_leftovers(self) -> None:
         """Remove what was dropped to processes that are not there any more; those that are hold a lock."""
         for folder in self.root.glob(f"{DROPPED}*"):
-            if folder.is_symlink() or not folder.is_dir() or folder == self._dropped:
+            is_ours = re.fullmatch(r"[0-9a-f]{8}", folder.name.removeprefix(DROPPED)) is not None
+            if not is_ours or folder.is_symlink() or not folder.is_dir() or folder == self._dropped:
                 continue
             try:
                 handle = _lock_folder(folder)
             except OSError:
                 continue
-            os.close(handle)
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder, handle)
+
+
+def _remove(folder: Path, handle: int) -> None:
+    """Remove a folder and then unlock it; Windows removes the lock itself only once it is closed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(handle)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _lock_folder(folder: Path) -> int:
     """Return a handle that locks a folder until it is closed or its process ends, or raise `OSError`."""
-    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         portalocker.lock(handle, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
     except portalocker.LockException:

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from labeldp import __version__
 from labeldp._validation import rounded_up
 from labeldp.errors import ParameterError
-from labeldp.jobs.sentences import EXPLAINED
+from labeldp.jobs.sentences import EXPLAINED, printable
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.drafts import Drafts
 from labeldp.page.guard import Keys
@@ -84,7 +84,7 @@ class Site:
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page of a template; whatever is put in is escaped."""
-        shared = {"form_key": self.keys.form, "folder": self.folder.root.name, "version": __version__}
+        shared = {"form_key": self.keys.form, "folder": printable(self.folder.root.name), "version": __version__}
         html = self._templates.get_template(f"{template}.html").render({**shared, **values})
         return HTMLResponse(html, status_code=status)
 
