@@ -13,9 +13,11 @@ import re
 import shutil
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
 
-HOME = "https://labeldp.github.io/labeldp/"
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+HOME = PROJECT["urls"]["Documentation"]
 VERSION = re.compile(r"(\d+(?:\.\d+)*)(?:(a|b|rc)(\d+))?")
 
 
