@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from labeldp.errors import CardError
 
-__all__ = ["Forest"]
+__all__ = ["Forest", "one_number"]
 
 Array = NDArray[np.float64]
 
@@ -96,7 +96,7 @@ class Forest:
             If a node leads out of its tree or back, asks for a column that there is not, or is not finite.
         """
         sizes = arrays["sizes"].astype(np.int64)
-        features = int(arrays["features"])
+        features = int(one_number(arrays["features"]))
         plain = {name: np.asarray(arrays[name]) for name in _FIELDS}
         total = plain["value"].size
         fits = all(each.shape == (total,) and each.dtype.kind in "fiub" for each in plain.values())
@@ -106,7 +106,14 @@ class Forest:
         nodes = np.zeros(total, dtype=_scikit_learn()[1])
         for name, theirs in _FIELDS.items():
             nodes[theirs] = plain[name]
-        return cls(float(arrays["baseline"]), features, tuple(np.split(nodes, np.cumsum(sizes)[:-1])))
+        return cls(one_number(arrays["baseline"]), features, tuple(np.split(nodes, np.cumsum(sizes)[:-1])))
+
+
+def one_number(array: NDArray[Any]) -> float:
+    """Return the number in an array without dimensions, and refuse others, which older NumPy converts, too."""
+    if array.ndim:
+        raise CardError("the model's numbers are damaged: there are several where one should be")
+    return float(array)
 
 
 def _refuse_stray(plain: Mapping[str, NDArray[Any]], sizes: NDArray[np.int64], features: int) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from labeldp.estimators.bayes import Posterior
 from labeldp.estimators.features import Narrowing, PublicFeatures
 from labeldp.estimators.learner import Blend, Knowledge
-from labeldp.files.forest import Forest
+from labeldp.files.forest import Forest, one_number
 
 __all__ = ["as_arrays", "from_arrays"]
 
@@ -53,7 +53,7 @@ def _public(arrays: Arrays) -> PublicFeatures:
     for name in ("directions", "direction_ranks"):
         array = arrays.get(f"public_{name}")
         maps[name] = None if array is None else np.asarray(array, dtype=np.float64)
-    waves, block = int(arrays["public_waves"]), arrays["public_block"].astype(np.int64)
+    waves, block = int(one_number(arrays["public_waves"])), arrays["public_block"].astype(np.int64)
     if not 1 <= waves <= 64 or (block < 0).any() or (block > 3).any() or (maps["scale"] <= 0).any():
         raise ValueError("the maps of features are damaged")
     narrowing = None
@@ -64,14 +64,14 @@ def _public(arrays: Arrays) -> PublicFeatures:
 
 def _blend(arrays: Arrays) -> Blend:
     weights = np.asarray(arrays["linear_weights"], dtype=np.float32)
-    mean, explained, rest = (float(arrays[f"linear_{name}"]) for name in _LINEAR)
+    mean, explained, rest = (one_number(arrays[f"linear_{name}"]) for name in _LINEAR)
     linear = Posterior(weights, mean, explained, rest, likely=())
-    numbers = {name: float(arrays[f"known_{name}"]) for name in _KNOWN}
-    known = Knowledge(**numbers, sums=int(arrays["known_sums"]))
+    numbers = {name: one_number(arrays[f"known_{name}"]) for name in _KNOWN}
+    known = Knowledge(**numbers, sums=int(one_number(arrays["known_sums"])))
     trees: Any = None
     if "trees_sizes" in arrays:
         trees = Forest.from_arrays({name.removeprefix("trees_"): array for name, array in arrays.items()})
-    weight, rest, error = (float(arrays[f"blend_{name}"]) for name in _BLEND)
+    weight, rest, error = (one_number(arrays[f"blend_{name}"]) for name in _BLEND)
     if not known.low < known.high or not 0 <= weight <= 1:
         raise ValueError("the bounds or the share of the trees are damaged")
     return Blend(linear, trees, weight, rest, error, known)
