@@ -71,7 +71,9 @@ async def release_page(request: Request) -> Response:
         return go(f"/draft/{draft.id}/budget")
     price = price_of(order)
     book = await run_in_threadpool(lambda: LedgerView(order.ledger_name, order.open_ledger()))
-    hints = in_page_words([*draft.hints, *(draft.release.hints if draft.release else [])])
+    hints = in_page_words(
+        [*draft.hints, *(draft.release.hints if draft.release else [])], "on the page of the label"
+    )
     earlier = await run_in_threadpool(earlier_releases, site.folder, order.choice.label, order.ledger_name)
     rows = 0 if draft.seen is None else draft.seen.rows - draft.seen.missing
     plan = await run_in_threadpool(outlook_of, draft, order.choice, order.epsilon)

@@ -200,7 +200,7 @@ async def label_page(request: Request) -> Response:
     )
 
 
-def in_page_words(hints: list[str]) -> list[str]:
+def in_page_words(hints: list[str], where: str = "below") -> list[str]:
     """Return hints with what the page calls what they advise.
 
     Examples
@@ -208,7 +208,7 @@ def in_page_words(hints: list[str]) -> list[str]:
     >>> in_page_words(['Leave it out with drop=["net"], unless it is public. shuffle=True hides it.'])
     ['Leave it out below, unless it is public. A random order hides it.']
     """
-    named = (re.sub(r' with drop=\["[^]]*"\]', " below", hint) for hint in hints)
+    named = (re.sub(r' with drop=\["[^]]*"\]', f" {where}", hint) for hint in hints)
     return [hint.replace("shuffle=True hides", "A random order hides") for hint in named]
 
 
