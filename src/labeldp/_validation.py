@@ -292,10 +292,8 @@ def as_labels(labels: Any, *, or_none: bool = False) -> NDArray[Any]:
         raise LabelError("there are no labels: give at least one")
     if array.dtype.kind == "f":
         flat = array.reshape(-1)
-        bad = 0
-        for start in range(0, flat.size, _CHUNK):
-            piece = flat[start : start + _CHUNK]
-            bad += piece.size - int(np.count_nonzero(np.isfinite(piece)))
+        pieces = (flat[start : start + _CHUNK] for start in range(0, flat.size, _CHUNK))
+        bad = flat.size - sum(int(np.count_nonzero(np.isfinite(piece))) for piece in pieces)
         if bad:
             raise LabelError(
                 f"{bad} of {array.size} labels are NaN or infinite: drop those rows or fill them first"
@@ -313,8 +311,7 @@ def _converted(labels: Any) -> NDArray[Any] | None:
         if array.dtype != object:
             return array
         for item in array.reshape(-1):
-            odd = isinstance(item, bool | np.bool_ | np.timedelta64)
-            if odd or not isinstance(item, Real | Decimal):
+            if isinstance(item, bool | np.bool_ | np.timedelta64) or not isinstance(item, Real | Decimal):
                 return None
         return np.array([_as_float(item) for item in array.reshape(-1)]).reshape(array.shape)
     except Exception:  # whatever an array-like may raise

@@ -285,9 +285,8 @@ class WindowChannel:
 
     def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return unbiased labels: E[z|y] is a straight line in the clipped label; undo it."""
-        slope = self.slope()
         at_low = float(self.mean(np.array([self.low]))[0])
-        result: NDArray[np.float64] = self.low + (outputs - at_low) / slope
+        result: NDArray[np.float64] = self.low + (outputs - at_low) / self.slope()
         return result
 
     # ---- probabilities --------------------------------------------------------------------------

@@ -321,10 +321,6 @@ def channel_field() -> Any:
 
     It is not a parameter of the class: ``_build`` fills it in. `register` shows it in a class.
 
-    Returns
-    -------
-    dataclasses.Field
-
     Examples
     --------
     >>> from labeldp.mechanisms import channel_field

@@ -90,8 +90,7 @@ def file_source(plan: Any) -> FileSource | None:
             return None
         kind = str(relation.fileFormat().getClass().getSimpleName()).removesuffix("FileFormat")
         places = relation.location()
-        pairs = relation.options().toSeq()
-        options = {str(pairs.apply(k)._1()): str(pairs.apply(k)._2()) for k in range(pairs.size())}
+        options = {str(pair._1()): str(pair._2()) for pair in items(relation.options().toSeq())}
     elif name == "DataSourceV2Relation":
         relation = plan.table()
         if str(relation.getClass().getSuperclass().getSimpleName()) != "FileTable":
@@ -100,12 +99,11 @@ def file_source(plan: Any) -> FileSource | None:
         options = {str(key): str(value) for key, value in plan.options().asCaseSensitiveMap().items()}
     else:
         return None
-    roots = places.rootPaths()
     lower = {key.lower(): value for key, value in options.items() if key.lower() not in ("path", "paths")}
     usual = str(relation.sparkSession().conf().get("spark.sql.columnNameOfCorruptRecord"))
     return FileSource(
         kind.lower(),
-        frozenset(_place(roots.apply(k).toUri()) for k in range(roots.size())),
+        frozenset(_place(root.toUri()) for root in items(places.rootPaths())),
         str(relation.dataSchema().json()),
         lower,
         lower.get("columnnameofcorruptrecord", usual).lower(),

@@ -118,12 +118,9 @@ def moments(case: Case) -> None:
     for seed, label in enumerate(case.few.tolist()):
         z = case.draw(label, case.samples, 10 + seed)
         variance, mean = float(mechanism.variance([label])[0]), float(mechanism.mean([label])[0])
-        _near(z, mean, "moments: mean() is not the mean of what is released: derive it from the same counts")
-        _near(
-            (z - mean) ** 2,
-            variance,
-            "moments: variance() is not the variance of what is released: derive it from the same counts",
-        )
+        for what, values, expected in (("mean", z, mean), ("variance", (z - mean) ** 2, variance)):
+            message = f"moments: {what}() is not the {what} of what is released: derive it from the same counts"
+            _near(values, expected, message)
         try:
             unbiased = mechanism.debias(z)
         except NotUnbiasedError:
@@ -287,10 +284,7 @@ def randomness(case: Case) -> None:
 def card(case: Case) -> None:
     """Require that the card gives the mechanism back, and a changed card nothing."""
     mechanism = case.mechanism
-    require(
-        _is_registered(mechanism),
-        'card: the class is not registered: put @register("a-name-of-its-own") on top of it',
-    )
+    require(_is_registered(mechanism), 'card: the class is not registered: put @register("its-own-name") above it')
     require(
         dataclasses.is_dataclass(mechanism.channel),
         f"card: {type(mechanism.channel).__name__} is no dataclass, and a card holds a hash of the channel's "
@@ -310,9 +304,7 @@ def card(case: Case) -> None:
         load_mechanism(text.replace('"epsilon":', '"epsilon":1', 1))
     except CardError:
         return
-    raise ConformanceError(
-        "card: a card that was changed was loaded: leave to_json and load_mechanism as they are"
-    )
+    raise ConformanceError("card: a changed card was loaded: leave to_json and load_mechanism as they are")
 
 
 def _is_registered(mechanism: Mechanism) -> bool:
@@ -324,13 +316,10 @@ def _is_registered(mechanism: Mechanism) -> bool:
 
 def copies(case: Case) -> None:
     """Require that a copy releases the same."""
-    makers: dict[str, Callable[[Mechanism], Mechanism]] = {
-        "a pickled copy": lambda m: pickle.loads(pickle.dumps(m)),  # noqa: S301
-        "a deep copy": copy.deepcopy,
-    }
-    for what, make in makers.items():
-        twin = make(case.mechanism)
-        require(twin == case.mechanism, f"copies: {what} is not equal to the mechanism")
+    own = case.mechanism
+    twins = {"a pickled copy": pickle.loads(pickle.dumps(own)), "a deep copy": copy.deepcopy(own)}  # noqa: S301
+    for what, twin in twins.items():
+        require(twin == own, f"copies: {what} is not equal to the mechanism")
         _same_outputs(case, twin, f"copies: {what}")
 
 
