@@ -9,12 +9,17 @@ from dataclasses import dataclass
 from html import unescape
 from urllib.parse import quote, urlencode, urlsplit
 
+from labeldp.ledger import Ledger
 from labeldp.page.application import application
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.site import Site
 
 PORT = 8123
 HOST = f"127.0.0.1:{PORT}"
+
+
+HIDDEN = "31415"
+"""A label of the table in the folder; no page may show it."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +170,19 @@ class Client:
 
     def file(self, card, what, **more):
         return self.get(f"/file?card={quote(card)}&what={what}" + "".join(f"&{k}={v}" for k, v in more.items()))
+
+
+def ready(client, **more):
+    """Return a draft for which all but the budget is said."""
+    draft = client.read("homes.csv", "price")
+    client.choose(draft, missing="yes")
+    client.order(draft, **more)
+    return draft
+
+
+def charges(client, name="book.jsonl"):
+    path = client.site.folder.root / name
+    return Ledger.open(path, create="never").charges if path.exists() else ()
 
 
 # ---- a server in a process of its own ------------------------------------------------------------------------

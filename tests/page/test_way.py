@@ -1,7 +1,6 @@
 """The way through the page, form by form: it does what the command line does, and spends once."""
 
 import json
-import re
 import shlex
 import threading
 from io import BytesIO
@@ -10,37 +9,12 @@ from zipfile import ZipFile
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from labeldp.cards.signatures import key_text
 from labeldp.cli import app
 from labeldp.files import open_table
 from labeldp.ledger import Budget, Ledger
 from labeldp.page import orders
-from page_client import Client
-
-LABEL = "31415"
-
-
-@pytest.fixture
-def client(tmp_path):
-    rows = [f"{n % 7},{'north' if n % 2 else 'south'},{10 + n % 50}.5" for n in range(300)]
-    (tmp_path / "homes.csv").write_text("\n".join(["rooms,side,price", *rows, f"3,,{LABEL}", "4,north,"]) + "\n")
-    return Client(tmp_path).enter()
-
-
-def ready(client, **more):
-    """Return a draft for which all but the budget is said."""
-    draft = client.read("homes.csv", "price")
-    client.choose(draft, missing="yes")
-    client.order(draft, **more)
-    return draft
-
-
-def charges(client, name="book.jsonl"):
-    path = client.site.folder.root / name
-    return Ledger.open(path, create="never").charges if path.exists() else ()
+from page_client import HIDDEN, Client, charges, ready
 
 
 def test_before_the_label_is_named_no_row_is_shown(client):
@@ -57,7 +31,7 @@ def test_what_was_read_is_shown_without_a_label(client):
     assert "text, 1 missing" in words
     assert "north" in words
     assert "10.5" not in words
-    assert LABEL not in words
+    assert HIDDEN not in words
 
 
 def test_a_table_is_released_with_its_card_and_report(client):
@@ -120,52 +94,6 @@ def test_a_button_that_is_pressed_twice_spends_once(client):
         client.release(draft)
     assert len(begun) == 1
     assert sum(charge.budget.epsilon for charge in charges(client)) == 1
-
-
-def test_a_second_release_of_the_same_labels_says_that_it_costs_again(client):
-    client.release(ready(client, limit=3))
-    draft = ready(client, out="again.csv")
-    words = client.get(f"/draft/{draft.id}/release").words
-    assert "These labels were released before" in words
-    assert "ε = 1 becomes ε = 2, and a guess of 50 % can become 88 %" in words
-    assert "costs again" in client.get(f"/draft/{draft.id}/budget").words
-    client.order(draft, out="again.csv", ledger="another.jsonl")
-    words = client.get(f"/draft/{draft.id}/release").words
-    assert "another.jsonl does not count" in words
-    assert "out.csv.card.json, ε = 1, paid for by book.jsonl" in words
-
-
-def test_a_new_ledger_for_a_column_that_was_released_before_is_pointed_out_under_any_file_name(client):
-    client.release(ready(client, limit=1))
-    root = client.site.folder.root
-    (root / "dropped.csv").write_bytes((root / "homes.csv").read_bytes())
-    draft = client.read("dropped.csv", "price")
-    client.choose(draft, missing="yes")
-    warning = "Was price released before?"
-    assert warning in client.get(f"/draft/{draft.id}/budget").words
-    assert warning not in client.get(f"/draft/{draft.id}/budget?ledger=book.jsonl").words
-    client.order(draft, ledger="new.jsonl", out="more.csv")
-    words = client.get(f"/draft/{draft.id}/release").words
-    assert warning in words
-    assert "Name book.jsonl as the ledger" in words
-    other = client.read("homes.csv", "rooms")
-    client.choose(other, bounds=(0, 9))
-    assert "released before?" not in client.get(f"/draft/{other.id}/budget").words
-    (root / "out.csv.card.json").unlink()
-    (root / "book.jsonl").rename(root / "old.price.ledger.jsonl")
-    assert "old.price.ledger.jsonl, ε = 1" in client.get(f"/draft/{draft.id}/release").words
-
-
-def test_odds_of_a_second_release_count_what_the_ledger_has_spent(client):
-    client.release(ready(client, limit=3))
-    draft = client.read("homes.csv", "price")
-    client.choose(draft, missing="yes")
-    first = client.get(f"/draft/{draft.id}/budget?epsilon=1&ledger=new.jsonl").words
-    second = client.get(f"/draft/{draft.id}/budget?epsilon=1&ledger=book.jsonl").words
-    assert "they can be 73 % certain at most" in first
-    assert "they can be 88 % certain at most" in second
-    assert "about 88 at most after it" in second
-    assert "ε = 1 that the ledger has spent before" in second
 
 
 def test_a_limit_that_the_ledger_does_not_have_is_refused_not_forgotten(client):
@@ -368,59 +296,6 @@ def test_the_command_line_that_is_shown_does_the_same(client, leaves, monkeypatc
     if leaves == "table":
         assert page["shuffle"]
         assert shell["shuffle"]
-
-
-def test_the_shelf_verifies_signs_and_reports(client):
-    client.release(ready(client, limit=3))
-    words = client.get("/shelf").words
-    assert "out.csv.card.json" in words
-    assert "ε = 2 is left" in words
-    name = "out.csv.card.json"
-    assert "it holds" in client.get(f"/shelf/card?name={name}").words
-    key = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    signed = client.upload("key", key, "/shelf/sign", name=name)
-    assert "Signed by" in signed.words
-    assert "signed by the trusted key" in signed.words
-    assert "holds, signed" in client.get("/shelf").words
-    assert "exists already" in client.upload("key", key, "/shelf/sign", name=name).words
-    assert client.post("/shelf/report", name=name).status == 200
-    assert client.file(name, "report").status == 200
-    table = client.site.folder.root / "out.csv"
-    table.write_text(table.read_text().replace("north", "South"))
-    broken = client.get(f"/shelf/card?name={name}")
-    assert "<h1>Do not rely on this: it does not hold</h1>" in broken.html
-    assert "out.csv is another file, was changed" in broken.html.partition('id="files"')[0]
-    assert "does not hold, signed" in client.get("/shelf").words
-    assert "does not hold is not signed" in client.upload("key", key, "/shelf/sign", name=name, again="yes").words
-    assert client.file(name, "table").status == 400
-
-
-def test_a_key_is_made_signs_and_is_recognised_and_lies_nowhere(client):
-    client.release(ready(client))
-    name, root, long = "out.csv.card.json", client.site.folder.root, "a long one"
-    before = {path.name for path in root.rglob("*")}
-    assert "8 characters or more" in client.post("/shelf/key", name=name, new_passphrase="x" * 7).words
-    made = client.post("/shelf/key", name=name, new_passphrase=long)
-    assert made.header("content-disposition").startswith("attachment")
-    assert {path.name for path in root.rglob("*")} == before
-    wrong = client.upload("key", made.body, "/shelf/sign", name=name, passphrase=long[1:])
-    assert "the passphrase does not fit" in wrong.words
-    signed = client.upload("key", made.body, "/shelf/sign", name=name, passphrase=long)
-    public = re.search(r"ssh-ed25519 [\w+/=]+", signed.html)[0]
-    own = client.post("/shelf/trust", name=name, trust=public).words
-    assert "signature holds: the card is as it was written, signed by the trusted key" in own
-    someone = key_text(Ed25519PrivateKey.generate().public_key())
-    assert "which is not a key you trust" in client.post("/shelf/trust", name=name, trust=someone).words
-    assert "the key cannot be read" in client.post("/shelf/trust", name=name, trust="ssh-ed25519 none").words
-    assert "below you can name the public key" in client.get(f"/shelf/card?name={name}").words
-
-
-def test_the_shelf_says_which_release_a_charge_paid_for(client):
-    client.release(ready(client))
-    Ledger.open(client.site.folder.root / "book.jsonl").charge("a survey", epsilon=0.5)
-    words = client.get("/shelf").words
-    assert "labels with noise out.csv.card.json" in words
-    assert "a survey not in this folder" in words
 
 
 def test_excel_asks_for_its_sheet_and_a_csv_for_its_separator(client):
