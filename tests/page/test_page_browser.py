@@ -1,6 +1,7 @@
 """The page in a real browser: the whole way, by keys, without scripts, on a phone, and what happens in between."""
 
 import signal
+import sys
 import threading
 from base64 import b64encode
 from contextlib import contextmanager, nullcontext
@@ -287,3 +288,25 @@ def test_a_kill_in_the_middle_leaves_nothing_half_written_and_what_was_spent_in_
         context.close()
     assert Ledger.open(folder / "wohnungen.Miete.ledger.jsonl", create="never").total.epsilon == 1
     assert not [path.name for path in folder.iterdir() if path.name.startswith("out") and path.suffix != ".part"]
+
+
+def test_the_browser_is_started_with_a_file_for_its_owner_alone_which_leads_to_the_page(
+    browser, folder, monkeypatch
+):
+    """The list of processes shows all users what a browser is started with."""
+    opened, ready = [], threading.Event()
+    monkeypatch.setattr("webbrowser.open", lambda address: (opened.append(address), ready.set()))
+    thread = threading.Thread(target=serve, args=(folder,), kwargs={"say": lambda _: None})
+    thread.start()
+    assert ready.wait(60)
+    (doorway,) = folder.glob("*.html")
+    assert opened == [doorway.as_uri()]
+    assert doorway.stat().st_mode & 0o077 == 0 or sys.platform == "win32"
+    page = browser.new_page()
+    page.goto(opened[0])
+    page.get_by_role("heading", name="Which table?").wait_for()
+    assert "token" not in page.url
+    close(page)
+    thread.join(60)
+    assert not doorway.exists()
+    page.close()

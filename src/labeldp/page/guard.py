@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["CONTENT_POLICY", "Guard", "Keys", "refusal_page"]
+__all__ = ["CONTENT_POLICY", "Guard", "Keys", "bare_page"]
 
 CONTENT_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -120,19 +120,19 @@ class Guard:
     def _refuse(self, request: Request) -> Response | None:  # noqa: PLR0911 (one for each reason)
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            return refusal_page(421, "This is not the address of the page.")
+            return bare_page(421, "This is not the address of the page.")
         if request.method not in ("GET", "HEAD", "POST"):
-            return refusal_page(405, "The page is read, or sent a form.")
+            return bare_page(405, "The page is read, or sent a form.")
         path = _path_in(self._keys.room, request.scope)
         if not path:
-            return refusal_page(403, "The page is at the address that labeldp page printed.")
+            return bare_page(403, "The page is at the address that labeldp page printed.")
         given = request.cookies.get(self._cookie, "")
         is_owner = secrets.compare_digest(given.encode(), self._keys.cookie.encode())
         token = request.query_params.get("token")
         if request.method == "GET" and path == "/" and token is not None:
             return RedirectResponse("/", status_code=303) if is_owner else self._enter(token)
         if not is_owner:
-            return refusal_page(
+            return bare_page(
                 403,
                 "The page knows its owner by a cookie, which this browser did not send. If you came here by a "
                 "link, this may help: ",
@@ -143,23 +143,23 @@ class Guard:
             origin = request.headers.get("origin")
             own = origin == f"http://{hosts[0]}" if origin is not None else site == "same-origin"
             if not own or site not in (None, "same-origin"):
-                return refusal_page(403, "A form of another site cannot be sent here.")
+                return bare_page(403, "A form of another site cannot be sent here.")
         elif site not in (None, "none", "same-origin") and mode != "navigate":
-            return refusal_page(403, "Another site cannot read the page.")
+            return bare_page(403, "Another site cannot read the page.")
         length = request.headers.get("content-length", "0")
         if path != self._uploads and not (length.isdecimal() and int(length) <= MOST_BYTES):
-            return refusal_page(413, "That is far too long for a form.")
+            return bare_page(413, "That is far too long for a form.")
         return None
 
     def _enter(self, token: str) -> Response:
         if not self._keys.accept_token(token):
-            return refusal_page(
+            return bare_page(
                 403,
                 "This address is wrong, or was used before: it works once. If it was not you who used it, stop "
                 "labeldp page and start it again. If it was, ",
                 home=self._keys.room,
             )
-        response = RedirectResponse("/", status_code=303)
+        response = bare_page(200, "This leads on to the page: ", self._keys.room, leads=True)
         response.set_cookie(
             self._cookie, self._keys.cookie, httponly=True, samesite="strict", path=f"{self._keys.room}/"
         )
@@ -197,11 +197,16 @@ def _with_headers(headers: list[tuple[bytes, bytes]], room: str) -> list[Any]:
     return [*headers, *more]
 
 
-def refusal_page(status: int, sentence: str, home: str = "") -> Response:
-    """Return a page without style that says why there is no other; with a link for who knows the room."""
+def bare_page(status: int, sentence: str, home: str = "", *, leads: bool = False) -> Response:
+    """Return a page without style, with a link for who knows the room; it may lead there by itself.
+
+    A redirect would not do after a visit from elsewhere, such as a file: browsers would send no cookie along.
+    """
     way = f'<a href="{home}/">open the page</a>.' if home else ""
+    lead = f'<meta http-equiv="refresh" content="0;url={home}/">' if leads else ""
     html = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>labeldp</title></head>'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">{lead}'
+        '<link rel="icon" href="data:,"><title>labeldp</title></head>'
         f"<body><main><h1>labeldp</h1><p>{sentence}{way}</p></main></body></html>"
     )
     return HTMLResponse(html, status_code=status)

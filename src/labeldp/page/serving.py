@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ import warnings
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import uvicorn
 
@@ -24,14 +26,16 @@ __all__ = ["serve"]
 class _Server(uvicorn.Server):
     """A server that ends when nobody is there any more."""
 
-    def __init__(self, config: uvicorn.Config, site: Site) -> None:
+    def __init__(self, config: uvicorn.Config, site: Site, doorway: Path | None) -> None:
         super().__init__(config)
-        self._site = site
+        self._site, self._doorway = site, doorway
 
     def watch(self) -> None:
-        """Look now and then whether anybody is there."""
+        """Look now and then whether anybody is there; who has come needs the doorway no more."""
         while not self.should_exit:
             time.sleep(0.5)
+            if self._site.keys.used and self._doorway is not None:
+                self._doorway.unlink(missing_ok=True)
             if self._site.lifetime.is_over():
                 self.should_exit = True
 
@@ -47,6 +51,25 @@ def _silence() -> Iterator[None]:
             yield
         finally:
             logging.disable(logging.NOTSET)
+
+
+def _make_doorway(folder: Path, address: str) -> Path | None:
+    """Return a new file that leads a browser to the address and that only its owner can read, or None.
+
+    The address that a browser is started with is seen by all users of the machine, in the list of processes. The
+    file lies in the folder, because many a browser is not let into those for temporary files.
+    """
+    path = folder / f"labeldp-page-{secrets.token_hex(4)}.html"
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(handle, "w", encoding="utf-8") as stream:
+            stream.write(
+                f'<!doctype html><title>labeldp</title><meta http-equiv="refresh" content="0;url={address}">'
+            )
+    except OSError:
+        path.unlink(missing_ok=True)
+        return None
+    return path
 
 
 def serve(
@@ -90,17 +113,20 @@ def serve(
             server_header=False,
             timeout_graceful_shutdown=3,
         )
-        server = _Server(config, site)
         address = f"http://127.0.0.1:{number}{site.keys.address}"
+        doorway = _make_doorway(chosen.root, address) if browse else None
+        server = _Server(config, site, doorway)
         say(f"The page of {chosen.root} is at  {address}")
         say("It works once, in one browser, on this machine. Ctrl-C ends it, and so does closing the page.")
         threading.Thread(target=server.watch, daemon=True).start()
-        if browse:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        if doorway is not None:
+            threading.Thread(target=webbrowser.open, args=(doorway.as_uri(),), daemon=True).start()
         try:
             server.run(sockets=[door])
         finally:
             server.should_exit = True
+            if doorway is not None:
+                doorway.unlink(missing_ok=True)
             if site.drafts.is_busy:
                 say("Finishing what is paid for …")
             site.drafts.finish()
