@@ -35,7 +35,18 @@ def spent(client):
     return Ledger.open(path, create="never").total.epsilon if path.exists() else 0
 
 
+def another_file(client, draft):
+    """Change the file, and say all the same again."""
+    table = client.site.folder.root / "pay.csv"
+    table.write_text(table.read_text() + "7,7,7\n")
+    assert "The file changed" in client.choose(draft).words
+    client.name(draft, "age")
+    draft.reading.wait()
+    client.choose(draft)
+
+
 CHANGES = {
+    "the file": another_file,
     "the label": lambda client, draft: (
         client.name(draft, "income"),
         draft.reading.wait(),
