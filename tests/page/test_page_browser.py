@@ -58,6 +58,7 @@ def tab(browser, address, *, width=DESKTOP, scripts=True):
     page.on("pageerror", lambda error: complaints.append(str(error)))
     context.on("request", lambda request: asked.append(request.url))
     page.goto(address)
+    page.wait_for_url(lambda url: "token" not in url)  # the entry leads on by itself
     home = address.partition("?")[0]
     try:
         yield page
