@@ -33,11 +33,13 @@ def test_every_link_and_picture_of_readme_works_on_a_package_index():
     inside = [link for link in before if not re.match("https?://|#", link)]
     assert inside
     for link in inside:
-        assert (ROOT / link.partition("#")[0]).exists(), link
-        assert any(made.startswith(URLS["Repository"]) and made.endswith(f"/{link}") for made in after), link
-    pages = [link.removeprefix(home) for link in before if link.startswith(home := URLS["Documentation"])]
-    for page in pages:
-        assert (ROOT / "docs" / (page or "index.html")).with_suffix(".md").exists(), page
+        path, _, anchor = link.partition("#")
+        assert (ROOT / path).exists(), link
+        if path.startswith("docs/") and path.endswith(".md"):  # a page of the site, which shows more than the file
+            page = path.removeprefix("docs/").removesuffix(".md") + ".html"
+            assert URLS["Documentation"] + page + (f"#{anchor}" if anchor else "") in after, link
+        else:
+            assert any(made.startswith(URLS["Repository"]) and made.endswith(f"/{link}") for made in after), link
     assert [link for link in after if not re.match("https://|#", link)] == []
 
 
