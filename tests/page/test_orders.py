@@ -81,6 +81,26 @@ def test_a_file_that_changed_stays_unreleased_however_often_the_button_is_presse
     assert spent(client) == 0
 
 
+@pytest.mark.parametrize(("leaves", "job"), [("table", "privatize_file"), ("model", "fit_file")])
+def test_a_file_exchanged_after_the_button_is_not_released(client, monkeypatch, leaves, job):
+    draft = ordered(client, "income", leaves=leaves)
+    table, real = client.site.folder.root / "pay.csv", getattr(orders, job)
+
+    def exchange(*arguments, **named):
+        other = table.with_name("other.csv")
+        head, *rows = table.read_text().splitlines()
+        other.write_text("\n".join([f"{head},ssn", *(f"{row},{NUMBER}" for row in rows)]) + "\n")
+        other.replace(table)
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(orders, job, exchange)
+    assert "the file changed" in client.release(draft).words
+    assert draft.release.state == "failed"
+    assert spent(client) == 0
+    assert not (table.parent / "out.csv").exists()
+    assert not (table.parent / "model").exists()
+
+
 def test_a_button_releases_the_order_that_it_was_shown_with_and_no_other(client):
     draft = ordered(client)
     shown = draft.order.id

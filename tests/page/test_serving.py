@@ -2,13 +2,16 @@
 
 import http.client
 import re
+import signal
 import socket
 import time
 from urllib.parse import urlencode
 
 import pytest
 
+from helpers import posix_only
 from labeldp.page.lifetime import CLOSED, IDLE, Lifetime
+from labeldp.page.serving import _uninterrupted
 from page_client import served
 
 
@@ -122,3 +125,13 @@ def test_it_never_ends_while_it_works_and_waits_longer_for_a_page_without_script
     life.forget("two")
     now += CLOSED + 1
     assert life.is_over()
+
+
+@posix_only
+def test_signals_are_answered_and_end_nothing_while_what_is_paid_for_is_finished():
+    answers, before = [], signal.getsignal(signal.SIGINT)
+    with _uninterrupted(lambda: answers.append("wait")):
+        for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.raise_signal(kind)
+    assert answers == ["wait"] * 3
+    assert signal.getsignal(signal.SIGINT) is before

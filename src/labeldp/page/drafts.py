@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from labeldp.errors import DataNotFoundError, ParameterError
+from labeldp.errors import DataError, DataNotFoundError, ParameterError
 from labeldp.files import Dialect
 from labeldp.files.overview import Overview, TableHeader, overview, table_header
 from labeldp.files.places import EXTENSIONS
@@ -15,7 +15,7 @@ from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.orders import Choice, Order, Stamp
 from labeldp.page.work import Work
 
-__all__ = ["CHANGED", "Draft", "Drafts"]
+__all__ = ["CHANGED", "Draft", "Drafts", "refuse_changed"]
 
 CHANGED = "The file changed since it was read. Look at it again: nothing was charged."
 
@@ -190,11 +190,21 @@ class Draft:
 
 
 def stamp_of(source: Path) -> Stamp:
-    """Return what shows that files were changed: their sizes, which are never shown, and times."""
+    """Return what shows that files were changed or exchanged: numbers, sizes, which are never shown, and times."""
     files = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
     if not source.exists():
         raise DataNotFoundError("the file is not there any more")
-    return tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files)
+    stats = [path.stat() for path in files]
+    return tuple(
+        (str(path), each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns)
+        for path, each in zip(files, stats, strict=True)
+    )
+
+
+def refuse_changed(choice: Choice) -> None:
+    """Refuse to go on with a file that is not the one of the order, whatever it holds."""
+    if stamp_of(choice.source) != choice.stamp:
+        raise DataError("the file changed while it was read for the release: begin again with the table")
 
 
 class Drafts:

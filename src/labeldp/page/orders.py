@@ -18,7 +18,7 @@ from labeldp.ledger import Budget, Ledger
 
 __all__ = ["Choice", "Order", "Stamp"]
 
-Stamp = tuple[tuple[str, int, int], ...]
+Stamp = tuple[tuple[str, int, int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)

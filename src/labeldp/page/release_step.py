@@ -16,7 +16,7 @@ from labeldp.files.places import refuse_target
 from labeldp.jobs.sentences import EXPLAINED, printable
 from labeldp.ledger import Ledger
 from labeldp.page.budget_step import outlook_of, price_of
-from labeldp.page.drafts import Draft
+from labeldp.page.drafts import Draft, refuse_changed
 from labeldp.page.orders import Order
 from labeldp.page.records import LedgerView, earlier_releases
 from labeldp.page.site import Site, explained_page, go, site_of, started
@@ -148,7 +148,7 @@ def start_release(site: Site, draft: Draft, order: Order, known: Collection[str]
             files |= _report(order.report, done.card, ledger, name(order.report), words)
         return Result(files, files["card"], _sections(done.card, words))
 
-    return Work(task, ledger)
+    return Work(task, ledger, watch=lambda: refuse_changed(order.choice))
 
 
 def _sections(card: str, words: list[str]) -> dict[str, list[str]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import signal
 import socket
 import threading
 import time
 import warnings
 import webbrowser
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
@@ -35,7 +36,8 @@ class _Server(uvicorn.Server):
         while not self.should_exit:
             time.sleep(0.5)
             if self._site.keys.used and self._doorway is not None:
-                self._doorway.unlink(missing_ok=True)
+                with suppress(OSError):
+                    self._doorway.unlink(missing_ok=True)
             if self._site.lifetime.is_over():
                 self.should_exit = True
 
@@ -51,6 +53,21 @@ def _silence() -> Iterator[None]:
             yield
         finally:
             logging.disable(logging.NOTSET)
+
+
+@contextmanager
+def _uninterrupted(answer: Callable[[], None]) -> Iterator[None]:
+    """Answer signals to end instead of ending: a release that is paid for is not lost to a second Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals do not come here
+        return
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+    old = {name: signal.signal(getattr(signal, name), lambda *_: answer()) for name in names}
+    try:
+        yield
+    finally:
+        for name, handler in old.items():
+            signal.signal(getattr(signal, name), handler)
 
 
 def _make_doorway(folder: Path, address: str) -> Path | None:
@@ -125,10 +142,12 @@ def serve(
             server.run(sockets=[door])
         finally:
             server.should_exit = True
-            if doorway is not None:
-                doorway.unlink(missing_ok=True)
-            if site.drafts.is_busy:
-                say("Finishing what is paid for …")
-            site.drafts.finish()
-            chosen.remove_dropped()
+            with _uninterrupted(lambda: say("Still finishing what is paid for …")):
+                if doorway is not None:
+                    with suppress(OSError):
+                        doorway.unlink(missing_ok=True)
+                if site.drafts.is_busy:
+                    say("Finishing what is paid for …")
+                site.drafts.finish()
+                chosen.remove_dropped()
     say("The page is closed.")

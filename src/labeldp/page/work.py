@@ -39,6 +39,8 @@ class Work:
         Gets this object, calls its `progress` now and then, and returns the result.
     ledger : Ledger, optional
         Is charged by the task. From then on it cannot be stopped: what was paid for is finished.
+    watch : callable, optional
+        Called with each progress, before and after the charge; what it raises ends the task.
 
     Attributes
     ----------
@@ -51,14 +53,19 @@ class Work:
         What was asked about. For the owner's eyes only, like all hints.
     """
 
-    def __init__(self, task: Callable[[Work], Any], ledger: Ledger | None = None) -> None:
+    def __init__(
+        self,
+        task: Callable[[Work], Any],
+        ledger: Ledger | None = None,
+        watch: Callable[[], None] = lambda: None,
+    ) -> None:
         self.state: State = "running"
         self.result: Any = None
         self.sentence = ""
         self.hints: list[str] = []
         self.what, self.done = "Starting", 0
         self.total: int | None = None
-        self._task, self._ledger, self._stop = task, ledger, threading.Event()
+        self._task, self._ledger, self._watch, self._stop = task, ledger, watch, threading.Event()
         self._thread = threading.Thread(target=self._run, name="labeldp-page-work")
         self._thread.start()
 
@@ -97,6 +104,7 @@ class Work:
         """End the task if somebody asked for that before anything was charged."""
         if self._stop.is_set() and not self.is_paid:
             raise Stopped
+        self._watch()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
