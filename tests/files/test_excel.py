@@ -222,7 +222,7 @@ def test_two_files_read_at_once_warn_of_no_label(place, monkeypatch, capsys):
             both.wait(0.3)
         else:
             both.set()
-            first_ends.wait()
+            first_ends.wait(0.3)  # bounded: whoever comes first holds the lock
         return found
 
     monkeypatch.setattr(excel, "_scan", meet)
