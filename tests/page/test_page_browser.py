@@ -282,6 +282,7 @@ def test_a_kill_in_the_middle_leaves_nothing_half_written_and_what_was_spent_in_
         order(page, "1", "out.csv")
         page.get_by_role("button", name="Release").click()
         page.get_by_text("Releasing").wait_for()
+        page.wait_for_load_state()  # its script is there: only that can say later that nobody answers
         assert not page.get_by_role("button", name="Stop").is_visible()
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -135,7 +135,7 @@ def privatize(
     with the file. All but labels is public: columns, the number of rows, and
     their order unless you --shuffle.
     """
-    screen = news()
+    screen, asked = news(), someone_looks()  # now: while bars are drawn, Rich 14 says that nobody looks
     with explained():
         book = options.open_ledger(ledger, limit, limit_delta)
     with explained(
@@ -173,7 +173,7 @@ def privatize(
                 card=card,
                 others={"the report": report},
                 progress=update,
-                hints=partial(_ask, screen, update) if someone_looks() else None,
+                hints=partial(_ask, screen, update) if asked else None,
             )
         if report is not None:
             write_report(report, done.card, ledger=book if ledger else None, force=force)
@@ -182,7 +182,7 @@ def privatize(
             tell(screen, note)
         for name, (old, new) in done.types_changed.items():
             tell(screen, printable(f"The column {name!r} could not stay {old}: it is {new} now."))
-        if not someone_looks():
+        if not asked:
             tell(screen, "Hints on what may give labels away are shown on a terminal only.")
         _tell_where(screen, done, report)
         if ledger is None:

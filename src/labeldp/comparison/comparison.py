@@ -133,7 +133,7 @@ class Comparison:
                 "Even without privacy the features hardly predict this label: no ε will change that. Release a "
                 "mean or a histogram instead, or find better features."
             ]
-        enough = [e for e in sorted(self.budgets) if self.kept(e) >= 0.8]
+        enough = [e for e in sorted(self.budgets) if round(self.kept(e), 2) >= 0.8]  # as it is shown
         epsilon = enough[0] if enough else max(self.budgets, key=self.kept)
         model, kept = self.best_model(epsilon), self.kept(epsilon)
         if enough:
