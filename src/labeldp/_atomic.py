@@ -17,8 +17,6 @@ from pathlib import Path
 
 from labeldp.errors import ParameterError
 
-__all__ = ["atomic_file", "atomic_folder", "beside", "flush_file", "flush_folder"]
-
 
 @contextmanager
 def atomic_file(

@@ -15,23 +15,6 @@ from numpy.typing import NDArray
 
 from labeldp.errors import LabelError, ParameterError
 
-__all__ = [
-    "as_bounds",
-    "as_choice",
-    "as_delta",
-    "as_epsilon",
-    "as_fraction",
-    "as_labels",
-    "as_method",
-    "as_number",
-    "as_positive",
-    "as_roomy_bounds",
-    "float_at_least",
-    "float_below",
-    "nearest",
-    "rounded_up",
-]
-
 EPSILON_RANGE = (0.001, 20.0)
 """The budgets that every mechanism supports, with a proof within 0.1 % of what was asked."""
 

@@ -13,8 +13,6 @@ from typing import Any, NoReturn
 
 from labeldp.errors import CardError, UncheckableError
 
-__all__ = ["MAX_TEXT", "SCHEMA", "VERSION", "dump", "parse", "require_version"]
-
 SCHEMA = "labeldp.mechanism"
 VERSION = 2
 MAX_TEXT = 1 << 23

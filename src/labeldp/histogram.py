@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from labeldp._validation import as_bounds, as_numbers
 from labeldp.errors import ParameterError
 
-__all__ = ["Histogram"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:

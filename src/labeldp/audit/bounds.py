@@ -11,8 +11,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["POWER", "best_case", "loss_at_least", "power", "share_at_least", "share_at_most", "showable"]
-
 POWER = 0.8
 """A violation counts as one that could have been shown if it is convicted with at least this probability."""
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from labeldp.audit.bounds import loss_at_least
 
-__all__ = ["Code", "Lens", "View", "fit_view", "standard_lenses"]
-
 Code = Callable[[NDArray[Any]], NDArray[np.uint64]]
 """From outputs, an array of floats, to one integer each."""
 

@@ -24,8 +24,6 @@ from labeldp.errors import LabelDPError
 from labeldp.mechanisms.base import Mechanism
 from labeldp.randomness.word_sources import simulation_words
 
-__all__ = ["Rehearsal", "sharper_channel"]
-
 CHOICES = 24
 """Events to choose, on counts of their own, for each ε' that is tried."""
 

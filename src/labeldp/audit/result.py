@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from labeldp.audit.bounds import POWER
 from labeldp.audit.power import Rehearsal
 
-__all__ = ["Audit", "EventResult"]
-
 
 @dataclass(frozen=True, slots=True)
 class EventResult:

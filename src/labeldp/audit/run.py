@@ -22,8 +22,6 @@ from labeldp.errors import ParameterError
 from labeldp.mechanisms.base import Mechanism
 from labeldp.randomness import WordSource, resolve_source
 
-__all__ = ["audit", "audit_pipeline", "default_labels"]
-
 CHUNK = 1 << 17
 MOST_RANKED = 1 << 20
 """More than this many samples for each label teach the ranking nothing; memory stays flat."""

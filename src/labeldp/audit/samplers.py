@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from labeldp.errors import ParameterError
 
-__all__ = ["LabelSampler", "PipelineSampler", "Sampler"]
-
 
 class Sampler(Protocol):
     """Draws outputs, case by case."""

@@ -15,8 +15,6 @@ from labeldp.channels.proof import fingerprint
 from labeldp.ledger import Budget, group_budget, name_of_charge, total_of
 from labeldp.release.terms import Terms, join_fingerprints
 
-__all__ = ["charged_for", "contradictions", "spent_on_statistics"]
-
 
 def contradictions(kind: str, content: dict[str, Any], terms: Terms) -> Iterator[str]:
     """Yield what a card contradicts itself in; what is checked later relies on what was checked before."""

@@ -19,17 +19,6 @@ from labeldp.priors.origin import Origin
 from labeldp.release.explanation import Explanation, explain
 from labeldp.release.terms import Terms
 
-__all__ = [
-    "MOST_MECHANISMS",
-    "SCHEMAS",
-    "ReadCard",
-    "load_all",
-    "load_mechanism",
-    "parse_statistics",
-    "read_any_card",
-    "read_release_card",
-]
-
 SCHEMAS = (card_format.SCHEMA, "labeldp.release", "labeldp.row-release", "labeldp.model")
 MOST_MECHANISMS = 16
 """A card with more distinct ones is refused: proving one can take a second."""

@@ -36,18 +36,6 @@ from cryptography.hazmat.primitives.serialization import (
 from labeldp.cards.verification import Check
 from labeldp.errors import CardError, MissingExtraError, ParameterError
 
-__all__ = [
-    "MAX_SIGNATURE",
-    "NAMESPACE",
-    "check_signature",
-    "key_name",
-    "key_text",
-    "new_key",
-    "read_private_key",
-    "read_public_key",
-    "sign_card",
-]
-
 NAMESPACE = b"labeldp.card"
 MAX_SIGNATURE = 1 << 14
 """Longer signatures and keys are refused unread; either has less than 1,000 bytes."""

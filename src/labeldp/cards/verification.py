@@ -19,8 +19,6 @@ from labeldp.release.explanation import not_private, proof_of
 from labeldp.release.numbers import times
 from labeldp.release.terms import Terms
 
-__all__ = ["BEYOND", "Check", "Verdict", "Verification", "noise_checks", "verify_card"]
-
 BEYOND = (
     "that the noise came from the secure source: the card says so, and only whoever ran it knows",
     "that nobody kept the true labels, or released them elsewhere too",

@@ -20,20 +20,6 @@ from numpy.typing import NDArray
 from labeldp._validation import as_fraction
 from labeldp.errors import ParameterError, PrivacyProofError
 
-__all__ = [
-    "WORDS",
-    "Promise",
-    "Proof",
-    "array_bytes",
-    "epsilon_of",
-    "exp_lower",
-    "exp_upper",
-    "fingerprint",
-    "float_above",
-    "prove_pure",
-    "require_promise",
-]
-
 WORDS = 1 << 64
 """The number of equally likely random words; the counts of every row sum to it."""
 

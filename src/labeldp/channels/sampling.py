@@ -22,20 +22,6 @@ from labeldp.channels.proof import WORDS
 from labeldp.errors import PrivacyProofError
 from labeldp.randomness.word_sources import CHUNK, WordSource
 
-__all__ = [
-    "CHUNK",
-    "MAX_BITS",
-    "MOST_STEPS",
-    "Domain",
-    "alias_table",
-    "bits_of",
-    "draw",
-    "frozen_copy",
-    "pieces",
-    "recount",
-    "select",
-]
-
 TOP = 2.0**52
 TOP_BITS = np.int64(0x4330000000000000)
 """The bits of 2^52 as a float."""

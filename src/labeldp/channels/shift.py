@@ -21,8 +21,6 @@ from labeldp.channels.sampling import Domain, alias_table, draw, frozen_copy, re
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
 
-__all__ = ["ShiftChannel"]
-
 UNBIASED = 1e-5
 """A clamping bias this small, in units of the noise's deviation, counts as unbiased."""
 

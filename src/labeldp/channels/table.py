@@ -20,8 +20,6 @@ from labeldp.channels.sampling import Domain, alias_table, bits_of, draw, frozen
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
 
-__all__ = ["TableChannel"]
-
 UNBIASED = 1e-9
 """Row means this close to their labels, in units of the label range, count as unbiased."""
 

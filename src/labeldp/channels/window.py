@@ -17,11 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, prove_pure
-from labeldp.channels.sampling import CHUNK, MOST_STEPS, Domain, frozen_copy, pieces, select
+from labeldp.channels.sampling import MOST_STEPS, Domain, frozen_copy, pieces, select
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
-from labeldp.randomness import WordSource
-
-__all__ = ["WindowChannel"]
+from labeldp.randomness.word_sources import CHUNK, WordSource
 
 FEWEST = 1 << 12
 """A window, and its way across the range, have at least this many cells, so that ζ and ε are met."""

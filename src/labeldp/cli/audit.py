@@ -22,8 +22,6 @@ from labeldp.errors import ParameterError
 from labeldp.jobs.card_files import read_card_file
 from labeldp.mechanisms.base import Mechanism
 
-__all__ = ["audit"]
-
 
 def audit(
     card: Annotated[

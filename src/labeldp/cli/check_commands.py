@@ -27,8 +27,6 @@ from labeldp.ledger import Budget, Ledger, total_of
 from labeldp.release.explanation import Explanation
 from labeldp.release.numbers import at_most, factor
 
-__all__ = ["explain", "ledger", "report", "verify"]
-
 
 def explain(
     card: Annotated[

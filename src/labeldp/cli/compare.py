@@ -22,9 +22,6 @@ from labeldp.mechanisms import mechanism_class
 from labeldp.release.plan import mechanism_choices
 from labeldp.report import Section, render_page, require_matplotlib, write_page
 
-__all__ = ["compare", "show_comparison"]
-
-
 _LOUD = (
     "These labels are taken as PUBLIC. What follows is computed from them as they are: it is not private, and no "
     "budget is charged."

@@ -14,8 +14,6 @@ from labeldp.comparison import Comparison
 from labeldp.release.numbers import number, tick
 from labeldp.report import COLOURS, SOFT, blank, legend
 
-__all__ = ["draw_comparison", "label_curves", "model_curves", "page_figures"]
-
 _COLOURS = ("#0057a3", "#b04a00", "#1b7a3d", "#7a3d9a", "#a3172f", "#00798c", "#6b6b00", "#444444")
 _GREY = "#777777"
 _MARKERS = "osD^vPX*"

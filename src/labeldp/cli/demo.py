@@ -23,9 +23,6 @@ from labeldp.release import Release, privatize
 from labeldp.release.numbers import number
 from labeldp.report import Section, require_matplotlib, write_report
 
-__all__ = ["demo"]
-
-
 _BUDGETS = (0.1, 0.5, 2.0)
 _MECHANISMS = ("laplace", "rp", "auto")
 _MOST = 8000

@@ -14,8 +14,6 @@ from labeldp.cli import options
 from labeldp.cli.shell import explained, news, tell
 from labeldp.jobs.model_fit import fit_file
 
-__all__ = ["fit"]
-
 
 class Leaves(StrEnum):
     """What may leave the safe room."""

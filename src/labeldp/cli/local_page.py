@@ -10,8 +10,6 @@ import typer
 
 from labeldp.cli.shell import explained, news, tell
 
-__all__ = ["page"]
-
 
 def page(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder with your tables.")] = Path(),

@@ -14,8 +14,6 @@ import typer
 
 from labeldp.errors import ParameterError
 
-__all__ = ["Modules", "import_modules"]
-
 Modules = Annotated[
     list[str] | None,
     typer.Option(

@@ -16,8 +16,6 @@ from labeldp.jobs.inputs import tally_notes
 from labeldp.tabular import Tally
 from labeldp.tabular.arrow import arrow
 
-__all__ = ["predict"]
-
 
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder that labeldp fit wrote.")],

@@ -16,8 +16,6 @@ from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 from labeldp.planning import preview as make_preview
 
-__all__ = ["preview"]
-
 
 def preview(
     rows: Annotated[

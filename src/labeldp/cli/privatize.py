@@ -31,8 +31,6 @@ from labeldp.report import require_matplotlib, write_report
 if TYPE_CHECKING:
     from labeldp.files import FileRelease
 
-__all__ = ["privatize"]
-
 
 class Unbiased(StrEnum):
     """Where unbiased labels go."""

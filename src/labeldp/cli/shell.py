@@ -30,16 +30,6 @@ from labeldp.errors import (
 from labeldp.jobs.sentences import explain_error
 from labeldp.ledger import Ledger
 
-__all__ = [
-    "EXIT",
-    "explained",
-    "news",
-    "progress",
-    "someone_looks",
-    "spell_out",
-    "tell",
-]
-
 EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "open": 5, "stopped": 130}
 _CODES: dict[type[BaseException], int] = {  # the first that fits counts
     MissingExtraError: EXIT["machine"],
@@ -96,6 +86,7 @@ class Bars:
         self._bar, self._tasks = bar, dict[str, Any]()
 
     def __call__(self, what: str, done: int, total: int | None) -> None:
+        """Draw how much of something is done."""
         if what not in self._tasks:
             for task in self._bar.tasks:  # what has no end is over once something else begins
                 self._bar.update(task.id, visible=task.total is not None)

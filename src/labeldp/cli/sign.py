@@ -14,8 +14,6 @@ from labeldp.cli.own_mechanisms import Modules, import_modules
 from labeldp.cli.shell import explained, news, tell
 from labeldp.errors import ParameterError
 
-__all__ = ["PASSPHRASE", "sign"]
-
 PASSPHRASE = "LABELDP_PASSPHRASE"  # noqa: S105 (the name of a variable)
 """The environment variable that a key's passphrase is taken from; else it is asked for."""
 

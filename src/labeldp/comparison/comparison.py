@@ -23,8 +23,6 @@ from labeldp.ledger import Ledger
 from labeldp.priors.curator import GRID, mean_noise
 from labeldp.release.numbers import number
 
-__all__ = ["REGRESSORS", "Comparison", "compare_table", "with_error"]
-
 Array = NDArray[np.float64]
 
 Bounds = tuple[float, float]

@@ -15,8 +15,6 @@ from labeldp.randomness import resolve_source
 from labeldp.release.arrays import private_prior
 from labeldp.release.plan import Request
 
-__all__ = ["LabelNoise", "label_noise", "mechanism_noise"]
-
 Array = NDArray[np.float64]
 
 _DRAWS = 3

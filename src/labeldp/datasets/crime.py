@@ -10,8 +10,6 @@ from labeldp.datasets.data_files import cache_folder, fetch, find, read_checked
 from labeldp.datasets.dataset import Dataset
 from labeldp.errors import DataNotFoundError, ParameterError
 
-__all__ = ["load_crime"]
-
 FILE = "communities.data"
 SHA256 = "d90d85bd66bad9a00fa0ed6c15ac017b5966d528e55ba2940ad028d071353f95"
 URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/communities/communities.data"

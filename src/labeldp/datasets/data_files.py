@@ -18,8 +18,6 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from labeldp._atomic import atomic_file
 from labeldp.errors import DataError, DataNotFoundError
 
-__all__ = ["TIMEOUT", "byte_bar", "cache_folder", "fetch", "find", "read_checked"]
-
 
 def cache_folder() -> Path:
     """Return the user's cache folder for this library; it need not exist yet.

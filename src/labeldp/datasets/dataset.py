@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Dataset", "Survey", "make_survey"]
-
 
 @dataclass(frozen=True, slots=True)
 class Dataset:

@@ -11,8 +11,6 @@ from labeldp.datasets.data_files import TIMEOUT, cache_folder, find, read_checke
 from labeldp.datasets.dataset import Dataset
 from labeldp.errors import DataNotFoundError
 
-__all__ = ["load_housing"]
-
 FILE = "california_housing.csv"
 SHA256 = "94ef369b909f5c725340b512b7c9a05c1550a554b6592d29303990e3ba521a1f"
 LABEL = "MedHouseVal"

@@ -22,8 +22,6 @@ from labeldp.release.terms import Terms
 from labeldp.tabular import TableEncoder, as_table, frame_names, is_frame, refuse_other_order
 from labeldp.tabular.memory import refuse_too_wide
 
-__all__ = ["PrivateRegressor", "refuse_width"]
-
 Array = NDArray[np.float64]
 
 

@@ -16,16 +16,6 @@ from scipy.linalg import cholesky, solve_triangular
 
 from labeldp.estimators.threads import limit_threads
 
-__all__ = [
-    "EXPLAINED",
-    "MEAN_VARIANCE",
-    "Observations",
-    "Posterior",
-    "explained_risk",
-    "fit_linear",
-    "unknown_variance",
-]
-
 Array = NDArray[np.float64]
 
 MIXES = (

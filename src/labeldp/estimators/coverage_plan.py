@@ -17,8 +17,6 @@ from scipy.special import ndtri
 
 from labeldp.noise import DiscreteLaplace
 
-__all__ = ["CoveragePlan", "least_rows", "most_misses", "plan_coverage"]
-
 Array = NDArray[np.float64]
 
 _COUNTS = range(4, 11)

@@ -23,8 +23,6 @@ from sklearn.utils.extmath import randomized_svd
 from labeldp.estimators.bayes import Observations, Posterior
 from labeldp.estimators.rank_waves import Codes, RankMap, fill_pairs, fill_waves, quantiles
 
-__all__ = ["PIECE", "FeatureTable", "PublicFeatures"]
-
 Array = NDArray[np.float64]
 Small = NDArray[np.float32]
 Index = NDArray[np.int64]

@@ -18,8 +18,6 @@ from labeldp.mechanisms import Mechanism
 from labeldp.randomness import WordSource
 from labeldp.release.terms import join_fingerprints
 
-__all__ = ["FitBudget", "SumBudget"]
-
 Sums = NDArray[np.int64]
 
 _FEWEST_FOR_LABELS, _LABELS_GROW, _MOST_FOR_LABELS = 400, 0.55, 0.9

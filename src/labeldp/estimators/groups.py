@@ -17,8 +17,6 @@ from scipy.sparse import csc_array
 from labeldp.estimators.bayes import Observations
 from labeldp.estimators.features import FeatureTable
 
-__all__ = ["Geometry", "Groups"]
-
 Array = NDArray[np.float64]
 Small = NDArray[np.float32]
 Index = NDArray[np.int64]

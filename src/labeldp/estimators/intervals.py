@@ -21,8 +21,6 @@ from labeldp.release.numbers import number, percent
 from labeldp.release.plan import Payment
 from labeldp.tabular import refuse_other_order
 
-__all__ = ["IntervalModel", "private_intervals"]
-
 Array = NDArray[np.float64]
 Bounds = tuple[float, float]
 

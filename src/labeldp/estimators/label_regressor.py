@@ -27,8 +27,6 @@ from labeldp.ledger import Ledger
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.terms import Terms
 
-__all__ = ["LabelReleaseRegressor"]
-
 Array = NDArray[np.float64]
 
 

@@ -33,19 +33,6 @@ from labeldp.mechanisms import Mechanism
 from labeldp.priors.curator import count
 from labeldp.randomness import RowSource, WordSource
 
-__all__ = [
-    "LabelRows",
-    "Measured",
-    "Part",
-    "Round",
-    "RowPart",
-    "RowsHere",
-    "blend_of",
-    "draw_part",
-    "draw_rounds",
-    "measure",
-]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 

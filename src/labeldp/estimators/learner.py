@@ -29,8 +29,6 @@ from labeldp.estimators.features import FeatureTable
 from labeldp.estimators.threads import idle_cores, limit_threads
 from labeldp.estimators.tree_growth import Growth
 
-__all__ = ["GROWN", "Blend", "Knowledge", "PrivateRows", "fit_blend"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 

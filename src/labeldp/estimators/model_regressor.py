@@ -21,8 +21,6 @@ from labeldp.ledger import Ledger
 from labeldp.mechanisms import Mechanism
 from labeldp.randomness import WordSource, resolve_source
 
-__all__ = ["ModelReleaseRegressor"]
-
 Array = NDArray[np.float64]
 
 

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-__all__ = ["Step", "quiet", "steps"]
-
 Step = Callable[[str], None]
 """Reports which step begins."""
 

@@ -13,8 +13,6 @@ from labeldp.ledger import Budget, Charge, Statistic
 from labeldp.release.numbers import number
 from labeldp.release.terms import Terms
 
-__all__ = ["METRICS", "Figure", "How", "Risk", "as_metrics", "quality_from_data", "rmse_of", "terms_with_score"]
-
 METRICS = {
     "rmse": "typical error (RMSE)",
     "mse": "mean squared error",

@@ -12,8 +12,6 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Codes", "RankMap", "fill_pairs", "fill_waves", "quantiles"]
-
 Array = NDArray[np.float64]
 Small = NDArray[np.float32]
 Codes = NDArray[np.uint8]

@@ -15,8 +15,6 @@ from labeldp.estimators.label_regressor import LabelReleaseRegressor
 from labeldp.estimators.row_release import RowRelease
 from labeldp.estimators.wrappers import innermost
 
-__all__ = ["ReleaseOwner", "find_owner"]
-
 _DEEPEST = 12
 """Models are searched this deep, step in step."""
 

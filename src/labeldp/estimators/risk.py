@@ -25,8 +25,6 @@ from labeldp.mechanisms import Mechanism
 from labeldp.release import Release
 from labeldp.tabular import row_count
 
-__all__ = ["predictions", "private_risk"]
-
 Array = NDArray[np.float64]
 
 

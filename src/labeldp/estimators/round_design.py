@@ -20,17 +20,6 @@ from labeldp.mechanisms import Mechanism, RPWithPrior, TwoPoint, mechanism_class
 from labeldp.mechanisms.interval import expected_risk
 from labeldp.mechanisms.rp_with_prior import window_noise
 
-__all__ = [
-    "Interval",
-    "Situation",
-    "UnitDesign",
-    "best_unit_mechanism",
-    "design_interval",
-    "round_cuts",
-    "round_sizes",
-    "unit_design",
-]
-
 Array = NDArray[np.float64]
 
 _BIAS = 0.5

@@ -20,8 +20,6 @@ from labeldp.ledger import Ledger
 from labeldp.release.series import as_series
 from labeldp.release.terms import HoldsTerms, Terms
 
-__all__ = ["RowRelease"]
-
 SCHEMA = "labeldp.row-release"
 MAX_MEMORY, MAX_COMPRESSION = 1 << 28, 64
 """A saved release may take this much memory, and this many times its file's size: noise shrinks little."""

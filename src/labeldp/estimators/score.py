@@ -19,8 +19,6 @@ from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
 from labeldp.randomness import SecureWords, WordSource, resolve_source
 from labeldp.tabular import refuse_other_order
 
-__all__ = ["private_score"]
-
 Array = NDArray[np.float64]
 
 

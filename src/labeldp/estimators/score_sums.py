@@ -22,8 +22,6 @@ from labeldp.noise import DiscreteLaplace
 from labeldp.randomness import WordSource
 from labeldp.release.numbers import number
 
-__all__ = ["STEPS", "ScorePlan"]
-
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

@@ -13,8 +13,6 @@ from labeldp.errors import ParameterError
 from labeldp.estimators.wrappers import innermost
 from labeldp.release.numbers import percent
 
-__all__ = ["refuse_seen_rows", "row_digests"]
-
 Digests = NDArray[np.uint64]
 
 _MARGIN = 0.05

@@ -33,8 +33,6 @@ from labeldp.noise import DiscreteLaplace
 from labeldp.priors.windows import half_windows, largest_window, narrowest_level
 from labeldp.randomness import WordSource
 
-__all__ = ["CELLS", "Stage", "SumModel", "Sums", "find_range", "first_prior", "fit_sums"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Sums = NDArray[np.int64]

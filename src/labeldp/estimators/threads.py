@@ -16,8 +16,6 @@ from typing import Any
 import joblib
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["count_others", "idle_cores", "limit_threads", "usable_cores"]
-
 _LOAD = Path("/proc/loadavg")
 
 

@@ -11,8 +11,6 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from labeldp.estimators.rank_waves import Codes
 from labeldp.estimators.threads import idle_cores, limit_threads
 
-__all__ = ["Growth"]
-
 Array = NDArray[np.float64]
 
 _CLEAR = 1.5

@@ -18,8 +18,6 @@ from sklearn.utils import get_tags
 
 from labeldp.errors import RawLabelWarning, RepeatedReleaseWarning
 
-__all__ = ["innermost", "learns_from_labels", "warn_of_wrappers"]
-
 _REPEATS = (
     "sklearn.model_selection.",
     "sklearn.ensemble.",

@@ -16,18 +16,6 @@ from labeldp._validation import as_fraction, as_number, describe, float_at_least
 from labeldp.channels.proof import exp_upper
 from labeldp.errors import BudgetError, ParameterError
 
-__all__ = [
-    "Budget",
-    "Charge",
-    "Purpose",
-    "group_budget",
-    "name_of_charge",
-    "new_charge",
-    "parse_fraction",
-    "refuse_overspend",
-    "total_of",
-]
-
 _FRACTION = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?", re.ASCII)
 
 

@@ -29,8 +29,6 @@ from labeldp._atomic import flush_file, flush_folder
 from labeldp.errors import LedgerError, ParameterError
 from labeldp.ledger.budget import Budget, Charge, refuse_overspend
 
-__all__ = ["FileStore"]
-
 VERSION = 2
 SCHEMA = f"labeldp.ledger/{VERSION}"
 MOST_BYTES = 1 << 28

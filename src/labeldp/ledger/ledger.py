@@ -16,8 +16,6 @@ from labeldp.errors import LedgerError, ParameterError, RepeatedReleaseWarning
 from labeldp.ledger.budget import Budget, Charge, Purpose, new_charge, refuse_overspend, total_of
 from labeldp.ledger.file import FileStore
 
-__all__ = ["Ledger", "as_ledger", "warn_if_seen"]
-
 
 class MemoryStore:
     """A list of charges that belongs to one process."""

@@ -14,8 +14,6 @@ from labeldp.errors import ParameterError, UncheckableError
 from labeldp.ledger.budget import parse_fraction
 from labeldp.noise import DiscreteLaplace
 
-__all__ = ["RULES", "Rule", "Statistic"]
-
 _LONGEST = 100
 """Digits of a fraction on a card: a hundred sums of longer ones could keep a reader busy."""
 

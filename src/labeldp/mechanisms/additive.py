@@ -9,8 +9,6 @@ from fractions import Fraction
 from labeldp.channels import Promise, ShiftChannel
 from labeldp.channels.proof import WORDS, exp_lower
 
-__all__ = ["SCALE", "counts_from_weights", "periodic_channel"]
-
 SCALE = 1 << 256
 """Weights are fixed-point integers with this unit: the same on every machine."""
 

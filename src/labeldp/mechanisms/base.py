@@ -20,8 +20,6 @@ from labeldp.mechanisms.interval import UnitNoise, best_interval
 from labeldp.mechanisms.registry import registered_class
 from labeldp.randomness import RowSource, WordSource, resolve_source
 
-__all__ = ["Mechanism", "channel_field"]
-
 
 class Mechanism(ABC):
     """A randomiser of labels: frozen parameters, and the channel that follows from them.

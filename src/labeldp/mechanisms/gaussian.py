@@ -20,8 +20,6 @@ from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise
 from labeldp.mechanisms.registry import register
 
-__all__ = ["Gaussian", "analytic_sigma"]
-
 SMALLEST_DELTA = 1e-10
 """Below, a 64-bit word cannot show δ to 0.1 %."""
 

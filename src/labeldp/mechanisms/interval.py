@@ -32,8 +32,6 @@ from labeldp.histogram import Histogram
 if TYPE_CHECKING:
     from labeldp.mechanisms.base import Mechanism
 
-__all__ = ["UnitNoise", "best_interval", "expected_risk", "mean_square", "noise_weight", "optimal_interval"]
-
 DIMENSION = 20
 """Effective dimension of the learner that a release is designed for: a modest regression."""
 

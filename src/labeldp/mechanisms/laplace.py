@@ -13,8 +13,6 @@ from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise
 from labeldp.mechanisms.registry import register
 
-__all__ = ["Laplace"]
-
 
 @register("laplace")
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,6 @@ from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.registry import register
 from labeldp.randomness import WordSource
 
-__all__ = ["IdentityChannel", "NoPrivacy"]
-
 
 @dataclass(frozen=True, slots=True)
 class IdentityChannel:

@@ -12,8 +12,6 @@ from labeldp.errors import CardError, ParameterError, UncheckableError
 if TYPE_CHECKING:
     from labeldp.mechanisms.base import Mechanism
 
-__all__ = ["mechanism_class", "mechanism_names", "register", "registered_class"]
-
 _registry: dict[str, Any] = {}
 
 T = TypeVar("T", bound=type)

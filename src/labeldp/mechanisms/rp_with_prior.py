@@ -16,8 +16,6 @@ from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise, best_interval, mean_square, optimal_interval
 from labeldp.mechanisms.registry import register
 
-__all__ = ["RPWithPrior", "window_noise"]
-
 
 @register("rp")
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,6 @@ from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.registry import register
 
-__all__ = ["Partition", "RROnBins", "optimal_partition"]
-
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 

@@ -15,8 +15,6 @@ from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise
 from labeldp.mechanisms.registry import register
 
-__all__ = ["Staircase", "optimal_tread", "staircase_variance"]
-
 
 @register("staircase")
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,6 @@ from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise
 from labeldp.mechanisms.registry import register
 
-__all__ = ["TwoPoint"]
-
 
 @register("two-point")
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,6 @@ from labeldp.mechanisms.registry import register
 from labeldp.mechanisms.rp_with_prior import RPWithPrior
 from labeldp.mechanisms.two_point import TwoPoint
 
-__all__ = ["Unbiased"]
-
 MOST_ENTRIES = 1 << 17
 
 TABLE = 40

@@ -32,8 +32,6 @@ from labeldp.noise.probabilities import (
 )
 from labeldp.randomness import WordSource
 
-__all__ = ["Coins", "DiscreteLaplace", "IntegerNoise"]
-
 _LARGEST = 1 << 52
 """Scales up to this give noise below 2^63, but once in e^96."""
 

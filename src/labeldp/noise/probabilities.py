@@ -13,16 +13,6 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "COIN_BITS",
-    "COIN_WORDS",
-    "Bounds",
-    "bit_bounds",
-    "exp_minus_bounds",
-    "place_bounds",
-    "thresholds",
-]
-
 Words = NDArray[np.uint64]
 Rate = Callable[[int], int]
 """Gives, for any number of bits, an integer n with n ≤ γ·2^bits ≤ n + 2, or −1 where γ is 0."""

@@ -13,8 +13,6 @@ from labeldp.release.odds import WEAK, is_weak, odds_figures
 if TYPE_CHECKING:
     from labeldp.planning.outlook import Outlook, Preview
 
-__all__ = ["CAUTIONS", "LEAST_POWER", "ROOMY_POWER", "SPREAD", "cautions", "cost_to_person"]
-
 LEAST_POWER = 60
 """With fewer rows × ε a fit releases the mean of all labels, and nothing of features (`estimators.sums`)."""
 

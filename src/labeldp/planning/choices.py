@@ -29,8 +29,6 @@ from labeldp.planning.suite import BEYOND, FEWEST, MARGIN, kept_curves
 from labeldp.release.numbers import number
 from labeldp.release.odds import EXAMPLE, NEARLY_CERTAIN, PEOPLE, RAISE, odds_figures, whose_labels
 
-__all__ = ["choice_html", "choice_table"]
-
 _STEPS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 _STOPS = {
     "epsilon": [*(float(f"{step * 10**k:.2g}") for k in (-2, -1, 0) for step in _STEPS), 10.0],

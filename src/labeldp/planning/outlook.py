@@ -31,8 +31,6 @@ from labeldp.release.accuracy import Accuracy
 from labeldp.release.numbers import number, percent, times
 from labeldp.release.plan import Request
 
-__all__ = ["CURVE", "GROUPS", "HELD_OUT", "NAMES", "NOTES", "Outlook", "Preview", "preview"]
-
 Bounds = tuple[float, float]
 
 GROUPS = {"hundred": 100, "thousand": 1000}

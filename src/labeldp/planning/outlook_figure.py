@@ -10,8 +10,6 @@ from labeldp.release.numbers import tick
 if TYPE_CHECKING:
     from labeldp.planning.outlook import Preview
 
-__all__ = ["draw_preview"]
-
 _LINES = {
     "label": ("one private label", "#0057a3", "-"),
     "hundred": ("mean of 100 private labels", "#b04a00", "--"),

@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BEYOND", "FEWEST", "MARGIN", "Kept", "kept_curves", "kept_in_suite"]
-
 _SIGNAL = 0.9
 """Tables whose boosted trees without privacy have more of the constant's error than this say nothing of models."""
 

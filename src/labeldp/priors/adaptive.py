@@ -22,8 +22,6 @@ from labeldp.priors.origin import Origin, counts_of_labels
 from labeldp.priors.windows import half_windows, largest_window, narrowest_level
 from labeldp.randomness import WordSource
 
-__all__ = ["adaptive_histogram", "onto_simplex"]
-
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 

@@ -13,27 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.channels.sampling import CHUNK, Domain, pieces
+from labeldp.channels.sampling import Domain, pieces
 from labeldp.histogram import Histogram
 from labeldp.noise import DiscreteLaplace
 from labeldp.priors.adaptive import adaptive_histogram, onto_simplex
 from labeldp.priors.origin import Origin, counts_of_labels
-from labeldp.randomness import WordSource
-
-__all__ = [
-    "FEW_BINS",
-    "FINE",
-    "GRID",
-    "adaptive_histogram",
-    "bins_for",
-    "count",
-    "count_noise",
-    "curator_histogram",
-    "grid_sum",
-    "mean_noise",
-    "noisy_counts",
-    "noisy_mean",
-]
+from labeldp.randomness.word_sources import CHUNK, WordSource
 
 FINE = 1 << 16
 """Cells of the fine grid: what `adaptive_histogram` needs to know of labels is how many lie in each."""

@@ -23,8 +23,6 @@ from labeldp.priors.local import local_histogram
 from labeldp.priors.origin import paid_by
 from labeldp.randomness import SecureWords, WordSource, resolve_source
 
-__all__ = ["Method", "estimate_prior"]
-
 Trust = Literal["curator", "local"]
 Method = Literal["counts", "adaptive", "square-wave", "laplace"]
 

@@ -24,8 +24,6 @@ from labeldp.priors.curator import count
 from labeldp.priors.origin import Origin
 from labeldp.randomness import WordSource
 
-__all__ = ["Reports", "local_histogram", "square_wave"]
-
 _LOCAL_BINS = 64
 _PLACES = 16
 _MOST_BINS = 1 << 20

@@ -11,8 +11,6 @@ from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, Statistic
 from labeldp.mechanisms import Mechanism
 
-__all__ = ["Origin", "counts_of_labels", "origins_of", "paid_by"]
-
 
 @dataclass(frozen=True, slots=True)
 class Origin:

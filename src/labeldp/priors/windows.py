@@ -12,8 +12,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["half_windows", "largest_window", "narrowest_level"]
-
 Counts = NDArray[np.int64]
 
 

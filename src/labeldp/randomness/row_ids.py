@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from labeldp.errors import ParameterError
 
-__all__ = ["Blocks", "IntegerIds", "TextIds", "aes", "as_ids", "encrypted", "public_places"]
-
 Blocks = NDArray[np.uint64]
 """Rows × 2: blocks of 128 bits, their bytes in the order of the memory of a little-endian machine."""
 

@@ -26,8 +26,6 @@ from labeldp.errors import ParameterError
 from labeldp.randomness.row_ids import IntegerIds, TextIds, aes, as_ids, encrypted
 from labeldp.randomness.word_sources import CHUNK, WordSource, warn_of_seed
 
-__all__ = ["ReleaseKey", "RowWords", "card_checksum"]
-
 _LENGTH = 32
 
 

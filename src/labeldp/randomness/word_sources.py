@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from labeldp.errors import InsecureRandomnessWarning, ParameterError
 
-__all__ = ["RowSource", "SecureWords", "SeededWords", "WordSource", "default_source", "resolve_source"]
-
 CHUNK = 1 << 15
 """Labels are handled in pieces of this many, so that their words and all scratch arrays stay in the cache."""
 

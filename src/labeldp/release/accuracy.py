@@ -14,8 +14,6 @@ from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.numbers import number
 
-__all__ = ["Accuracy", "describe_largest_noise", "describe_noise", "noise_and_bias"]
-
 Array = NDArray[np.float64]
 
 DOUBT = 0.75

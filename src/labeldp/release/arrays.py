@@ -25,8 +25,6 @@ from labeldp.release.plan import Plan, Request, prepare
 from labeldp.release.series import as_series
 from labeldp.release.terms import HoldsTerms, Terms
 
-__all__ = ["Release", "privatize"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Release(HoldsTerms):

@@ -21,8 +21,6 @@ from labeldp.release.odds import EXAMPLE, RAISE, WEAK, is_weak, odds_figures, wh
 if TYPE_CHECKING:
     from labeldp.release.terms import Terms
 
-__all__ = ["Explanation", "budget_of", "explain", "not_private", "proof_of"]
-
 TITLES = {
     "mechanism": "A mechanism for private labels",
     "release": "A release of private labels",

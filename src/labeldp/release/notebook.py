@@ -7,8 +7,6 @@ from html import escape
 
 from labeldp.release.explanation import Explanation
 
-__all__ = ["panel"]
-
 _BOX = (
     "font-family:system-ui,sans-serif;line-height:1.45;max-width:60em;padding:.7em 1em;"
     "border:1px solid rgba(128,128,128,.45);border-radius:6px"

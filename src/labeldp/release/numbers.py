@@ -7,8 +7,6 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["at_most", "factor", "number", "percent", "tick", "times"]
-
 LARGE = 1e6
 """Factors beyond this protect nobody, and are not worth their digits."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from labeldp._validation import rounded_up
 from labeldp.release.numbers import at_most, percent, times
 
-__all__ = ["EXAMPLE", "NEARLY_CERTAIN", "PEOPLE", "RAISE", "WEAK", "is_weak", "odds_figures", "whose_labels"]
-
 NEARLY_CERTAIN = 0.99
 """Who tossed a coin before and can be this certain after is protected little."""
 

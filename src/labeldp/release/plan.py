@@ -38,8 +38,6 @@ from labeldp.priors.origin import origins_of
 from labeldp.randomness import SecureWords, WordSource
 from labeldp.release.terms import Terms
 
-__all__ = ["Payment", "Plan", "Request", "choose_mechanism", "mechanism_choices", "prepare", "prior_budget"]
-
 Bounds = tuple[float, float]
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from labeldp.errors import ParameterError
 
-__all__ = ["as_series"]
-
 
 def as_series(values: NDArray[np.float64], like: Any) -> Any:
     """Return values as a Series or data frame of the library that ``like`` is from, with its index and names.

@@ -21,12 +21,11 @@ from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
 from labeldp.mechanisms.base import Mechanism
 from labeldp.priors import Reports
-from labeldp.priors.curator import FINE, adaptive_histogram, count
+from labeldp.priors.adaptive import adaptive_histogram
+from labeldp.priors.curator import FINE, count
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.plan import Request, prepare
 from labeldp.release.terms import Terms
-
-__all__ = ["LabelCounts", "LabelStream", "prepare_counts"]
 
 Batches = Callable[[], Iterable[Any]]
 Counts = NDArray[np.int64]

@@ -18,8 +18,6 @@ from labeldp.release.explanation import explain
 from labeldp.release.notebook import panel
 from labeldp.release.numbers import number
 
-__all__ = ["HoldsTerms", "Terms", "join_fingerprints"]
-
 SUMMARY = ("What was done", "What it cost", "How noisy it is", "Do not")
 """The headings of an explanation that a summary shows."""
 

@@ -24,8 +24,6 @@ from labeldp.report.figures import COLOURS, DASHES, SOFT, blank, legend
 from labeldp.report.page import Section, assemble, escaped, paragraphs_html, refuse_page, table_html, write_page
 from labeldp.report.reviewer import file_section, proof_sections
 
-__all__ = ["render_report", "write_report"]
-
 
 def write_report(
     path: str | os.PathLike[str],

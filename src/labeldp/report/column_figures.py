@@ -19,8 +19,6 @@ from labeldp.release.terms import Terms
 from labeldp.report.figures import COLOURS, DASHES, INK, blank, legend, stacked
 from labeldp.report.page import Section
 
-__all__ = ["column_sections"]
-
 MOST = 4
 """Label columns, or parts of a release in rounds, that are drawn; the proof lists all."""
 

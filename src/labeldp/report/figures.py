@@ -13,8 +13,6 @@ from xml.etree import ElementTree as ET
 from labeldp.errors import MissingExtraError
 from labeldp.release.numbers import tick
 
-__all__ = ["COLOURS", "DASHES", "INK", "SOFT", "blank", "legend", "require_matplotlib", "stacked", "svg"]
-
 INK, SOFT = "#010203", "#040506"
 COLOURS = ("#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04")
 """Stand-ins: on the page these become CSS variables, which differ between light and dark."""

@@ -17,17 +17,6 @@ from labeldp._atomic import atomic_file
 from labeldp.errors import ParameterError
 from labeldp.report.figures import svg
 
-__all__ = [
-    "Section",
-    "assemble",
-    "escaped",
-    "paragraphs_html",
-    "refuse_page",
-    "render_page",
-    "table_html",
-    "write_page",
-]
-
 LONGEST = 600
 """Characters of one cell of a table; a card may be as long as it likes, a page should stay one."""
 

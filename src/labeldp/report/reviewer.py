@@ -19,8 +19,6 @@ from labeldp.mechanisms.base import Mechanism
 from labeldp.release.explanation import proof_of
 from labeldp.report.page import Section
 
-__all__ = ["file_section", "proof_sections"]
-
 MOST_ENTRIES = 60
 
 

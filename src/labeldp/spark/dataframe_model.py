@@ -36,8 +36,6 @@ from labeldp.spark.model_passes import range_counter, round_drawer, row_masker, 
 from labeldp.spark.plan_checks import refuse_related
 from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
 
-__all__ = ["fit_model"]
-
 
 def fit_model(
     df: DataFrame,

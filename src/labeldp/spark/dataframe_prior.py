@@ -10,7 +10,7 @@ from labeldp._validation import as_epsilon, as_fraction, as_roomy_bounds
 from labeldp.errors import DataError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, new_charge, warn_if_seen
-from labeldp.priors.curator import adaptive_histogram
+from labeldp.priors.adaptive import adaptive_histogram
 from labeldp.priors.origin import paid_by
 from labeldp.randomness import SecureWords, WordSource, resolve_source
 from labeldp.release.stream import LabelCounts
@@ -18,8 +18,6 @@ from labeldp.spark.executor import label_counter, sum_integers
 from labeldp.spark.frame_checks import count_rows, label_column, stable_frame
 from labeldp.spark.plan_checks import refuse_related
 from labeldp.spark.session import column
-
-__all__ = ["count_labels", "estimate_prior"]
 
 
 def estimate_prior(

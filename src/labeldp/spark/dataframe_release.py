@@ -36,8 +36,6 @@ from labeldp.spark.frame_checks import (
 from labeldp.spark.plan_checks import refuse_related
 from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
 
-__all__ = ["SparkRelease", "privatize", "randomize"]
-
 LABELS, REPORTS = 0, 1
 """Rounds of the words: a label's release, and its report for a prior where nobody is trusted."""
 

@@ -26,24 +26,6 @@ from labeldp.randomness.row_words import RowWords
 from labeldp.release.stream import LabelCounts
 from labeldp.spark.session import SealedSecret, column, without_labels
 
-__all__ = [
-    "SAMPLE",
-    "Batches",
-    "Counter",
-    "Releaser",
-    "Work",
-    "array_ids",
-    "floats",
-    "label_counter",
-    "release_frame",
-    "releaser",
-    "report_counter",
-    "spread_by_id",
-    "sum_integers",
-    "sum_vectors",
-    "vector_batch",
-]
-
 Batches = Iterator["pa.RecordBatch"]
 Work = Callable[[Batches], Batches]
 Vectors = dict[int, NDArray[Any]]

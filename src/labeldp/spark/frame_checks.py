@@ -23,17 +23,6 @@ from labeldp.errors import DataError, LabelError, ParameterError
 from labeldp.spark.plan_lineage import SAME_ROWS, analyzed_plan, items, kind_of, kinds, steps
 from labeldp.spark.session import column, is_connect, without_labels
 
-__all__ = [
-    "StableFrame",
-    "count_rows",
-    "feature_columns",
-    "id_column",
-    "label_column",
-    "refuse_repeated_ids",
-    "refuse_repeated_names",
-    "stable_frame",
-]
-
 
 def _field(df: DataFrame, name: object, parameter: str) -> Any:
     names = df.columns

@@ -16,8 +16,6 @@ from labeldp.randomness.row_words import RowWords
 from labeldp.spark.executor import SAMPLE, Batches, Counter, Work, array_ids, floats, vector_batch
 from labeldp.spark.session import SealedSecret
 
-__all__ = ["range_counter", "round_drawer", "row_masker", "row_sampler", "stage_summer"]
-
 Array = NDArray[np.float64]
 Words = NDArray[np.uint64]
 

@@ -27,8 +27,6 @@ from labeldp.spark.plan_lineage import (
 )
 from labeldp.spark.session import is_connect
 
-__all__ = ["refuse_related"]
-
 _COMPARISONS = frozenset(
     {"EqualNullSafe", "EqualTo", "GreaterThan", "GreaterThanOrEqual", "In", "LessThan", "LessThanOrEqual"}
 )

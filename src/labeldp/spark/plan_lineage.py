@@ -11,23 +11,6 @@ from pyspark.sql import DataFrame
 
 from labeldp.errors import DataError
 
-__all__ = [
-    "PLACE",
-    "SAME_ROWS",
-    "VARIABLE",
-    "FileSource",
-    "Lineage",
-    "Origins",
-    "analyzed_plan",
-    "attribute_id",
-    "file_source",
-    "items",
-    "kind_of",
-    "kinds",
-    "output_ids",
-    "steps",
-]
-
 _MISSING = ("nullvalue", "nanvalue", "positiveinf", "negativeinf", "emptyvalue")
 _MARKS = ("sep", "delimiter", "linesep", "quote", "escape", "chartoescapequoteescaping", "comment")
 _LENGTHS = ("maxcharspercolumn", "maxnumlen")

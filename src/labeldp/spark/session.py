@@ -18,17 +18,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from labeldp.errors import DataError, ParameterError
 from labeldp.randomness.row_words import ReleaseKey
 
-__all__ = [
-    "SealedSecret",
-    "as_seed",
-    "column",
-    "is_connect",
-    "refuse_revealing_log",
-    "release_key",
-    "seal",
-    "without_labels",
-]
-
 _OWN_MESSAGE = re.compile(r"labeldp\.errors\.\w+: ([^\n]+)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 T = TypeVar("T")

@@ -6,8 +6,6 @@ from typing import Any
 
 from labeldp.errors import MissingExtraError
 
-__all__ = ["arrow"]
-
 
 def arrow() -> Any:
     """Return PyArrow, with its functions on arrays, or say which extra brings it."""

@@ -21,8 +21,6 @@ from labeldp.tabular.encodings import (
     refuse_another_kind,
 )
 
-__all__ = ["TableEncoder"]
-
 Array = NDArray[np.float64]
 
 

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from labeldp.errors import CardError, DataError
 from labeldp.tabular.arrow import arrow
 
-__all__ = ["Categories", "Numbers", "column_from_data", "kind_of"]
-
 Array = NDArray[np.float64]
 Tally = Counter[tuple[str, str]]
 """How many values of a column were "missing", or "new" since the fit."""

@@ -10,8 +10,6 @@ import numpy as np
 from labeldp.errors import DataError
 from labeldp.tabular.arrow import arrow
 
-__all__ = ["as_table", "frame_names", "is_frame", "refuse_other_order", "row_count"]
-
 
 def is_frame(X: Any) -> bool:
     """Return whether something is a table with named columns; arrays, lists and single columns are not.

@@ -12,8 +12,6 @@ from typing import Any
 from labeldp.errors import DataError
 from labeldp.tabular.arrow import arrow
 
-__all__ = ["free_memory", "read_columns", "refuse_too_wide"]
-
 _COPIES = 4
 """A fit holds a table about this many times: as it was read, as numbers, and as what the model learns from."""
 

@@ -14,8 +14,6 @@ from labeldp.errors import ParameterError
 from labeldp.tabular.encoder import TableEncoder
 from labeldp.tabular.frames import as_table, frame_names, is_frame
 
-__all__ = ["TableTransformer"]
-
 Array = NDArray[np.float64]
 
 

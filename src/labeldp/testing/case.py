@@ -14,8 +14,6 @@ from labeldp.errors import ConformanceError
 from labeldp.mechanisms.base import Mechanism
 from labeldp.randomness.word_sources import simulation_words
 
-__all__ = ["ALPHA", "Array", "Case", "require"]
-
 ALPHA = 1e-9
 """Each statistical check fails a right mechanism this often at most; there are fewer than 200; seeds are fixed."""
 

@@ -29,21 +29,6 @@ from labeldp.mechanisms.registry import registered_class
 from labeldp.randomness.word_sources import simulation_words
 from labeldp.testing.case import ALPHA, Array, Case, require
 
-__all__ = [
-    "audit_outputs",
-    "bad_input",
-    "card",
-    "clipping",
-    "copies",
-    "distribution",
-    "frozen",
-    "moments",
-    "proof",
-    "randomness",
-    "same_words",
-    "shapes",
-]
-
 SINGLE: dict[str, Callable[[float], Any]] = {
     "a number": float,
     "an array of no dimension": np.array,
