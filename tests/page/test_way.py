@@ -1,6 +1,7 @@
 """The way through the page, form by form: it does what the command line does, and spends once."""
 
 import json
+import re
 import shlex
 import threading
 from io import BytesIO
@@ -190,6 +191,16 @@ def test_what_is_not_finished_and_what_is_private_already_are_told_apart_at_the_
     (client.site.folder.root / "homes.csv").write_text("rooms,side\n1,north\n")
     changed = client.draft(client.post("/open", path="homes.csv"))
     assert (changed.label, changed.bounds, changed.drop) == (None, None, ())
+
+
+def test_columns_that_stay_still_do_after_the_table_was_read_the_wrong_way_in_between(client):
+    draft = client.read("homes.csv", "price", drop=["side"])
+    client.written(draft, separator=";")
+    assert draft.header.names == ("rooms,side,price",)
+    client.written(draft, separator=",")
+    shown = client.get(f"/draft/{draft.id}/table").html
+    ticks = dict(re.findall(r'aria-label="(\w+) leaves"( checked)?', shown))
+    assert ticks == {"rooms": " checked", "side": "", "price": " checked"}
 
 
 def test_two_tabs_are_two_drafts(client):

@@ -19,7 +19,7 @@ __all__ = ["CHANGED", "Draft", "Drafts", "refuse_changed"]
 
 CHANGED = "The file changed since it was read. Look at it again: nothing was charged."
 
-AGAIN = ("format", "label", "bounds", "drop", "missing", "shuffle", "rows_per_person")
+AGAIN = ("format", "label", "bounds", "stays", "missing", "shuffle", "rows_per_person")
 """What is said of a table once, and holds when it is opened again."""
 
 
@@ -56,6 +56,8 @@ class Draft:
         What the source is called, for people.
     read : Header
     label : str or None
+    stays : tuple of str
+        Columns that are not to leave, also those that the header lacks while the file is read the wrong way.
     entered : dict
         What was typed into the last form, if it could not be used.
     problems : dict
@@ -69,7 +71,7 @@ class Draft:
     format: str | None = None
     label: str | None = None
     bounds: tuple[float, float] | None = None
-    drop: tuple[str, ...] = ()
+    stays: tuple[str, ...] = ()
     missing: Literal["error", "drop"] = "error"
     shuffle: bool = False
     rows_per_person: int = 1
@@ -87,7 +89,7 @@ class Draft:
         said = {what: getattr(like, what) for what in AGAIN}
         return cls(source, name, Header.of(source, like.format, like.dialect), **said)
 
-    def take(self, read: Header, label: str | None, drop: tuple[str, ...]) -> None:
+    def take(self, read: Header, label: str | None, stays: tuple[str, ...]) -> None:
         """Take a header and what is said of its columns, and read the table, in a thread, if there is a label.
 
         What an earlier reading finds from now on is its own: nobody looks there.
@@ -96,9 +98,10 @@ class Draft:
             self.reading.stop()
         self.bounds = self.bounds if label == self.label else None
         self.read = replace(read, id=secrets.token_urlsafe(9))
-        self.label, self.drop, self.reading = label, drop, None
+        self.label, self.stays, self.reading = label, stays, None
         if label is None:
             return
+        drop = self.drop
 
         def task(work: Work) -> tuple[Overview, list[str]]:
             hints: list[str] = []
@@ -126,6 +129,12 @@ class Draft:
         return self.read.dialect
 
     @property
+    def drop(self) -> tuple[str, ...]:
+        """The columns that do not leave."""
+        stays = set(self.stays)
+        return tuple(name for name in self.header.names if name in stays)
+
+    @property
     def seen(self) -> Overview | None:
         """What is in the table, once the current reading is done."""
         return self.reading.result[0] if self.reading is not None and self.reading.state == "done" else None
@@ -140,6 +149,7 @@ class Draft:
         """All that is said of the table and its label now, if that is all that must be said."""
         if self.seen is None or self.label is None or self.bounds is None:
             return None
+        here = {*self.stays, self.label}
         return Choice(
             source=self.source,
             source_name=self.name,
@@ -148,7 +158,7 @@ class Draft:
             dialect=self.dialect,
             label=self.label,
             bounds=self.bounds,
-            columns=tuple(name for name in self.header.names if name not in (*self.drop, self.label)),
+            columns=tuple(name for name in self.header.names if name not in here),
             drop=self.drop,
             missing=self.missing,
             shuffle=self.shuffle,

@@ -151,17 +151,16 @@ async def table_form(request: Request) -> Response:
             draft.entered = {name: str(form.get(name, "")) for name in form}
             dialect = _dialect(form)
             read = await run_in_threadpool(Header.of, draft.source, draft.format, dialect)
-            label = draft.label if draft.label in read.table.names else None
-            drop = tuple(name for name in draft.drop if name in read.table.names)
+            label, stays = draft.label if draft.label in read.table.names else None, draft.stays
         else:
             if draft.is_changed:
                 return await changed(draft)
-            label, drop = _said_of_columns(draft, form)
+            label, stays = _said_of_columns(draft, form)
         if draft.is_releasing:
             return go(f"/draft/{draft.id}/release")
         if form.get("read") != draft.read.id:
             raise ParameterError(OTHER)
-        draft.take(read, label, drop)
+        draft.take(read, label, stays)
         if draft.reading is not None:
             await started(draft.reading)
     except EXPLAINED as error:
@@ -246,7 +245,7 @@ async def label_form(request: Request) -> Response:
             problems["low"] = explain_in_page(error)
     if people is not None and (not people.is_integer() or people < 1):
         problems["rows_per_person"] = "How many rows one person may have must be an integer, 1 or more."
-    draft.drop = _staying(draft.header.names, draft.label, form)
+    draft.stays = _staying(draft.header.names, draft.label, form)
     draft.missing, draft.shuffle = "drop" if form.get("missing") else "error", bool(form.get("shuffle"))
     if seen.missing and draft.missing == "error":
         problems["missing"] = (
@@ -269,7 +268,7 @@ async def changed(draft: Draft) -> Response:
         draft.problems = {"table": f"{CHANGED} {explain_in_page(error)}"}
         read = replace(draft.read, stamp=())
     if not draft.is_releasing:
-        draft.take(read, None, tuple(name for name in draft.drop if name in read.table.names))
+        draft.take(read, None, draft.stays)
     return go(f"/draft/{draft.id}/table")
 
 
