@@ -166,29 +166,30 @@ def test_a_file_that_did_not_arrive_whole_is_not_kept(folder):
 KILLED = """
 import os, sys
 from labeldp.page.chosen_folder import ChosenFolder
-path, handle = ChosenFolder(sys.argv[1]).dropped_file("x.csv")
+folder = ChosenFolder(sys.argv[1])
+path, handle = folder.dropped_file("x.csv")
 os.write(handle, b"rooms,price")
-print(path, flush=True)
+print(path, folder.doorway()[0], sep="|", flush=True)
 sys.stdin.read()
 """
 
 
-def test_what_was_dropped_to_a_killed_process_goes_at_the_next_start_and_that_of_a_living_one_stays(folder):
+def test_what_a_killed_process_left_goes_at_the_next_start_and_what_a_living_one_has_stays(folder):
     command = [sys.executable, "-c", KILLED, str(folder)]
     with (
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as dead,  # noqa: S603
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as living,  # noqa: S603
     ):
-        left, kept = (each.stdout.readline().decode().strip() for each in (dead, living))
+        left, kept = (each.stdout.readline().decode().strip().split("|") for each in (dead, living))
         dead.send_signal(signal.SIGKILL)
         dead.wait()
-        assert os.path.exists(left)
+        assert list(map(os.path.exists, left)) == [True, True]
         ChosenFolder(folder).remove_leftovers()
-        assert not os.path.exists(left)
-        assert os.path.exists(kept)
+        assert list(map(os.path.exists, left)) == [False, False]
+        assert list(map(os.path.exists, kept)) == [True, True]
         living.stdin.close()
     ChosenFolder(folder).remove_leftovers()
-    assert not list(folder.glob(f"{DROPPED}*"))
+    assert not list(folder.glob("*labeldp-page-*"))
 
 
 def test_a_folder_of_ones_own_with_such_a_name_stays_and_no_link_is_followed(folder):

@@ -1,6 +1,7 @@
 """What was released before: it counts, is verified, signed and told apart."""
 
 import re
+from tempfile import SpooledTemporaryFile
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -99,6 +100,15 @@ def test_a_key_is_made_signs_and_is_recognised_and_lies_nowhere(client):
     assert "which is not a key you trust" in client.post("/shelf/trust", name=name, trust=someone).words
     assert "the key cannot be read" in client.post("/shelf/trust", name=name, trust="ssh-ed25519 none").words
     assert "below you can name the public key" in client.get(f"/shelf/card?name={name}").words
+
+
+def test_what_is_too_large_for_a_key_is_refused_before_any_of_it_is_on_the_disk(client, monkeypatch):
+    client.release(ready(client))
+    written = []
+    monkeypatch.setattr(SpooledTemporaryFile, "rollover", written.append)
+    answer = client.upload("key", b"-" * (1 << 21), "/shelf/sign", name="out.csv.card.json")
+    assert written == []
+    assert "far too large for a key" in answer.words
 
 
 def test_the_shelf_says_which_release_a_charge_paid_for(client):

@@ -20,7 +20,7 @@ from labeldp.jobs.sentences import printable
 __all__ = ["ChosenFolder"]
 
 DROPPED = ".labeldp-page-"
-"""How the names of folders begin that hold dropped files."""
+"""How the names of folders begin that hold dropped files; each process has one, and locks it."""
 
 DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])[ ]*(\.|$)", re.IGNORECASE)
 """How names begin that Windows takes for devices, whatever their ending."""
@@ -139,13 +139,25 @@ class ChosenFolder:
 
     def dropped_file(self, name: str) -> tuple[Path, int]:
         """Return the path of a new file for what is dropped, and an open handle; only its owner can read it."""
+        place = self._own_folder() / secrets.token_hex(4)
+        place.mkdir(0o700)
+        path = place / _safe_name(name)
+        return path, _new_file(path)
+
+    def doorway(self) -> tuple[Path, int]:
+        """Return the path of a new file that leads a browser to the page, and an open handle.
+
+        It lies in the chosen folder itself, because many a browser is not let into hidden ones, or into those for
+        temporary files. It goes with the folder that it is named after.
+        """
+        path = _doorway_of(self._own_folder())
+        return path, _new_file(path)
+
+    def _own_folder(self) -> Path:
         if self._dropped is None:
             self.remove_leftovers()
             self._lock, self._dropped = self._new_folder()
-        place = self._dropped / secrets.token_hex(4)
-        place.mkdir(0o700)
-        path = place / _safe_name(name)
-        return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        return self._dropped
 
     def _new_folder(self) -> tuple[int, Path]:
         """Return a new folder for dropped files and its lock."""
@@ -163,13 +175,13 @@ class ChosenFolder:
         return self._dropped is not None and self._dropped in path.parents
 
     def remove_dropped(self) -> None:
-        """Remove all that was dropped."""
+        """Remove all that was dropped, and the doorway."""
         if self._dropped is not None:
             _remove(self._dropped, self._lock)
             self._dropped = None
 
     def remove_leftovers(self) -> None:
-        """Remove what was dropped to processes that are not there any more; those that are hold a lock."""
+        """Remove the folders and doorways of processes that are not there any more; those that are hold a lock."""
         for folder in self.root.glob(f"{DROPPED}*"):
             is_ours = re.fullmatch(r"[0-9a-f]{8}", folder.name.removeprefix(DROPPED)) is not None
             if not is_ours or folder.is_symlink() or not folder.is_dir() or folder == self._dropped:
@@ -181,8 +193,19 @@ class ChosenFolder:
             _remove(folder, handle)
 
 
+def _new_file(path: Path) -> int:
+    """Return a handle for a new file that only its owner can read."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+
+
+def _doorway_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name.removeprefix('.')}.html")
+
+
 def _remove(folder: Path, handle: int) -> None:
     """Remove a folder and then unlock it; Windows removes the lock itself only once it is closed."""
+    with suppress(OSError):
+        _doorway_of(folder).unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
     os.close(handle)
     shutil.rmtree(folder, ignore_errors=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import signal
 import socket
 import threading
@@ -70,21 +69,18 @@ def _uninterrupted(answer: Callable[[], None]) -> Iterator[None]:
             signal.signal(getattr(signal, name), handler)
 
 
-def _make_doorway(folder: Path, address: str) -> Path | None:
+def _make_doorway(folder: ChosenFolder, address: str) -> Path | None:
     """Return a new file that leads a browser to the address and that only its owner can read, or None.
 
-    The address that a browser is started with is seen by all users of the machine, in the list of processes. The
-    file lies in the folder, because many a browser is not let into those for temporary files.
+    The address that a browser is started with is seen by all users of the machine, in the list of processes.
     """
-    path = folder / f"labeldp-page-{secrets.token_hex(4)}.html"
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        path, handle = folder.doorway()
         with open(handle, "w", encoding="utf-8") as stream:
             stream.write(
                 f'<!doctype html><title>labeldp</title><meta http-equiv="refresh" content="0;url={address}">'
             )
     except OSError:
-        path.unlink(missing_ok=True)
         return None
     return path
 
@@ -131,7 +127,7 @@ def serve(
             timeout_graceful_shutdown=3,
         )
         address = f"http://127.0.0.1:{number}{site.keys.address}"
-        doorway = _make_doorway(chosen.root, address) if browse else None
+        doorway = _make_doorway(chosen, address) if browse else None
         server = _Server(config, site, doorway)
         say(f"The page of {chosen.root} is at  {address}")
         say("It works once, in one browser, on this machine. Ctrl-C ends it, and so does closing the page.")
@@ -143,9 +139,6 @@ def serve(
         finally:
             server.should_exit = True
             with _uninterrupted(lambda: say("Still finishing what is paid for …")):
-                if doorway is not None:
-                    with suppress(OSError):
-                        doorway.unlink(missing_ok=True)
                 if site.drafts.is_busy:
                     say("Finishing what is paid for …")
                 site.drafts.finish()

@@ -56,6 +56,9 @@ MOST_CHECKED = 20
 MOST_BYTES = 1 << 25
 """Of a file that is compared with its card where that is listed."""
 
+MOST_KEY = 1 << 16
+"""Bytes of a form with a key and its passphrase."""
+
 
 @dataclass(frozen=True)
 class ShelfCard:
@@ -249,7 +252,9 @@ async def report_form(request: Request) -> Response:
 async def sign_form(request: Request) -> Response:
     """Sign a card with a key that was chosen in the browser; it is used in memory, and not kept."""
     site = site_of(request)
-    async with request.form(max_files=1, max_fields=20) as form:  # in memory: it is shorter than what goes to disk
+    if len(await request.body()) > MOST_KEY:  # a form's longer files would be written to the disk
+        raise ParameterError("the file is far too large for a key: choose that of your private Ed25519 key")
+    async with request.form(max_files=1, max_fields=20) as form:
         if form.get("form") != site.keys.form:
             raise ParameterError("the form was not sent by this page: load it again")
         name, passphrase, again = (str(form.get(field, "")) for field in ("name", "passphrase", "again"))
