@@ -1,14 +1,22 @@
 """What was released before: it counts, is verified, signed and told apart."""
 
 import re
+from html import unescape
 from tempfile import SpooledTemporaryFile
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from helpers import posix_only
 from labeldp.cards.signatures import key_text
+from labeldp.files import card_check, privatize_file
 from labeldp.ledger import Ledger
-from page_client import ready
+from labeldp.page import shelf
+from page_client import HIDDEN, ready
+
+CARD = "out.csv.card.json"
+KEY = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def test_a_second_release_of_the_same_labels_says_that_it_costs_again(client):
@@ -62,9 +70,8 @@ def test_the_shelf_verifies_signs_and_reports(client):
     words = client.get("/shelf").words
     assert "out.csv.card.json" in words
     assert "ε = 2 is left" in words
-    name = "out.csv.card.json"
+    name, key = CARD, KEY
     assert "it holds" in client.get(f"/shelf/card?name={name}").words
-    key = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     signed = client.upload("key", key, "/shelf/sign", name=name)
     assert "Signed by" in signed.words
     assert "signed by the trusted key" in signed.words
@@ -117,3 +124,64 @@ def test_the_shelf_says_which_release_a_charge_paid_for(client):
     words = client.get("/shelf").words
     assert "labels with noise out.csv.card.json" in words
     assert "a survey not in this folder" in words
+
+
+@posix_only
+@pytest.mark.parametrize("what", ["table", "report", "signature", "card"])
+def test_links_beside_a_card_are_neither_read_nor_handed_out(client, what, monkeypatch):
+    client.release(ready(client, report="yes"))
+    client.upload("key", KEY, "/shelf/sign", name=CARD)
+    root, read, sha256 = client.site.folder.root, [], card_check.sha256
+    ends = {"table": "", "report": ".report.html", "signature": ".card.json.sig", "card": ".card.json"}
+    path = root / f"out.csv{ends[what]}"
+    assert client.file(CARD, what).status == 200
+    path.rename(root / f"moved-{path.name}")
+    path.symlink_to(root / (f"moved-{path.name}" if what in ("table", "card") else "homes.csv"))
+    monkeypatch.setattr(card_check, "sha256", lambda file: read.append(file) or sha256(file))
+    answer, shown = client.file(CARD, what), client.get("/shelf").words
+    assert answer.status == 400
+    assert HIDDEN not in answer.html
+    assert (f" {CARD} " in shown) == (what != "card")
+    assert ("signed" in shown) == (what in ("table", "report"))
+    if what == "table":
+        assert (
+            "out.csv does not lie beside the card as a file of its own"
+            in client.get(f"/shelf/card?name={CARD}").words
+        )
+        assert "is a link" in client.upload("key", KEY, "/shelf/sign", name=CARD, again="yes").words
+        assert read == []
+
+
+def test_a_folder_that_is_too_large_is_not_compared_where_cards_are_listed(client, monkeypatch):
+    root = client.site.folder.root
+    privatize_file(root / "homes.csv", f"{root}/parts/", label="price", bounds=(0, 100), epsilon=1, missing="drop")
+    assert "parts.card.json holds" in client.get("/shelf").words
+    monkeypatch.setattr(shelf, "MOST_BYTES", 10)
+    assert "parts.card.json not checked yet" in client.get("/shelf").words
+
+
+def test_a_card_of_a_card_does_not_take_its_place(client):
+    client.release(ready(client))
+    root = client.site.folder.root
+    (root / f"{CARD}.card.json").write_text("{}")
+    assert "it holds" in client.get(f"/shelf/card?name={CARD}").words
+    assert client.file(CARD, "card").body == (root / CARD).read_bytes()
+
+
+def test_all_links_of_a_model_in_a_folder_of_a_folder_lead_somewhere(client):
+    (client.site.folder.root / "sub").mkdir()
+    pages = [client.release(ready(client, leaves="model", folder="sub/m", report="yes", epsilon=2))]
+    pages += [client.get("/shelf"), client.get("/shelf/card?name=sub/m/card.json")]
+    links = {unescape(link) for page in pages for link in re.findall(r'href="([^"#]+)"', page.html)}
+    assert {link for link in links if "sub/m" in link} == {
+        f"{client.site.keys.room}/{link}"
+        for link in (
+            "shelf/card?name=sub/m/card.json",
+            "model?name=sub/m",
+            "file?card=sub/m/card.json&what=card",
+            "file?card=sub/m/card.json&what=model",
+            "file?card=sub/m/card.json&what=report",
+            "file?card=sub/m/card.json&what=report&open=yes",
+        )
+    }
+    assert {client.get(link).status for link in links if link.startswith("/")} == {200}

@@ -67,7 +67,7 @@ def _file_checks(card: ReadCard, path: Path | None, folder: str | os.PathLike[st
         return
     path = path or _beside(entry.get("name"), folder)
     if path is None:
-        name = entry.get("name", "the file")
+        name = "the model" if card.kind == "model" else entry.get("name", "the file")
         yield Check("file", None, f"{name} is not beside the card: give its path to check it too")
         return
     check = _same_bytes(path, hashes, is_model=card.kind == "model")

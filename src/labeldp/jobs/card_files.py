@@ -14,7 +14,15 @@ from labeldp.errors import CardError, MissingExtraError, ParameterError
 from labeldp.files.places import refuse_same, refuse_target
 from labeldp.jobs.sentences import printable
 
-__all__ = ["CardSignature", "read_card_file", "read_key", "read_signature", "report_path", "sign_card_file"]
+__all__ = [
+    "CardSignature",
+    "is_card_name",
+    "read_card_file",
+    "read_key",
+    "read_signature",
+    "report_path",
+    "sign_card_file",
+]
 
 K = TypeVar("K")
 
@@ -22,7 +30,7 @@ K = TypeVar("K")
 def read_card_file(path: Path) -> tuple[Path, str]:
     """Return a card's path and text; for a model's folder, or what has its card beside it, of that card.
 
-    ``-`` is standard input.
+    What is named as cards are is the card itself, whatever lies beside it; ``-`` is standard input.
 
     Examples
     --------
@@ -37,7 +45,7 @@ def read_card_file(path: Path) -> tuple[Path, str]:
         return path, _decode(sys.stdin.buffer.read(MAX_TEXT + 1), "standard input")
     beside = path.parent / f"{path.name}.card.json"
     inside = path / "card.json"
-    card = inside if inside.is_file() else beside if beside.is_file() else path
+    card = inside if inside.is_file() else path if is_card_name(path.name) or not beside.is_file() else beside
     if not card.exists():
         raise ParameterError(f"there is no file {card}")
     if card.is_dir():
@@ -47,6 +55,17 @@ def read_card_file(path: Path) -> tuple[Path, str]:
     if card == path and data.strip() and not data.lstrip().startswith((b"{", b"[")):
         raise CardError(f"{path} is not a card, and there is no {beside.name} beside it")
     return card, _decode(data, str(card))
+
+
+def is_card_name(name: str) -> bool:
+    """Whether a file's name is one that cards have.
+
+    Examples
+    --------
+    >>> [is_card_name(name) for name in ("card.json", "sales.csv.card.json", "sales.csv")]
+    [True, True, False]
+    """
+    return name == "card.json" or name.endswith(".card.json")
 
 
 def _decode(data: bytes, name: str) -> str:

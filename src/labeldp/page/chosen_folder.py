@@ -15,6 +15,7 @@ import portalocker
 
 from labeldp.errors import ParameterError
 from labeldp.files.places import format_in
+from labeldp.jobs.card_files import is_card_name
 from labeldp.jobs.sentences import printable
 
 __all__ = ["ChosenFolder"]
@@ -97,6 +98,23 @@ class ChosenFolder:
         """Return what to call a path in the folder."""
         return path.relative_to(self.root).as_posix()
 
+    def plain_size(self, path: Path) -> int | None:
+        """Return how many bytes a plain file has, or the files of a plain folder have together; None for all else.
+
+        Plain is what lies here under the very name that it is called by: no link leads to it, and a folder holds
+        none. Of past releases nothing else is read or handed out, because a link beside a card may lead to the
+        true labels.
+        """
+        try:
+            if path.resolve() != path or self.root not in (path, *path.parents):
+                return None
+            stats = [part.lstat() for part in (path, *(path.iterdir() if path.is_dir() else ()))]
+        except (OSError, RuntimeError, ValueError):
+            return None
+        files = [each.st_size for each in stats if stat.S_ISREG(each.st_mode)]
+        folders = [each for each in stats if stat.S_ISDIR(each.st_mode)]
+        return sum(files) if len(files) + len(folders) == len(stats) else None
+
     # ---- what is there ------------------------------------------------------------------------------------
 
     def tables(self) -> list[str]:
@@ -104,9 +122,18 @@ class ChosenFolder:
         found = (path for path in sorted(self._near("*")) if format_in(path.name) and path.is_file())
         return [self.name(path) for path in found if not path.name.startswith("~$")][:MOST_TABLES]
 
+    def card(self, text: str) -> Path:
+        """Return the plain file of a card, anywhere in the folder."""
+        path = self.inside(text)
+        is_own = self.name(path) == text and self.plain_size(path) is not None
+        if not is_own or not is_card_name(path.name) or path.is_dir():
+            raise ParameterError(f"there is no card {printable(text, 100)!r} in the folder")
+        return path
+
     def cards(self) -> list[str]:
-        """Return the names of cards, here and one folder down, newest first."""
-        found = [path for path in [*self._near("*.card.json"), *self._near("card.json")] if path.is_file()]
+        """Return the names of cards, here and one folder down, and of models one further down, newest first."""
+        paths = [*self._near("*.card.json"), *self._near("card.json"), *self._near("[!.]*/card.json")]
+        found = [path for path in paths if path.is_file() and self.plain_size(path) is not None]
         found.sort(key=lambda path: (-path.stat().st_mtime_ns, path.name))
         return [self.name(path) for path in dict.fromkeys(found)][:MOST_TABLES]
 

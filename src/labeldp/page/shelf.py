@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,10 +20,10 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.cards.signatures import new_key, read_public_key
-from labeldp.cards.verification import Verification, verify_card
+from labeldp.cards.verification import Verification
 from labeldp.errors import ParameterError
 from labeldp.files.card_check import verify_files
-from labeldp.files.places import MODEL_FILES, PIPE
+from labeldp.files.places import MODEL_FILES
 from labeldp.jobs.card_files import CardSignature, read_card_file, read_signature, report_path, sign_card_file
 from labeldp.jobs.sentences import EXPLAINED, printable
 from labeldp.page.chosen_folder import ChosenFolder
@@ -74,11 +75,12 @@ class ShelfCard:
 
 def _listed(folder: ChosenFolder, name: str, *, check: bool) -> ShelfCard:
     path = folder.inside(name)
-    is_signed = path.with_name(f"{path.name}.sig").is_file()
+    is_signed = _signature_of(folder, path) is not None
     try:
         text = read_card_file(path)[1]
         card = read_any_card(text)
-        state = _verified(path, text).verdict if check and _is_small(path, card) else NOT_CHECKED
+        is_small = (folder.plain_size(_released(path, card)) or 0) <= MOST_BYTES
+        state = _verified(folder, path, text).verdict if check and is_small else NOT_CHECKED
     except EXPLAINED:
         return ShelfCard(name, "a card that cannot be read", "", "", "does not hold", is_signed)
     kind = {"model": "a model", "mechanism": "a mechanism"}.get(card.kind, "private labels")
@@ -95,12 +97,16 @@ def _listed(folder: ChosenFolder, name: str, *, check: bool) -> ShelfCard:
     )
 
 
-def _is_small(path: Path, card: ReadCard) -> bool:
-    """Whether what a card speaks of is read in a moment; a larger table is, once its card is opened."""
+def _released(path: Path, card: ReadCard) -> Path:
+    """Return where the table or the model lies that a card speaks of, if it lies beside it."""
     entry = card.content.get("file")
     name = entry.get("name") if isinstance(entry, dict) else None
-    file = path.parent / Path(str(name)).name
-    return not file.is_file() or file.stat().st_size <= MOST_BYTES
+    return path.parent if card.kind == "model" else path.parent / str(name)
+
+
+def _signature_of(folder: ChosenFolder, path: Path) -> Path | None:
+    signature = path.with_name(f"{path.name}.sig")
+    return None if folder.plain_size(signature) is None else signature
 
 
 @explained_page
@@ -144,12 +150,12 @@ async def _card_page(
     status: int = 200,
 ) -> Response:
     site = site_of(request)
-    path = _card_path(site.folder, name)
+    path = site.folder.card(name)
 
     def look() -> dict[str, Any]:
         _, text = read_card_file(path)
         keys = [read_public_key(trust.encode())] if trust else []
-        result = _verified(path, text, keys)
+        result = _verified(site.folder, path, text, keys)
         files = _files_of(site.folder, path, result)
         explanation = result.card.explain() if result.card is not None else None
         return {"result": result, "files": files, "explanation": explanation}
@@ -158,33 +164,33 @@ async def _card_page(
     return site.page("card", status=status, name=name, signed=signed, trust=trust, sentence=sentence, **values)
 
 
-def _card_path(folder: ChosenFolder, name: str) -> Path:
-    path = folder.source(name)
-    if name not in folder.cards():
-        raise ParameterError(f"there is no card {printable(name, 100)!r} in the folder")
-    return path
-
-
-def _verified(path: Path, text: str, trusted: Sequence[Ed25519PublicKey] = ()) -> Verification:
-    result = verify_files(text, folder=path.parent, signature=read_signature(path, None), trusted=trusted)
+def _verified(
+    folder: ChosenFolder, path: Path, text: str, trusted: Sequence[Ed25519PublicKey] = ()
+) -> Verification:
+    """Check a card, and compare what lies beside it as plain files."""
+    signature, beside = _signature_of(folder, path), None
+    given = None if signature is None else read_signature(path, signature)
+    with suppress(*EXPLAINED):
+        beside = None if folder.plain_size(_released(path, read_any_card(text))) is None else path.parent
+    result = verify_files(text, folder=beside, signature=given, trusted=trusted)
     return replace(result, checks=tuple(replace(each, detail=as_fields(each.detail)) for each in result.checks))
 
 
 def _files_of(folder: ChosenFolder, card: Path, result: Verification) -> dict[str, str]:
     """Return what may be saved: the card, what lies beside it, and the table if its bytes are the card's."""
     files = {"card": folder.name(card)}
-    signature, beside = card.with_name(f"{card.name}.sig"), card.parent
-    files |= {"signature": folder.name(signature)} if signature.is_file() else {}
+    signature, beside = _signature_of(folder, card), card.parent
+    files |= {} if signature is None else {"signature": folder.name(signature)}
     for report in (report_path(card), beside.with_name(f"{beside.name}.report.html")):
-        if report.is_file() and (report.parent == beside or card.name == "card.json"):
+        is_own = report.parent == beside or card.name == "card.json"
+        if is_own and folder.plain_size(report) is not None and not report.is_dir():
             files["report"] = folder.name(report)
-    entry = result.card.content.get("file") if result.card is not None else None
-    name = entry.get("name") if isinstance(entry, dict) else None
-    same = any(check.name == "file" and check.holds for check in result.checks)
-    if same and card.name == "card.json":
-        files["model"] = folder.name(card.parent)
-    if same and isinstance(name, str) and name != PIPE and (card.parent / name).is_file():
-        files["table"] = folder.name(card.parent / name)
+    if result.card is not None and any(check.name == "file" and check.holds for check in result.checks):
+        released = _released(card, result.card)
+        if released.is_file():
+            files["table"] = folder.name(released)
+        elif card == released / "card.json" and released != folder.root:
+            files["model"] = folder.name(released)
     return files
 
 
@@ -192,12 +198,12 @@ def _files_of(folder: ChosenFolder, card: Path, result: Verification) -> dict[st
 async def save_file(request: Request) -> Response:
     """Hand out a file of a release: nothing else of the folder, and least of all a table with true labels."""
     site = site_of(request)
-    path = _card_path(site.folder, request.query_params.get("card", ""))
+    path = site.folder.card(request.query_params.get("card", ""))
     what = request.query_params.get("what", "")
 
     def look() -> Path:
         _, text = read_card_file(path)
-        files = _files_of(site.folder, path, _verified(path, text))
+        files = _files_of(site.folder, path, _verified(site.folder, path, text))
         if what not in files:
             raise ParameterError("there is no such file, or it is not the one that the card speaks of")
         return site.folder.source(files[what])
@@ -227,7 +233,7 @@ def _zipped(folder: Path) -> bytes:
 async def report_page(request: Request) -> Response:
     """Show the report of a card, made for this moment."""
     site = site_of(request)
-    path = _card_path(site.folder, request.query_params.get("card", ""))
+    path = site.folder.card(request.query_params.get("card", ""))
     html = await run_in_threadpool(lambda: render_report(read_card_file(path)[1]))
     return HTMLResponse(html, headers={"content-security-policy": REPORT_POLICY})
 
@@ -238,7 +244,7 @@ async def report_form(request: Request) -> Response:
     site = site_of(request)
     form = await site.form(request)
     name = str(form.get("name", ""))
-    path = _card_path(site.folder, name)
+    path = site.folder.card(name)
     try:
         await run_in_threadpool(
             lambda: write_page(report_path(path), render_report(read_card_file(path)[1]), force=False)
@@ -260,12 +266,16 @@ async def sign_form(request: Request) -> Response:
         name, passphrase, again = (str(form.get(field, "")) for field in ("name", "passphrase", "again"))
         key = form.get("key")
         data = await key.read() if isinstance(key, UploadFile) else b""
-    path = _card_path(site.folder, name)
+    path = site.folder.card(name)
 
     def sign() -> CardSignature:
         if not data:
             raise ParameterError("choose the file of your private key first, or make one below")
-        verify_card(read_card_file(path)[1])
+        released = _released(path, read_any_card(read_card_file(path)[1]))
+        if os.path.lexists(released) and site.folder.plain_size(released) is None:
+            raise ParameterError(
+                f"{printable(released.name)} is a link, or holds one: put the file itself beside its card first"
+            )
         return sign_card_file(path, data, lambda: passphrase, force=bool(again))
 
     try:

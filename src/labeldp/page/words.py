@@ -25,6 +25,7 @@ FIELDS = {
 
 PHRASES = {
     "pass --force to replace it": "choose another name",
+    "is not beside the card: give its path to check it too": "does not lie beside the card as a file of its own",
     "--missing drop": "the tick at “Leave out rows without a label”",
     "--trust KEY.pub says whom you trust": "below you can name the public key that you trust",
     "see private_score, or compare": "ask for a score when you order one, or compare",
