@@ -12,8 +12,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import portalocker
 
 from labeldp.errors import ParameterError
 
@@ -152,6 +154,71 @@ def _put_folder(draft: Path, path: Path) -> None:
         if os.path.lexists(path):
             raise _taken(path) from None
         raise
+
+
+@contextmanager
+def reserved(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Keep a name for this block: who asks for it meanwhile, in another thread or process, is refused at once.
+
+    The lock is on an empty file beside it, with ``.labeldp.part`` at its end, which goes with the block. A kill
+    may leave that file, but not the lock: it keeps nobody out. Where a disk knows no locks, no name is kept.
+
+    Raises
+    ------
+    ParameterError
+        If the name is kept for another.
+
+    Examples
+    --------
+    >>> target = Path(tempfile.mkdtemp(), "table.csv")
+    >>> with reserved(target), reserved(target):
+    ...     pass
+    Traceback (most recent call last):
+    labeldp.errors.ParameterError: another release is being written to ...table.csv: choose another name, or wait
+    >>> list(target.parent.iterdir())
+    []
+    """
+    target = Path(os.path.abspath(path))  # with a name, whatever the path is
+    mark = target.with_name(f"{target.name}.labeldp.part")
+    while (handle := _lock(mark)) is None:
+        pass  # whoever had it has just removed it
+    try:
+        yield
+    finally:
+        if sys.platform != "win32":  # where nothing that is open can be removed
+            mark.unlink(missing_ok=True)  # while it is locked: later it may be another's
+        with suppress(portalocker.LockException):  # closing would not unlock it while a forked child has it open
+            portalocker.unlock(handle)
+        os.close(handle)
+        if sys.platform == "win32":
+            with suppress(OSError):  # another's by now
+                mark.unlink()
+
+
+def _lock(mark: Path) -> int | None:
+    """Return an open file that is locked, or None if it lost its name before."""
+    no_links = getattr(os, "O_NOFOLLOW", 0)
+    try:
+        handle = os.open(mark, os.O_RDWR | os.O_CREAT | no_links, 0o666)
+    except PermissionError:  # another user's
+        handle = os.open(mark, os.O_RDONLY | no_links)
+    try:
+        portalocker.lock(handle, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+        is_named = os.path.samestat(os.fstat(handle), os.lstat(mark))
+    except portalocker.AlreadyLocked:
+        os.close(handle)
+        target = mark.with_name(mark.name.removesuffix(".labeldp.part"))
+        raise ParameterError(
+            f"another release is being written to {target}: choose another name, or wait"
+        ) from None
+    except portalocker.LockException:  # a disk that knows no locks: who comes second is refused at the end
+        return handle
+    except FileNotFoundError:
+        is_named = False
+    if is_named:
+        return handle
+    os.close(handle)
+    return None
 
 
 def _rights(most: int) -> int:

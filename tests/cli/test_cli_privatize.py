@@ -217,3 +217,19 @@ def test_a_report_is_written_if_asked_for(tmp_path, table):
     assert "<svg" in (tmp_path / "page.html").read_text()
     run(*order(table, tmp_path / "again.csv", "--report", tmp_path / "page.html"), code=2)
     assert not (tmp_path / "again.csv").exists()
+
+
+def test_a_report_that_fails_after_the_release_is_said_with_what_is_in_place_and_spent(
+    tmp_path, table, monkeypatch
+):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("labeldp.jobs.reports.write_report", full)
+    options = ("--report", tmp_path / "page.html", "--ledger", tmp_path / "budget.jsonl")
+    words = said(*order(table, tmp_path / "out.csv", *options), code=1)
+    assert f"The table is in {tmp_path / 'out.csv'}" in words
+    assert "The report could not be written. No space left on device" in words
+    assert "ε = 1 was charged before that, and stays spent" in words
+    assert "The report is in" not in words
+    assert files_in(tmp_path) == ["budget.jsonl", "homes.csv", "out.csv", "out.csv.card.json"]

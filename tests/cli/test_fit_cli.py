@@ -159,6 +159,24 @@ def test_the_ledger_is_charged_once_for_exactly_epsilon_and_refuses_what_passes_
     assert files_in(tmp_path) == ["budget.jsonl", "model"]  # not even a new ledger
 
 
+def test_what_fails_after_the_model_is_in_place_is_said_with_what_is_there_and_spent(
+    folder, tmp_path, monkeypatch
+):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    for name in ("jobs.reports.write_report", "jobs.model_fit.private_score"):
+        monkeypatch.setattr(f"labeldp.{name}", full)
+    book, out = tmp_path / "budget.jsonl", tmp_path / "model"
+    options = ("-o", out, "--ledger", book, "--score", 1, "--report", tmp_path / "page.html")
+    words = said("fit", folder / "homes.parquet", *FIT, *options, code=1)
+    assert f"The model is in {out}" in words
+    assert "How good the model is could not be measured. The report could not be written. No space left" in words
+    assert "ε = 2 was charged before that, and stays spent" in words
+    assert "The report is in" not in words
+    assert load_model(out).label == "price"
+
+
 def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(folder, tmp_path):
     book, page, later = (tmp_path / name for name in ("budget.jsonl", "report.html", "later.html"))
     paid = ("--ledger", book, "--limit", 4, "--score", 1.5, "--metrics", "rmse,mae", "--report", page)

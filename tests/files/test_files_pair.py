@@ -6,14 +6,15 @@ import stat
 from pathlib import Path
 
 import numpy as np
+import portalocker
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
-from file_cases import meanwhile, release
+from file_cases import meanwhile, refused, release
 from helpers import posix_only
-from labeldp import card_format
+from labeldp import _atomic, card_format
 from labeldp.files import TableWriter
 from labeldp.files.card_check import verify_files
 from labeldp.files.writer import TableAndCard
@@ -118,23 +119,65 @@ def test_what_somebody_else_put_there_meanwhile_is_kept():
     assert sorted(os.listdir()) == ["in.parquet", "out.csv"]
 
 
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize(
+    ("out", "card"), [("out.parquet", None), ("out/", None), ("other.csv", "out.parquet.card.json")]
+)
+def test_of_two_that_write_to_one_place_at_once_the_second_is_refused_before_it_pays(out, card, force):
+    first = "out/" if out == "out/" else "out.parquet"
+
+    def second():
+        message = str(refused("in.parquet", out, card=card, force=force))
+        assert "another release is being written to" in message
+
+    release("in.parquet", first, ledger=meanwhile(second), force=force)
+    assert holds(first)
+    assert sorted(os.listdir()) == ["in.parquet", Path(first).name, f"{Path(first)}.card.json"]
+
+
+def test_what_a_kill_leaves_of_a_reservation_keeps_nobody_out():
+    Path("out.csv.labeldp.part").touch()
+    release("in.parquet")
+    assert sorted(os.listdir()) == ["in.parquet", "out.csv", "out.csv.card.json"]
+
+
+def test_a_reservation_that_is_given_back_while_another_asks_for_it_is_kept_for_that_one(monkeypatch):
+    """Who locks a file that has just been removed holds nothing: a third could make that file again."""
+    lock, reserving = portalocker.lock, _atomic.reserved("out.csv")
+
+    def late(handle, flags):
+        monkeypatch.setattr(portalocker, "lock", lock)
+        reserving.__exit__(None, None, None)
+        lock(handle, flags)
+
+    reserving.__enter__()
+    monkeypatch.setattr(portalocker, "lock", late)
+    with _atomic.reserved("out.csv"), pytest.raises(ldp.ParameterError, match="another release"):
+        _atomic.reserved("out.csv").__enter__()
+    assert os.listdir() == ["in.parquet"]
+
+
 @pytest.mark.parametrize("has_links", [True, False])
 @pytest.mark.parametrize("card", [None, "other.json"])
 @pytest.mark.parametrize("out", ["out.parquet", "out/"])
-def test_of_two_that_write_to_one_place_at_once_one_is_done_and_one_is_refused(monkeypatch, out, card, has_links):
+def test_where_a_disk_knows_no_locks_the_second_is_refused_at_the_end(monkeypatch, out, card, has_links):
     look, looks = TableAndCard.refuse_targets, []
 
     def late(self):
         look(self)
         looks.append(self)
-        if len(looks) == 2:  # the other is done between the last look and the renames
+        if len(looks) == 1:  # the other is done between the last look and the renames
             release("in.parquet", out)
 
     def no_links(source, target):
         raise PermissionError(1, "Operation not permitted")
 
+    def no_locks(handle, *flags):
+        raise portalocker.LockException("Operation not supported")
+
     if not has_links:
         monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(portalocker, "lock", no_locks)
     monkeypatch.setattr(TableAndCard, "refuse_targets", late)
     with pytest.raises(ldp.ParameterError, match="exists already"):
         release("in.parquet", out, card=card)

@@ -81,7 +81,7 @@ def test_a_file_that_changed_stays_unreleased_however_often_the_button_is_presse
     assert spent(client) == 0
 
 
-@pytest.mark.parametrize(("leaves", "job"), [("table", "privatize_file"), ("model", "fit_file")])
+@pytest.mark.parametrize(("leaves", "job"), [("table", "privatize_and_report"), ("model", "fit_file")])
 def test_a_file_exchanged_after_the_button_is_not_released(client, monkeypatch, leaves, job):
     draft = ordered(client, "income", leaves=leaves)
     table, real = client.site.folder.root / "pay.csv", getattr(orders, job)

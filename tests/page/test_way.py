@@ -11,6 +11,7 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 
+from labeldp._atomic import reserved
 from labeldp.cli import app
 from labeldp.files import open_table
 from labeldp.ledger import Budget, Ledger
@@ -213,6 +214,33 @@ def test_two_tabs_are_two_drafts(client):
     assert (two.order.choice.label, two.order.choice.bounds, two.order.epsilon) == ("rooms", (0, 9), 2)
 
 
+@pytest.mark.parametrize(
+    ("leaves", "taken"), [("table", "out.csv"), ("table", "out.csv.report.html"), ("model", "model")]
+)
+def test_a_name_that_another_release_is_writing_to_is_refused_before_the_charge(client, leaves, taken):
+    """In another tab, or by the command line: both keep their names in the folder."""
+    draft, root = ready(client, leaves=leaves, report="yes"), client.site.folder.root
+    with reserved(root / taken):
+        words = client.release(draft).words
+    assert "another release is being written to" in words
+    assert "Nothing was charged" in words
+    assert charges(client) == ()
+    assert "It is done" in client.release(draft).words
+
+
+@pytest.mark.parametrize("leaves", ["table", "model"])
+def test_a_report_that_cannot_be_written_does_not_hide_what_was_released(client, leaves, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("labeldp.jobs.reports.write_report", full)
+    done = client.release(ready(client, leaves=leaves, report="yes")).words
+    assert "It is done" in done
+    assert "The report could not be written: No space left on device" in done
+    assert {"table": "The private table", "model": "The private model"}[leaves] in done
+    assert "The report" not in done.replace("The report could not", "")
+
+
 def test_work_can_be_stopped_before_the_charge_and_not_after(client):
     draft = ready(client)
     carry_out = orders.Order.carry_out
@@ -284,12 +312,8 @@ def test_the_command_line_that_is_shown_does_the_same(client, leaves, monkeypatc
         calls.append([[str(each) for each in arguments], named])
         raise KeyboardInterrupt
 
-    names = ("orders.privatize_file", "orders.fit_file")
-    for name in [f"labeldp.page.{name}" for name in names] + [
-        "labeldp.files.privatize_file",
-        "labeldp.cli.fit.fit_file",
-    ]:
-        monkeypatch.setattr(name, noted)
+    for name in ("files.privatize_file", "page.orders.fit_file", "cli.fit.fit_file"):
+        monkeypatch.setattr(f"labeldp.{name}", noted)
     client.release(draft)
     monkeypatch.chdir(client.site.folder.root)
     words = shlex.split(draft.order.command().replace("\\\n", " "))

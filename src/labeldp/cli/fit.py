@@ -11,8 +11,9 @@ import typer
 from rich.console import Console
 
 from labeldp.cli import options
-from labeldp.cli.shell import explained, news, tell
+from labeldp.cli.shell import explained, news, raise_problem, tell
 from labeldp.jobs.model_fit import fit_file
+from labeldp.jobs.reports import NO_REPORT
 
 
 class Leaves(StrEnum):
@@ -115,9 +116,10 @@ def fit(
         tell(console, f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
         if release is Leaves.labels:
             tell(console, f"The private labels are in {out / 'release.npz'} too; both may be made public.")
-        if report is not None:
+        if report is not None and NO_REPORT not in done.problems:
             tell(console, f"The report is in {report}.")
         if book.remaining is not None:
             tell(console, f"The ledger {ledger} has {book.remaining} left.")
         elif ledger is None:
             tell(console, "No ledger was kept: fitting these labels again costs again, and nobody counts it.")
+        raise_problem(done.problems)

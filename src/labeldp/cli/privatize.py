@@ -20,13 +20,13 @@ from labeldp.cli.shell import (
     explained,
     news,
     progress,
+    raise_problem,
     someone_looks,
     tell,
 )
-from labeldp.files.places import refuse_target
+from labeldp.jobs.reports import privatize_and_report
 from labeldp.jobs.sentences import as_options, printable
 from labeldp.release.plan import mechanism_choices
-from labeldp.report import require_matplotlib, write_report
 
 if TYPE_CHECKING:
     from labeldp.files import FileRelease
@@ -141,14 +141,9 @@ def privatize(
         "spent: labels may have been read.",
         book,
     ):
-        from labeldp.files import privatize_file  # noqa: PLC0415 (an extra)
-
         dialect = options.as_dialect(separator, decimal, thousands, encoding, na, sheet, formulas)
-        if report is not None:
-            require_matplotlib()
-            refuse_target(str(report), force=force)
         with progress() as update:
-            done = privatize_file(
+            done, problems = privatize_and_report(
                 source,
                 out,
                 label=label,
@@ -169,12 +164,10 @@ def privatize(
                 drop=options.split_names(drop),
                 force=force,
                 card=card,
-                others={"the report": report},
+                report=report,
                 progress=update,
                 hints=partial(_ask, screen, update) if asked else None,
             )
-        if report is not None:
-            write_report(report, done.card, ledger=book if ledger else None, force=force)
         tell(screen, done.terms.summary())
         for note in done.notes:
             tell(screen, note)
@@ -182,11 +175,12 @@ def privatize(
             tell(screen, printable(f"The column {name!r} could not stay {old}: it is {new} now."))
         if not asked:
             tell(screen, "Hints on what may give labels away are shown on a terminal only.")
-        _tell_where(screen, done, report)
+        _tell_where(screen, done, None if problems else report)
         if ledger is None:
             tell(screen, "Nobody adds up what is spent on these labels: --ledger FILE --limit 3 would.")
         elif book.remaining is not None:
             tell(screen, f"The ledger {ledger} has {book.remaining} left.")
+        raise_problem(problems)
 
 
 def _ask(screen: Console, bars: Bars | None, hints: Sequence[str]) -> None:

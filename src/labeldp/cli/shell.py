@@ -9,7 +9,7 @@ import codecs
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from types import FrameType
@@ -138,6 +138,14 @@ def explained(stopped: str = "Stopped; nothing was written.", ledger: Ledger | N
                 explain_error(error, ledger),
                 next(code for kind, code in _CODES.items() if isinstance(error, kind)),
             )
+
+
+def raise_problem(problems: Mapping[str, Exception]) -> None:
+    """Say what could not be done after a release was in place, and end with the first reason."""
+    for what in problems:
+        tell(news(), f"{what}.", "red")
+    for error in problems.values():
+        raise error
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

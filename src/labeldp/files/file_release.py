@@ -182,51 +182,50 @@ def privatize_file(
         raise ParameterError("debiased must be 'replace', 'add' or 'no', and missing 'error' or 'drop'")
     to = os.fspath(out)
     card_path = Path(card) if card is not None else None if to == PIPE else Path(f"{Path(to)}.card.json")
-    places = TableAndCard(to, card_path, force=force)
-    places.refuse_targets()
     ledger = as_ledger(ledger)
     ledger_path = None if ledger is None else ledger.path
     outputs = {"the output": to, "the card": card_path, "the ledger": ledger_path, **(others or {})}
     refuse_same(outputs, {"the source": os.fspath(source)})
     progress = progress or (lambda *_: None)
-    progress("Opening", 0, None)
-    table, out_format = _open(os.fspath(source), to, format, label, dialect or Dialect(), drop)
-    door = Door(table, out_format, drop=missing == "drop", progress=progress)
-    output = Output(table, debiased)
-    source_of_words = resolve_source(random_state)
-    writer = TableWriter(
-        to,
-        output.schema,
-        out_format,
-        force,
-        compression=table.compression,
-        plain=[label, output.second or label],
-        most=table.rights,
-        dialect=table.dialect_for,
-    )
-    if debiased != "no":
-        _refuse_biased(request)
-    if "scipy.optimize" not in sys.modules:  # a design needs it: imported while labels are counted
-        threading.Thread(target=import_module, args=("scipy.optimize",)).start()
-    readings = chain(
-        () if hints is None else [_labels_and_hints(door, hints, source_of_words, shuffle)],
-        iter(door.labels, None),
-    )
-    stream = LabelStream(lambda: next(readings), request, ledger=ledger, random_state=source_of_words)
-    batches = _release_rows(door, stream, output)
-    if shuffle:
-        folder = None if to == PIPE else Path(to).resolve().parent
-        batches = shuffle_rows(
-            batches, output.schema, rows=stream.terms.rows, folder=folder, source=source_of_words
+    with TableAndCard(to, card_path, force=force) as places:
+        progress("Opening", 0, None)
+        table, out_format = _open(os.fspath(source), to, format, label, dialect or Dialect(), drop)
+        door = Door(table, out_format, drop=missing == "drop", progress=progress)
+        output = Output(table, debiased)
+        source_of_words = resolve_source(random_state)
+        writer = TableWriter(
+            to,
+            output.schema,
+            out_format,
+            force,
+            compression=table.compression,
+            plain=[label, output.second or label],
+            most=table.rights,
+            dialect=table.dialect_for,
         )
-    with places, writer:
-        for batch in batches:
-            writer.write(batch)
-        terms = stream.finish()
-        digests = writer.finish()
-        facts = output.facts(to, writer, digests, left_out=door.left_out, shuffle=shuffle)
-        text = terms.to_card(file=facts)
-        places.put_card(text + "\n", table.rights)
+        if debiased != "no":
+            _refuse_biased(request)
+        if "scipy.optimize" not in sys.modules:  # a design needs it: imported while labels are counted
+            threading.Thread(target=import_module, args=("scipy.optimize",)).start()
+        readings = chain(
+            () if hints is None else [_labels_and_hints(door, hints, source_of_words, shuffle)],
+            iter(door.labels, None),
+        )
+        stream = LabelStream(lambda: next(readings), request, ledger=ledger, random_state=source_of_words)
+        batches = _release_rows(door, stream, output)
+        if shuffle:
+            folder = None if to == PIPE else Path(to).resolve().parent
+            batches = shuffle_rows(
+                batches, output.schema, rows=stream.terms.rows, folder=folder, source=source_of_words
+            )
+        with writer:
+            for batch in batches:
+                writer.write(batch)
+            terms = stream.finish()
+            digests = writer.finish()
+            facts = output.facts(to, writer, digests, left_out=door.left_out, shuffle=shuffle)
+            text = terms.to_card(file=facts)
+            places.put_card(text + "\n", table.rights)
     return FileRelease(to, terms, text, card_path, output.types_changed(writer), tuple(table.notes))
 
 

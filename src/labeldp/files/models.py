@@ -38,7 +38,7 @@ from labeldp.estimators.features import PIECE, FeatureTable, PublicFeatures
 from labeldp.estimators.learner import Blend
 from labeldp.estimators.quality import Risk, terms_with_score
 from labeldp.files.model_arrays import as_arrays, from_arrays
-from labeldp.files.places import MODEL_FILES, refuse_target, sha256
+from labeldp.files.places import MODEL_FILES, refuse_target, reserve_target, sha256
 from labeldp.release.terms import Terms
 from labeldp.tabular import TableEncoder, Tally, as_table
 
@@ -61,12 +61,11 @@ def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterat
     ------
     ParameterError
         If there is no folder around it, or something is there: a model may be replaced with ``force``, anything
-        else is never removed.
+        else is never removed; or if another is being written there.
     """
     names = {*MODEL_FILES, CARD, f"{CARD}.sig", "card.report.html"}  # what sign and report put there
-    refuse = partial(refuse_target, f"{os.fspath(path)}/", force=force, may_go=names.__contains__)
-    refuse()
-    with atomic_folder(path, check=refuse) as draft:
+    place: dict[str, Any] = {"to": f"{os.fspath(path)}/", "force": force, "may_go": names.__contains__}
+    with reserve_target(**place), atomic_folder(path, check=partial(refuse_target, **place)) as draft:
         yield draft
 
 

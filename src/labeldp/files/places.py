@@ -9,9 +9,11 @@ import re
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
 
+from labeldp._atomic import reserved
 from labeldp._validation import nearest
 from labeldp.errors import DataError, ParameterError
 
@@ -28,6 +30,7 @@ __all__ = [
     "is_part",
     "refuse_same",
     "refuse_target",
+    "reserve_target",
     "sha256",
     "sniff_format",
 ]
@@ -153,6 +156,21 @@ def refuse_target(to: str, *, force: bool, may_go: Callable[[str], Any] | None =
         raise PermissionError(13, "Permission denied", str(path.parent))
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", suffix=".part"):
         pass  # fails on a read-only disk, or if the name is too long
+
+
+@contextmanager
+def reserve_target(to: str, *, force: bool, may_go: Callable[[str], Any] | None = None) -> Iterator[None]:
+    """Refuse as `refuse_target` does, and refuse all others that would write to this place during the block.
+
+    Entered before a charge, so that of two who write to one place at once only one pays.
+    """
+    refuse_target(to, force=force, may_go=may_go)
+    if to == PIPE:
+        yield
+        return
+    with reserved(to):
+        refuse_target(to, force=force, may_go=may_go)  # again: another may have been done just before
+        yield
 
 
 def _refuse_replacing(to: str, force: bool, may_go: Callable[[str], Any] | None) -> None:

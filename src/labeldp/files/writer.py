@@ -29,6 +29,7 @@ from labeldp.files.places import (
     is_folder,
     is_part,
     refuse_target,
+    reserve_target,
     sha256,
 )
 
@@ -251,13 +252,22 @@ class TableAndCard:
     card with its signature, which is none of the new one; then the new card takes its place, and the new table
     last. Old things come back if the new table does not get there, and go for good if it does. A kill in between
     leaves them beside their names, with ``.old`` at the end. Unless they are to be replaced, nothing but an old
-    signature steps aside: of two that write to one place at once, the first to put its card goes on.
+    signature steps aside. Both places are reserved from the start of the block: enter it before the charge.
     """
 
     def __init__(self, to: str, card: Path | None, *, force: bool) -> None:
         self._to, self._card, self._force = to, card, force
         self._aside: dict[Path, Path] = {}
+        self._reserved = ExitStack()
         self._ready, self._text = False, ""
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(reserve_target(self._to, force=self._force, may_go=is_part))
+            if self._card is not None:
+                stack.enter_context(reserve_target(str(self._card), force=self._force))
+            self._reserved = stack.pop_all()
+        return self
 
     def refuse_targets(self) -> None:
         """Refuse places where something is that may not be replaced."""
@@ -265,12 +275,9 @@ class TableAndCard:
         if self._card is not None:
             refuse_target(str(self._card), force=self._force)
 
-    def __enter__(self) -> Self:
-        return self
-
     def put_card(self, text: str, most: int) -> None:
         """Clear both places and put the card, with these rights at most; the complete table comes next."""
-        self.refuse_targets()  # again: much can have been put there while the table was written
+        self.refuse_targets()  # again: other programs may have put something there
         self._text = text
         places = [Path(self._to)] if self._force and self._to != PIPE else []
         places += [self._card] if self._force and self._card is not None else []
@@ -285,6 +292,11 @@ class TableAndCard:
         self._ready = True
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with self._reserved:
+            self._settle(kind)
+
+    def _settle(self, kind: type[BaseException] | None) -> None:
+        """Remove what stepped aside, or bring it back if the table did not get there."""
         if kind is None or (self._ready and not issubclass(kind, ParameterError) and _is_there(self._to)):
             for aside in self._aside.values():
                 if aside.is_dir() and not aside.is_symlink():
@@ -292,7 +304,8 @@ class TableAndCard:
                 else:
                     aside.unlink(missing_ok=True)
             return
-        if self._card is not None and self._card.is_file() and self._card.read_bytes() == self._text.encode():
+        text = self._text.encode()
+        if text and self._card is not None and self._card.is_file() and self._card.read_bytes() == text:
             self._card.unlink()  # any other is somebody else's
         for path, aside in reversed(self._aside.items()):
             if os.path.lexists(aside):

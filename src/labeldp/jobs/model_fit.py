@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,12 @@ from labeldp.errors import DataError, NotUnbiasedError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, Risk, private_risk, private_score
 from labeldp.estimators.quality import terms_with_score
 from labeldp.estimators.score_sums import ScorePlan
-from labeldp.files.places import refuse_same, refuse_target
+from labeldp.files.places import refuse_same
 from labeldp.jobs.inputs import Inputs, read_inputs
+from labeldp.jobs.reports import Problems, note_problem, reserve_report, try_report
 from labeldp.ledger import Budget, Charge, Ledger, new_charge, refuse_overspend, total_of
 from labeldp.release.numbers import number
-from labeldp.report import Section, require_matplotlib, write_report
+from labeldp.report import Section
 
 if TYPE_CHECKING:
     from labeldp.files import Dialect
@@ -46,6 +47,8 @@ class FileFit:
         How good it should be, in words.
     notes : list of str
         Which columns it learned from, which were left out and why, and what else is to be said of the table.
+    problems : dict
+        What went wrong once the model was in place, by what could not be done.
     """
 
     path: Path
@@ -53,6 +56,7 @@ class FileFit:
     summary: str
     expected: list[str]
     notes: list[str]
+    problems: Problems = field(default_factory=dict)
 
 
 def fit_file(
@@ -122,57 +126,61 @@ def fit_file(
         ledger.charges,
         [new_charge("model", Budget(epsilon), purpose="other", rows_per_person=rows_per_person), *later],
     )
-    if report is not None:
-        require_matplotlib()
-        refuse_target(str(report), force=force)
-    with model_folder(out, force=force) as draft:
-        with while_reading or nullcontext():
-            inputs = read_inputs(
-                str(source),
-                label,
-                features=features,
-                drop=drop,
-                categories=categories,
-                missing=missing,
-                format=format,
-                dialect=dialect,
-            )
-        train, test, notes = _parts(len(inputs.labels), score, bounds, metrics)
-        for message in [*inputs.notes, *notes]:
-            say(message)
-        shared: dict[str, Any] = {
-            "epsilon": epsilon,
-            "bounds": bounds,
-            "rows_per_person": rows_per_person,
-            "ledger": ledger,
-            "verbose": verbose,
-        }
-        model: Any
-        if release == "model":
-            model = ModelReleaseRegressor(**shared, delta=delta)
-        else:
-            model = LabelReleaseRegressor(**shared)
-        with ledger.reserve(later):
-            model.fit(inputs.X[train], inputs.labels[train])
-        note = score_note(model.charges_, later, len(inputs.labels[test])) if later else None
-        card = write_model(model, inputs.encoder, draft, label=label, note=note)
-    how = {"epsilon": score, "bounds": bounds, "ledger": ledger, "rows_per_person": rows_per_person}
-    risk, expected = _judge(model, inputs, train, test, metrics, how)
-    terms = model.terms_ if risk is None else terms_with_score(model.terms_, risk)
-    card = card if risk is None else add_to_card(out, card, terms, quality=risk.as_data())
-    expected += [note] if note else []
-    if report is not None:
-        write_report(
+    risk: Risk | None = None
+    expected: list[str] = []
+    problems: Problems = {}
+    with reserve_report(report, force=force):
+        with model_folder(out, force=force) as draft:
+            with while_reading or nullcontext():
+                inputs = read_inputs(
+                    str(source),
+                    label,
+                    features=features,
+                    drop=drop,
+                    categories=categories,
+                    missing=missing,
+                    format=format,
+                    dialect=dialect,
+                )
+            train, test, notes = _parts(len(inputs.labels), score, bounds, metrics)
+            for message in [*inputs.notes, *notes]:
+                say(message)
+            shared: dict[str, Any] = {
+                "epsilon": epsilon,
+                "bounds": bounds,
+                "rows_per_person": rows_per_person,
+                "ledger": ledger,
+                "verbose": verbose,
+            }
+            model: Any
+            if release == "model":
+                model = ModelReleaseRegressor(**shared, delta=delta)
+            else:
+                model = LabelReleaseRegressor(**shared)
+            with ledger.reserve(later):
+                model.fit(inputs.X[train], inputs.labels[train])
+            note = score_note(model.charges_, later, len(inputs.labels[test])) if later else None
+            card = write_model(model, inputs.encoder, draft, label=label, note=note)
+        terms = model.terms_
+        with note_problem(problems, "How good the model is could not be measured"):
+            how = {"epsilon": score, "bounds": bounds, "ledger": ledger, "rows_per_person": rows_per_person}
+            risk, expected = _judge(model, inputs, train, test, metrics, how)
+            expected += [note] if note else []
+            if risk is not None:
+                terms = terms_with_score(terms, risk)
+                card = add_to_card(out, card, terms, quality=risk.as_data())
+        try_report(
             report,
             card,
-            ledger=ledger if ledger.path else None,
+            problems,
+            ledger=ledger,
             besides=[charge for charge in ledger.own_charges if charge not in terms.charges],
             sections=report_sections(label, inputs, expected, risk),
             force=force,
         )
     names = ", ".join(inputs.encoder.names) or "no column"
     notes = [f"The model predicts {label} from {names}.", *inputs.notes]
-    return FileFit(out, card, model.summary(), expected, notes)
+    return FileFit(out, card, model.summary(), expected, notes, problems)
 
 
 def _score_charges(score: float | None, rows_per_person: int) -> list[Charge]:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from labeldp.files import Dialect, FileRelease, privatize_file
+from labeldp.files import Dialect, FileRelease
 from labeldp.files.door import Progress
 from labeldp.jobs.model_fit import FileFit, fit_file
+from labeldp.jobs.reports import Problems, privatize_and_report
 from labeldp.ledger import Budget, Ledger
 
 __all__ = ["Choice", "Order", "Stamp"]
@@ -90,8 +91,8 @@ class Order:
 
     def carry_out(
         self, ledger: Ledger, progress: Progress, hints: Callable[[list[str]], None], reading: Any
-    ) -> FileRelease | FileFit:
-        """Release the table, or fit the model, just as the command does."""
+    ) -> tuple[FileRelease | FileFit, Problems]:
+        """Release the table, or fit the model, just as the command does; return what went wrong afterwards too."""
         choice = self.choice
         shared: dict[str, Any] = {
             "label": choice.label,
@@ -103,17 +104,16 @@ class Order:
             "rows_per_person": choice.rows_per_person,
             "format": choice.format,
             "dialect": choice.dialect,
+            "report": self.report,
         }
         if self.leaves == "model":
-            return fit_file(
-                choice.source, self.out, **shared, score=self.score, report=self.report, while_reading=reading
-            )
-        return privatize_file(
+            fit = fit_file(choice.source, self.out, **shared, score=self.score, while_reading=reading)
+            return fit, fit.problems
+        return privatize_and_report(
             choice.source,
             self.out,
             **shared,
             shuffle=choice.shuffle,
-            others={"the report": self.report},
             progress=progress,
             hints=hints,
         )

@@ -12,9 +12,8 @@ from starlette.responses import JSONResponse, Response
 
 from labeldp.cards.reading import read_any_card
 from labeldp.files import FileRelease
-from labeldp.files.places import refuse_target
+from labeldp.jobs.reports import NO_REPORT
 from labeldp.jobs.sentences import EXPLAINED, printable
-from labeldp.ledger import Ledger
 from labeldp.page.budget_step import outlook_of, price_of
 from labeldp.page.drafts import Draft, refuse_changed
 from labeldp.page.orders import Order
@@ -22,9 +21,8 @@ from labeldp.page.records import LedgerView, earlier_releases
 from labeldp.page.site import Site, explained_page, go, site_of, started
 from labeldp.page.steps import changed, draft_of, in_page_words
 from labeldp.page.words import as_fields, explain_in_page, plain_cost
-from labeldp.page.work import Hinted, Work
+from labeldp.page.work import Hinted, Work, place_of
 from labeldp.release.odds import odds_figures
-from labeldp.report import require_matplotlib, write_report
 
 __all__ = ["Result", "progress_data", "release_form", "release_page", "stop_form"]
 
@@ -128,24 +126,20 @@ def start_release(site: Site, draft: Draft, order: Order, known: Collection[str]
             raise Hinted(new)
 
     def task(work: Work) -> Result:
-        if order.report is not None:
-            require_matplotlib()
-            refuse_target(str(order.report), force=False)
-        done = order.carry_out(ledger, work.progress, ask, work.reading())
+        done, problems = order.carry_out(ledger, work.progress, ask, work.reading())
         name = site.folder.name
+        files = {} if order.report is None or NO_REPORT in problems else {"report": name(order.report)}
+        words = [f"{what}: {_reason(error)}" for what, error in problems.items()]
         if not isinstance(done, FileRelease):
-            files = {} if order.report is None else {"report": name(order.report)}
             card = name(done.path / "card.json")
-            words = [*done.notes, *(line for text in done.expected for line in text.splitlines())]
+            words += [*done.notes, *(line for text in done.expected for line in text.splitlines())]
             sections = _sections(done.card, words)
             return Result({**files, "card": card}, card, sections, model=name(done.path))
         assert done.card_path is not None  # noqa: S101 (only a pipe has none)
-        files = {"table": name(Path(done.path)), "card": name(done.card_path)}
-        words = list(done.notes)
+        files = {"table": name(Path(done.path)), "card": name(done.card_path), **files}
+        words += done.notes
         for column, (old, new) in done.types_changed.items():
             words.append(printable(f"The column {column!r} could not stay {old}: it is {new} now."))
-        if order.report is not None:
-            files |= _report(order.report, done.card, ledger, name(order.report), words)
         return Result(files, files["card"], _sections(done.card, words))
 
     return Work(task, ledger, watch=lambda: refuse_changed(order.choice))
@@ -170,14 +164,9 @@ def _sections(card: str, words: list[str]) -> dict[str, list[str]]:
     return sections
 
 
-def _report(path: Path, card: str, ledger: Ledger, name: str, words: list[str]) -> dict[str, str]:
-    """Write the report of a table that is there already: what goes wrong now is no reason to hide it."""
-    try:
-        write_report(path, card, ledger=ledger)
-    except EXPLAINED as error:
-        words.append(f"The report could not be written: {explain_in_page(error)}")
-        return {}
-    return {"report": name}
+def _reason(error: Exception) -> str:
+    """Return what went wrong after a release was in place, which is no reason to hide the release."""
+    return explain_in_page(error) if isinstance(error, EXPLAINED) else f"something inside, {place_of(error)}."
 
 
 @explained_page
