@@ -107,7 +107,7 @@ def _panel(axis: Any, columns: list[Column], summary: Summary, dataset: str, top
         floor = np.maximum(mean - std, mean / 3)
         axis.fill_between(budgets, floor, mean + std, color=style["color"], alpha=0.13, lw=0)
         if len(budgets) == 1:  # a band of no width shows nothing
-            axis.errorbar(budgets, mean, [mean - floor, std], color=style["color"], capsize=3)
+            axis.errorbar(budgets, mean, np.stack([mean - floor, std]).tolist(), color=style["color"], capsize=3)
         if column.published and column.private:
             some = [(b, f.mean) for b in budgets if (f := published.figure(dataset, column.published, b))]
             if some:

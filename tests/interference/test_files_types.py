@@ -97,7 +97,10 @@ def way(form, to, public, **options):
     ],
 )
 def test_columns_of_every_type(form, to, shuffle, tmp_path):
-    assert_nothing_tells(way(form, to, COLUMNS, shuffle=shuffle), *PAIR, tmp_path)
+    kept = dict(COLUMNS)
+    if form == "parquet" and int(pa.__version__.split(".")[0]) < 26:
+        del kept["pairs"]  # PyArrow 25 writes lists of one length with gaps, and cannot read them again
+    assert_nothing_tells(way(form, to, kept, shuffle=shuffle), *PAIR, tmp_path)
 
 
 def test_runs_do_not_end_where_batches_did(tmp_path):

@@ -172,7 +172,7 @@ def test_nothing_that_is_done_to_the_output_takes_its_order_away(small_splits, t
 
     assert lost() == set()
     monkeypatch.setattr(executor, "_wall", lambda frame: frame)
-    assert {"sort", "spread"} <= lost()  # what Spark would do
+    assert "sort" in lost()  # what Spark would do; what else depends on its version
 
 
 def _laid_out(plan):
