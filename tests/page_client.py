@@ -187,10 +187,8 @@ def charges(client, name="book.jsonl"):
 
 # ---- a server in a process of its own ------------------------------------------------------------------------
 
-SHORT = """
+COMMAND = """
 import sys
-from labeldp.page import lifetime
-lifetime.CLOSED, lifetime.LEAVE = 0.2, 0.1
 exec(sys.argv[2])
 from labeldp.cli import app
 app(["page", sys.argv[1], "--no-open"])
@@ -200,7 +198,7 @@ app(["page", sys.argv[1], "--no-open"])
 @contextmanager
 def served(folder, before=""):
     """Start the command, after some code of the test; yield the process, its port and its entry."""
-    command = [sys.executable, "-c", SHORT, str(folder), before]
+    command = [sys.executable, "-c", COMMAND, str(folder), before]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         try:
             said = process.stderr.readline()

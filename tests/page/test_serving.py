@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import time
+from contextlib import suppress
 from urllib.parse import urlencode
 
 import pytest
@@ -20,12 +21,7 @@ class Caller:
 
     def __init__(self, port, entry):
         self._port, self._cookie, self._room = port, "", entry.partition("/?")[0]
-        for _ in range(100):
-            try:
-                answer, _ = self.ask("GET", entry.removeprefix(self._room))
-                break
-            except ConnectionError:
-                time.sleep(0.1)
+        answer, _ = self.ask("GET", entry.removeprefix(self._room))
         self._cookie = answer.getheader("set-cookie").partition(";")[0]
         self.key = re.search(r'data-key="([^"]+)"', self.ask("GET", "/")[1]).group(1)
 
@@ -57,7 +53,8 @@ def folder(tmp_path):
 
 TALK = """
 import logging, warnings
-from labeldp.page import steps
+from labeldp.page import lifetime, steps
+lifetime.CLOSED = 0.2
 def talk(draft):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -66,15 +63,18 @@ def talk(draft):
     return "in words"
 steps.written_in = talk
 """
-"""Libraries that warn and log what they read."""
+"""Libraries that warn and log what they read; and an end that need not be waited for."""
 
 
 def test_it_listens_on_this_machine_only_prints_no_label_and_ends_with_its_page(folder):
     with served(folder, TALK) as (process, port, entry):
         caller = Caller(port, entry)
-        others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), port, socket.AF_INET)}
+        others = set()
+        with suppress(socket.gaierror):  # a machine may not know its own name
+            others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), port, socket.AF_INET)}
         for address in others - {"127.0.0.1"}:
             with socket.socket() as probe:
+                probe.settimeout(5)  # where nobody even says no
                 assert probe.connect_ex((address, port)) != 0
         draft = caller.go("/open", path="homes.csv").split("/")[2]
         caller.ask("GET", caller.go(f"/draft/{draft}/table", label="price"))
@@ -84,7 +84,7 @@ def test_it_listens_on_this_machine_only_prints_no_label_and_ends_with_its_page(
         time.sleep(1)
         assert process.poll() is None
         caller.ask("POST", "/bye", {"page": "a tab"})
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
         printed = process.stdout.read() + process.stderr.read()
     assert entry.partition("token=")[2] not in printed
     assert "31415" not in printed
@@ -103,7 +103,7 @@ def test_the_button_ends_it_and_dropped_files_go(folder):
         assert caller.ask("POST", "/upload", edge.encode(), **kind)[0].status == 303
         assert list(folder.glob(".labeldp-page-*/*/x.csv"))
         caller.ask("POST", "/close", {})
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
     assert not list(folder.glob(".labeldp*"))
 
 
@@ -120,6 +120,7 @@ def test_it_never_ends_while_it_works_and_waits_longer_for_a_page_without_script
     life.hear("one")
     life.hear("two")
     life.forget("one")
+    life.hear("one")  # said before it left, and heard late
     now += CLOSED + 1
     assert not life.is_over()
     life.forget("two")

@@ -15,7 +15,8 @@ from labeldp._atomic import reserved
 from labeldp.cli import app
 from labeldp.files import open_table
 from labeldp.ledger import Budget, Ledger
-from labeldp.page import orders
+from labeldp.page import drafts, orders
+from labeldp.page.site import Site
 from page_client import HIDDEN, Client, charges, ready
 
 
@@ -277,8 +278,52 @@ def test_reading_can_be_stopped_by_its_button(client, monkeypatch):
     running = client.name(draft, "price")
     assert "Stop; nothing was charged" in running.words
     assert client.site.drafts.is_busy
-    assert "Stopped. Nothing was charged." in client.post(f"/draft/{draft.id}/stop", what="reading").words
+    client.post(f"/draft/{draft.id}/stop", what="reading")
+    draft.reading.wait()
+    assert "Stopped. Nothing was charged." in client.get(f"/draft/{draft.id}/table").words
     assert not client.site.drafts.is_busy
+
+
+def ended_before_shown(monkeypatch, work, go_on):
+    """Let work end after a page's handler has looked at it, and before the page is put together."""
+    page = Site.page
+
+    def late(*arguments, **named):
+        go_on.set()
+        work().wait()
+        return page(*arguments, **named)
+
+    monkeypatch.setattr("labeldp.page.site.SOON", 0)
+    monkeypatch.setattr(Site, "page", late)
+
+
+def test_reading_that_ends_while_the_page_is_put_together_is_shown_as_it_was(client, monkeypatch):
+    """Half of each would load itself again just when its link is clicked."""
+    read, go_on = drafts.overview, threading.Event()
+    monkeypatch.setattr(drafts, "overview", lambda *a, **k: (go_on.wait(60), read(*a, **k))[1])
+    draft = client.draft(client.post("/open", path="homes.csv"))
+    ended_before_shown(monkeypatch, lambda: draft.reading, go_on)
+    running = client.name(draft, "price")
+    assert "data-progress" in running.html
+    assert "Go on with" not in running.words
+    done = client.get(f"/draft/{draft.id}/table")
+    assert "data-progress" not in done.html
+    assert "commas between values" in done.words
+
+
+def test_nobody_is_asked_to_release_in_spite_of_hints_that_are_not_shown(client, monkeypatch):
+    draft, go_on = ready(client), threading.Event()
+
+    def asking(self, ledger, progress, hints, reading):
+        go_on.wait(60)
+        hints(["a hint"])
+
+    monkeypatch.setattr(orders.Order, "carry_out", asking)
+    ended_before_shown(monkeypatch, lambda: draft.release, go_on)
+    assert "as it is for" not in client.post(f"/draft/{draft.id}/release", order=draft.order.id).words
+    asked = client.get(f"/draft/{draft.id}/release").words
+    assert "a hint" in asked
+    assert "Release it as it is for ε = 1" in asked
 
 
 def test_hints_are_for_this_page_alone(tmp_path):

@@ -36,6 +36,7 @@ def page(browser):
         return route.fulfill(body=html, headers=headers)
 
     context = browser.new_context(viewport={"width": 360, "height": 800})
+    context.set_default_timeout(120_000)  # under load
     context.route("**/*", answer)
     shown, complaints = context.new_page(), []
     shown.on("console", lambda message: complaints.append(message.text))
@@ -140,7 +141,7 @@ def test_a_slider_moves_with_keys_and_all_figures_and_the_command_follow(page):
     assert not page.locator('[data-figure="hundred"]').is_visible()
     assert "FEW: 40 rows" in page.locator('[data-texts="cautions"]').inner_text()
     page.locator('[data-choice="epsilon"]').fill("50")
-    assert page.get_by_role("status").inner_text() == "ε must lie between 0.001 and 20."
+    page.get_by_role("status").filter(has_text="ε must lie between 0.001 and 20.").wait_for(state="attached")
     assert not cell.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 

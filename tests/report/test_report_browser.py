@@ -17,6 +17,7 @@ def opened(browser, tmp_path, text, *, width=DESKTOP, dark=False):
     context = browser.new_context(
         viewport={"width": width, "height": 800}, color_scheme="dark" if dark else "light"
     )
+    context.set_default_timeout(120_000)  # under load
     page, complaints, asked = context.new_page(), [], []
     page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -49,9 +50,9 @@ SMALLEST = """() => Math.min(...[...document.querySelectorAll('svg.chart text')]
 def faults(browser, tmp_path, text, width):
     """Return what a reader would stumble over."""
     with opened(browser, tmp_path, text, width=width) as (page, complaints, asked):
-        found = [*complaints, *(f"asked for {url}" for url in asked)]
         checks = {"a figure cannot be seen": INVISIBLE, "it scrolls sideways": SIDEWAYS, "text is cut": SPILLED}
-        return found + [name for name, check in checks.items() if page.evaluate(check)]
+        found = [name for name, check in checks.items() if page.evaluate(check)]
+        return [*found, *complaints, *(f"asked for {url}" for url in asked)]
 
 
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])

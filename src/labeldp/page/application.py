@@ -50,8 +50,9 @@ async def close(request: Request) -> Response:
     """End the server, once work that is paid for is done."""
     site = site_of(request)
     await site.form(request)
+    answer = site.page("closed", busy=site.drafts.is_busy)
     site.lifetime.close()
-    return site.page("closed", busy=site.drafts.is_busy)
+    return answer
 
 
 async def refused(request: Request, error: Exception) -> Response:

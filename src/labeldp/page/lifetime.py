@@ -42,6 +42,7 @@ class Lifetime:
     def __init__(self, busy: Callable[[], bool], clock: Callable[[], float] = time.monotonic) -> None:
         self._busy, self._clock, self._lock = busy, clock, threading.Lock()
         self._pages: set[str] = set()
+        self._gone: set[str] = set()
         self._heard = clock()
         self._left = False
         self.is_closed = False
@@ -52,15 +53,16 @@ class Lifetime:
             self._heard = self._clock()
 
     def hear(self, page: str) -> None:
-        """Note that a page is open."""
+        """Note that a page is open, unless it said good-bye: that may overtake what it said before."""
         with self._lock:
-            self._pages.add(page)
-            self._left, self._heard = False, self._clock()
+            self._pages |= {page} - self._gone
+            self._left, self._heard = not self._pages, self._clock()
 
     def forget(self, page: str) -> None:
         """Note that a page was closed, or left for another."""
         with self._lock:
             self._pages.discard(page)
+            self._gone.add(page)
             self._left, self._heard = not self._pages, self._clock()
 
     def close(self) -> None:

@@ -64,13 +64,14 @@ class Result:
 async def release_page(request: Request) -> Response:
     """Show what is about to happen, how far it is, or what came of it."""
     site, draft = site_of(request), draft_of(request)
-    order = draft.order
+    order, work = draft.order, draft.release
+    state = work.state if work else "ready"  # once: the thread may end while the page is put together
     if order is None:
         return go(f"/draft/{draft.id}/budget")
     price = price_of(order)
     book = await run_in_threadpool(lambda: LedgerView(order.ledger_name, order.open_ledger()))
     hints = in_page_words(
-        [*draft.hints, *(draft.release.hints if draft.release else [])], "on the page of the label"
+        [*draft.hints, *(work.hints if work and state == "asked" else [])], "on the page of the label"
     )
     earlier = await run_in_threadpool(earlier_releases, site.folder, order.choice.label, order.ledger_name)
     rows = 0 if draft.seen is None else draft.seen.rows - draft.seen.missing
@@ -80,7 +81,8 @@ async def release_page(request: Request) -> Response:
         "release",
         draft=draft,
         order=order,
-        work=draft.release,
+        work=work,
+        state=state,
         price=price,
         odds=odds_figures((book.spent + price.budget).epsilon),
         book=book,
@@ -89,7 +91,7 @@ async def release_page(request: Request) -> Response:
         rows=rows,
         earlier=earlier,
         dropped=dropped,
-        result=draft.release.result if draft.release else None,
+        result=work.result if work and state == "done" else None,
     )
 
 

@@ -97,9 +97,12 @@ def draft_of(request: Request) -> Draft:
 async def table_page(request: Request) -> Response:
     """Show the columns, ask which is private, and then show what was read."""
     draft = draft_of(request)
+    work = draft.reading
+    state = work.state if work else "ready"  # once: the thread may end while the page is put together
     choices = {"separator": SEPARATORS, "decimal": DECIMALS, "thousands": THOUSANDS}
+    seen, written = (draft.seen, written_in(draft)) if state == "done" else (None, "")
     return site_of(request).page(
-        "table", draft=draft, work=draft.reading, choices=choices, written=written_in(draft)
+        "table", draft=draft, work=work, state=state, seen=seen, choices=choices, written=written
     )
 
 

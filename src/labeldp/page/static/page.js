@@ -1,13 +1,13 @@
 // What a page without scripts cannot do: be dropped on, draw a bar as it grows, copy, and say good-bye.
 "use strict";
 const { key, room } = document.body.dataset;
-const page = crypto.randomUUID();
+let page = crypto.randomUUID();
 const tell = (path) => {
   const form = new URLSearchParams({ form: key, page });
   return path === "/bye" ? navigator.sendBeacon(room + path, form) : fetch(room + path, { method: "POST", body: form }).catch(() => {});
 };
 addEventListener("pageshow", () => tell("/alive"));
-addEventListener("pagehide", () => tell("/bye"));
+addEventListener("pagehide", () => { tell("/bye"); page = crypto.randomUUID(); }); // shown again, it is another
 setInterval(() => tell("/alive"), 20000);
 
 for (const bar of document.querySelectorAll("[data-progress]")) {
