@@ -2,7 +2,7 @@
 
 import numpy as np
 
-PATIENCE = 60
+PATIENCE = 300
 """Seconds after which a child counts as deadlocked."""
 
 

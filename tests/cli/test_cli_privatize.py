@@ -91,14 +91,14 @@ def test_hints_are_on_the_screen_before_the_charge_and_ask(tmp_path, telling, an
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     os.write(ours, answer)
     command = [sys.executable, "-m", "labeldp.cli", *map(str, words)]
-    done = subprocess.run(command, stdin=theirs, stderr=theirs, env=environment, check=False)  # noqa: S603
-    os.close(theirs)
-    shown = b""
-    with contextlib.suppress(OSError):  # a terminal without anybody at its other end
-        while piece := os.read(ours, 4096):
-            shown += piece
+    with subprocess.Popen(command, stdin=theirs, stderr=theirs, env=environment) as process:  # noqa: S603
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # a terminal without anybody at its other end
+            while piece := os.read(ours, 4096):  # while it runs: a terminal that nobody reads is full soon
+                shown += piece
     os.close(ours)
-    assert done.returncode == code, shown
+    assert process.returncode == code, shown
     assert b"For you alone: The column 'log_price'" in shown
     assert files_in(tmp_path) == sorted(
         ["in.parquet", *(["b.jsonl", "out.parquet", "out.parquet.card.json"] * (code == 0))]

@@ -337,11 +337,19 @@ def started(*words, before="", **more):
 def test_without_pyarrow_a_fit_names_the_extra(tmp_path):
     block = "import sys; sys.modules['pyarrow'] = None; sys.modules['matplotlib'] = None; "
     process = started("fit", "homes.csv", *FIT, "-o", "model", before=block, cwd=tmp_path)
-    errors = process.communicate(timeout=120)[1].decode()
+    errors = process.communicate(timeout=300)[1].decode()
     assert process.returncode == 1
     assert "labeldp[files]" in errors
     assert "Traceback" not in errors
     assert not files_in(tmp_path)
+
+
+ENDLESS = """
+import time
+from labeldp.files import models
+models.write_model = lambda *_, **__: time.sleep(600)
+"""
+"""However late the signal is: it does not end before."""
 
 
 @posix_only
@@ -349,12 +357,11 @@ def test_a_fit_that_is_stopped_leaves_no_model_and_the_ledger_tells_the_truth(tm
     pa.parquet.write_table(homes(8000), tmp_path / "homes.parquet")
     book = tmp_path / "budget.jsonl"
     given = (*FIT, "-o", tmp_path / "model", "--release", "labels", "--ledger", book)
-    process = started("fit", tmp_path / "homes.parquet", *given)
-    deadline = time.monotonic() + 120
-    while not (book.exists() and Ledger.open(book).charges) and time.monotonic() < deadline:
+    process = started("fit", tmp_path / "homes.parquet", *given, before=ENDLESS)
+    while not (book.exists() and Ledger.open(book).charges) and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
-    errors = process.communicate(timeout=120)[1].decode()
+    errors = process.communicate(timeout=300)[1].decode()
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     assert Ledger.open(book).total.epsilon == 2.0  # it was paid for, and may have been used

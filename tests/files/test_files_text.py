@@ -119,7 +119,8 @@ def test_what_is_not_a_table_with_rows_and_commas_is_said_to_be_so(place, conten
 @posix_only
 def test_a_named_pipe_as_of_process_substitution_is_read_like_standard_input(place):
     os.mkfifo("pipe")
-    writer = threading.Thread(target=lambda: Path("pipe").write_text("c,price\n1,2\n3,4\n"))
+    text = "c,price\n1,2\n3,4\n"
+    writer = threading.Thread(target=lambda: Path("pipe").write_text(text), daemon=True)  # it waits for a reader
     writer.start()
     assert release("pipe", "out.csv").terms.rows == 2
     writer.join()

@@ -24,6 +24,7 @@ from helpers import FALSE_ALARM, NAMES, mechanisms, posix_only
 from labeldp.randomness.row_ids import as_ids
 from labeldp.randomness.row_words import ReleaseKey, RowWords, _encoded, card_checksum
 from labeldp.randomness.word_sources import CHUNK
+from word_cases import PATIENCE
 
 pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
 
@@ -236,7 +237,7 @@ def at_once(act):
     done, start = [], threading.Barrier(8)
 
     def work():
-        start.wait(10)
+        start.wait(PATIENCE)
         try:
             act()
         except ldp.ParameterError:

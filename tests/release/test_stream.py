@@ -16,6 +16,7 @@ from labeldp.errors import DataError
 from labeldp.priors.curator import FINE
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelCounts, LabelStream, prepare_counts
+from word_cases import PATIENCE
 
 BOUNDS = (0.0, 5.0)
 LABELS = np.random.default_rng(5).gamma(2.0, 0.8, 3 * CHUNK + 17)
@@ -173,7 +174,7 @@ def test_of_several_threads_one_releases_the_labels():
 
     def release():
         try:
-            released.append(stream.release(Lazy(NINE, wait=lambda: meet.wait(10))))
+            released.append(stream.release(Lazy(NINE, wait=lambda: meet.wait(PATIENCE))))
         except DataError:
             refused.append(True)
 
