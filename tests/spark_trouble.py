@@ -8,9 +8,10 @@ Spark copies a slow task to another host only.
 import base64
 import json
 import os
-import socket
+import re
 import subprocess
 import sys
+import time
 import traceback
 import urllib.request
 import warnings
@@ -129,16 +130,24 @@ def start(name, *arguments):
         return subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603
 
 
+def address_of(master):
+    """Return where a master listens, once it says so: a port that is free now may be taken when it starts."""
+    log = FOLDER / "master.Master.txt"
+    while not (said := re.findall(r"Starting Spark master at (spark://\S+)", log.read_text())):
+        if master.poll() is not None:
+            raise RuntimeError(log.read_text())
+        time.sleep(0.1)
+    return said[0]
+
+
 def on_a_cluster():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    daemons = [start("master.Master", "--host", "127.0.0.1", "--port", str(port))]
-    for host in ("127.0.0.1", "127.0.0.2"):
-        room_for = ["--cores", "1", "--memory", "512m", "--work-dir", str(FOLDER / "work")]
-        daemons.append(start("worker.Worker", "--host", host, *room_for, f"spark://127.0.0.1:{port}"))
+    daemons = [start("master.Master", "--host", "127.0.0.1", "--port", "0")]
     try:
-        main(f"spark://127.0.0.1:{port}")
+        master = address_of(daemons[0])
+        for host in ("127.0.0.1", "127.0.0.2"):
+            room_for = ["--cores", "1", "--memory", "512m", "--work-dir", str(FOLDER / "work")]
+            daemons.append(start("worker.Worker", "--host", host, *room_for, master))
+        main(master)
     finally:
         for daemon in daemons:
             daemon.terminate()
