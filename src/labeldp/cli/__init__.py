@@ -39,7 +39,7 @@ COMMANDS = {
             "What each ε would give, before any label is read.",
             "preview",
             "--rows 20000 --bounds 0 200 --wanted 2 --plot preview.png",
-        ),
+        )
     },
     "Release": {
         "privatize": Command(

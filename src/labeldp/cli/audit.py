@@ -25,10 +25,7 @@ from labeldp.mechanisms.base import Mechanism
 
 def audit(
     card: Annotated[
-        Path,
-        typer.Argument(
-            metavar="CARD", help="A card of a mechanism or a release, or the file beside it.", show_default=False
-        ),
+        Path, typer.Argument(metavar="CARD", help="A card of a mechanism or a release, or the file beside it.")
     ],
     samples: Annotated[
         int, typer.Option(min=100, metavar="N", help="Outputs to draw for each of four labels.")

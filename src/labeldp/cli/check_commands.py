@@ -17,7 +17,7 @@ from rich.text import Text
 
 from labeldp._validation import rounded_up
 from labeldp.cards.verification import Verification, verify_card
-from labeldp.cli.options import Force
+from labeldp.cli.options import Force, Json
 from labeldp.cli.own_mechanisms import Modules, import_modules
 from labeldp.cli.shell import EXIT, explained, news, tell
 from labeldp.errors import ParameterError
@@ -34,7 +34,7 @@ def explain(
         typer.Argument(metavar="CARD", help="A card, the file it lies beside, a model's folder, or - for a pipe."),
     ],
     modules: Modules = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts: the same as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Say what a card means: what was done, what left, what it cost, and what to do with it.
 
@@ -100,17 +100,13 @@ def verify(
             "--trust",
             metavar="KEY.pub",
             help="A public Ed25519 key, as OpenSSH or PEM writes it, that must have signed the card.",
-            show_default=False,
         ),
     ] = None,
     signature: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The card's signature, if it is not beside it as CARD.sig.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="FILE", help="The card's signature, if it is not beside it as CARD.sig.")
     ] = None,
     modules: Modules = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts: the same as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Check a card again: checksum, contradictions, proofs, the noise of sums, and the file it speaks of.
 
@@ -184,20 +180,13 @@ def _show_checks(result: Verification, console: Console) -> None:
 
 def report(
     card: Annotated[
-        Path,
-        typer.Argument(
-            metavar="CARD", help="The card, the file it lies beside, or a model's folder.", show_default=False
-        ),
+        Path, typer.Argument(metavar="CARD", help="The card, the file it lies beside, or a model's folder.")
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="Where to write; by default beside the card.", show_default=False
-        ),
+        typer.Option("--out", "-o", metavar="FILE", help="Where to write; by default beside the card."),
     ] = None,
-    ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A ledger, to show what is left.", show_default=False)
-    ] = None,
+    ledger: Annotated[Path | None, typer.Option(metavar="FILE", help="A ledger, to show what is left.")] = None,
     modules: Modules = None,
     force: Force = False,
 ) -> None:
@@ -224,8 +213,7 @@ BAR = 60
 
 
 def ledger(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A ledger's file.")],
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts: the same as JSON.")] = False,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A ledger's file.")], as_json: Json = False
 ) -> None:
     """Show what is spent and left in a ledger. It is only read: never created, never repaired.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -39,13 +38,12 @@ def compare(
     label: options.Label,
     bounds: options.Bounds,
     public: Annotated[bool, typer.Option("--public", help="The labels are public, or synthetic.")] = False,
-    budgets: Annotated[str, typer.Option(metavar="ε,ε,…", help="Values of ε, with commas.")] = "0.1,0.3,1,3",
+    budgets: options.Budgets = "0.1,0.3,1,3",
     mechanisms: Annotated[
         str | None,
         typer.Option(
             metavar="NAMES",
             help=f"Some of {', '.join(mechanism_choices())}, with commas; by default all that the options allow.",
-            show_default=False,
         ),
     ] = None,
     rows: Annotated[
@@ -60,12 +58,9 @@ def compare(
     features: options.Features = None,
     drop: options.Drop = None,
     categories: options.Categories = None,
-    missing: options.Missing = options.Policy.error,
+    missing: options.Missing = "error",
     delta: options.Delta = 0.0,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the curves: a .png, .svg or .pdf file.", show_default=False),
-    ] = None,
+    plot: options.Plot = None,
     format: options.InputFormat = None,
     report: options.Report = None,
     force: options.Force = False,
@@ -101,7 +96,7 @@ def compare(
                 features=options.split_names(features),
                 drop=options.split_names(drop),
                 categories=options.split_names(categories),
-                missing=missing.value,
+                missing=missing,
                 rows=rows,
                 format=format,
             )

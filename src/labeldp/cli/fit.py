@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -16,33 +15,23 @@ from labeldp.jobs.model_fit import fit_file
 from labeldp.jobs.reports import NO_REPORT
 
 
-class Leaves(StrEnum):
-    """What may leave the safe room."""
-
-    model = "model"
-    labels = "labels"
-
-
 def fit(
     source: options.Source,
     label: options.Label,
     bounds: options.Bounds,
     epsilon: options.Epsilon,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", metavar="FOLDER", help="The folder for the model.", show_default=False),
-    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder for the model.")],
     release: Annotated[
-        Leaves,
+        Literal["model", "labels"],
         typer.Option(
             metavar="model|labels",
             help="What leaves: the model alone, which mostly predicts better, or private labels too.",
         ),
-    ] = Leaves.model,
+    ] = "model",
     features: options.Features = None,
     drop: options.Drop = None,
     categories: options.Categories = None,
-    missing: options.Missing = options.Policy.error,
+    missing: options.Missing = "error",
     delta: options.Delta = 0.0,
     ledger: options.LedgerFile = None,
     limit: options.Limit = None,
@@ -50,13 +39,10 @@ def fit(
     rows_per_person: options.RowsPerPerson = 1,
     score: Annotated[
         float | None,
-        typer.Option(
-            metavar="ε", help="ε more, to measure the error on a tenth of the rows, held out.", show_default=False
-        ),
+        typer.Option(metavar="ε", help="ε more, to measure the error on a tenth of the rows, held out."),
     ] = None,
     metrics: Annotated[
-        str,
-        typer.Option(metavar="NAMES", help="What --score measures, such as rmse,mae,r2: they share its ε."),
+        str, typer.Option(metavar="NAMES", help="What --score measures, such as rmse,mae,r2: they share its ε.")
     ] = "rmse",
     format: options.InputFormat = None,
     separator: options.Separator = None,
@@ -82,8 +68,7 @@ def fit(
     with explained():
         book = options.open_ledger(ledger, limit, limit_delta)
     with explained(
-        "Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.",
-        book,
+        "Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.", book
     ):
         screen, console = news(), Console()
         done = fit_file(
@@ -93,11 +78,11 @@ def fit(
             bounds=bounds,
             epsilon=epsilon,
             ledger=book,
-            release=release.value,
+            release=release,
             features=options.split_names(features),
             drop=options.split_names(drop),
             categories=options.split_names(categories),
-            missing=missing.value,
+            missing=missing,
             delta=delta,
             rows_per_person=rows_per_person,
             score=score,
@@ -114,7 +99,7 @@ def fit(
         for line in done.expected:
             tell(console, line)
         tell(console, f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
-        if release is Leaves.labels:
+        if release == "labels":
             tell(console, f"The private labels are in {out / 'release.npz'} too; both may be made public.")
         if report is not None and NO_REPORT not in done.problems:
             tell(console, f"The report is in {report}.")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,38 +16,24 @@ if TYPE_CHECKING:
     from labeldp.files import Dialect
 
 
-class Policy(StrEnum):
-    """What to do with rows whose label is missing."""
-
-    error = "error"
-    drop = "drop"
-
-
 Source = Annotated[
     str,
     typer.Argument(
         metavar="IN",
         help="A table: CSV, TSV, Excel, Parquet, Arrow or Feather; a file, a folder, a glob in quotes, or - for "
         "a pipe.",
-        show_default=False,
     ),
 ]
-Label = Annotated[
-    str, typer.Option("--label", metavar="COLUMN", help="The private column, a number.", show_default=False)
-]
+Label = Annotated[str, typer.Option("--label", metavar="COLUMN", help="The private column, a number.")]
 Bounds = Annotated[
     tuple[float, float],
     typer.Option(
         metavar="LOW HIGH",
         help="Public bounds of the label, known without looking at the data; labels outside are clipped.",
-        show_default=False,
     ),
 ]
 Epsilon = Annotated[
-    float,
-    typer.Option(
-        "--epsilon", "-e", metavar="ε", help="The whole budget; less is more private.", show_default=False
-    ),
+    float, typer.Option("--epsilon", "-e", metavar="ε", help="The whole budget; less is more private.")
 ]
 Delta = Annotated[float, typer.Option(metavar="δ", help="δ, for mechanisms that need one; a model needs none.")]
 _BUDGET: dict[str, Any] = {"rich_help_panel": "Budget"}
@@ -58,15 +43,11 @@ LedgerFile = Annotated[
         "--ledger",
         metavar="FILE",
         help="Keeps what was spent on these labels, and refuses more than its limit; created if new.",
-        show_default=False,
         **_BUDGET,
     ),
 ]
 Limit = Annotated[
-    float | None,
-    typer.Option(
-        metavar="ε", help="The most ε that a new ledger ever lets be spent.", show_default=False, **_BUDGET
-    ),
+    float | None, typer.Option(metavar="ε", help="The most ε that a new ledger ever lets be spent.", **_BUDGET)
 ]
 LimitDelta = Annotated[
     float, typer.Option(metavar="δ", help="The most δ that a new ledger ever lets be spent.", **_BUDGET)
@@ -76,7 +57,7 @@ RowsPerPerson = Annotated[
     typer.Option(min=1, metavar="N", help="Rows that one person may have; the cost covers them all.", **_BUDGET),
 ]
 Missing = Annotated[
-    Policy,
+    Literal["error", "drop"],
     typer.Option(
         metavar="error|drop",
         help="Rows whose label is missing or not finite: stop, or leave them out (which rows is public then).",
@@ -86,25 +67,13 @@ Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 _FORMATS = "csv, tsv, xlsx, parquet, arrow or arrow-stream"
 InputFormat = Annotated[
     str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help=f"Format of IN, where its name does not tell: {_FORMATS}.",
-        show_default=False,
-    ),
+    typer.Option("--format", metavar="NAME", help=f"Format of IN, where its name does not tell: {_FORMATS}."),
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help=f"Format of IN and of OUT, where a name does not tell: {_FORMATS}.",
-        show_default=False,
-    ),
+    typer.Option(metavar="NAME", help=f"Format of IN and of OUT, where a name does not tell: {_FORMATS}."),
 ]
-_TEXT: dict[str, Any] = {
-    "show_default": False,
-    "rich_help_panel": "How a text file is written, where it does not show",
-}
+_TEXT: dict[str, Any] = {"rich_help_panel": "How a text file is written, where it does not show"}
 Separator = Annotated[
     str | None,
     typer.Option(
@@ -130,7 +99,7 @@ Na = Annotated[
         "--na", metavar="WORD", help="A word for missing values beside the usual ones; may be repeated.", **_TEXT
     ),
 ]
-_SHEET: dict[str, Any] = {"show_default": False, "rich_help_panel": "Excel"}
+_SHEET: dict[str, Any] = {"rich_help_panel": "Excel"}
 SheetName = Annotated[
     str | None, typer.Option("--sheet", metavar="NAME", help="Which sheet; by default the only one.", **_SHEET)
 ]
@@ -143,24 +112,18 @@ Formulas = Annotated[
     ),
 ]
 Features = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMNS", help="Columns to learn from, such as a,b,c; all by default.", show_default=False
-    ),
+    str | None, typer.Option(metavar="COLUMNS", help="Columns to learn from, such as a,b,c; all by default.")
 ]
-Drop = Annotated[
-    str | None, typer.Option(metavar="COLUMNS", help="Columns to leave out, such as id,name.", show_default=False)
-]
+Drop = Annotated[str | None, typer.Option(metavar="COLUMNS", help="Columns to leave out, such as id,name.")]
 Categories = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMNS", help="Columns of numbers that name things, such as zip,region.", show_default=False
-    ),
+    str | None, typer.Option(metavar="COLUMNS", help="Columns of numbers that name things, such as zip,region.")
 ]
 Report = Annotated[
-    Path | None,
-    typer.Option("--report", metavar="FILE", help="Write a page (HTML) that explains it all.", show_default=False),
+    Path | None, typer.Option("--report", metavar="FILE", help="Write a page (HTML) that explains it all.")
 ]
+Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the curves: a .png, .svg or .pdf file.")]
+Budgets = Annotated[str, typer.Option(metavar="ε,ε,…", help="Values of ε, with commas.")]
+Json = Annotated[bool, typer.Option("--json", help="For scripts: the same as JSON.")]
 
 
 def split_names(text: str | None) -> list[str]:

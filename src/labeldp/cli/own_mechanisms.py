@@ -20,7 +20,6 @@ Modules = Annotated[
         "--import",
         metavar="MODULE",
         help="A module, or a .py file, with mechanisms of your own. It is run: name only what you trust.",
-        show_default=False,
     ),
 ]
 

@@ -20,16 +20,10 @@ from labeldp.tabular.arrow import arrow
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder that labeldp fit wrote.")],
     source: options.Source,
-    out: Annotated[
-        str,
-        typer.Option(
-            "--out", "-o", metavar="OUT", help="The table to write, or - for a pipe.", show_default=False
-        ),
-    ],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="The table to write, or - for a pipe.")],
     column: Annotated[str, typer.Option(metavar="NAME", help="What to call the new column.")] = "prediction",
     keep_label: Annotated[
-        bool,
-        typer.Option("--keep-label", help="Copy the column of true labels too; OUT is not private then."),
+        bool, typer.Option("--keep-label", help="Copy the column of true labels too; OUT is not private then.")
     ] = False,
     drop: options.Drop = None,
     format: options.Format = None,
@@ -73,10 +67,7 @@ def predict(
         tally: Tally = Counter()
         rows = 0
         form = format if out == "-" else None
-        with (
-            progress() as update,
-            TableWriter(out, schema, form, force, dialect=table.dialect_for) as writer,
-        ):
+        with progress() as update, TableWriter(out, schema, form, force, dialect=table.dialect_for) as writer:
             for batch in output.batches():
                 predicted = pa.array(saved.predict(table.parse(batch, saved.encoder.names), tally))
                 writer.write(pa.RecordBatch.from_arrays([*batch.columns, predicted], schema=schema))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,36 +17,24 @@ from labeldp.planning import preview as make_preview
 
 
 def preview(
-    rows: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many rows the table has.", show_default=False)
-    ],
+    rows: Annotated[int, typer.Option(min=1, metavar="N", help="How many rows the table has.")],
     bounds: options.Bounds,
-    budgets: Annotated[str, typer.Option(metavar="ε,ε,…", help="Values of ε, with commas.")] = "0.1,0.3,1,3",
+    budgets: options.Budgets = "0.1,0.3,1,3",
     wanted: Annotated[
         float | None,
         typer.Option(
-            metavar="±",
-            help="An error that would be good enough, in the label's unit: show which ε gives it.",
-            show_default=False,
+            metavar="±", help="An error that would be good enough, in the label's unit: show which ε gives it."
         ),
     ] = None,
     edges: Annotated[
         str | None,
-        typer.Option(
-            metavar="NUMBERS",
-            help="Public bins of the label, such as 0,20,50,200; with --masses.",
-            show_default=False,
-        ),
+        typer.Option(metavar="NUMBERS", help="Public bins of the label, such as 0,20,50,200; with --masses."),
     ] = None,
     masses: Annotated[
-        str | None,
-        typer.Option(metavar="NUMBERS", help="What share lies in each bin, such as 50,30,20.", show_default=False),
+        str | None, typer.Option(metavar="NUMBERS", help="What share lies in each bin, such as 50,30,20.")
     ] = None,
     rows_per_person: options.RowsPerPerson = 1,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the curves: a .png, .svg or .pdf file.", show_default=False),
-    ] = None,
+    plot: options.Plot = None,
     force: options.Force = False,
 ) -> None:
     """Say what each ε would give: noise of labels and means, and what a score or a model may reach.

@@ -5,25 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
 
 from labeldp.cli import options
-from labeldp.cli.shell import (
-    EXIT,
-    Bars,
-    explained,
-    news,
-    progress,
-    raise_problem,
-    someone_looks,
-    tell,
-)
+from labeldp.cli.shell import EXIT, Bars, explained, news, progress, raise_problem, someone_looks, tell
 from labeldp.jobs.reports import privatize_and_report
 from labeldp.jobs.sentences import as_options, printable
 from labeldp.release.plan import mechanism_choices
@@ -32,31 +22,12 @@ if TYPE_CHECKING:
     from labeldp.files import FileRelease
 
 
-class Unbiased(StrEnum):
-    """Where unbiased labels go."""
-
-    REPLACE = "replace"
-    ADD = "add"
-    NO = "no"
-
-
-class Trust(StrEnum):
-    """Who sees labels before noise."""
-
-    CURATOR = "curator"
-    LOCAL = "local"
-
-
 def privatize(
     source: options.Source,
     out: Annotated[
         str,
         typer.Option(
-            "--out",
-            "-o",
-            metavar="OUT",
-            help="The file to write; a folder if it ends in /, or - for a pipe.",
-            show_default=False,
+            "--out", "-o", metavar="OUT", help="The file to write; a folder if it ends in /, or - for a pipe."
         ),
     ],
     label: options.Label,
@@ -71,8 +42,7 @@ def privatize(
     ] = "auto",
     delta: options.Delta = 0.0,
     zeta: Annotated[
-        float | None,
-        typer.Option(metavar="ζ", help="Half-width of rp's window, as in the paper.", show_default=False),
+        float | None, typer.Option(metavar="ζ", help="Half-width of rp's window, as in the paper.")
     ] = None,
     epsilon_prior: Annotated[
         float | None,
@@ -80,18 +50,17 @@ def privatize(
             metavar="ε",
             help="The part of ε for the prior, an estimate of where labels lie; by default it follows from the "
             "number of rows and ε.",
-            show_default=False,
         ),
     ] = None,
     trust: Annotated[
-        Trust,
+        Literal["curator", "local"],
         typer.Option(
             metavar="curator|local",
             help="Who sees labels before noise: a curator, or nobody (each randomised alone).",
         ),
-    ] = Trust.CURATOR,
+    ] = "curator",
     debiased: Annotated[
-        Unbiased,
+        Literal["replace", "add", "no"],
         typer.Option(
             metavar="replace|add|no",
             help="Values as released may be pulled to the middle, and a model trained on them is wrong then. "
@@ -99,8 +68,8 @@ def privatize(
             "add: it holds the values as released, and LABEL_debiased beside it what to train on. no: only the "
             "values as released.",
         ),
-    ] = Unbiased.REPLACE,
-    missing: options.Missing = options.Policy.error,
+    ] = "replace",
+    missing: options.Missing = "error",
     shuffle: Annotated[
         bool, typer.Option("--shuffle", help="Write the rows in random order; without it their order is public.")
     ] = False,
@@ -118,8 +87,7 @@ def privatize(
     sheet: options.SheetName = None,
     formulas: options.Formulas = None,
     card: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where the card goes; by default OUT.card.json.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Where the card goes; by default OUT.card.json.")
     ] = None,
     report: options.Report = None,
     force: options.Force = False,
@@ -153,9 +121,9 @@ def privatize(
                 delta=delta,
                 zeta=zeta,
                 epsilon_prior=epsilon_prior,
-                trust=trust.value,
-                debiased=debiased.value,
-                missing=missing.value,
+                trust=trust,
+                debiased=debiased,
+                missing=missing,
                 shuffle=shuffle,
                 ledger=book,
                 rows_per_person=rows_per_person,

@@ -31,17 +31,13 @@ def _passphrase() -> str:
 
 def sign(
     card: Annotated[
-        Path,
-        typer.Argument(
-            metavar="CARD", help="A card, the file it lies beside, or a model's folder.", show_default=False
-        ),
+        Path, typer.Argument(metavar="CARD", help="A card, the file it lies beside, or a model's folder.")
     ],
     key: Annotated[
         Path,
         typer.Option(
             metavar="KEY",
             help="Your private Ed25519 key, as OpenSSH or PEM writes it; ssh-keygen -t ed25519 makes one.",
-            show_default=False,
         ),
     ],
     modules: Modules = None,
