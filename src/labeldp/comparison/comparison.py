@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from labeldp.comparison.label_noise import LabelNoise, label_noise
 from labeldp.errors import DataError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.ledger import Ledger
-from labeldp.priors.curator import GRID, mean_noise
+from labeldp.priors.curator import mean_variance
 from labeldp.release.numbers import number
 
 Array = NDArray[np.float64]
@@ -248,7 +247,7 @@ def compare_table(
             models[name, epsilon] = mean
             spread[name, epsilon] = math.hypot(noise_unit / epsilon, by_rows)
     guess, guess_spread = error(np.full(test.size, clipped[train].mean()))
-    constant = {e: math.sqrt(guess**2 + _mean_noise(as_fraction(e), train.size, bounds)) for e in budgets}
+    constant = {e: math.sqrt(guess**2 + mean_variance(as_fraction(e), train.size, bounds)) for e in budgets}
     return Comparison(
         budgets=tuple(budgets),
         trained=train.size,
@@ -272,9 +271,3 @@ def with_error(value: float, spread: float) -> str:
     ('15,900 ± 100', '0.512 ± 0.0021', '851')
     """
     return number(value, 3) + (f" ± {number(spread, 2)}" if spread > 1e-4 * abs(value) else "")
-
-
-def _mean_noise(epsilon: Fraction, rows: int, bounds: Bounds) -> float:
-    """Return the variance of a private mean's noise."""
-    unit = (bounds[1] - bounds[0]) / GRID / rows
-    return mean_noise(epsilon).variance() * unit**2

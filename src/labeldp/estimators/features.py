@@ -139,13 +139,13 @@ class PublicFeatures:
     narrowing: Narrowing | None = None
 
     @classmethod
-    def fit(cls, X: Any, seed: int = 0) -> PublicFeatures:
+    def fit(cls, X: Any) -> PublicFeatures:
         """Return the maps for public rows ``X``; the seed is public too."""
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(0)
         X = X[_even_rows(X.shape[0], _MAP_ROWS)]
         if issparse(X) or X.shape[1] > _WIDE:
             narrowing = Narrowing.fit(X, rng)
-            return replace(cls.fit(narrowing.apply(X), seed), narrowing=narrowing)
+            return replace(cls.fit(narrowing.apply(X)), narrowing=narrowing)
         columns = X.shape[1]
         center = X.mean(axis=0)
         scale = X.std(axis=0)

@@ -118,13 +118,14 @@ class Geometry:
     def _divide(self, count: int, rows: int, noise: float, rest: float, start: Array) -> tuple[float, Small]:
         """Return the least risk found with so many groups, and the scores whose largest names a row's group."""
         places, rng = self.sample, np.random.default_rng(0)
-        grow = rows / len(places)
+        grow, ones = rows / len(places), np.ones(len(places), dtype=np.float32)
 
         def evaluate(group: Index) -> tuple[float, Array]:
             """Return the risk, and how it falls where a row joins a group."""
             sizes = np.bincount(group, minlength=count) * grow
             level = noise + sizes * rest
-            sums = grow * np.asarray(_member_sums(group, count, places), dtype=np.float64)
+            members = csc_array((ones, group, np.arange(len(places) + 1)), shape=(count, len(places)))
+            sums = grow * np.asarray(members @ places, dtype=np.float64)
             spread = np.linalg.inv(start + (sums.T / level) @ sums)
             risk = float(np.trace(spread @ self.gram))
             return risk, (spread @ self.gram @ spread @ sums.T) / level
@@ -175,8 +176,3 @@ class Geometry:
 def _places(features: Small, vectors: Small, constant: float) -> Small:
     ones = np.full((len(features), 1), constant, dtype=np.float32)
     return np.concatenate([features[:, :-1] @ vectors, ones], axis=1)
-
-
-def _member_sums(group: Index, count: int, values: Small) -> Small:
-    members = (np.ones(len(values), dtype=np.float32), group, np.arange(len(values) + 1))
-    return np.asarray(csc_array(members, shape=(count, len(values))) @ values)

@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._validation import as_bounds, as_epsilon, as_fraction, as_labels, as_number, as_roomy_bounds
-from labeldp.errors import LabelError, ParameterError
+from labeldp._validation import as_epsilon, as_fraction, as_number, as_roomy_bounds
+from labeldp.errors import ParameterError
 from labeldp.estimators.coverage_plan import CoveragePlan, least_rows, plan_coverage
-from labeldp.estimators.risk import predictions
-from labeldp.estimators.seen_rows import refuse_seen_rows
+from labeldp.estimators.risk import fresh_predictions
 from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
 from labeldp.randomness import SecureWords, WordSource, resolve_source
 from labeldp.release.numbers import number, percent
 from labeldp.release.plan import Payment
-from labeldp.tabular import refuse_other_order
 
 Array = NDArray[np.float64]
 Bounds = tuple[float, float]
@@ -193,16 +191,10 @@ def private_intervals(
     ((4, 2), Budget(epsilon=0.5))
     """
     budget, share = as_fraction(as_epsilon(epsilon)), _as_coverage(coverage)
-    as_roomy_bounds(bounds)
-    bounds = as_bounds(bounds)
-    labels = as_labels(y_cal).astype(np.float64)
-    if labels.ndim != 1:
-        raise LabelError(f"labels must be one column, got shape {labels.shape}")
-    refuse_other_order(X_cal, y_cal)
-    predicted = np.clip(predictions(model, X_cal, labels.size), *bounds)
-    refuse_seen_rows(
-        model, X_cal, "and intervals would not cover; keep rows out of the fit, and calibrate on those"
-    )
+    bounds = as_roomy_bounds(bounds)
+    why = "and intervals would not cover; keep rows out of the fit, and calibrate on those"
+    labels, predicted = fresh_predictions(model, X_cal, y_cal, why)
+    predicted = np.clip(predicted, *bounds)
     ledger = as_ledger(ledger)
     source = resolve_source(random_state)
     plan = plan_coverage(labels.size, budget, share)

@@ -29,6 +29,9 @@ from labeldp.release.terms import Terms
 
 Array = NDArray[np.float64]
 
+_FOLDS = 3
+"""Parts of the last round, each judged by a model that did not see it."""
+
 
 class LabelReleaseRegressor(PrivateRegressor):
     """ε-label-DP regression by releasing private labels; the release may leave the safe room.
@@ -203,7 +206,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         weighted = has_fit_parameter(own, "sample_weight")
         return own.fit(X[rows], release.labels[rows], **(weights if weighted else {}))
 
-    def predict_held_out(self, X: Any, folds: int = 3) -> tuple[NDArray[np.int64], Array]:
+    def predict_held_out(self, X: Any) -> tuple[NDArray[np.int64], Array]:
         """Return rows of the last round, and what models that did not see their labels predict for them.
 
         Earlier rows served to centre later intervals, so only the last round may judge. Noisy sums do hold the
@@ -212,11 +215,11 @@ class LabelReleaseRegressor(PrivateRegressor):
         X = self._inputs(X)
         release, knowledge = self.release_, self.release_.knowledge
         last = np.flatnonzero(release.round == release.round.max())
-        fold = np.random.default_rng(0).permutation(last.size) % folds
+        fold = np.random.default_rng(0).permutation(last.size) % _FOLDS
         table = FeatureTable(self._public, X)
         spectrum = table.spectrum()
         predicted = release.start[last]
-        for k in range(folds):
+        for k in range(_FOLDS):
             test = last[fold == k]
             train = np.setdiff1d(np.arange(X.shape[0]), test)
             if not test.size or not train.size:

@@ -135,7 +135,6 @@ def fit_blend(
     *,
     sums: Sequence[Observations] = (),
     draft: bool = False,
-    seed: int = 0,
     observed: list[Observations] | None = None,
 ) -> Blend:
     """Return the learner for private rows and noisy sums; a draft, made between rounds, takes less time.
@@ -155,7 +154,7 @@ def fit_blend(
         return plain
     sample = sum(part.rows.size for part in blocks)
     growth = Growth.for_noise(level / variance, sample)
-    return _with_trees(table, blocks, plain, list(sums), growth, seed, draft=draft)
+    return _with_trees(table, blocks, plain, list(sums), growth, draft=draft)
 
 
 def _observed(
@@ -223,11 +222,10 @@ def _with_trees(
     plain: Blend,
     sums: list[Observations],
     growth: Growth,
-    seed: int,
     *,
     draft: bool,
 ) -> Blend:
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     validation = _validate(table, _thin(blocks, _VALIDATION_ROWS, rng), plain, sums, growth, rng, draft=draft)
     stages, share = validation.best()
     if stages is None:
@@ -239,7 +237,7 @@ def _with_trees(
         rest = min(rest, max(0.9 * error, 0.05 * rest))
     rows, labels, noise, _ = _joined(_thin(blocks, _GROWN_BETWEEN if draft else GROWN, rng))
     weight = 1 / (noise + rest)
-    trees = growth.grow(stages, seed, table.codes(rows), labels, weight / weight.mean())
+    trees = growth.grow(stages, 0, table.codes(rows), labels, weight / weight.mean())
     return Blend(plain.linear, trees, share, rest, error, plain.knowledge)
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from labeldp.errors import ParameterError
@@ -19,31 +17,14 @@ _DEEPEST = 12
 """Models are searched this deep, step in step."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseOwner:
-    """A regressor, and the steps that X takes on its way to it."""
+def find_owner(model: Any, release: RowRelease) -> tuple[LabelReleaseRegressor, list[Pipeline]] | None:
+    """Return the regressor inside a model that was trained on a release, and the steps that X takes to it.
 
-    regressor: LabelReleaseRegressor
-    steps: tuple[Pipeline, ...]
-
-    def predict_held_out(self, X: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return rows of the last round, and what models that did not see their labels predict for them."""
-        for step in self.steps:
-            X = step.transform(X)
-        return self.regressor.predict_held_out(X)
-
-
-def find_owner(model: Any, release: RowRelease) -> ReleaseOwner | None:
-    """Return the regressor inside a model that was trained on a release; None if nothing in it was.
-
-    Raises
-    ------
-    ParameterError
-        If something in the model was, but is only a part of what predicts.
+    None if nothing in it was; if something was, but is only a part of what predicts, the model is refused.
     """
     inner, steps = innermost(model)
     if isinstance(inner, LabelReleaseRegressor) and _is_of(inner, release):
-        return ReleaseOwner(inner, tuple(steps))
+        return inner, steps
     if any(_is_of(one, release) for one in _regressors_in(model, _DEEPEST, set())):
         raise ParameterError(
             f"a regressor inside this {type(model).__name__} was trained on these very labels, and what is around "

@@ -15,15 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.errors import NotUnbiasedError, ParameterError
+from labeldp._validation import as_labels
+from labeldp.errors import LabelError, NotUnbiasedError, ParameterError
 from labeldp.estimators.quality import Figure, How, Risk, as_metrics, rmse_of
 from labeldp.estimators.release_owner import find_owner
 from labeldp.estimators.row_release import RowRelease
+from labeldp.estimators.seen_rows import refuse_seen_rows
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget
 from labeldp.mechanisms import Mechanism
 from labeldp.release import Release
-from labeldp.tabular import row_count
+from labeldp.tabular import refuse_other_order, row_count
 
 Array = NDArray[np.float64]
 
@@ -112,8 +114,11 @@ def private_risk(
                 f"this model was trained on these very labels: leave out rows, and give all {total:,} rows of X "
                 "as it was fitted; it is then judged by models like it that did not see the rows they judge by"
             )
-        index, predicted = own.predict_held_out(X)
-        optimism = max(1 - 2 * own.regressor.release_.knowledge.sums / total, 0.5)
+        regressor, steps = own
+        for step in steps:
+            X = step.transform(X)
+        index, predicted = regressor.predict_held_out(X)
+        optimism = max(1 - 2 * regressor.release_.knowledge.sums / total, 0.5)
     terms_of = _terms_by_rows if isinstance(release, RowRelease) else _terms_by_release
     terms, hidden, how = terms_of(predicted, release, index)
     mse = _mean(terms / optimism)
@@ -156,6 +161,17 @@ def predictions(model: Any, X: Any, rows: int) -> Array:
     if not np.isfinite(predicted).all():
         raise ParameterError("the model's predictions must be finite")
     return predicted
+
+
+def fresh_predictions(model: Any, X: Any, y: Any, why: str) -> tuple[Array, Array]:
+    """Return labels of rows that a model was not trained on, and what it predicts for them."""
+    labels = as_labels(y).astype(np.float64)
+    if labels.ndim != 1:
+        raise LabelError(f"labels must be one column, got shape {labels.shape}")
+    refuse_other_order(X, y)
+    predicted = predictions(model, X, labels.size)
+    refuse_seen_rows(model, X, why)
+    return labels, predicted
 
 
 def _spread(mechanism: Mechanism, low: float, high: float) -> tuple[float, float, float] | None:

@@ -27,6 +27,7 @@ _BIAS = 0.5
 
 _LOWER = (0.0, 0.005, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 _UPPER = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.995, 1.0)
+_UNIT_BINS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def design_interval(values: Array, masses: Array, situation: Situation) -> Inter
     total = np.cumsum(masses)
     lows = np.unique([values[0], *[_quantile(values, total, p) for p in _LOWER[1:]]])
     highs = np.unique([values[-1], *[_quantile(values, total, p) for p in _UPPER[:-1]]])
-    span = values[-1] - values[0]
+    span, nodes = values[-1] - values[0], np.linspace(0.0, 1.0, _UNIT_BINS + 1)
     mean = float(masses @ values)
     strength = float(situation.spectrum.sum()) * situation.signal
     best: Interval | None = None
@@ -107,7 +108,8 @@ def design_interval(values: Array, masses: Array, situation: Situation) -> Inter
             learnt = 1 - lost / strength if strength > 0 else 1.0
             risk = lost + _BIAS * hidden * learnt
             if best is None or risk < best.risk:
-                prior = Histogram(*_unit_histogram(unit, masses))
+                place = np.minimum((unit * _UNIT_BINS).astype(np.int64), _UNIT_BINS - 1)
+                prior = Histogram(nodes, np.bincount(place, masses, _UNIT_BINS))
                 best = Interval(float(low), float(high), shift, slope, hidden, prior, risk)
     if best is None:
         raise ParameterError("the bounds leave no interval in which labels can be distinguished")
@@ -116,12 +118,6 @@ def design_interval(values: Array, masses: Array, situation: Situation) -> Inter
 
 def _quantile(values: Array, total: Array, p: float) -> float:
     return float(values[min(int(np.searchsorted(total, p)), values.size - 1)])
-
-
-def _unit_histogram(unit: Array, masses: Array, bins: int = 64) -> tuple[Array, Array]:
-    nodes = np.linspace(0.0, 1.0, bins + 1)
-    place = np.minimum((unit * bins).astype(np.int64), bins - 1)
-    return nodes, np.bincount(place, masses, bins).astype(np.float64)
 
 
 UnitDesign = Callable[[Histogram, float], Mechanism]

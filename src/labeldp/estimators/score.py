@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._validation import as_bounds, as_epsilon, as_fraction, as_labels, as_roomy_bounds
-from labeldp.errors import LabelError, ParameterError
+from labeldp._validation import as_epsilon, as_fraction, as_roomy_bounds
+from labeldp.errors import ParameterError
 from labeldp.estimators.quality import Risk
-from labeldp.estimators.risk import predictions
+from labeldp.estimators.risk import fresh_predictions
 from labeldp.estimators.score_sums import ScorePlan
-from labeldp.estimators.seen_rows import refuse_seen_rows
 from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
 from labeldp.randomness import SecureWords, WordSource, resolve_source
-from labeldp.tabular import refuse_other_order
 
 Array = NDArray[np.float64]
 
@@ -87,14 +85,9 @@ def private_score(
     (['mae', 'mse', 'rmse'], Budget(epsilon=0.5))
     """
     budget = as_fraction(as_epsilon(epsilon))
-    as_roomy_bounds(bounds)
-    low, high = as_bounds(bounds)
-    labels = as_labels(y).astype(np.float64)
-    if labels.ndim != 1:
-        raise LabelError(f"labels must be one column, got shape {labels.shape}")
-    refuse_other_order(X, y)
-    predicted = predictions(model, X, labels.size)
-    refuse_seen_rows(model, X, "and a score would be too good; keep rows out of the fit, and score those")
+    low, high = as_roomy_bounds(bounds)
+    why = "and a score would be too good; keep rows out of the fit, and score those"
+    labels, predicted = fresh_predictions(model, X, y, why)
     largest = _largest_error(predicted, low, high)
     plan = ScorePlan.of(labels.size, budget, (low, high), metrics, largest)
     ledger = as_ledger(ledger)

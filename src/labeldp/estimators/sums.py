@@ -273,8 +273,8 @@ def fit_sums(
     if grouped:
         groups = Geometry.of(table, prior).groups(table, noise=noise, rest=rest)
     else:
-        size = np.array([float(budget.rows)])
-        groups = Groups(np.zeros(table.rows, np.int64), size, _mean_row(table, budget.rows))
+        mean = (table.moments[-1:] * budget.rows).astype(np.float32)
+        groups = Groups(np.zeros(table.rows, np.int64), np.array([float(budget.rows)]), mean)
     stage = Stage(range, groups.group if grouped else None, groups.sizes.size)
     sums = stage.release(add_up(stage), epsilon, budget, source) - groups.sizes * (middle - low)
     observed = [groups.observations(sums, rest, noise)]
@@ -297,9 +297,11 @@ def fit_sums(
             residual = float(np.clip(total / budget.rows, spread / 2, reach**2))
     step("sums of residuals")
     epsilon = budget.left
-    reach = min(width, 2 * math.sqrt(spread)) if measured else _reach(float(epsilon)) * width
+    unmeasured = 0.2 if epsilon < 1 else 0.25 if epsilon < 3 else 0.3
+    reach = min(width, 2 * math.sqrt(spread)) if measured else unmeasured * width
     noise, rest = Stage(range, guess=start, reach=reach).variance(epsilon), min(linear.rest, spread)
-    geometry = Geometry.of(table, _updated_prior(linear, table.public.block, width))
+    strength = np.maximum(linear.blocks, EXPLAINED[0] / 10 * width**2)  # by what blocks were found to explain
+    geometry = Geometry.of(table, np.append(strength[table.public.block], MEAN_VARIANCE * width**2))
     groups = geometry.groups(table, noise=noise, rest=rest, known=observed[0].gram)
     stage = Stage(range, groups.group, groups.sizes.size, start, reach)
     sums = stage.release(add_up(stage), epsilon, budget, source) - groups.sizes * reach
@@ -325,18 +327,3 @@ def _spread(noisy: Sums, epsilon: float, width: float) -> float:
         level = 8 / epsilon**2 + expected + (0.03 * rows) ** 2
         best = min(best, (float(np.sum((noisy - expected) ** 2 / level)), float(deviation)))
     return (best[1] * width) ** 2
-
-
-def _mean_row(table: FeatureTable, rows: int) -> NDArray[np.float32]:
-    return np.asarray(table.moments[-1:] * rows, dtype=np.float32)
-
-
-def _updated_prior(linear: Posterior, block: Index, width: float) -> Array:
-    """Return the prior variance of each weight, by what the rough model found blocks to explain."""
-    strength = np.maximum(linear.blocks, EXPLAINED[0] / 10 * width**2)
-    return np.append(strength[block], MEAN_VARIANCE * width**2)
-
-
-def _reach(epsilon: float) -> float:
-    """Return how far residuals count where their spread is not known, in ranges."""
-    return 0.2 if epsilon < 1 else 0.25 if epsilon < 3 else 0.3

@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labeldp._validation import as_bounds, as_delta, as_epsilon, as_positive
 from labeldp.channels import Promise, ShiftChannel
@@ -166,16 +165,11 @@ def _calibrate(epsilon: float, delta: float) -> float:
     reach = math.ceil(TAIL * rough * steps)
     noise = np.arange(-reach, reach + steps + 1, dtype=np.float64)
 
-    def excess(sigma: float) -> float:
-        return _grid_delta(noise, sigma * steps, steps, epsilon) - delta
+    def excess(sigma: float) -> float:  # for a shift over the whole range; verify() checks every shift
+        twice = 2 * (sigma * steps) ** 2
+        log_weight, log_shifted = -(noise**2) / twice, -((noise - steps) ** 2) / twice
+        log_total = math.log(np.exp(log_weight).sum())
+        gap = np.exp(log_weight - log_total) - np.exp(log_shifted - log_total + epsilon)
+        return float(gap[gap > 0].sum()) - delta
 
     return _bisect(excess, rough * 0.5, rough * 2.0)
-
-
-def _grid_delta(noise: NDArray[np.float64], sigma: float, steps: int, epsilon: float) -> float:
-    """Return δ of the grid's noise for a shift over the whole range; verify() checks every shift."""
-    log_weight = -(noise**2) / (2 * sigma**2)
-    log_total = math.log(np.exp(log_weight).sum())
-    log_shifted = -((noise - steps) ** 2) / (2 * sigma**2)
-    gap = np.exp(log_weight - log_total) - np.exp(log_shifted - log_total + epsilon)
-    return float(gap[gap > 0].sum())

@@ -70,7 +70,7 @@ def choice_table(rows_per_person: int = 1) -> dict[str, Any]:
     return {
         "range": list(EPSILON_RANGE),
         "noise": json.loads(_NOISE.read_text(encoding="utf-8")),
-        "kept": [[places.round(6).tolist(), kept.round(6).tolist()] for places, kept in kept_curves("model")],
+        "kept": [[places.round(6).tolist(), kept.round(6).tolist()] for places, kept in kept_curves()],
         "kept_rules": {"margin": MARGIN, "beyond": BEYOND, "fewest": FEWEST},
         "score_rules": {"held_out": HELD_OUT, "most_rows": MOST_ROWS},
         "caution_rules": {
@@ -135,6 +135,7 @@ def choice_html(plan: Preview, *, spent: Budget = NOTHING, score: float = 0.0) -
     shown = dict(zip([*plan.names, "score", "kept"], lines, strict=True))
     names = {**NAMES, "score": shown["score"][0], "kept": shown["kept"][0]}
     low, high = (repr(bound).removesuffix(".0") for bound in plan.bounds)
+    spent_so_far = repr(spent.epsilon) if math.isfinite(spent.epsilon) else "Infinity"  # as a script reads it
     span = _SPAN.format(low=number(plan.bounds[0]), high=number(plan.bounds[1]))
     # A data block: no browser runs it, and a strict content security policy allows it.
     table = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
@@ -144,7 +145,7 @@ def choice_html(plan: Preview, *, spent: Budget = NOTHING, score: float = 0.0) -
         for name, what in names.items()
     )
     return f"""<div class="choices" data-choices data-rows="{plan.rows}" data-low="{low}" data-high="{high}"
- data-epsilon="{outlook.epsilon!r}" data-spent="{_script_number(spent.epsilon)}" data-told="{escape(told)}">
+ data-epsilon="{outlook.epsilon!r}" data-spent="{spent_so_far}" data-told="{escape(told)}">
 <script type="application/json">{table}</script>
 <div class="choices-odds">
 <figure><figcaption data-text="people">{people}</figcaption></figure>
@@ -172,10 +173,6 @@ def _together(plan: Preview, total: str, score: float, told: str) -> str:
     }
     parts = [_PARTS[name].format(amount=amount) for name, amount in amounts.items() if amount]
     return _TOGETHER.format(epsilon=total, parts="; ".join(parts)) if len(parts) > 1 else ""
-
-
-def _script_number(value: float) -> str:
-    return repr(value) if math.isfinite(value) else "Infinity"
 
 
 def _paragraphs(texts: list[str]) -> str:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._validation import (
-    as_bounds,
     as_epsilon,
     as_fraction,
     as_positive,
@@ -26,7 +25,7 @@ from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, group_budget
 from labeldp.planning.cautions import cautions
 from labeldp.planning.suite import Kept, kept_in_suite
-from labeldp.priors.curator import GRID, mean_noise
+from labeldp.priors.curator import mean_variance
 from labeldp.release.accuracy import Accuracy
 from labeldp.release.numbers import number, percent, times
 from labeldp.release.plan import Request
@@ -195,16 +194,13 @@ class Preview:
             NOTES["model"].format(tables=max(tables)) if tables else NOTES["unknown"],
         ]
         if self.wanted is not None:
-            notes.append(f"For ±{number(self.wanted)}: {'; '.join(self._needs())}.")
+            needs = [f"{self.names[name]} needs {_amount(epsilon)}" for name, epsilon in self.needed.items()]
+            notes.append(f"For ±{number(self.wanted)}: {'; '.join(needs)}.")
         return notes
 
     def cautions(self) -> list[str]:
         """Return what speaks against these budgets, in sentences."""
         return cautions(self)
-
-    def _needs(self) -> list[str]:
-        needs = self.needed
-        return [f"{what} needs {_amount(needs[name])}" for name, what in self.names.items()]
 
     def summary(self) -> str:
         """Return the table and what it rests on, for people."""
@@ -278,8 +274,7 @@ def preview(
     """
     if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
         raise ParameterError(f"rows must be a positive integer, got {describe(rows)}")
-    as_roomy_bounds(bounds)
-    bounds = as_bounds(bounds)
+    bounds = as_roomy_bounds(bounds)
     given = np.atleast_1d(np.asarray(epsilon, dtype=object)).tolist()
     budgets = sorted({as_epsilon(value) for value in given})
     if not budgets:
@@ -302,10 +297,7 @@ def _outlook(rows: int, bounds: Bounds, epsilon: float, prior: Histogram | None)
     return Outlook(
         epsilon=epsilon,
         **dict(zip(counts, errors, strict=True)),
-        curator_mean=(bounds[1] - bounds[0])
-        * math.sqrt(mean_noise(as_fraction(epsilon)).variance())
-        / GRID
-        / rows,
+        curator_mean=math.sqrt(mean_variance(as_fraction(epsilon), rows, bounds)),
         score=_least_score(max(rows // HELD_OUT, 1), bounds, epsilon),
         kept=kept_in_suite(rows, epsilon),
     )

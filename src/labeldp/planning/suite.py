@@ -53,7 +53,7 @@ class Kept:
 
 
 @cache
-def kept_curves(method: str) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
+def kept_curves() -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
     """Return for each table with signal the logarithms of rows × ε, and what a model kept there."""
     content: dict[str, Any] = json.loads(Path(__file__).with_name("suite.json").read_text(encoding="utf-8"))
     curves = []
@@ -61,7 +61,7 @@ def kept_curves(method: str) -> tuple[tuple[NDArray[np.float64], NDArray[np.floa
         points = sorted(
             (np.log(figure["rows"] * figure["epsilon"]), (1 - figure["error"]) / (1 - table["trees"]))
             for figure in table["figures"]
-            if figure["method"] == method
+            if figure["method"] == "model"
         )
         if points and table["trees"] < _SIGNAL:
             place, kept = np.array(points).T
@@ -69,7 +69,7 @@ def kept_curves(method: str) -> tuple[tuple[NDArray[np.float64], NDArray[np.floa
     return tuple(curves)
 
 
-def kept_in_suite(rows: int, epsilon: float, method: str = "model") -> Kept | None:
+def kept_in_suite(rows: int, epsilon: float) -> Kept | None:
     """Return what models kept on the suite's tables at this rows × ε, read off between what was measured.
 
     Returns
@@ -86,10 +86,10 @@ def kept_in_suite(rows: int, epsilon: float, method: str = "model") -> Kept | No
     place = np.log(rows * epsilon)
     shares = [
         float(np.interp(place, places, kept))
-        for places, kept in kept_curves(method)
+        for places, kept in kept_curves()
         if places[0] - MARGIN <= place <= places[-1] + BEYOND
     ]
-    if len(shares) < FEWEST * len(kept_curves(method)):
+    if len(shares) < FEWEST * len(kept_curves()):
         return None
     low, middle, high = np.quantile(shares, [0.25, 0.5, 0.75]).tolist()
     return Kept(middle, low, high, len(shares))

@@ -1,6 +1,6 @@
-"""What a curator makes of exact counts and sums of labels, with noise on them: one private mean, counts, a prior.
+"""What a curator makes of exact counts of labels, with noise on them: a prior.
 
-Sums and counts of parts add up before any noise is drawn, so a table may lie in one array, in batches of a file,
+Counts of parts add up before any noise is drawn, so a table may lie in one array, in batches of a file,
 or on many machines: what is released is the same.
 """
 
@@ -53,40 +53,15 @@ def _compared(cells: Counts, bins: int) -> Counts:
     return above[:-1] - above[1:]
 
 
-def count_noise(epsilon: Fraction) -> DiscreteLaplace:
-    """Return the noise of counts: changing one label moves one of them down and one up."""
-    return DiscreteLaplace.calibrated(sensitivity=2, epsilon=epsilon)
-
-
 def noisy_counts(counts: Counts, epsilon: Fraction, source: WordSource) -> NDArray[np.float64]:
-    """Return counts with noise for ε."""
-    return count_noise(epsilon).release(counts, source).astype(np.float64)
+    """Return counts with noise for ε: changing one label moves one of them down and one up."""
+    return DiscreteLaplace.calibrated(sensitivity=2, epsilon=epsilon).release(counts, source).astype(np.float64)
 
 
-def grid_sum(values: NDArray[np.float64], bounds: tuple[float, float]) -> Counts:
-    """Return the sum of the values' places in a range, as an array of one integer.
-
-    One value moves it by at most `GRID`. It is never a Python integer, whose time depends on its size.
-    """
-    low, high = bounds
-    with np.errstate(all="ignore"):
-        steps = np.rint((np.clip(values, low, high) - low) / (high - low) * GRID).astype(np.int64)
-    return np.asarray(steps.sum(keepdims=True))
-
-
-def mean_noise(epsilon: Fraction) -> DiscreteLaplace:
-    """Return the noise of a sum of places."""
-    return DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=epsilon)
-
-
-def noisy_mean(
-    total: Counts, rows: int, bounds: tuple[float, float], epsilon: Fraction, source: WordSource
-) -> tuple[float, float]:
-    """Return the mean from what `grid_sum` gave, with noise for ε and not clipped, and the noise's variance."""
-    low, high = bounds
-    noise = mean_noise(epsilon)
-    unit = (high - low) / GRID / rows
-    return low + int(noise.release(total, source)[0]) * unit, noise.variance() * unit**2
+def mean_variance(epsilon: Fraction, rows: int, bounds: tuple[float, float]) -> float:
+    """Return the variance of the noise in a mean of all labels, of which nothing else leaves."""
+    noise = DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=epsilon)
+    return noise.variance() * ((bounds[1] - bounds[0]) / GRID / rows) ** 2
 
 
 # ---- histograms -----------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import threading
-from types import TracebackType
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -155,9 +154,7 @@ class ReleaseKey:
     def __enter__(self) -> ReleaseKey:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.destroy()
 
     def __reduce__(self) -> NoReturn:

@@ -104,7 +104,9 @@ def describe_noise(
     """
     low, high = mechanism.domain
     lines = []
-    if prior is not None and _is_at_an_end(prior, bounds):
+    edge = 0.01 * (bounds[1] - bounds[0])
+    inner = None if prior is None else prior.cumulative([bounds[0] + edge, bounds[1] - edge])
+    if inner is not None and max(inner[0], 1 - inner[1]) > 0.9:
         lines.append("Nearly all labels are at one of the bounds: check the unit, and the bounds.")
     elif (low, high) != bounds:
         outside = ""
@@ -133,9 +135,3 @@ def describe_largest_noise(mechanisms: Sequence[Mechanism], bounds: tuple[float,
         f"One private label carries noise of ±{number(worst * (bounds[1] - bounds[0]))} at most; how much each "
         "carries stands beside it in the release."
     )
-
-
-def _is_at_an_end(prior: Histogram, bounds: tuple[float, float]) -> bool:
-    edge = 0.01 * (bounds[1] - bounds[0])
-    inner = prior.cumulative([bounds[0] + edge, bounds[1] - edge])
-    return bool(max(inner[0], 1 - inner[1]) > 0.9)

@@ -109,19 +109,15 @@ class Request:
             if amount and (has_prior or isinstance(self.mechanism, Mechanism)):
                 raise ParameterError("epsilon_prior is for a prior that must be estimated; none is needed here")
             for_prior = as_fraction(amount) / columns
-        elif has_prior or not self._needs_prior:
-            for_prior = Fraction(0)
         else:
-            for_prior = prior_budget(rows, self.share, self.trust)
+            name, for_prior = self.mechanism, Fraction(0)
+            needed = isinstance(name, str) and (name == "auto" or mechanism_class(name).needs_prior)
+            if needed and not has_prior:
+                for_prior = prior_budget(rows, self.share, self.trust)
         if for_prior:
             _check_part(for_prior, "prior", columns)
         _check_part(self.share - for_prior, "labels", columns)
         return Plan(self, rows, for_prior, self.share - for_prior)
-
-    @property
-    def _needs_prior(self) -> bool:
-        name = self.mechanism
-        return isinstance(name, str) and (name == "auto" or mechanism_class(name).needs_prior)
 
     def refuse_biased(self) -> None:
         """Refuse a mechanism that has no unbiased labels, by a trial that needs no data."""

@@ -54,8 +54,9 @@ def _overview(terms: Terms) -> Section:
     """Say what several label columns have to do with each other, and what each is."""
     columns = list(zip(terms.mechanisms, terms.bounds, strict=True))
     rows = [
-        [str(k), f"{number(low)} to {number(high)}", type(mechanism).__name__, rounded_up(_paid(terms, k), 4)]
+        [str(k), f"{number(low)} to {number(high)}", type(mechanism).__name__, rounded_up(cost.epsilon, 4)]
         for k, (mechanism, (low, high)) in enumerate(columns[:MOST_ROWS])
+        for cost in (total_of(charge for charge in terms.charges if charge.column == k),)
     ]
     words = [
         f"Each row has {len(columns)} private labels, in columns that are counted from 0. Each was randomised on "
@@ -66,10 +67,6 @@ def _overview(terms: Terms) -> Section:
     if len(columns) > MOST:
         words.append(f"The figures below show the first {MOST}.")
     return Section("The private columns", words, header=["column", "bounds", "mechanism", "ε for it"], rows=rows)
-
-
-def _paid(terms: Terms, column: int) -> float:
-    return total_of(charge for charge in terms.charges if charge.column == column).epsilon
 
 
 def _prior(prior: Histogram, mechanism: Mechanism, which: str, *, paid: bool) -> Section:
@@ -122,7 +119,12 @@ def _channel(
 ) -> Section:
     """Draw what is released for three labels."""
     labels = example_labels(prior, mechanism.domain)
-    figure = draw_channel(mechanism, labels, "released place" if in_rounds else "released value", bounds)
+    unit = "released place" if in_rounds else "released value"
+    values = getattr(mechanism.channel, "values", None)
+    if values is None:
+        figure = _densities(mechanism, labels, unit, bounds)
+    else:
+        figure = _bars(mechanism, labels, np.unique(np.asarray(values)), unit, bounds)
     proof = proof_of(mechanism)
     ratio = times(proof.epsilon)
     bound = f"At no value is one of them more than {ratio} as likely as another."
@@ -239,14 +241,6 @@ def example_labels(prior: Histogram | None, domain: Bounds) -> Array:
     total = np.concatenate([[0.0], np.cumsum(prior.masses)])
     places = np.clip(np.interp([0.1, 0.5, 0.9], total / total[-1], prior.nodes), low, high)
     return places if np.diff(places).min() > 0.08 * (high - low) else even
-
-
-def draw_channel(mechanism: Mechanism, labels: Array, unit: str, bounds: Bounds) -> Any:
-    """Return a figure of how likely each output is, for a few labels; where true labels can be is shaded."""
-    values = getattr(mechanism.channel, "values", None)
-    if values is None:
-        return _densities(mechanism, labels, unit, bounds)
-    return _bars(mechanism, labels, np.unique(np.asarray(values)), unit, bounds)
 
 
 def _densities(mechanism: Mechanism, labels: Array, unit: str, bounds: Bounds) -> Any:

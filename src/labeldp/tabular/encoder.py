@@ -150,9 +150,7 @@ class TableEncoder:
         try:
             left = tuple((str(name), str(why)) for name, why in data["left_out"])
             columns = tuple(column_from_data(column) for column in data["columns"])
-        except CardError:
-            raise
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise CardError(
                 "the description of the model's columns is damaged or was not written by labeldp"
             ) from None

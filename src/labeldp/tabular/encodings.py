@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.errors import CardError, DataError
+from labeldp.errors import DataError
 from labeldp.tabular.arrow import arrow
 
 Array = NDArray[np.float64]
@@ -250,22 +250,17 @@ def refuse_another_kind(column: Numbers | Categories, kind: Any) -> None:
 
 
 def column_from_data(data: Any) -> Numbers | Categories:
-    """Return a column's encoding from plain data, or refuse it."""
-    try:
-        if data["kind"] == "category":
-            shares = {str(value): float(share) for value, share in data["shares"].items()}
-            values = tuple(str(value) for value in data["values"])
-            if not all(0 < share <= 1 for share in shares.values()) or len(values) > FEW or data["rows"] < 1:
-                raise ValueError
-            return Categories(str(data["name"]), values, shares, int(data["rows"]), bool(data["marks_missing"]))
-        fill = float(data["fill"])
-        if data["kind"] not in _KINDS or not math.isfinite(fill):
+    """Return a column's encoding from plain data; whatever else it is raises one of Python's own errors."""
+    if data["kind"] == "category":
+        shares = {str(value): float(share) for value, share in data["shares"].items()}
+        values = tuple(str(value) for value in data["values"])
+        if not all(0 < share <= 1 for share in shares.values()) or len(values) > FEW or data["rows"] < 1:
             raise ValueError
-        return Numbers(str(data["name"]), data["kind"], fill, bool(data["marks_missing"]))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise CardError(
-            "the description of the model's columns is damaged or was not written by labeldp"
-        ) from None
+        return Categories(str(data["name"]), values, shares, int(data["rows"]), bool(data["marks_missing"]))
+    fill = float(data["fill"])
+    if data["kind"] not in _KINDS or not math.isfinite(fill):
+        raise ValueError
+    return Numbers(str(data["name"]), data["kind"], fill, bool(data["marks_missing"]))
 
 
 def _text(column: Any) -> Any:
