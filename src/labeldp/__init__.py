@@ -107,26 +107,15 @@ __all__ = [
     "save_model",
 ]
 
-_ESTIMATORS = (
-    "IntervalModel",
-    "LabelReleaseRegressor",
-    "ModelReleaseRegressor",
-    "Risk",
-    "RowRelease",
-    "private_intervals",
-    "private_risk",
-    "private_score",
-)
-
 
 def __getattr__(name: str) -> Any:
     """Import the regressors when they are asked for: scikit-learn takes a second that most commands can save."""
-    if name in _ESTIMATORS:
-        from labeldp import estimators  # noqa: PLC0415
-
-        return getattr(estimators, name)
     if name in ("load_model", "save_model"):
         from labeldp.files import models  # noqa: PLC0415 (an extra)
 
         return getattr(models, name)
+    if name in __all__:
+        from labeldp import estimators  # noqa: PLC0415
+
+        return getattr(estimators, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -63,14 +63,7 @@ def require_version(what: str, version: object, known: int) -> None:
 def parse(text: str, *schemas: str) -> dict[str, Any]:
     """Return the content of a card whose version and checksum are right, and whose schema is one of these.
 
-    Without any schema it must be a card of a mechanism.
-
-    Raises
-    ------
-    CardError
-        If anything about the card is not as `dump` wrote it.
-    UncheckableError
-        If it is of a later version.
+    Without any schema it must be a card of a mechanism. One of a later version is an `UncheckableError`.
     """
     if not isinstance(text, str):
         raise CardError("a card is text: pass what to_json() returned, or the content of its file")

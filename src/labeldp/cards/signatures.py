@@ -169,15 +169,7 @@ def key_text(key: Ed25519PublicKey) -> str:
 
 
 def new_key(passphrase: str) -> bytes:
-    """Return a new private key as ``ssh-keygen -t ed25519`` writes one, under a passphrase.
-
-    Raises
-    ------
-    ParameterError
-        If the passphrase is shorter than 8 characters.
-    MissingExtraError
-        If the package that OpenSSH's passphrases need is not installed.
-    """
+    """Return a new private key, as ``ssh-keygen -t ed25519`` writes it; the passphrase must be `SHORTEST` or longer."""
     if len(passphrase) < SHORTEST:
         raise ParameterError(
             f"the passphrase must have {SHORTEST} characters or more: who finds the key must not use it"
@@ -190,15 +182,7 @@ def new_key(passphrase: str) -> bytes:
 
 
 def read_private_key(data: bytes, passphrase: Callable[[], str]) -> Ed25519PrivateKey:
-    """Return a private key from an OpenSSH or PEM file; its passphrase is asked for if it has one.
-
-    Raises
-    ------
-    ParameterError
-        If it is not an Ed25519 key, or the passphrase does not fit.
-    MissingExtraError
-        If the package that OpenSSH's passphrases need is not installed.
-    """
+    """Return a private key from an OpenSSH or PEM file; its passphrase is asked for if it has one."""
     if data.startswith(b"ssh-") or b"PUBLIC KEY-----" in data:
         raise ParameterError("the key is a public one: sign with the private key, which others must not have")
     try:
@@ -228,13 +212,7 @@ def _load_private(data: bytes, passphrase: bytes | None) -> object:
 
 
 def read_public_key(data: bytes) -> Ed25519PublicKey:
-    """Return a public key from an OpenSSH line or a PEM file.
-
-    Raises
-    ------
-    ParameterError
-        If it is not one Ed25519 key.
-    """
+    """Return the one public key of an OpenSSH line or a PEM file."""
     if b"PRIVATE KEY-----" in data:
         raise ParameterError(
             "the key is a private one, which only its owner should have: trust the public key, .pub"

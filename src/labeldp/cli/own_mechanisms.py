@@ -28,11 +28,6 @@ def import_modules(names: Iterable[str] | None) -> None:
     """Import modules by name, as Python finds them, or by the path of a file that ends in .py.
 
     The folder in which one stands is not searched: a folder that somebody sent may hold modules of any name.
-
-    Raises
-    ------
-    ParameterError
-        If one cannot be imported.
     """
     for name in names or ():
         try:

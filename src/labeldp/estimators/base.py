@@ -26,12 +26,7 @@ Array = NDArray[np.float64]
 
 
 def refuse_width(bounds: tuple[float, float]) -> None:
-    """Refuse bounds in a unit in which squares of labels are no numbers for a model.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse bounds in a unit in which squares of labels are no numbers for a model."""
     if not 1e-12 <= bounds[1] - bounds[0] <= 1e15:
         raise ParameterError(
             f"a model needs bounds between 1e-12 and 1e15 apart, got {bounds}: measure labels in another unit"

@@ -204,13 +204,7 @@ def draw_rounds(
     unit_design: UnitDesign = best_unit_mechanism,
     step: Step = quiet,
 ) -> list[P_co]:
-    """Return all rows, released once each, in rounds of the given sizes.
-
-    Raises
-    ------
-    PrivacyProofError
-        If a row was not drawn, or more than once; then nothing is released.
-    """
+    """Return all rows, released once each, in rounds of the given sizes; if one was not, nothing is."""
     knowledge, blend = measured.knowledge, measured.blend(rows.table)
     cuts = round_cuts(fractions)
     parts: list[P_co] = []

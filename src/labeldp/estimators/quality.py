@@ -202,12 +202,7 @@ def terms_with_score(terms: Terms, risk: Risk) -> Terms:
     """Return what the card of a model with its score on it promises: more only where one person pays for both.
 
     Whoever has one row is in the model or in the score, and pays the larger price; if that is the model's, the
-    card states it already.
-
-    Raises
-    ------
-    ParameterError
-        If the two were paid for persons with different numbers of rows.
+    card states it already. Both must have been paid for persons with the same number of rows.
     """
     charge, people = risk.charge, max(charge.rows_per_person for charge in terms.charges)
     terms = replace(terms, secure=terms.secure and risk.secure)

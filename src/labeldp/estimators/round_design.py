@@ -197,13 +197,7 @@ def round_cuts(parts: Sequence[float]) -> Array:
 
 
 def round_sizes(rounds: Any, rows: int) -> tuple[float, ...]:
-    """Return the parts of the rows for each round.
-
-    Raises
-    ------
-    ParameterError
-        If a round would have no row.
-    """
+    """Return the parts of the rows for each round, none of which may be without a row."""
     parts = _round_parts(rounds, rows)
     if not (np.diff(np.rint(round_cuts(parts) * rows)) >= 1).all():
         raise ParameterError(

@@ -47,18 +47,8 @@ def _mixed(values: NDArray[np.float64]) -> Digests:
 def refuse_seen_rows(model: Any, X: Any, why: str) -> None:
     """Refuse rows that a regressor of this library was trained on, looking inside pipelines and searches.
 
-    Fresh rows look like rows of the training as often as rows of the training look like each other.
-
-    Parameters
-    ----------
-    model, X
-        Any model, and public features.
-    why : str
-        What would go wrong, and what to do.
-
-    Raises
-    ------
-    ParameterError
+    Fresh rows look like rows of the training as often as rows of the training look like each other. ``why`` says
+    what would go wrong, and what to do.
     """
     inner, steps = innermost(model)
     if not hasattr(inner, "remembers"):

@@ -21,13 +21,7 @@ _GREY = "#777777"
 
 
 def draw_preview(preview: Preview) -> Any:
-    """Return a figure of two panels side by side.
-
-    Raises
-    ------
-    MissingExtraError
-        If Matplotlib is not installed.
-    """
+    """Return a figure of two panels side by side."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
     except ImportError:

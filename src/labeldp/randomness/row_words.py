@@ -192,13 +192,7 @@ class RowWords:
         self._once = _Once()
 
     def for_labels(self, rows: int) -> WordSource:
-        """Return the source for the labels of these rows.
-
-        Raises
-        ------
-        ParameterError
-            If there are more labels than ids, or fewer, or the words were used before, or are another process's.
-        """
+        """Return the source for the labels of these rows: once, in this process, for as many labels as ids."""
         if rows != len(self._ids):
             raise ParameterError(f"there must be one id for each label: {len(self._ids)} ids, {rows} labels")
         self._once.claim("words", "the words of these rows were used before: one release, one source")

@@ -41,17 +41,8 @@ def write_report(
     ----------
     path : path-like
         The file to write.
-    card_text : str
-        The card of a mechanism, a release or a model.
-    file : mapping, optional
-        What to say about the file that the labels are in, where the card does not say it.
-    ledger : Ledger, optional
-        Shows what else was spent on these labels, and what is left.
-    besides : sequence of Charge
-        What was paid for together with it, for labels of other rows, and is not on the card, such as a model's
-        score.
-    sections : sequence of Section
-        Further parts, shown after what the card tells.
+    card_text, file, ledger, besides, sections
+        As for `render_report`.
     force : bool
         Whether to replace a file.
 
@@ -96,7 +87,8 @@ def render_report(
     ledger : Ledger, optional
         Shows what else was spent on these labels, and what is left.
     besides : sequence of Charge
-        What was paid for together with it and is not on the card, such as a model's score.
+        What was paid for together with it, for labels of other rows, and is not on the card, such as a model's
+        score.
     sections : sequence of Section
         Further parts, shown after what the card tells.
 

@@ -19,11 +19,11 @@ from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.label_rounds import Part, Round
 from labeldp.estimators.learner import GROWN, PrivateRows
 from labeldp.estimators.model_regressor import ModelReleaseRegressor
-from labeldp.estimators.sums import Stage, Sums
+from labeldp.estimators.sums import CELLS, Stage, Sums
 from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, warn_if_seen
 from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import ReleaseKey, card_checksum
-from labeldp.spark.executor import spread_by_id, sum_integers, sum_vectors
+from labeldp.spark.executor import label_counter, spread_by_id, sum_integers, sum_vectors
 from labeldp.spark.frame_checks import (
     count_rows,
     feature_columns,
@@ -32,7 +32,7 @@ from labeldp.spark.frame_checks import (
     refuse_repeated_ids,
     stable_frame,
 )
-from labeldp.spark.model_passes import range_counter, round_drawer, row_masker, row_sampler, stage_summer
+from labeldp.spark.model_passes import round_drawer, row_masker, row_sampler, stage_summer
 from labeldp.spark.plan_checks import refuse_related
 from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
 
@@ -172,7 +172,7 @@ class ClusterRows:
 
     def counts(self) -> Sums:
         """Return how many labels lie in each cell of the bounds, exactly, in one pass."""
-        cells = sum_integers(self.frame.select("c0"), range_counter(self.bounds))
+        cells = sum_integers(self.frame.select("c0"), label_counter(self.bounds, CELLS))
         if int(cells.sum()) != self.count:
             raise DataError("the table changed while it was read")
         return cells

@@ -11,6 +11,7 @@ from labeldp.errors import DataError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, new_charge, warn_if_seen
 from labeldp.priors.adaptive import adaptive_histogram
+from labeldp.priors.curator import FINE
 from labeldp.priors.origin import paid_by
 from labeldp.randomness import SecureWords, WordSource, resolve_source
 from labeldp.release.stream import LabelCounts
@@ -91,7 +92,7 @@ def estimate_prior(
 
 def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int) -> LabelCounts:
     """Return exact counts of the labels of ``rows`` rows, which `count_rows` has checked, in one pass."""
-    fine = sum_integers(df.select(column(label).cast("double")), label_counter(bounds))
+    fine = sum_integers(df.select(column(label).cast("double")), label_counter(bounds, FINE))
     if int(fine.sum()) != rows:
         raise DataError("there are more or fewer labels now than before: the table changed while it was read")
     return LabelCounts(rows, fine)

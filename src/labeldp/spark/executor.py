@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from labeldp._validation import as_labels
 from labeldp.cards import load_mechanism
 from labeldp.errors import DataError
 from labeldp.mechanisms.base import Mechanism
 from labeldp.priors import Reports
+from labeldp.priors.curator import count
 from labeldp.randomness.row_ids import IntegerIds, TextIds
 from labeldp.randomness.row_words import RowWords
-from labeldp.release.stream import LabelCounts
 from labeldp.spark.session import SealedSecret, column, without_labels
 
 Batches = Iterator["pa.RecordBatch"]
@@ -102,23 +103,23 @@ Releaser = Callable[[Iterator[tuple[Any, Any]]], Iterator[Any]]
 """From Arrow arrays (labels, ids) to an array of private labels, or of structs with unbiased ones beside them."""
 
 
-def label_counter(bounds: tuple[float, float]) -> Counter:
-    """Return a function that counts labels, the only column, in fine cells."""
+def label_counter(bounds: tuple[float, float], cells: int) -> Counter:
+    """Return a function that counts labels, the only column, in cells of their bounds."""
 
-    def count(batch: pa.RecordBatch) -> NDArray[np.int64]:
-        return LabelCounts.of(floats(batch.column(0)), bounds).fine
+    def count_labels(batch: pa.RecordBatch) -> NDArray[np.int64]:
+        return count(as_labels(floats(batch.column(0))), bounds, cells)
 
-    return count
+    return count_labels
 
 
 def report_counter(reports: Reports, sealed: SealedSecret) -> Counter:
     """Return a function that randomises labels (first column) of ids (second) for a prior, and counts reports."""
 
-    def count(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    def count_reports(batch: pa.RecordBatch) -> NDArray[np.int64]:
         private = _randomize(reports.mechanism, sealed.open(), batch.column(0), batch.column(1))
         return reports.count(private)
 
-    return count
+    return count_reports
 
 
 def releaser(card: str, sealed: SealedSecret, *, debiased: bool) -> Releaser:

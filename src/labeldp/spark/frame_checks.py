@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from labeldp.errors import DataError, LabelError, ParameterError
-from labeldp.spark.plan_lineage import SAME_ROWS, analyzed_plan, items, kind_of, kinds, steps
+from labeldp.spark.plan_lineage import FUNCTIONS, SAME_ROWS, analyzed_plan, items, kind_of, kinds, steps
 from labeldp.spark.session import column, is_connect, without_labels
 
 
@@ -143,7 +143,6 @@ Not among them: limits, samples, duplicates dropped by some columns and `first`,
 first; sums of floats, which depend on the order; Python functions over partitions; sources that are no files.
 """
 
-_FUNCTIONS = frozenset({"HiveGenericUDF", "HiveSimpleUDF", "PythonUDF", "ScalaUDF"})
 _NOW = frozenset({"LocalTimestamp", "Now"})
 
 
@@ -193,7 +192,7 @@ def _variable(step: Any) -> Iterator[str]:
     names = {kind for expression in items(step.expressions()) for kind in kinds(expression)}
     if names & _NOW or any(one.startswith("Current") for one in names):
         yield "an expression that depends on the time, or on the user"
-    if names & _FUNCTIONS:
+    if names & FUNCTIONS:
         yield "a function that Spark does not know"
     if name == "LogicalRelation":
         if kind_of(step.relation()) != "HadoopFsRelation":

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from labeldp.channels.sampling import pieces
 from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.label_rounds import Round, draw_part
-from labeldp.estimators.sums import CELLS, Stage
-from labeldp.priors.curator import count
+from labeldp.estimators.sums import Stage
 from labeldp.randomness.row_ids import IntegerIds, TextIds, public_places
 from labeldp.randomness.row_words import RowWords
 from labeldp.spark.executor import SAMPLE, Batches, Counter, Work, array_ids, floats, vector_batch
@@ -18,15 +17,6 @@ from labeldp.spark.session import SealedSecret
 
 Array = NDArray[np.float64]
 Words = NDArray[np.uint64]
-
-
-def range_counter(bounds: tuple[float, float]) -> Counter:
-    """Return a function that counts labels, the only column, in the cells in which a range is looked for."""
-
-    def count_labels(batch: pa.RecordBatch) -> NDArray[np.int64]:
-        return count(floats(batch.column(0)), bounds, CELLS)
-
-    return count_labels
 
 
 def row_sampler(below: float) -> Work:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from labeldp.errors import DataError, ParameterError
 from labeldp.spark.plan_lineage import (
+    FUNCTIONS,
     PLACE,
     SAME_ROWS,
     VARIABLE,
@@ -138,7 +139,6 @@ _SINGLE = SAME_ROWS | {"Deduplicate", "Distinct", "Filter"}
 """Steps that leave each row in at most one place, unless they are looked at by themselves."""
 
 _QUERIES = frozenset({"Exists", "InSubquery", "ListQuery", "ScalarSubquery"})
-_UNKNOWN = frozenset({"HiveGenericUDF", "HiveSimpleUDF", "PythonUDF", "ScalaUDF"})
 
 
 def refuse_repeated_labels(plan: Any, lineage: Lineage, label: int, id: int | None) -> None:
@@ -260,7 +260,7 @@ def _computed_keys(keys: dict[int, object], expressions: list[Any], aggregate: b
             if attribute_id(value) in keys:
                 chosen[one] = keys[attribute_id(value)]
         elif not aggregate and value.deterministic() and _references(value) <= keys.keys():
-            known = not (_QUERIES | _UNKNOWN) & set(kinds(value))
+            known = not (_QUERIES | FUNCTIONS) & set(kinds(value))
             chosen |= {one: ("computed", one)} if known else {}
     return chosen
 

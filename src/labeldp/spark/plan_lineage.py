@@ -66,12 +66,12 @@ class FileSource:
 
 def file_source(plan: Any) -> FileSource | None:
     """Return the files that a leaf of a plan reads; None if it is another kind of source."""
-    name = str(plan.getClass().getSimpleName())
+    name = kind_of(plan)
     if name == "LogicalRelation":
         relation = plan.relation()
-        if str(relation.getClass().getSimpleName()) != "HadoopFsRelation":
+        if kind_of(relation) != "HadoopFsRelation":
             return None
-        kind = str(relation.fileFormat().getClass().getSimpleName()).removesuffix("FileFormat")
+        kind = kind_of(relation.fileFormat()).removesuffix("FileFormat")
         places = relation.location()
         options = {str(pair._1()): str(pair._2()) for pair in items(relation.options().toSeq())}
     elif name == "DataSourceV2Relation":
@@ -116,6 +116,10 @@ _HIDDEN = "__metadata_col"
 _KNOWN = frozenset({"CTERelationRef", "LocalRelation", "LogicalRDD", "OneRowRelation", "Range"})
 SAME_ROWS = _NAMES | _MOVES | {"Project", "Union", "Window"}
 """Steps that neither choose nor merge rows."""
+
+
+FUNCTIONS = frozenset({"HiveGenericUDF", "HiveSimpleUDF", "PythonUDF", "ScalaUDF"})
+"""Expressions that Spark calls and does not know."""
 
 
 def analyzed_plan(df: DataFrame) -> Any:
