@@ -51,10 +51,9 @@ def charged_for(terms: Terms, purpose: str) -> Budget:
 
 def spent_on_statistics(terms: Terms) -> dict[str, Budget]:
     """Return what a card's statistics cost, for all rows of a person, by the purpose of their charge."""
-    people = max((charge.rows_per_person for charge in terms.charges), default=1)
     spent: dict[str, Budget] = {}
     for statistic in terms.statistics:
-        cost = group_budget(Budget(statistic.epsilon), people)
+        cost = group_budget(Budget(statistic.epsilon), terms.rows_per_person)
         spent[statistic.purpose] = spent.get(statistic.purpose, Budget(0)) + cost
     return spent
 

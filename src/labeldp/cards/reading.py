@@ -133,7 +133,9 @@ def read_any_card(
     kind = content["schema"].removeprefix("labeldp.")
     try:
         if kind == "mechanism":
-            terms = _terms_of_mechanism(load_mechanism(text, allow_no_privacy=allow_no_privacy))
+            mechanism = load_mechanism(text, allow_no_privacy=allow_no_privacy)
+            bounds = (mechanism.domain,) if mechanism.private else ()
+            terms = Terms(0, (mechanism,), (None,), (), bounds, "local", True)
         else:
             terms = _terms(kind, content, most_mechanisms)
             for contradiction in contradictions(kind, content, terms):
@@ -182,11 +184,6 @@ def read_release_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> d
     card_format.parse(text, "labeldp.release")
     card = read_any_card(text, most_mechanisms=most_mechanisms)
     return {**card.content, "mechanisms": list(card.terms.mechanisms)}
-
-
-def _terms_of_mechanism(mechanism: Mechanism) -> Terms:
-    bounds = (mechanism.domain,) if mechanism.private else ()
-    return Terms(0, (mechanism,), (None,), (), bounds, "local", True)
 
 
 def load_all(texts: Any, most: int = MOST_MECHANISMS) -> list[Mechanism]:

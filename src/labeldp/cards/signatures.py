@@ -169,7 +169,7 @@ def key_text(key: Ed25519PublicKey) -> str:
 
 
 def new_key(passphrase: str) -> bytes:
-    """Return a new private key, as ``ssh-keygen -t ed25519`` writes it; the passphrase must be `SHORTEST` or longer."""
+    """Return a new private key, as ``ssh-keygen -t ed25519`` writes it, under a passphrase that is long enough."""
     if len(passphrase) < SHORTEST:
         raise ParameterError(
             f"the passphrase must have {SHORTEST} characters or more: who finds the key must not use it"

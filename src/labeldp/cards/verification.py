@@ -248,8 +248,7 @@ def _noise(terms: Terms) -> Iterator[Check]:
             detail = f"the charge for {purpose} notes other noise than the card lists"
             yield Check(purpose, False, detail)
         elif listed == charged:
-            people = max(charge.rows_per_person for charge in terms.charges)
-            whom = f", for a person's {people:,} rows" if people > 1 else ""
+            whom = f", for a person's {terms.rows_per_person:,} rows" if terms.rows_per_person > 1 else ""
             detail = f"the noise above costs epsilon = {listed} in all{whom}: what was charged for {purpose}"
             yield Check(purpose, True, detail)
         else:
@@ -276,7 +275,7 @@ def _score(card: ReadCard) -> Iterator[Check]:
         yield Check("score", False, "the card's quality must be an object that says how it was measured")
         return
     statistics = parse_statistics(quality.get("statistics", []))
-    people = max(charge.rows_per_person for charge in terms.charges)
+    people = terms.rows_per_person
     cost = group_budget(Budget(sum((one.epsilon for one in statistics), Fraction(0))), people)
     paid = [one for one in terms.statistics if one.purpose == "score"]
     noise = "; ".join(map(_calibration, statistics))

@@ -162,9 +162,8 @@ class Domain:
         """Return mean and variance for labels rounded at random to rows with these: rounding included."""
         row, up = self.split(labels)
         between = up * (1 - up) * (mean[row + 1] - mean[row]) ** 2
-        return (1 - up) * mean[row] + up * mean[row + 1], (1 - up) * variance[row] + up * variance[
-            row + 1
-        ] + between
+        spread = (1 - up) * variance[row] + up * variance[row + 1] + between
+        return (1 - up) * mean[row] + up * mean[row + 1], spread
 
 
 # ---- alias tables -----------------------------------------------------------------------------

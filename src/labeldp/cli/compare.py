@@ -80,7 +80,8 @@ def compare(
             raise ParameterError(_REFUSED)
         as_roomy_bounds(bounds)
         as_delta(delta, smallest=0.0)
-        names, epsilons = _mechanisms(mechanisms, delta), _budgets(budgets)
+        names = _mechanisms(mechanisms, delta)
+        epsilons = {as_epsilon(value) for value in options.parse_numbers(budgets, "--budgets", "0.1,0.3,1,3")}
 
         refuse_same({"the plot": plot, "the report": report}, {"the table": source})
         options.refuse_plot(plot, force=force)
@@ -107,7 +108,7 @@ def compare(
                 inputs.X,
                 inputs.labels,
                 bounds,
-                budgets=epsilons,
+                budgets=sorted(epsilons),
                 mechanisms=names,
                 delta=delta,
                 repeats=repeats,
@@ -120,10 +121,6 @@ def compare(
         if report is not None:
             write_page(report, comparison_page(comparison, label), force=force)
             tell(console, f"The report is in {report}.")
-
-
-def _budgets(text: str) -> list[float]:
-    return sorted({as_epsilon(value) for value in options.parse_numbers(text, "--budgets", "0.1,0.3,1,3")})
 
 
 def _mechanisms(text: str | None, delta: float) -> list[str]:

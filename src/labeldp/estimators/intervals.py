@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -190,7 +189,10 @@ def private_intervals(
     >>> intervals.predict_interval(X[:4]).shape, intervals.cost
     ((4, 2), Budget(epsilon=0.5))
     """
-    budget, share = as_fraction(as_epsilon(epsilon)), _as_coverage(coverage)
+    budget, coverage = as_fraction(as_epsilon(epsilon)), as_number(coverage, "coverage")
+    if not 0 < coverage < 1:
+        raise ParameterError(f"coverage must lie in (0, 1), such as 0.9, got {coverage}")
+    share = as_fraction(coverage)
     bounds = as_roomy_bounds(bounds)
     why = "and intervals would not cover; keep rows out of the fit, and calibrate on those"
     labels, predicted = fresh_predictions(model, X_cal, y_cal, why)
@@ -222,13 +224,6 @@ def private_intervals(
     if result.full:
         warnings.warn(result.summary(), stacklevel=2)
     return result
-
-
-def _as_coverage(coverage: object) -> Fraction:
-    share = as_number(coverage, "coverage")
-    if not 0 < share < 1:
-        raise ParameterError(f"coverage must lie in (0, 1), such as 0.9, got {share}")
-    return as_fraction(share)
 
 
 def _ends(predicted: Array, half_width: float, bounds: Bounds) -> tuple[Array, Array]:

@@ -204,7 +204,7 @@ def terms_with_score(terms: Terms, risk: Risk) -> Terms:
     Whoever has one row is in the model or in the score, and pays the larger price; if that is the model's, the
     card states it already. Both must have been paid for persons with the same number of rows.
     """
-    charge, people = risk.charge, max(charge.rows_per_person for charge in terms.charges)
+    charge, people = risk.charge, terms.rows_per_person
     terms = replace(terms, secure=terms.secure and risk.secure)
     if charge is None:
         return terms

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from labeldp._validation import as_labels
 from labeldp.errors import LabelError, NotUnbiasedError, ParameterError
+from labeldp.estimators.label_regressor import LabelReleaseRegressor
 from labeldp.estimators.quality import Figure, How, Risk, as_metrics, rmse_of
-from labeldp.estimators.release_owner import find_owner
 from labeldp.estimators.row_release import RowRelease
 from labeldp.estimators.seen_rows import refuse_seen_rows
+from labeldp.estimators.wrappers import DEEPEST, innermost
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget
 from labeldp.mechanisms import Mechanism
@@ -105,7 +107,7 @@ def private_risk(
     total = len(release.labels)
     index = np.arange(total) if rows is None else _row_index(rows, total)
     optimism = 1.0
-    own = find_owner(model, release) if isinstance(release, RowRelease) else None
+    own = _find_owner(model, release) if isinstance(release, RowRelease) else None
     if own is None:
         predicted = predictions(model, X, index.size)
     else:
@@ -138,6 +140,42 @@ def private_risk(
             f"the estimate is clearly below 0 ({mse}), which no squared error is: {why}", UserWarning, stacklevel=2
         )
     return Risk(figures, hidden, how, index.size, Budget(0), release.secure)
+
+
+def _find_owner(model: Any, release: RowRelease) -> tuple[LabelReleaseRegressor, list[Pipeline]] | None:
+    """Return the regressor inside a model that was trained on a release, and the steps that X takes to it.
+
+    None if nothing in it was; if something was, but is only a part of what predicts, the model is refused.
+    """
+    inner, steps = innermost(model)
+    if isinstance(inner, LabelReleaseRegressor) and _is_of(inner, release):
+        return inner, steps
+    if any(_is_of(one, release) for one in _regressors_in(model, DEEPEST, set())):
+        raise ParameterError(
+            f"a regressor inside this {type(model).__name__} was trained on these very labels, and what is around "
+            "it predicts as well, so that rows held out of it cannot be had: give that regressor itself, or judge "
+            "the whole by private_score on fresh labels"
+        )
+    return None
+
+
+def _is_of(regressor: LabelReleaseRegressor, release: RowRelease) -> bool:
+    own = getattr(regressor, "release_", None)
+    return isinstance(own, RowRelease) and np.array_equal(own.labels, release.labels)
+
+
+def _regressors_in(thing: Any, depth: int, seen: set[int]) -> Iterator[LabelReleaseRegressor]:
+    """Yield the regressors among the attributes of an object, and among theirs."""
+    if not depth or id(thing) in seen or isinstance(thing, str | bytes | np.ndarray | type):
+        return
+    seen.add(id(thing))
+    if isinstance(thing, LabelReleaseRegressor):
+        yield thing
+    elif isinstance(thing, list | tuple | dict):
+        for part in thing.values() if isinstance(thing, dict) else thing:
+            yield from _regressors_in(part, depth - 1, seen)
+    else:
+        yield from _regressors_in(getattr(thing, "__dict__", {}), depth, seen)
 
 
 def _row_index(rows: Any, total: int) -> NDArray[np.int64]:

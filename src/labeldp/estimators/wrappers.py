@@ -46,14 +46,14 @@ _REPLACED = (
 )
 
 
-_DEEPEST = 12
+DEEPEST = 12
 """Wrappers are looked into this deep."""
 
 
 def innermost(model: Any) -> tuple[Any, list[Pipeline]]:
     """Return what predicts inside pipelines, searches and frozen models, and the steps that X takes to it."""
     steps: list[Pipeline] = []
-    for _ in range(_DEEPEST):
+    for _ in range(DEEPEST):
         if isinstance(model, Pipeline):
             steps += [model[:-1]] if len(model) > 1 else []
             model = model[-1]

@@ -134,10 +134,6 @@ class _Subject:
         file = self.about.get("file")
         return {key: text for key, text in file.items() if isinstance(text, str)} if isinstance(file, dict) else {}
 
-    @property
-    def people(self) -> int:
-        return max((charge.rows_per_person for charge in self.terms.charges), default=1)
-
     def weak(self) -> list[str]:
         epsilon = self.budget.epsilon
         return [WEAK.format(**odds_figures(epsilon))] if is_weak(epsilon) else []
@@ -190,7 +186,7 @@ class _Subject:
         knows = "all features" if self.kind == "mechanism" else "all features, and even every other label,"
         figures = odds_figures(epsilon)
         lines = [
-            RAISE.format(knows=knows, seen=seen, whose=whose_labels(self.people), **figures),
+            RAISE.format(knows=knows, seen=seen, whose=whose_labels(self.terms.rows_per_person), **figures),
             EXAMPLE.format(**figures),
         ]
         if delta:
@@ -266,8 +262,8 @@ class _Subject:
         if self.kind == "mechanism":
             return [f"{amount} for each use, proven. Uses on the same label add up."]
         lines = [f"{amount} in all:", *(f"  {charge}" for charge in self.terms.charges)]
-        if self.people > 1:
-            lines.append(f"That covers persons with up to {self.people:,} rows (group privacy).")
+        if self.terms.rows_per_person > 1:
+            lines.append(f"That covers persons with up to {self.terms.rows_per_person:,} rows (group privacy).")
         return lines
 
     def noise(self) -> list[str]:

@@ -70,11 +70,16 @@ class Terms:
         return total_of(self.charges)
 
     @property
+    def rows_per_person(self) -> int:
+        """How many rows of one person it covers."""
+        return max((charge.rows_per_person for charge in self.charges), default=1)
+
+    @property
     def guarantee(self) -> str:
         """What is promised, in words."""
         if not self.secure:
             return "NOT PRIVATE: the noise can be repeated from a seed"
-        cost, people = self.cost, max((c.rows_per_person for c in self.charges), default=1)
+        cost, people = self.cost, self.rows_per_person
         who = "one row's label" if people == 1 else f"all labels of a person with up to {people} rows"
         return (
             f"label differential privacy with {cost}: changing {who} changes the probability of anything "
@@ -86,12 +91,10 @@ class Terms:
     def prior_charge(self, column: int) -> int | None:
         """Return which charge paid for a column's prior; None if it was public, or there is none."""
         before = getattr(getattr(self.priors[column], "origin", None), "charge", None)
-        paying = [
-            place
-            for place, charge in enumerate(self.charges)
-            if charge.purpose == "prior" and (charge.column == column if before is None else charge == before)
-        ]
-        return paying[0] if paying else None
+        for place, charge in enumerate(self.charges):
+            if charge.purpose == "prior" and (charge.column == column if before is None else charge == before):
+                return place
+        return None
 
     def paid_for_prior(self, column: int) -> bool:
         """Return whether a column's prior was estimated from labels; else it was public, or there is none."""
@@ -103,9 +106,9 @@ class Terms:
 
     def html(self, kind: str = "release", *, code: str = "", **about: Any) -> str:
         """Return the same as a panel for a notebook; no label is in it, and all text is escaped."""
-        people = max((charge.rows_per_person for charge in self.charges), default=1)
+        people = f", up to {self.rows_per_person} of a person" if self.rows_per_person > 1 else ""
         facts = {
-            "labels": f"{self.rows:,}" + (f", up to {people} of a person" if people > 1 else ""),
+            "labels": f"{self.rows:,}{people}",
             "cost": str(self.cost),
             "bounds": "; ".join(f"{number(low)} to {number(high)}" for low, high in self.bounds),
             "mechanism": ", ".join(dict.fromkeys(type(one).__name__ for one in self.mechanisms)) or "noisy sums",

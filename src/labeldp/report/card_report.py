@@ -113,10 +113,10 @@ def render_report(
     card = verify_card(card_text).require_card(allow_open=True)
     explanation, terms = card.explain(), card.terms
     texts = explanation.sections
-    entry = card.content.get("file")
+    entry, banner = card.content.get("file"), "banner weak" if explanation.private else "banner"
     costs = Costs.of(terms.charges, besides, () if ledger is None else ledger.charges)
     parts: list[Section | str | None] = [
-        *(_warning(warning, alarm=not explanation.private) for warning in explanation.warnings),
+        *(f'<div class="{banner}" role="alert">{escaped(text)}</div>' for text in explanation.warnings),
         _tiles(explanation, terms, costs),
         _meaning(explanation),
         _sides(texts, {"What left": "open", "What stayed": "safe"}),
@@ -194,10 +194,6 @@ class Costs:
             both = f"No row was used for both, so one label costs {self.for_one} at most."
         what = " and ".join(dict.fromkeys(charge.what for charge in self.besides))
         return [f"Besides, {total_of(self.besides)} was paid for the {what}: {total_of(self.paid)} in all. {both}"]
-
-
-def _warning(text: str, *, alarm: bool) -> str:
-    return f'<div class="{"banner" if alarm else "banner weak"}" role="alert">{escaped(text)}</div>'
 
 
 def _tiles(explanation: Explanation, terms: Terms, costs: Costs) -> str | None:
