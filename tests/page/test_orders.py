@@ -1,5 +1,6 @@
 """An order is what is shown and what is run: whatever it was made of, nothing else is released."""
 
+import re
 import shlex
 import threading
 from unittest import mock
@@ -200,6 +201,12 @@ def test_columns_are_known_by_their_place_so_any_name_can_be_private_or_stay(tmp
     client = Client(tmp_path).enter()
     draft = client.read("pay.xlsx", "gross\nincome", drop=["net\nincome"])
     assert (draft.label, list(draft.seen.columns)) == ("gross\nincome", ["age"])
+    sent = [
+        re.findall(r'name="(label|leaves)" value="(.*?)"', client.get(f"/draft/{draft.id}/{step}").html, re.S)
+        for step in ("table", "label")
+    ]
+    assert sent[0] == [(field, str(place)) for place in range(3) for field in ("label", "leaves")]
+    assert sent[1] == [("leaves", str(place)) for place in range(2)]
 
 
 def test_a_table_may_have_thousands_of_columns(tmp_path):
