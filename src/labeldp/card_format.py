@@ -71,10 +71,7 @@ def parse(text: str, *schemas: str) -> dict[str, Any]:
         raise CardError(f"the card is longer than {MAX_TEXT} characters")
     try:
         content = json.loads(
-            text,
-            parse_float=_finite,
-            parse_constant=_no_constants,
-            object_pairs_hook=_no_repeats,
+            text, parse_float=_finite, parse_constant=_no_constants, object_pairs_hook=_no_repeats
         )
     except CardError:
         raise

@@ -11,6 +11,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
 POWER = 0.8
 """A violation counts as one that could have been shown if it is convicted with at least this probability."""
 
@@ -18,7 +21,7 @@ _BLOCKS = 64
 _UNLIKELY = 1e-4
 
 
-def share_at_least(hits: NDArray[np.int64] | int, trials: int, level: float) -> NDArray[np.float64]:
+def share_at_least(hits: Counts | int, trials: int, level: float) -> Array:
     """Return Clopper and Pearson's lower bound of a probability: above it with probability ``level`` at most.
 
     Examples
@@ -33,7 +36,7 @@ def share_at_least(hits: NDArray[np.int64] | int, trials: int, level: float) -> 
     return np.where(hits > 0, bound, 0.0)
 
 
-def share_at_most(hits: NDArray[np.int64] | int, trials: int, level: float) -> NDArray[np.float64]:
+def share_at_most(hits: Counts | int, trials: int, level: float) -> Array:
     """Return Clopper and Pearson's upper bound of a probability.
 
     Examples
@@ -48,9 +51,7 @@ def share_at_most(hits: NDArray[np.int64] | int, trials: int, level: float) -> N
     return np.where(hits < trials, bound, 1.0)
 
 
-def loss_at_least(
-    hits: NDArray[np.int64] | int, others: NDArray[np.int64] | int, trials: int, delta: float, level: float
-) -> NDArray[np.float64]:
+def loss_at_least(hits: Counts | int, others: Counts | int, trials: int, delta: float, level: float) -> Array:
     """Return what ε must at least be, if an event has ``hits`` under one label and ``others`` under another.
 
     P(S|y) ≤ e^ε P(S|y') + δ gives ε ≥ ln((P(S|y) − δ) / P(S|y')). Half of ``level`` goes to each probability.
@@ -61,14 +62,7 @@ def loss_at_least(
         return np.where(least > most, np.log(np.maximum(least, most) / most), 0.0)
 
 
-def power(
-    p: NDArray[np.float64] | float,
-    q: NDArray[np.float64] | float,
-    trials: int,
-    epsilon: float,
-    delta: float,
-    level: float,
-) -> NDArray[np.float64]:
+def power(p: Array | float, q: Array | float, trials: int, epsilon: float, delta: float, level: float) -> Array:
     """Return the probability that `loss_at_least` is above ε, for an event of probability p, and q under y'.
 
     Summed over both binomial counts. Counts under y' are taken in blocks, each as if it were its largest, so it is
@@ -86,9 +80,7 @@ def power(
     return _reached(p, trials, weight, needed)
 
 
-def showable(
-    q: NDArray[np.float64] | float, trials: int, epsilon: float, delta: float, level: float
-) -> NDArray[np.float64]:
+def showable(q: Array | float, trials: int, epsilon: float, delta: float, level: float) -> Array:
     """Return the smallest ε' that an event of probability ``q`` under y' would have shown.
 
     The event has probability e^ε' q + δ under y. At the returned ε' the bound of `loss_at_least` is above
@@ -137,9 +129,7 @@ def best_case(trials: int, epsilon: float, delta: float, level: float) -> tuple[
     return float(least[best]), float(places[best])
 
 
-def _thresholds(
-    q: NDArray[np.float64], trials: int, epsilon: float, delta: float, level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _thresholds(q: Array, trials: int, epsilon: float, delta: float, level: float) -> tuple[Array, Array]:
     """Return how likely each block of counts under y' is, and how many hits under y convict beside it.
 
     Both have one more axis, of blocks. More hits than trials are needed where nothing convicts.
@@ -158,10 +148,8 @@ def _thresholds(
     return weight, np.where(enough, hits, trials + 1)
 
 
-def _reached(
-    p: NDArray[np.float64], trials: int, weight: NDArray[np.float64], needed: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _reached(p: Array, trials: int, weight: Array, needed: Array) -> Array:
     from scipy import stats  # noqa: PLC0415
 
-    chance: NDArray[np.float64] = (weight * stats.binom.sf(needed - 1, trials, p[..., None])).sum(axis=-1)
+    chance: Array = (weight * stats.binom.sf(needed - 1, trials, p[..., None])).sum(axis=-1)
     return chance

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.audit.bounds import loss_at_least
+from labeldp.audit.bounds import Array, Counts, loss_at_least
 
 Code = Callable[[NDArray[Any]], NDArray[np.uint64]]
 """From outputs, an array of floats, to one integer each."""
@@ -89,7 +89,7 @@ class QuantileLens:
     bins: int = 256
     name: str = "size"
 
-    def edges(self, outputs: list[NDArray[Any]]) -> NDArray[np.float64]:
+    def edges(self, outputs: list[NDArray[Any]]) -> Array:
         """Return where bins begin, by quantiles of all first outputs; with few outputs, few bins."""
         pooled = np.concatenate(outputs).astype(np.float64)
         pooled = np.sort(pooled[np.isfinite(pooled)])
@@ -150,7 +150,7 @@ class DiscriminantLens:
         return lambda z: code(_finite(z) @ weights)
 
 
-def _finite(outputs: NDArray[Any]) -> NDArray[np.float64]:
+def _finite(outputs: NDArray[Any]) -> Array:
     return np.nan_to_num(outputs.astype(np.float64), posinf=1e100, neginf=-1e100)
 
 
@@ -199,14 +199,14 @@ class View:
     column: int | None
     code: Code
     numbers: NDArray[np.uint64]
-    ranking: NDArray[np.int64]
+    ranking: Counts
 
-    def count(self, outputs: NDArray[Any]) -> NDArray[np.int64]:
+    def count(self, outputs: NDArray[Any]) -> Counts:
         """Return how often each of the numbers, and any other, occurs in ``outputs``."""
         return _tally(self.code(_column(outputs, self.column)), self.numbers)
 
     def event(
-        self, case: int, other: int, cut: NDArray[np.int64], trials: int, delta: float, level: float
+        self, case: int, other: int, cut: Counts, trials: int, delta: float, level: float
     ) -> NDArray[np.bool_]:
         """Return the numbers that speak for one case against another, as a mask.
 
@@ -240,7 +240,7 @@ def _column(outputs: NDArray[Any], column: int | None) -> NDArray[Any]:
     return outputs if column is None else outputs[:, column]
 
 
-def _tally(numbers: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.int64]:
+def _tally(numbers: NDArray[np.uint64], known: NDArray[np.uint64]) -> Counts:
     if not known.size:
         return np.array([numbers.size])
     place = np.minimum(np.searchsorted(known, numbers), known.size - 1)

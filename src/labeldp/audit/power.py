@@ -14,9 +14,8 @@ from functools import cached_property
 from itertools import permutations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labeldp.audit.bounds import POWER, best_case, loss_at_least, power
+from labeldp.audit.bounds import POWER, Array, best_case, loss_at_least, power
 from labeldp.audit.events import QuantileLens, View
 from labeldp.channels import Channel, TableChannel
 from labeldp.channels.proof import WORDS, Promise
@@ -33,8 +32,6 @@ MOST = 64.0
 
 ENOUGH = 4096
 """So many outputs of each label place the bins as well as more would."""
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

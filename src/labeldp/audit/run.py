@@ -214,11 +214,7 @@ class _Plan:
 
 
 def _run(
-    sampler: Sampler,
-    plan: _Plan,
-    used: tuple[Lens, ...],
-    proven: float | None,
-    progress: Progress | None,
+    sampler: Sampler, plan: _Plan, used: tuple[Lens, ...], proven: float | None, progress: Progress | None
 ) -> Audit:
     tick = progress or (lambda _: None)
     if not used:

@@ -22,6 +22,10 @@ from labeldp.channels.proof import WORDS
 from labeldp.errors import PrivacyProofError
 from labeldp.randomness.word_sources import CHUNK, WordSource
 
+Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
+Cells = NDArray[np.int64]
+
 TOP = 2.0**52
 TOP_BITS = np.int64(0x4330000000000000)
 """The bits of 2^52 as a float."""
@@ -44,7 +48,7 @@ def frozen_copy(array: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-def select(chosen: NDArray[np.bool_], yes: NDArray[np.uint64], no: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def select(chosen: NDArray[np.bool_], yes: Words, no: Words) -> Words:
     """Return ``no``, overwritten by ``yes`` where chosen, by masks: the same time for every word."""
     mask = np.negative(chosen.view(np.int8)).astype(np.int64).view(np.uint64)
     yes ^= no
@@ -95,7 +99,7 @@ class Domain:
         width = self.high - self.low
         return 2 if abs(self.low - width) < width / 2 else 1
 
-    def _place(self, labels: NDArray[Any], out: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _place(self, labels: NDArray[Any], out: Floats) -> Floats:
         """Return the place of each label, too large by the lead, and not yet clipped."""
         width = self.high - self.low
         with np.errstate(over="ignore"):  # labels far outside; a warning would leak them
@@ -103,7 +107,7 @@ class Domain:
             out *= self.steps / width
         return out
 
-    def _round(self, place: NDArray[np.float64], less: float) -> NDArray[np.int64]:
+    def _round(self, place: Floats, less: float) -> Cells:
         """Return the integer nearest to place − lead − less, clipped to rows that exist.
 
         Above 2^52 floats are integers: adding 2^52 rounds, and the low bits are the result. That is
@@ -116,21 +120,17 @@ class Domain:
         rows -= TOP_BITS
         return rows
 
-    def nearest(self, labels: NDArray[Any], scratch: NDArray[np.float64]) -> NDArray[np.int64]:
+    def nearest(self, labels: NDArray[Any], scratch: Floats) -> Cells:
         """Return the nearest row of each label, in ``scratch``'s memory."""
         return self._round(self._place(labels, scratch), 0.0)
 
-    def rounded(
-        self, labels: NDArray[Any], bits: NDArray[np.uint32], scratch: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
+    def rounded(self, labels: NDArray[Any], bits: NDArray[np.uint32], scratch: Floats) -> Cells:
         """Return one of the two neighbouring rows, at random so that the mean is the label's place."""
         place = self._place(labels, scratch)
         place += bits * 2.0**-32
         return self._round(place, 0.5)
 
-    def rounded_pieces(
-        self, labels: NDArray[Any], source: WordSource
-    ) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.uint64]]]:
+    def rounded_pieces(self, labels: NDArray[Any], source: WordSource) -> Iterator[tuple[slice, Cells, Words]]:
         """Yield piece by piece where its labels are, their rows, rounded at random, and a word for each."""
         size = min(CHUNK, labels.size)
         words = np.empty(size + (size + 1) // 2, dtype=np.uint64)
@@ -142,23 +142,21 @@ class Domain:
             rounding = word[count:].view(np.uint32)[:count]
             yield piece, self.rounded(labels[piece], rounding, scratch[:count]), word[:count]
 
-    def piece(self, labels: NDArray[Any], scratch: NDArray[np.float64]) -> NDArray[np.int64]:
+    def piece(self, labels: NDArray[Any], scratch: Floats) -> Cells:
         """Return the step that each label lies in, 0 … steps − 1."""
         place = self._place(labels, scratch)
         place += 2.0**-20  # a label on an edge belongs to the step above, not to the even one
         rows = self._round(place, 0.5)
         return np.minimum(rows, self.steps - 1, out=rows)
 
-    def split(self, labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def split(self, labels: NDArray[Any]) -> tuple[Cells, Floats]:
         """Return the lower neighbouring row, and the probability of rounding up from it."""
         place = self._place(labels, np.empty(labels.shape)) - self._lead * self.steps
         np.clip(place, 0.0, float(self.steps), out=place)
         rows = np.minimum(place.astype(np.int64), self.steps - 1)
         return rows, place - rows
 
-    def mixed_moments(
-        self, labels: NDArray[Any], mean: NDArray[np.float64], variance: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def mixed_moments(self, labels: NDArray[Any], mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance for labels rounded at random to rows with these: rounding included."""
         row, up = self.split(labels)
         between = up * (1 - up) * (mean[row + 1] - mean[row]) ** 2
@@ -169,7 +167,7 @@ class Domain:
 # ---- alias tables -----------------------------------------------------------------------------
 
 
-def alias_table(counts: Sequence[int]) -> NDArray[np.uint64]:
+def alias_table(counts: Sequence[int]) -> Words:
     """Return the packed table of one row (Vose's method, in integers).
 
     Parameters
@@ -200,12 +198,12 @@ def alias_table(counts: Sequence[int]) -> NDArray[np.uint64]:
     return np.array(packed, dtype=np.uint64)
 
 
-def bits_of(table: NDArray[np.uint64]) -> int:
+def bits_of(table: Words) -> int:
     """Return k for a table of rows of 2^k entries."""
     return int(table.shape[-1]).bit_length() - 1
 
 
-def recount(table: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def recount(table: Words) -> Words:
     """Return how many of the 2^64 words `draw` maps to each column, from the table itself: a row, or all."""
     width = table.shape[-1] if table.ndim in (1, 2) else 0
     bits = bits_of(table) if width else 0
@@ -221,9 +219,7 @@ def recount(table: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return counts
 
 
-def draw(
-    table: NDArray[np.uint64], row_start: NDArray[np.int64] | None, word: NDArray[np.uint64]
-) -> NDArray[np.int64]:
+def draw(table: Words, row_start: Cells | None, word: Words) -> Cells:
     """Return a column for each word; overwrites ``word``.
 
     Parameters

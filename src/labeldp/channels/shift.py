@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, float_above, prove_pure, require_promise
-from labeldp.channels.sampling import Domain, alias_table, draw, frozen_copy, recount
+from labeldp.channels.sampling import Domain, Floats, Words, alias_table, draw, frozen_copy, recount
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
 
@@ -68,13 +68,7 @@ class ShiftChannel:
 
     @classmethod
     def from_counts(
-        cls,
-        low: float,
-        high: float,
-        steps: int,
-        margin: int,
-        counts: Sequence[int],
-        promise: Promise,
+        cls, low: float, high: float, steps: int, margin: int, counts: Sequence[int], promise: Promise
     ) -> ShiftChannel:
         """Build the channel from plain integer counts of the noise −reach … reach.
 
@@ -107,7 +101,7 @@ class ShiftChannel:
     def _domain(self) -> Domain:
         return Domain(self.low, self.high, self.steps)
 
-    def counts(self) -> NDArray[np.uint64]:
+    def counts(self) -> Words:
         """Return the words of each noise value, read back from the table that `sample` uses."""
         counts = recount(self.table)
         size = 2 * self.reach + 1
@@ -146,7 +140,7 @@ class ShiftChannel:
             return prove_pure(ratio, self.promise, f"{rows} rows, {outputs} outputs: every pair of counts")
         return self._prove_delta(counts)
 
-    def _worst_ratio(self, counts: NDArray[np.uint64]) -> Fraction:
+    def _worst_ratio(self, counts: Words) -> Fraction:
         if self.reach < self.steps + self.margin:
             raise PrivacyProofError("the noise does not reach every output from every label")
         # Output o, unclamped, has counts[o − k] under row k: slide a window over the noise.
@@ -166,7 +160,7 @@ class ShiftChannel:
                 worst = Fraction(large, small)
         return worst
 
-    def _prove_delta(self, counts: NDArray[np.uint64]) -> Proof:
+    def _prove_delta(self, counts: Words) -> Proof:
         bound = exp_lower(self.promise.epsilon)
         ways = [counts] if np.array_equal(counts, counts[::-1]) else [counts, counts[::-1]]
         worst = Fraction(0)
@@ -189,7 +183,7 @@ class ShiftChannel:
 
     # ---- sampling -----------------------------------------------------------------------------
 
-    def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
+    def sample(self, labels: NDArray[Any], source: WordSource, out: Floats) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
         low = self.reach - self.margin
         for piece, cell, word in self._domain.rounded_pieces(labels, source):
@@ -201,7 +195,7 @@ class ShiftChannel:
 
     # ---- moments ------------------------------------------------------------------------------
 
-    def _row_moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _row_moments(self) -> tuple[Floats, Floats]:
         """Mean shift and variance of each row's output, in steps."""
         share = self.counts().astype(np.float64) / WORDS
         noise = np.arange(-self.reach, self.reach + 1, dtype=np.float64)
@@ -220,16 +214,16 @@ class ShiftChannel:
             second -= squared[at] - edge.astype(float) ** 2 * beyond[at]
         return first, second - first**2
 
-    def _moments(self, labels: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _moments(self, labels: NDArray[Any]) -> tuple[Floats, Floats]:
         """Mean and variance of the output for each label, in steps above `low`."""
         shift, variance = self._row_moments()
         return self._domain.mixed_moments(labels, np.arange(self.steps + 1) + shift, variance)
 
-    def mean(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+    def mean(self, labels: NDArray[Any]) -> Floats:
         """Return the mean of the released value for each label."""
         return np.asarray(self.low + self._domain.step * self._moments(labels)[0])
 
-    def variance(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+    def variance(self, labels: NDArray[Any]) -> Floats:
         """Return the variance of the released value for each label, rounding included."""
         return np.asarray(self._domain.step**2 * self._moments(labels)[1])
 
@@ -245,12 +239,12 @@ class ShiftChannel:
             raise NotUnbiasedError("the noise is clamped so closely that outputs are biased")
         return 1.0
 
-    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def debias(self, outputs: Floats) -> Floats:
         """Return ``outputs``, which are unbiased labels as they are, or raise."""
         self.slope()
         return outputs.copy()
 
-    def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cumulative(self, label: float, points: Floats) -> Floats:
         """Return P(z ≤ point | label)."""
         row, up = self._domain.split(np.array([label]))
         below = np.concatenate([[0.0], np.cumsum(self.counts().astype(np.float64) / WORDS)])
@@ -266,7 +260,7 @@ class ShiftChannel:
         return result
 
 
-def _sliding(extreme: np.ufunc, values: NDArray[np.uint64], width: int) -> NDArray[np.uint64]:
+def _sliding(extreme: np.ufunc, values: Words, width: int) -> Words:
     """Return the extreme of each window of ``width`` values, by doubling."""
     result, span = values, 1
     while span < width:
@@ -276,7 +270,7 @@ def _sliding(extreme: np.ufunc, values: NDArray[np.uint64], width: int) -> NDArr
     return result
 
 
-def _hockey_stick_below(counts: NDArray[np.uint64], shift: int, bound: Fraction) -> Fraction:
+def _hockey_stick_below(counts: Words, shift: int, bound: Fraction) -> Fraction:
     """Return a number that `_hockey_stick` is not above, from floats and the most that they can be wrong.
 
     A term's two parts are wrong by less than 2^-51 of themselves, and the parts of all terms sum to 2^64 and to
@@ -288,7 +282,7 @@ def _hockey_stick_below(counts: NDArray[np.uint64], shift: int, bound: Fraction)
     return (total * (1 + Fraction(counts.size + 4, 1 << 52)) + (1 + bound) * (1 << 13)) / WORDS
 
 
-def _hockey_stick(counts: NDArray[np.uint64], shift: int, bound: Fraction) -> Fraction:
+def _hockey_stick(counts: Words, shift: int, bound: Fraction) -> Fraction:
     """Return Σ max(0, P(o) − bound·P(o − shift)), exactly, over all outputs o.
 
     Floats only sort out the clear cases, by a margin far above their rounding; close cases are decided
@@ -305,7 +299,7 @@ def _hockey_stick(counts: NDArray[np.uint64], shift: int, bound: Fraction) -> Fr
     return (_exact_sum(here[positive]) - bound * _exact_sum(there[positive])) / WORDS
 
 
-def _exact_sum(values: NDArray[np.uint64]) -> int:
+def _exact_sum(values: Words) -> int:
     half = np.uint64(32)
     high = int((values >> half).sum(dtype=np.uint64))
     low = int((values & np.uint64(0xFFFFFFFF)).sum(dtype=np.uint64))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.channels.proof import WORDS, Promise, Proof, prove_pure
-from labeldp.channels.sampling import Domain, alias_table, bits_of, draw, frozen_copy, recount
+from labeldp.channels.sampling import Domain, Floats, Words, alias_table, bits_of, draw, frozen_copy, recount
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
 
@@ -62,12 +62,7 @@ class TableChannel:
 
     @classmethod
     def from_counts(
-        cls,
-        low: float,
-        high: float,
-        values: NDArray[np.float64],
-        counts: Sequence[Sequence[int]],
-        promise: Promise,
+        cls, low: float, high: float, values: Floats, counts: Sequence[Sequence[int]], promise: Promise
     ) -> TableChannel:
         """Build the channel from plain integer counts, one row for each label.
 
@@ -99,7 +94,7 @@ class TableChannel:
     def _domain(self) -> Domain:
         return Domain(self.low, self.high, len(self.table) - 1)
 
-    def counts(self) -> NDArray[np.uint64]:
+    def counts(self) -> Words:
         """Return rows × outputs: the word counts, read back from the tables that `sample` uses."""
         rows = recount(self.table)
         if rows[:, self.values.size :].any():
@@ -129,7 +124,7 @@ class TableChannel:
         rows, outputs = counts.shape
         return prove_pure(worst, self.promise, f"{rows} rows, {outputs} outputs: every pair of counts")
 
-    def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
+    def sample(self, labels: NDArray[Any], source: WordSource, out: Floats) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
         row_bits = bits_of(self.table)
         for piece, rows, word in self._domain.rounded_pieces(labels, source):
@@ -138,7 +133,7 @@ class TableChannel:
 
     # ---- moments ------------------------------------------------------------------------------
 
-    def _row_moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _row_moments(self) -> tuple[Floats, Floats]:
         """Mean (minus `low`) and variance of each row."""
         share = self.counts().astype(np.float64) / WORDS
         listed = self.values - self.low
@@ -146,11 +141,11 @@ class TableChannel:
         variance = np.einsum("ro,ro->r", share, (listed[None, :] - mean[:, None]) ** 2)
         return mean, variance
 
-    def mean(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+    def mean(self, labels: NDArray[Any]) -> Floats:
         """Return the mean of the released value for each label."""
         return np.asarray(self.low + self._domain.mixed_moments(labels, *self._row_moments())[0])
 
-    def variance(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+    def variance(self, labels: NDArray[Any]) -> Floats:
         """Return the variance of the released value for each label, rounding included."""
         return self._domain.mixed_moments(labels, *self._row_moments())[1]
 
@@ -163,12 +158,12 @@ class TableChannel:
             raise NotUnbiasedError("the rows of this table do not average to their labels")
         return 1.0
 
-    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def debias(self, outputs: Floats) -> Floats:
         """Return ``outputs``, which are unbiased labels as they are, or raise."""
         self.slope()
         return outputs.copy()
 
-    def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cumulative(self, label: float, points: Floats) -> Floats:
         """Return P(z ≤ point | label)."""
         row, up = self._domain.split(np.array([label]))
         share = self.counts()[row[0] : row[0] + 2].astype(np.float64) / WORDS

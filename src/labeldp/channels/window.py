@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, prove_pure
-from labeldp.channels.sampling import MOST_STEPS, Domain, frozen_copy, pieces, select
+from labeldp.channels.sampling import MOST_STEPS, Cells, Domain, Floats, Words, frozen_copy, pieces, select
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
 from labeldp.randomness.word_sources import CHUNK, WordSource
 
@@ -175,7 +175,7 @@ class WindowChannel:
 
     # ---- sampling ---------------------------------------------------------------------------
 
-    def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
+    def sample(self, labels: NDArray[Any], source: WordSource, out: Floats) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``."""
         words = np.empty(min(CHUNK, labels.size), dtype=np.uint64)
         buffer = np.empty_like(words)
@@ -196,14 +196,14 @@ class WindowChannel:
             cell = select(is_background, self._background_cell(word), offset)
             self._release(cell.view(np.int64), target)
 
-    def _background_cell(self, word: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def _background_cell(self, word: Words) -> Words:
         if self.background & (self.background - 1) == 0:
             word >>= np.uint64(self.background.bit_length() - 1)
         else:
             word //= np.uint64(self.background)
         return word
 
-    def _start(self, labels: NDArray[Any], scratch: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _start(self, labels: NDArray[Any], scratch: Floats) -> Cells:
         if self.bins is None or self.cuts is None:
             return self._domain.nearest(labels, scratch)
         piece = self._domain.piece(labels, scratch)
@@ -212,7 +212,7 @@ class WindowChannel:
     def _outside(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
         return (labels < np.float64(self.low)) | (labels > np.float64(self.high))
 
-    def _release(self, cell: NDArray[np.int64], out: NDArray[np.float64]) -> None:
+    def _release(self, cell: Cells, out: Floats) -> None:
         if self.values is not None:
             self.values.take(cell, out=out, mode="clip")
             return
@@ -230,7 +230,7 @@ class WindowChannel:
         mean = Fraction(first, self._spare)
         return mean, Fraction(second, self._spare) - mean**2
 
-    def _mixture(self, labels: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
+    def _mixture(self, labels: NDArray[Any]) -> tuple[Floats, Floats, float, float]:
         """Window mean and variance for each label, background mean and variance, all minus `low`."""
         labels = np.asarray(labels)
         start = self._start(labels, np.empty(labels.shape))
@@ -251,20 +251,18 @@ class WindowChannel:
             spread = np.where(outside, float(variance) * step**2, spread)
         return own, spread, middle, width
 
-    def mean(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+    def mean(self, labels: NDArray[Any]) -> Floats:
         """Return the mean of the released value for each label."""
         own, _, middle, _ = self._mixture(labels)
         share = float(Fraction(self._spare, WORDS))
-        result: NDArray[np.float64] = self.low + share * own + (1 - share) * middle
+        result: Floats = self.low + share * own + (1 - share) * middle
         return result
 
-    def variance(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+    def variance(self, labels: NDArray[Any]) -> Floats:
         """Return the variance of the released value for each label."""
         own, spread, middle, width = self._mixture(labels)
         share = float(Fraction(self._spare, WORDS))
-        result: NDArray[np.float64] = (
-            share * spread + (1 - share) * width + share * (1 - share) * (own - middle) ** 2
-        )
+        result: Floats = share * spread + (1 - share) * width + share * (1 - share) * (own - middle) ** 2
         return result
 
     def slope(self) -> float:
@@ -281,15 +279,15 @@ class WindowChannel:
             )
         return float(Fraction(self._spare, WORDS))
 
-    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def debias(self, outputs: Floats) -> Floats:
         """Return unbiased labels: E[z|y] is a straight line in the clipped label; undo it."""
         at_low = float(self.mean(np.array([self.low]))[0])
-        result: NDArray[np.float64] = self.low + (outputs - at_low) / self.slope()
+        result: Floats = self.low + (outputs - at_low) / self.slope()
         return result
 
     # ---- probabilities --------------------------------------------------------------------------
 
-    def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cumulative(self, label: float, points: Floats) -> Floats:
         """Return P(z ≤ point | label)."""
         array = np.array([label])
         start = int(self._start(array, np.empty(1))[0])
@@ -304,7 +302,7 @@ class WindowChannel:
         if self.spread_outside and bool(self._outside(array)[0]):
             start, own = 0, self._spread()
         inside = np.minimum(np.maximum(index - start, 0) * own, self._spare)
-        result: NDArray[np.float64] = (index * float(self.background) + inside) / WORDS
+        result: Floats = (index * float(self.background) + inside) / WORDS
         return result
 
 

@@ -155,12 +155,7 @@ class LabelReleaseRegressor(PrivateRegressor):
             mechanisms = [part.mechanism for part in parts]
             payment.describe(budget.descriptions(mechanisms, measured.noise))
             draft.terms_ = payment.terms(
-                X.shape[0],
-                (bounds,),
-                source,
-                mechanisms=mechanisms,
-                trust=self.trust,
-                statistics=measured.noise,
+                X.shape[0], (bounds,), source, mechanisms=mechanisms, trust=self.trust, statistics=measured.noise
             )
             draft.release_ = _as_release(parts, measured, draft.terms_, draft.ledger_)
             draft._public, draft._blend, draft.estimator_ = table.public, None, None

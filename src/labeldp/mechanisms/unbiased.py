@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labeldp._validation import as_bounds, as_epsilon, as_numbers
 from labeldp.channels import Promise, TableChannel
@@ -17,7 +16,7 @@ from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.interval import UnitNoise, best_interval
+from labeldp.mechanisms.interval import Array, UnitNoise, best_interval
 from labeldp.mechanisms.registry import register
 from labeldp.mechanisms.rp_with_prior import RPWithPrior
 from labeldp.mechanisms.two_point import TwoPoint
@@ -147,7 +146,7 @@ class Unbiased(Mechanism):
         return TableChannel.from_counts(low, high, outputs, counts, Promise.of(self.epsilon))
 
 
-def _output_grid(epsilon: float, size: int) -> NDArray[np.float64]:
+def _output_grid(epsilon: float, size: int) -> Array:
     """Return outputs for labels in [0, 1]: equally spaced, far enough out.
 
     For small ε TwoPoint's two are among them, so that the optimum is no worse.
@@ -160,7 +159,7 @@ def _output_grid(epsilon: float, size: int) -> NDArray[np.float64]:
     return np.unique(np.concatenate([even, [-near, 1 + near]]))
 
 
-def _row_masses(prior: Histogram, low: float, high: float, size: int) -> NDArray[np.float64]:
+def _row_masses(prior: Histogram, low: float, high: float, size: int) -> Array:
     """Return the prior's mass at equally spaced labels, after rounding labels to a neighbour at random.
 
     A bin's labels are stood for by points close enough that none of the rows between is missed.
@@ -179,12 +178,7 @@ def _row_masses(prior: Histogram, low: float, high: float, size: int) -> NDArray
     return masses
 
 
-def _solve(
-    labels: NDArray[np.float64],
-    masses: NDArray[np.float64],
-    outputs: NDArray[np.float64],
-    epsilon: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _solve(labels: Array, masses: Array, outputs: Array, epsilon: float) -> tuple[Array, Array]:
     """Return what every row gives each output, and what each row gives on top.
 
     Written as M = t + s with 0 ≤ s ≤ (e^ε − 1) t, the programme has half the rows of the usual one; the
@@ -225,11 +219,7 @@ def _solve(
 
 
 def _exact(
-    labels: NDArray[np.float64],
-    outputs: NDArray[np.float64],
-    base: NDArray[np.float64],
-    own: NDArray[np.float64],
-    epsilon: Fraction,
+    labels: Array, outputs: Array, base: Array, own: Array, epsilon: Fraction
 ) -> tuple[tuple[int, ...], ...] | None:
     """Return unbiased integer counts near a solution, with ratios up to e^ε and sums of 2^64, or None."""
     gain = exp_lower(epsilon) - 1

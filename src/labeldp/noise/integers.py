@@ -23,13 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp.errors import ParameterError
-from labeldp.noise.probabilities import (
-    COIN_BITS,
-    COIN_WORDS,
-    Bounds,
-    place_bounds,
-    thresholds,
-)
+from labeldp.noise.probabilities import COIN_BITS, COIN_WORDS, Bounds, place_bounds, thresholds
 from labeldp.randomness import WordSource
 
 _LARGEST = 1 << 52

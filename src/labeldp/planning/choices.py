@@ -15,15 +15,7 @@ from typing import Any
 
 from labeldp._validation import EPSILON_RANGE, rounded_up
 from labeldp.ledger import Budget, group_budget
-from labeldp.planning.cautions import (
-    CAUTIONS,
-    LEAST_POWER,
-    NOTHING,
-    ROOMY_POWER,
-    SPREAD,
-    cautions,
-    cost_to_person,
-)
+from labeldp.planning.cautions import CAUTIONS, LEAST_POWER, NOTHING, ROOMY_POWER, SPREAD, cautions, cost_to_person
 from labeldp.planning.outlook import CURVE, GROUPS, HELD_OUT, NAMES, NOTES, Preview
 from labeldp.planning.suite import BEYOND, FEWEST, MARGIN, kept_curves
 from labeldp.release.numbers import number

@@ -12,14 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._validation import (
-    as_epsilon,
-    as_fraction,
-    as_positive,
-    as_roomy_bounds,
-    describe,
-    rounded_up,
-)
+from labeldp._validation import as_epsilon, as_fraction, as_positive, as_roomy_bounds, describe, rounded_up
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, group_budget

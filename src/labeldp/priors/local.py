@@ -47,11 +47,7 @@ def local_histogram(
 
 
 def _algorithm_3(
-    labels: NDArray[Any],
-    epsilon: float,
-    bounds: tuple[float, float],
-    sigma: float | None,
-    source: WordSource,
+    labels: NDArray[Any], epsilon: float, bounds: tuple[float, float], sigma: float | None, source: WordSource
 ) -> Histogram:
     """Return the histogram of Laplace-randomised labels: the paper's Algorithm 3, one draw a label.
 

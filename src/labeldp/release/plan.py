@@ -197,13 +197,7 @@ def mechanism_choices() -> list[str]:
 
 
 def choose_mechanism(
-    name: str,
-    prior: Histogram | None,
-    *,
-    bounds: Bounds,
-    epsilon: float,
-    rows: int = 1,
-    **options: Any,
+    name: str, prior: Histogram | None, *, bounds: Bounds, epsilon: float, rows: int = 1, **options: Any
 ) -> Mechanism:
     """Return the mechanism called ``name``, by `Mechanism.design`; for "auto" the one of least expected risk."""
 

@@ -219,10 +219,7 @@ def _with_hints(release: Releaser) -> Any:
     def private_labels(arrays: Any) -> Any:
         return release(arrays)
 
-    private_labels.__annotations__ = {
-        "arrays": Iterator[tuple[pa.Array, pa.Array]],
-        "return": Iterator[pa.Array],
-    }
+    private_labels.__annotations__ = {"arrays": Iterator[tuple[pa.Array, pa.Array]], "return": Iterator[pa.Array]}
     return private_labels
 
 

@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 
 from labeldp._validation import nearest
 from labeldp.errors import CardError, DataError, ParameterError
-from labeldp.tabular.encodings import (
-    Categories,
-    Numbers,
-    Tally,
-    column_from_data,
-    kind_of,
-    refuse_another_kind,
-)
+from labeldp.tabular.encodings import Categories, Numbers, Tally, column_from_data, kind_of, refuse_another_kind
 
 Array = NDArray[np.float64]
 
