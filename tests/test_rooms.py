@@ -12,9 +12,9 @@ import labeldp
 SOURCE = Path(labeldp.__file__).parent
 
 ROOMS = [
-    *("errors", "_validation", "_atomic", "randomness", "channels", "noise", "histogram", "card_format"),
-    *("mechanisms", "ledger", "priors", "release", "cards", "tabular", "estimators", "audit", "testing"),
-    *("comparison", "planning", "datasets"),
+    *("_arrays", "errors", "_validation", "_atomic", "randomness", "channels", "noise", "histogram"),
+    *("card_format", "mechanisms", "ledger", "priors", "release", "cards", "tabular", "estimators", "audit"),
+    *("testing", "comparison", "planning", "datasets"),
 ]
 """From top to bottom."""
 

@@ -9,10 +9,8 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
+from labeldp._arrays import Array, Counts
 
 POWER = 0.8
 """A violation counts as one that could have been shown if it is convicted with at least this probability."""

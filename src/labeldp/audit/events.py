@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.audit.bounds import Array, Counts, loss_at_least
+from labeldp._arrays import Array, Counts
+from labeldp.audit.bounds import loss_at_least
 
 Code = Callable[[NDArray[Any]], NDArray[np.uint64]]
 """From outputs, an array of floats, to one integer each."""

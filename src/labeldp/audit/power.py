@@ -15,7 +15,8 @@ from itertools import permutations
 
 import numpy as np
 
-from labeldp.audit.bounds import POWER, Array, best_case, loss_at_least, power
+from labeldp._arrays import Array
+from labeldp.audit.bounds import POWER, best_case, loss_at_least, power
 from labeldp.audit.events import QuantileLens, View
 from labeldp.channels import Channel, TableChannel
 from labeldp.channels.proof import WORDS, Promise

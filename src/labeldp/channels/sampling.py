@@ -17,14 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._arrays import Array, Index, Words
 from labeldp._validation import as_bounds
 from labeldp.channels.proof import WORDS
 from labeldp.errors import PrivacyProofError
 from labeldp.randomness.word_sources import CHUNK, WordSource
-
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
-Cells = NDArray[np.int64]
 
 TOP = 2.0**52
 TOP_BITS = np.int64(0x4330000000000000)
@@ -99,7 +96,7 @@ class Domain:
         width = self.high - self.low
         return 2 if abs(self.low - width) < width / 2 else 1
 
-    def _place(self, labels: NDArray[Any], out: Floats) -> Floats:
+    def _place(self, labels: NDArray[Any], out: Array) -> Array:
         """Return the place of each label, too large by the lead, and not yet clipped."""
         width = self.high - self.low
         with np.errstate(over="ignore"):  # labels far outside; a warning would leak them
@@ -107,7 +104,7 @@ class Domain:
             out *= self.steps / width
         return out
 
-    def _round(self, place: Floats, less: float) -> Cells:
+    def _round(self, place: Array, less: float) -> Index:
         """Return the integer nearest to place − lead − less, clipped to rows that exist.
 
         Above 2^52 floats are integers: adding 2^52 rounds, and the low bits are the result. That is
@@ -120,17 +117,17 @@ class Domain:
         rows -= TOP_BITS
         return rows
 
-    def nearest(self, labels: NDArray[Any], scratch: Floats) -> Cells:
+    def nearest(self, labels: NDArray[Any], scratch: Array) -> Index:
         """Return the nearest row of each label, in ``scratch``'s memory."""
         return self._round(self._place(labels, scratch), 0.0)
 
-    def rounded(self, labels: NDArray[Any], bits: NDArray[np.uint32], scratch: Floats) -> Cells:
+    def rounded(self, labels: NDArray[Any], bits: NDArray[np.uint32], scratch: Array) -> Index:
         """Return one of the two neighbouring rows, at random so that the mean is the label's place."""
         place = self._place(labels, scratch)
         place += bits * 2.0**-32
         return self._round(place, 0.5)
 
-    def rounded_pieces(self, labels: NDArray[Any], source: WordSource) -> Iterator[tuple[slice, Cells, Words]]:
+    def rounded_pieces(self, labels: NDArray[Any], source: WordSource) -> Iterator[tuple[slice, Index, Words]]:
         """Yield piece by piece where its labels are, their rows, rounded at random, and a word for each."""
         size = min(CHUNK, labels.size)
         words = np.empty(size + (size + 1) // 2, dtype=np.uint64)
@@ -142,21 +139,21 @@ class Domain:
             rounding = word[count:].view(np.uint32)[:count]
             yield piece, self.rounded(labels[piece], rounding, scratch[:count]), word[:count]
 
-    def piece(self, labels: NDArray[Any], scratch: Floats) -> Cells:
+    def piece(self, labels: NDArray[Any], scratch: Array) -> Index:
         """Return the step that each label lies in, 0 … steps − 1."""
         place = self._place(labels, scratch)
         place += 2.0**-20  # a label on an edge belongs to the step above, not to the even one
         rows = self._round(place, 0.5)
         return np.minimum(rows, self.steps - 1, out=rows)
 
-    def split(self, labels: NDArray[Any]) -> tuple[Cells, Floats]:
+    def split(self, labels: NDArray[Any]) -> tuple[Index, Array]:
         """Return the lower neighbouring row, and the probability of rounding up from it."""
         place = self._place(labels, np.empty(labels.shape)) - self._lead * self.steps
         np.clip(place, 0.0, float(self.steps), out=place)
         rows = np.minimum(place.astype(np.int64), self.steps - 1)
         return rows, place - rows
 
-    def mixed_moments(self, labels: NDArray[Any], mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    def mixed_moments(self, labels: NDArray[Any], mean: Array, variance: Array) -> tuple[Array, Array]:
         """Return mean and variance for labels rounded at random to rows with these: rounding included."""
         row, up = self.split(labels)
         between = up * (1 - up) * (mean[row + 1] - mean[row]) ** 2
@@ -219,7 +216,7 @@ def recount(table: Words) -> Words:
     return counts
 
 
-def draw(table: Words, row_start: Cells | None, word: Words) -> Cells:
+def draw(table: Words, row_start: Index | None, word: Words) -> Index:
     """Return a column for each word; overwrites ``word``.
 
     Parameters

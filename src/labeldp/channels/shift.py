@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._arrays import Array, Words
 from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, float_above, prove_pure, require_promise
-from labeldp.channels.sampling import Domain, Floats, Words, alias_table, draw, frozen_copy, recount
+from labeldp.channels.sampling import Domain, alias_table, draw, frozen_copy, recount
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
 
@@ -63,7 +64,7 @@ class ShiftChannel:
     steps: int
     margin: int
     reach: int
-    table: NDArray[np.uint64]
+    table: Words
     promise: Promise
 
     @classmethod
@@ -183,7 +184,7 @@ class ShiftChannel:
 
     # ---- sampling -----------------------------------------------------------------------------
 
-    def sample(self, labels: NDArray[Any], source: WordSource, out: Floats) -> None:
+    def sample(self, labels: NDArray[Any], source: WordSource, out: Array) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
         low = self.reach - self.margin
         for piece, cell, word in self._domain.rounded_pieces(labels, source):
@@ -195,7 +196,7 @@ class ShiftChannel:
 
     # ---- moments ------------------------------------------------------------------------------
 
-    def _row_moments(self) -> tuple[Floats, Floats]:
+    def _row_moments(self) -> tuple[Array, Array]:
         """Mean shift and variance of each row's output, in steps."""
         share = self.counts().astype(np.float64) / WORDS
         noise = np.arange(-self.reach, self.reach + 1, dtype=np.float64)
@@ -214,16 +215,16 @@ class ShiftChannel:
             second -= squared[at] - edge.astype(float) ** 2 * beyond[at]
         return first, second - first**2
 
-    def _moments(self, labels: NDArray[Any]) -> tuple[Floats, Floats]:
+    def _moments(self, labels: NDArray[Any]) -> tuple[Array, Array]:
         """Mean and variance of the output for each label, in steps above `low`."""
         shift, variance = self._row_moments()
         return self._domain.mixed_moments(labels, np.arange(self.steps + 1) + shift, variance)
 
-    def mean(self, labels: NDArray[Any]) -> Floats:
+    def mean(self, labels: NDArray[Any]) -> Array:
         """Return the mean of the released value for each label."""
         return np.asarray(self.low + self._domain.step * self._moments(labels)[0])
 
-    def variance(self, labels: NDArray[Any]) -> Floats:
+    def variance(self, labels: NDArray[Any]) -> Array:
         """Return the variance of the released value for each label, rounding included."""
         return np.asarray(self._domain.step**2 * self._moments(labels)[1])
 
@@ -239,12 +240,12 @@ class ShiftChannel:
             raise NotUnbiasedError("the noise is clamped so closely that outputs are biased")
         return 1.0
 
-    def debias(self, outputs: Floats) -> Floats:
+    def debias(self, outputs: Array) -> Array:
         """Return ``outputs``, which are unbiased labels as they are, or raise."""
         self.slope()
         return outputs.copy()
 
-    def cumulative(self, label: float, points: Floats) -> Floats:
+    def cumulative(self, label: float, points: Array) -> Array:
         """Return P(z ≤ point | label)."""
         row, up = self._domain.split(np.array([label]))
         below = np.concatenate([[0.0], np.cumsum(self.counts().astype(np.float64) / WORDS)])

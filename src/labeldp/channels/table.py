@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._arrays import Array, Words
 from labeldp.channels.proof import WORDS, Promise, Proof, prove_pure
-from labeldp.channels.sampling import Domain, Floats, Words, alias_table, bits_of, draw, frozen_copy, recount
+from labeldp.channels.sampling import Domain, alias_table, bits_of, draw, frozen_copy, recount
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
 
@@ -56,13 +57,13 @@ class TableChannel:
 
     low: float
     high: float
-    values: NDArray[np.float64]
-    table: NDArray[np.uint64]
+    values: Array
+    table: Words
     promise: Promise
 
     @classmethod
     def from_counts(
-        cls, low: float, high: float, values: Floats, counts: Sequence[Sequence[int]], promise: Promise
+        cls, low: float, high: float, values: Array, counts: Sequence[Sequence[int]], promise: Promise
     ) -> TableChannel:
         """Build the channel from plain integer counts, one row for each label.
 
@@ -124,7 +125,7 @@ class TableChannel:
         rows, outputs = counts.shape
         return prove_pure(worst, self.promise, f"{rows} rows, {outputs} outputs: every pair of counts")
 
-    def sample(self, labels: NDArray[Any], source: WordSource, out: Floats) -> None:
+    def sample(self, labels: NDArray[Any], source: WordSource, out: Array) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
         row_bits = bits_of(self.table)
         for piece, rows, word in self._domain.rounded_pieces(labels, source):
@@ -133,7 +134,7 @@ class TableChannel:
 
     # ---- moments ------------------------------------------------------------------------------
 
-    def _row_moments(self) -> tuple[Floats, Floats]:
+    def _row_moments(self) -> tuple[Array, Array]:
         """Mean (minus `low`) and variance of each row."""
         share = self.counts().astype(np.float64) / WORDS
         listed = self.values - self.low
@@ -141,11 +142,11 @@ class TableChannel:
         variance = np.einsum("ro,ro->r", share, (listed[None, :] - mean[:, None]) ** 2)
         return mean, variance
 
-    def mean(self, labels: NDArray[Any]) -> Floats:
+    def mean(self, labels: NDArray[Any]) -> Array:
         """Return the mean of the released value for each label."""
         return np.asarray(self.low + self._domain.mixed_moments(labels, *self._row_moments())[0])
 
-    def variance(self, labels: NDArray[Any]) -> Floats:
+    def variance(self, labels: NDArray[Any]) -> Array:
         """Return the variance of the released value for each label, rounding included."""
         return self._domain.mixed_moments(labels, *self._row_moments())[1]
 
@@ -158,12 +159,12 @@ class TableChannel:
             raise NotUnbiasedError("the rows of this table do not average to their labels")
         return 1.0
 
-    def debias(self, outputs: Floats) -> Floats:
+    def debias(self, outputs: Array) -> Array:
         """Return ``outputs``, which are unbiased labels as they are, or raise."""
         self.slope()
         return outputs.copy()
 
-    def cumulative(self, label: float, points: Floats) -> Floats:
+    def cumulative(self, label: float, points: Array) -> Array:
         """Return P(z ≤ point | label)."""
         row, up = self._domain.split(np.array([label]))
         share = self.counts()[row[0] : row[0] + 2].astype(np.float64) / WORDS

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._arrays import Array, Index, Words
 from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, prove_pure
-from labeldp.channels.sampling import MOST_STEPS, Cells, Domain, Floats, Words, frozen_copy, pieces, select
+from labeldp.channels.sampling import MOST_STEPS, Domain, frozen_copy, pieces, select
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
 from labeldp.randomness.word_sources import CHUNK, WordSource
 
@@ -70,9 +71,9 @@ class WindowChannel:
     background: int
     extra: int
     promise: Promise
-    bins: NDArray[np.int64] | None = None
-    cuts: NDArray[np.float64] | None = None
-    values: NDArray[np.float64] | None = None
+    bins: Index | None = None
+    cuts: Array | None = None
+    values: Array | None = None
     spread_outside: bool = False
 
     @classmethod
@@ -175,7 +176,7 @@ class WindowChannel:
 
     # ---- sampling ---------------------------------------------------------------------------
 
-    def sample(self, labels: NDArray[Any], source: WordSource, out: Floats) -> None:
+    def sample(self, labels: NDArray[Any], source: WordSource, out: Array) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``."""
         words = np.empty(min(CHUNK, labels.size), dtype=np.uint64)
         buffer = np.empty_like(words)
@@ -203,7 +204,7 @@ class WindowChannel:
             word //= np.uint64(self.background)
         return word
 
-    def _start(self, labels: NDArray[Any], scratch: Floats) -> Cells:
+    def _start(self, labels: NDArray[Any], scratch: Array) -> Index:
         if self.bins is None or self.cuts is None:
             return self._domain.nearest(labels, scratch)
         piece = self._domain.piece(labels, scratch)
@@ -212,7 +213,7 @@ class WindowChannel:
     def _outside(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
         return (labels < np.float64(self.low)) | (labels > np.float64(self.high))
 
-    def _release(self, cell: Cells, out: Floats) -> None:
+    def _release(self, cell: Index, out: Array) -> None:
         if self.values is not None:
             self.values.take(cell, out=out, mode="clip")
             return
@@ -230,7 +231,7 @@ class WindowChannel:
         mean = Fraction(first, self._spare)
         return mean, Fraction(second, self._spare) - mean**2
 
-    def _mixture(self, labels: NDArray[Any]) -> tuple[Floats, Floats, float, float]:
+    def _mixture(self, labels: NDArray[Any]) -> tuple[Array, Array, float, float]:
         """Window mean and variance for each label, background mean and variance, all minus `low`."""
         labels = np.asarray(labels)
         start = self._start(labels, np.empty(labels.shape))
@@ -251,18 +252,18 @@ class WindowChannel:
             spread = np.where(outside, float(variance) * step**2, spread)
         return own, spread, middle, width
 
-    def mean(self, labels: NDArray[Any]) -> Floats:
+    def mean(self, labels: NDArray[Any]) -> Array:
         """Return the mean of the released value for each label."""
         own, _, middle, _ = self._mixture(labels)
         share = float(Fraction(self._spare, WORDS))
-        result: Floats = self.low + share * own + (1 - share) * middle
+        result: Array = self.low + share * own + (1 - share) * middle
         return result
 
-    def variance(self, labels: NDArray[Any]) -> Floats:
+    def variance(self, labels: NDArray[Any]) -> Array:
         """Return the variance of the released value for each label."""
         own, spread, middle, width = self._mixture(labels)
         share = float(Fraction(self._spare, WORDS))
-        result: Floats = share * spread + (1 - share) * width + share * (1 - share) * (own - middle) ** 2
+        result: Array = share * spread + (1 - share) * width + share * (1 - share) * (own - middle) ** 2
         return result
 
     def slope(self) -> float:
@@ -279,15 +280,15 @@ class WindowChannel:
             )
         return float(Fraction(self._spare, WORDS))
 
-    def debias(self, outputs: Floats) -> Floats:
+    def debias(self, outputs: Array) -> Array:
         """Return unbiased labels: E[z|y] is a straight line in the clipped label; undo it."""
         at_low = float(self.mean(np.array([self.low]))[0])
-        result: Floats = self.low + (outputs - at_low) / self.slope()
+        result: Array = self.low + (outputs - at_low) / self.slope()
         return result
 
     # ---- probabilities --------------------------------------------------------------------------
 
-    def cumulative(self, label: float, points: Floats) -> Floats:
+    def cumulative(self, label: float, points: Array) -> Array:
         """Return P(z ≤ point | label)."""
         array = np.array([label])
         start = int(self._start(array, np.empty(1))[0])
@@ -302,7 +303,7 @@ class WindowChannel:
         if self.spread_outside and bool(self._outside(array)[0]):
             start, own = 0, self._spread()
         inside = np.minimum(np.maximum(index - start, 0) * own, self._spare)
-        result: Floats = (index * float(self.background) + inside) / WORDS
+        result: Array = (index * float(self.background) + inside) / WORDS
         return result
 
 

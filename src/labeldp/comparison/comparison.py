@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from labeldp._arrays import Array
 from labeldp._validation import as_fraction, rounded_up
 from labeldp.comparison.label_noise import LabelNoise, label_noise
 from labeldp.errors import DataError
@@ -21,8 +22,6 @@ from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.ledger import Ledger
 from labeldp.priors.curator import mean_variance
 from labeldp.release.numbers import number
-
-Array = NDArray[np.float64]
 
 Bounds = tuple[float, float]
 

@@ -6,16 +6,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array
 from labeldp.errors import NotUnbiasedError
 from labeldp.mechanisms import Mechanism, mechanism_class
 from labeldp.mechanisms.interval import noise_weight
 from labeldp.randomness import resolve_source
 from labeldp.release.arrays import private_prior
 from labeldp.release.plan import Request
-
-Array = NDArray[np.float64]
 
 _DRAWS = 3
 """Priors to average over."""

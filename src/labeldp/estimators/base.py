@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d, estimator_html_repr
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from labeldp._arrays import Array
 from labeldp._validation import as_epsilon, as_labels, as_roomy_bounds
 from labeldp.errors import ParameterError
 from labeldp.estimators.seen_rows import row_digests
@@ -21,8 +22,6 @@ from labeldp.release.plan import Payment
 from labeldp.release.terms import Terms
 from labeldp.tabular import TableEncoder, as_table, frame_names, is_frame, refuse_other_order
 from labeldp.tabular.memory import refuse_too_wide
-
-Array = NDArray[np.float64]
 
 
 def refuse_width(bounds: tuple[float, float]) -> None:

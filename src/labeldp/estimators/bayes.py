@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
+from labeldp._arrays import Array
 from labeldp.estimators.threads import limit_threads
-
-Array = NDArray[np.float64]
 
 MIXES = (
     (1.0, 0.0, 0.0, 0.0),

@@ -12,12 +12,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from labeldp._arrays import Array
 from labeldp.noise import DiscreteLaplace
-
-Array = NDArray[np.float64]
 
 _COUNTS = range(4, 11)
 """How many noisy counts a search may take."""

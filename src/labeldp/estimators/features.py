@@ -16,16 +16,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.extmath import randomized_svd
 
+from labeldp._arrays import Array, Index, Small
 from labeldp.estimators.bayes import Observations, Posterior
 from labeldp.estimators.rank_waves import Codes, RankMap, fill_pairs, fill_waves, quantiles
-
-Array = NDArray[np.float64]
-Small = NDArray[np.float32]
-Index = NDArray[np.int64]
 
 _PAIRED = 8
 _ALL_PAIRS = 12
@@ -135,7 +131,7 @@ class PublicFeatures:
     waves: int
     means: Array
     norms: Array
-    block: NDArray[np.int64]
+    block: Index
     narrowing: Narrowing | None = None
 
     @classmethod

@@ -10,16 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse import csc_array
 
+from labeldp._arrays import Array, Index, Small
 from labeldp.estimators.bayes import Observations
 from labeldp.estimators.features import FeatureTable
-
-Array = NDArray[np.float64]
-Small = NDArray[np.float32]
-Index = NDArray[np.int64]
 
 _DIRECTIONS = 40
 _STEPS = 8

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array
 from labeldp._validation import as_epsilon, as_fraction, as_number, as_roomy_bounds
 from labeldp.errors import ParameterError
 from labeldp.estimators.coverage_plan import CoveragePlan, least_rows, plan_coverage
@@ -18,7 +18,6 @@ from labeldp.randomness import SecureWords, WordSource, resolve_source
 from labeldp.release.numbers import number, percent
 from labeldp.release.plan import Payment
 
-Array = NDArray[np.float64]
 Bounds = tuple[float, float]
 
 

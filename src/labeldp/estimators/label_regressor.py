@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from labeldp._arrays import Array
 from labeldp._validation import as_bounds, as_choice, as_epsilon, as_fraction, float_below
 from labeldp.errors import ParameterError
 from labeldp.estimators.base import PrivateRegressor
@@ -26,8 +27,6 @@ from labeldp.estimators.threads import idle_cores, limit_threads
 from labeldp.ledger import Ledger
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.terms import Terms
-
-Array = NDArray[np.float64]
 
 _FOLDS = 3
 """Parts of the last round, each judged by a model that did not see it."""

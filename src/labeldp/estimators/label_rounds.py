@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array, Index
 from labeldp.errors import PrivacyProofError
 from labeldp.estimators.bayes import Observations, Posterior
 from labeldp.estimators.features import FeatureTable
@@ -32,9 +32,6 @@ from labeldp.ledger import Statistic
 from labeldp.mechanisms import Mechanism
 from labeldp.priors.curator import count
 from labeldp.randomness import RowSource, WordSource
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 _RESIDUAL_CELLS = 40
 _FLAT_CELLS = 64

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from labeldp._arrays import Array, Index
 from labeldp.estimators.bayes import (
     MEAN_VARIANCE,
     Choices,
@@ -28,9 +29,6 @@ from labeldp.estimators.bayes import (
 from labeldp.estimators.features import FeatureTable
 from labeldp.estimators.threads import idle_cores, limit_threads
 from labeldp.estimators.tree_growth import Growth
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 _WORTH = 60
 """Trees are tried only if this many rows average the noise below the labels' variance."""

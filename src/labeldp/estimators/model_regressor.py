@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from labeldp._arrays import Array
 from labeldp._validation import as_bounds, as_delta, as_epsilon, as_fraction, float_below
 from labeldp.estimators.base import PrivateRegressor
 from labeldp.estimators.features import FeatureTable, PublicFeatures
@@ -20,8 +20,6 @@ from labeldp.estimators.threads import idle_cores, limit_threads
 from labeldp.ledger import Ledger
 from labeldp.mechanisms import Mechanism
 from labeldp.randomness import WordSource, resolve_source
-
-Array = NDArray[np.float64]
 
 
 class ModelReleaseRegressor(PrivateRegressor):

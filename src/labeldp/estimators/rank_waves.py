@@ -12,8 +12,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Small = NDArray[np.float32]
+from labeldp._arrays import Array, Small
+
 Codes = NDArray[np.uint8]
 
 _GRID = np.linspace(0.0, 1.0, 201)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from labeldp._arrays import Array
 from labeldp._validation import as_labels
 from labeldp.errors import LabelError, NotUnbiasedError, ParameterError
 from labeldp.estimators.label_regressor import LabelReleaseRegressor
@@ -28,8 +29,6 @@ from labeldp.ledger import Budget
 from labeldp.mechanisms import Mechanism
 from labeldp.release import Release
 from labeldp.tabular import refuse_other_order, row_count
-
-Array = NDArray[np.float64]
 
 
 def private_risk(

@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array
 from labeldp.errors import ParameterError
 from labeldp.estimators.bayes import explained_risk
 from labeldp.histogram import Histogram
 from labeldp.mechanisms import Mechanism, RPWithPrior, TwoPoint, mechanism_class
 from labeldp.mechanisms.interval import expected_risk
 from labeldp.mechanisms.rp_with_prior import window_noise
-
-Array = NDArray[np.float64]
 
 _BIAS = 0.5
 """How much of the variance that clipping hides is lost to a learner; the rest its slope brings back."""

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array
 from labeldp._validation import as_epsilon, as_fraction, as_roomy_bounds
 from labeldp.errors import ParameterError
 from labeldp.estimators.quality import Risk
@@ -16,8 +16,6 @@ from labeldp.estimators.risk import fresh_predictions
 from labeldp.estimators.score_sums import ScorePlan
 from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
 from labeldp.randomness import SecureWords, WordSource, resolve_source
-
-Array = NDArray[np.float64]
 
 
 def private_score(

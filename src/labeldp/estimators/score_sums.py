@@ -13,17 +13,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array, Counts
 from labeldp.errors import ParameterError
 from labeldp.estimators.quality import METRICS, Figure, as_metrics, rmse_of
 from labeldp.ledger import Statistic
 from labeldp.noise import DiscreteLaplace
 from labeldp.randomness import WordSource
 from labeldp.release.numbers import number
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 STEPS = 1 << 18
 MOST_ROWS = 1 << 26
@@ -90,7 +87,7 @@ class ScorePlan:
         size = 1 + ("mae" in self.metrics and self.squares) + 2 * (self.blocks - 1)
         return Statistic("sums of errors", "score", size, self.blocks * STEPS**2, self.epsilon, "score")
 
-    def sums(self, predicted: Array, labels: Array) -> Integers:
+    def sums(self, predicted: Array, labels: Array) -> Counts:
         """Return the exact sums; labels outside the bounds count as the bounds."""
         low, high = self.bounds
         with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
@@ -102,7 +99,7 @@ class ScorePlan:
                 terms += [STEPS * m, m * (STEPS - m)]
         return np.array([term.sum() for term in terms])
 
-    def figures(self, exact: Integers, source: WordSource) -> dict[str, Figure]:
+    def figures(self, exact: Counts, source: WordSource) -> dict[str, Figure]:
         """Return what follows from the sums, once noise is on them."""
         unit = 1 / (STEPS**2 * self.rows)
         means = self.noise.release(exact, source) * unit

@@ -14,9 +14,9 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erf
 
+from labeldp._arrays import Array, Index
 from labeldp.estimators.bayes import (
     EXPLAINED,
     MEAN_VARIANCE,
@@ -33,9 +33,7 @@ from labeldp.noise import DiscreteLaplace
 from labeldp.priors.windows import half_windows, largest_window, narrowest_level
 from labeldp.randomness import WordSource
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Sums = NDArray[np.int64]
+Sums = Index
 Range = tuple[float, float]
 
 STEPS = 1 << 16

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from labeldp._arrays import Array
 from labeldp.estimators.rank_waves import Codes
 from labeldp.estimators.threads import idle_cores, limit_threads
-
-Array = NDArray[np.float64]
 
 _CLEAR = 1.5
 """Labels are clear if their noise is less than so many times their variance: then large trees tell more. Else

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array
 from labeldp._validation import as_epsilon, as_positive, describe
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
@@ -36,7 +36,6 @@ DIMENSION = 20
 """Effective dimension of the learner that a release is designed for: a modest regression."""
 
 _CANDIDATES, _MOST_NODES = 64, 256
-Array = NDArray[np.float64]
 UnitNoise = Callable[[Array], Array | float]
 """q → variance of the unbiased label on an interval of width 1."""
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array, Index
 from labeldp._validation import as_bounds, as_epsilon, as_numbers
 from labeldp.channels import Promise, WindowChannel
 from labeldp.channels.proof import WORDS, exp_lower
@@ -17,9 +17,6 @@ from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.registry import register
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 MOST_PIECES = 1 << 20
 MOST_VALUES = 2048
@@ -130,11 +127,11 @@ class RROnBins(Mechanism):
         )
 
 
-def _pieces(edges: Array) -> tuple[Indices, Array]:
+def _pieces(edges: Array) -> tuple[Index, Array]:
     """Return equally wide pieces with at most one inner edge each: a look-up instead of a search."""
     inner, low, high = edges[1:-1], float(edges[0]), float(edges[-1])
 
-    def pieces(size: int) -> Indices:
+    def pieces(size: int) -> Index:
         # The very function that looks labels up: it grows with the label, so edges are exact.
         return Domain(low, high, size).piece(inner, np.empty(inner.size)).copy()
 
@@ -159,7 +156,7 @@ def _pieces(edges: Array) -> tuple[Indices, Array]:
 class Partition:
     """Consecutive labels in bins: where each bin starts, its output, and the expected loss."""
 
-    starts: Indices
+    starts: Index
     outputs: Array
     loss: float
 
@@ -185,7 +182,7 @@ def optimal_partition(values: Array, masses: Array, epsilon: float, loss: str) -
     best, best_loss = 0, math.inf
     total = np.full(n + 1, np.inf)
     total[0] = 0.0
-    came_from: list[Indices] = []
+    came_from: list[Index] = []
     for d in range(1, n + 1):
         if d * constant / (gain + d) >= best_loss:
             break
@@ -239,7 +236,7 @@ def _absolute(values: Array, masses: Array, gain: float) -> tuple[Array, Array]:
     at = np.clip(np.searchsorted(mass, needed * (1 - 1e-15)) - 1, 0, values.size - 1)
     v = values[at]
 
-    def loss(a: Indices | int, b: Indices | int) -> Array:
+    def loss(a: Index | int, b: Index | int) -> Array:
         """Σ p|v − y| over labels a … b−1."""
         k = np.clip(at, a, b)
         below = v * (mass[k] - mass[a]) - (first[k] - first[a])

@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from labeldp._arrays import Array
 from labeldp._validation import as_bounds, as_epsilon, as_numbers
 from labeldp.channels import Promise, TableChannel
 from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.interval import Array, UnitNoise, best_interval
+from labeldp.mechanisms.interval import UnitNoise, best_interval
 from labeldp.mechanisms.registry import register
 from labeldp.mechanisms.rp_with_prior import RPWithPrior
 from labeldp.mechanisms.two_point import TwoPoint

@@ -22,6 +22,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._arrays import Words
 from labeldp.errors import ParameterError
 from labeldp.noise.probabilities import COIN_BITS, COIN_WORDS, Bounds, place_bounds, thresholds
 from labeldp.randomness import WordSource
@@ -31,8 +32,6 @@ _LARGEST = 1 << 52
 
 _BLOCK = 1 << 15
 """Coins that are tossed at a time."""
-
-Words = NDArray[np.uint64]
 
 
 def _less(words: Words, threshold: Words) -> NDArray[np.bool_]:

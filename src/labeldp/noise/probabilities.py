@@ -11,9 +11,9 @@ from fractions import Fraction
 from functools import cache, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
+from labeldp._arrays import Words
+
 Rate = Callable[[int], int]
 """Gives, for any number of bits, an integer n with n ≤ γ·2^bits ≤ n + 2, or −1 where γ is 0."""
 

@@ -14,16 +14,13 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array, Counts
 from labeldp.histogram import Histogram
 from labeldp.ledger import Statistic
 from labeldp.priors.origin import Origin, counts_of_labels
 from labeldp.priors.windows import half_windows, largest_window, narrowest_level
 from labeldp.randomness import WordSource
-
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 _LEVELS = 12
 """Windows are up to 2^12 times narrower than the bounds: four steps at most find one of 13 widths."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._arrays import Counts
 from labeldp.channels.sampling import Domain, pieces
 from labeldp.histogram import Histogram
 from labeldp.noise import DiscreteLaplace
@@ -28,8 +29,6 @@ GRID = 1 << 20
 
 FEW_BINS = 64
 """Up to this many bins are counted by comparisons, the same for all values; a table is looked up by the value."""
-
-Counts = NDArray[np.int64]
 
 
 def count(values: NDArray[Any], bounds: tuple[float, float], bins: int) -> Counts:

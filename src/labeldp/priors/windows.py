@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Counts = NDArray[np.int64]
+from labeldp._arrays import Counts
 
 
 def half_windows(counts: Counts, level: int) -> Counts:

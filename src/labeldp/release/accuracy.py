@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array
 from labeldp.errors import NotUnbiasedError
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.numbers import number
-
-Array = NDArray[np.float64]
 
 DOUBT = 0.75
 """What clipping a tail does to the mean is known to within this part of it, if a noisy prior is all that is known

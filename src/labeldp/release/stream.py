@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._arrays import Counts
 from labeldp._validation import as_labels, float_below
 from labeldp.errors import DataError, LabelError, ParameterError
 from labeldp.histogram import Histogram
@@ -28,7 +29,6 @@ from labeldp.release.plan import Request, prepare
 from labeldp.release.terms import Terms
 
 Batches = Callable[[], Iterable[Any]]
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

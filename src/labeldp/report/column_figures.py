@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array
 from labeldp._validation import rounded_up
 from labeldp.cards.reading import ReadCard
 from labeldp.histogram import Histogram
@@ -226,8 +226,6 @@ def _use_plain_ticks(axes: Any) -> None:
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
 
-
-Array = NDArray[np.float64]
 
 _BINS = 420
 

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from labeldp._arrays import Array, Words
 from labeldp.channels.sampling import pieces
 from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.label_rounds import Round, draw_part
@@ -14,9 +15,6 @@ from labeldp.randomness.row_ids import IntegerIds, TextIds, public_places
 from labeldp.randomness.row_words import RowWords
 from labeldp.spark.executor import SAMPLE, Batches, Counter, Work, array_ids, floats, vector_batch
 from labeldp.spark.session import SealedSecret
-
-Array = NDArray[np.float64]
-Words = NDArray[np.uint64]
 
 
 def row_sampler(below: float) -> Work:

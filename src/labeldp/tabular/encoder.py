@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array
 from labeldp._validation import nearest
 from labeldp.errors import CardError, DataError, ParameterError
 from labeldp.tabular.encodings import Categories, Numbers, Tally, column_from_data, kind_of, refuse_another_kind
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array
 from labeldp.errors import DataError
 from labeldp.tabular.arrow import arrow
 
-Array = NDArray[np.float64]
 Tally = Counter[tuple[str, str]]
 """How many values of a column were "missing", or "new" since the fit."""
 

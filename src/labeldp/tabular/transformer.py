@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from labeldp._arrays import Array
 from labeldp.errors import ParameterError
 from labeldp.tabular.encoder import TableEncoder
 from labeldp.tabular.frames import as_table, frame_names, is_frame
-
-Array = NDArray[np.float64]
 
 
 class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array
 from labeldp._validation import as_bounds
 from labeldp.errors import ConformanceError
 from labeldp.mechanisms.base import Mechanism
@@ -18,8 +18,6 @@ ALPHA = 1e-9
 """Each statistical check fails a right mechanism this often at most; there are fewer than 200; seeds are fixed."""
 
 PLACES = 97
-
-Array = NDArray[np.float64]
 
 
 def require(holds: object, message: str) -> None:

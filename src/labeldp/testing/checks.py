@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from labeldp._arrays import Array
 from labeldp._validation import as_fraction
 from labeldp.audit.run import audit
 from labeldp.cards import load_mechanism
@@ -27,7 +28,7 @@ from labeldp.errors import (
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.registry import registered_class
 from labeldp.randomness.word_sources import simulation_words
-from labeldp.testing.case import ALPHA, Array, Case, require
+from labeldp.testing.case import ALPHA, Case, require
 
 SINGLE: dict[str, Callable[[float], Any]] = {
     "a number": float,
