@@ -42,6 +42,17 @@ def test_arrow_that_is_damaged_in_another_column(place):
     assert "damaged" in str(refused("in.arrow", "out.arrow"))
 
 
+def test_parquet_that_is_damaged_in_another_column(place):
+    write("in.parquet", np.arange(ROWS))
+    chunk = pq.ParquetFile("in.parquet").metadata.row_group(0).column(0)
+    data = bytearray((place / "in.parquet").read_bytes())
+    start = chunk.data_page_offset
+    data[start : start + 40] = bytes(40)  # the header of its only page, and what follows
+    (place / "in.parquet").write_bytes(data)
+    for out in ("out.parquet", "out.csv"):
+        assert "damaged" in str(refused("in.parquet", out))
+
+
 # ---- types --------------------------------------------------------------------------------------------------
 
 KINDS = {
