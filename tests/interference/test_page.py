@@ -38,11 +38,14 @@ class Visitor:
     def release(self, draft, **order):
         self.look(f"/draft/{draft.id}/label", "label")
         low, high = changes.BOUNDS
-        self.client.choose(draft, bounds=(low, high), leaves=["id", "day", "ratio", "kind"])
+        self.client.choose(draft, bounds=(low, high), leaves=["id", "day", "ratio", "kind", "name"])
         self.look(f"/draft/{draft.id}/budget", "budget")
         self.client.order(draft, limit=9, report="yes", **order)
         self.look(f"/draft/{draft.id}/release", "order")
         self.client.release(draft)
+        if draft.release.state == "asked":
+            self.look(f"/draft/{draft.id}/release", "asked")
+            self.client.release(draft, as_it_is="yes")
         for step in ("release", "progress?what=release"):
             self.look(f"/draft/{draft.id}/{step}", step)
         self.look("/shelf")
@@ -62,6 +65,7 @@ def released(given):
 def fitted(given):
     visitor = Visitor()
     visitor.release(visitor.read(), leaves="model", epsilon=2)
+    assert b"name was left out" in visitor.answers["asked"][2]
     visitor.look("/shelf/card?name=model/card.json")
     visitor.look("/model?name=model")
     visitor.answers["predicted"] = visitor.client.post("/model", name="model", c0="3", c2="1.5").body
@@ -75,7 +79,8 @@ def refused(given):
 
 
 def way(act):
-    return Way(act, lambda folder, labels: tables.write(folder, tables.Input(labels), "csv"))
+    columns = {**tables.public(ROWS), "name": [f"name {row}" for row in range(ROWS)]}
+    return Way(act, lambda folder, labels: tables.write(folder, tables.Input(labels, columns=columns), "csv"))
 
 
 def statuses(observed):

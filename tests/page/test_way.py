@@ -60,7 +60,10 @@ def test_a_model_is_fitted_and_predicts_in_a_form(client):
     table.write_text("\n".join(named) + "\n")
     draft = ready(client, leaves="model", epsilon=2, score=4)
     assert "ε = 6" in client.get(f"/draft/{draft.id}/release").words
-    done = client.release(draft).words
+    asked = client.release(draft).words
+    assert "owner was left out: nearly every row has a value of its own. Nothing was charged yet." in asked
+    assert charges(client) == ()
+    done = client.release(draft, as_it_is="yes").words
     assert "try it" in done
     assert "Measured on rows held out" in done
     assert "The model predicts price from rooms, side." in done

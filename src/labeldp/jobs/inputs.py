@@ -24,12 +24,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Inputs:
-    """Features and labels, how the columns became numbers, and what to say of them, all of it public."""
+    """Features and labels, how columns became numbers, and what to say of them and of those left out: public."""
 
     X: Array
     labels: Array
     encoder: TableEncoder
     notes: list[str]
+    left_out: list[str]
 
 
 def read_inputs(
@@ -70,8 +71,8 @@ def read_inputs(
     refuse_too_wide(read.num_rows, encoder.width)
     tally: Tally = Counter()
     X = encoder.transform(read, tally)
-    messages += [f"{name} was left out: {why}." for name, why in encoder.left_out]
-    return Inputs(X, labels, encoder, messages + tally_notes(tally))
+    left_out = [f"{name} was left out: {why}." for name, why in encoder.left_out]
+    return Inputs(X, labels, encoder, [*messages, *left_out, *tally_notes(tally)], left_out)
 
 
 def tally_notes(tally: Tally) -> list[str]:

@@ -82,6 +82,7 @@ def fit_file(
     force: bool = False,
     verbose: bool = False,
     say: Callable[[str], None] = lambda text: None,
+    left_out: Callable[[list[str]], None] = lambda columns: None,
     while_reading: AbstractContextManager[Any] | None = None,
 ) -> FileFit:
     """Learn to predict a private column, and save a model that keeps ε for every label.
@@ -108,6 +109,9 @@ def fit_file(
         Whether the fit draws its progress on the terminal.
     say : callable
         Called with what was found out about the table, before the charge; all of it is public.
+    left_out : callable
+        Called before the charge with the columns that the model will not learn from, and why; what it raises stops
+        the fit, and nothing is spent.
     while_reading : context manager, optional
         Entered while the table is read; what it raises stops the fit, and nothing is spent.
     """
@@ -145,6 +149,7 @@ def fit_file(
             train, test, notes = _parts(len(inputs.labels), score, bounds, metrics)
             for message in [*inputs.notes, *notes]:
                 say(message)
+            left_out(inputs.left_out)
             shared: dict[str, Any] = {
                 "epsilon": epsilon,
                 "bounds": bounds,

@@ -90,7 +90,7 @@ class Order:
         return Ledger.open(self.ledger, limit=limit, create="late")
 
     def carry_out(
-        self, ledger: Ledger, progress: Progress, hints: Callable[[list[str]], None], reading: Any
+        self, ledger: Ledger, progress: Progress, ask: Callable[[list[str]], None], reading: Any
     ) -> tuple[FileRelease | FileFit, Problems]:
         """Release the table, or fit the model, just as the command does; return what went wrong afterwards too."""
         choice = self.choice
@@ -107,7 +107,9 @@ class Order:
             "report": self.report,
         }
         if self.leaves == "model":
-            fit = fit_file(choice.source, self.out, **shared, score=self.score, while_reading=reading)
+            fit = fit_file(
+                choice.source, self.out, **shared, score=self.score, left_out=ask, while_reading=reading
+            )
             return fit, fit.problems
         return privatize_and_report(
             choice.source,
@@ -115,7 +117,7 @@ class Order:
             **shared,
             shuffle=choice.shuffle,
             progress=progress,
-            hints=hints,
+            hints=ask,
         )
 
     def words(self) -> list[str]:

@@ -21,7 +21,7 @@ from labeldp.page.records import LedgerView, earlier_releases
 from labeldp.page.site import Site, explained_page, go, site_of, started
 from labeldp.page.steps import changed, draft_of, in_page_words
 from labeldp.page.words import as_fields, explain_in_page, plain_cost
-from labeldp.page.work import Hinted, Work, place_of
+from labeldp.page.work import Asked, Work, place_of
 from labeldp.release.odds import odds_figures
 
 __all__ = ["Result", "progress_data", "release_form", "release_page", "stop_form"]
@@ -70,9 +70,9 @@ async def release_page(request: Request) -> Response:
         return go(f"/draft/{draft.id}/budget")
     price = price_of(order)
     book = await run_in_threadpool(lambda: LedgerView(order.ledger_name, order.open_ledger()))
-    hints = in_page_words(
-        [*draft.hints, *(work.hints if work and state == "asked" else [])], "on the page of the label"
-    )
+    asked = work.asked if work and state == "asked" else []
+    unused = asked if order.leaves == "model" else []  # public, unlike hints
+    hints = in_page_words([*draft.hints, *(() if unused else asked)], "on the page of the label")
     earlier = await run_in_threadpool(earlier_releases, site.folder, order.choice.label, order.ledger_name)
     rows = 0 if draft.seen is None else draft.seen.rows - draft.seen.missing
     plan = await run_in_threadpool(outlook_of, draft, order.choice, order.epsilon)
@@ -87,6 +87,7 @@ async def release_page(request: Request) -> Response:
         odds=odds_figures((book.spent + price.budget).epsilon),
         book=book,
         hints=hints,
+        unused=list(map(printable, unused)),
         cautions=plan.cautions(),
         rows=rows,
         earlier=earlier,
@@ -111,21 +112,21 @@ async def release_form(request: Request) -> Response:
     if form.get("order") != order.id:
         draft.problems = {"order": OTHER_ORDER}
         return go(here)
-    seen = release.hints if release is not None and form.get("as_it_is") else []
+    seen = release.asked if release is not None and form.get("as_it_is") else []
     draft.problems, draft.release = {}, start_release(site, draft, order, [*draft.hints, *seen])
     await started(draft.release)
     return go(here)
 
 
 def start_release(site: Site, draft: Draft, order: Order, known: Collection[str]) -> Work:
-    """Carry out an order in a thread; hints that are known are not asked about."""
+    """Carry out an order in a thread; what is known is not asked about."""
     site.folder.refuse_elsewhere(order.out, order.ledger)
     ledger = order.open_ledger()
 
-    def ask(hints: list[str]) -> None:
-        new = [hint for hint in hints if hint not in known]
+    def ask(sentences: list[str]) -> None:
+        new = [sentence for sentence in sentences if sentence not in known]
         if new:
-            raise Hinted(new)
+            raise Asked(new)
 
     def task(work: Work) -> Result:
         done, problems = order.carry_out(ledger, work.progress, ask, work.reading())

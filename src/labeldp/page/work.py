@@ -13,7 +13,7 @@ from labeldp.jobs.sentences import EXPLAINED
 from labeldp.ledger import Ledger, total_of
 from labeldp.page.words import explain_in_page
 
-__all__ = ["Hinted", "Stopped", "Work", "place_of"]
+__all__ = ["Asked", "Stopped", "Work", "place_of"]
 
 State = Literal["running", "done", "failed", "stopped", "asked"]
 
@@ -22,12 +22,12 @@ class Stopped(Exception):  # noqa: N818 (nothing went wrong)
     """Somebody asked to stop, and nothing was charged yet."""
 
 
-class Hinted(Exception):  # noqa: N818
-    """Something gives labels away that the owner has not seen yet."""
+class Asked(Exception):  # noqa: N818
+    """The owner has not seen yet what gives labels away, or what a model will not learn from."""
 
-    def __init__(self, hints: list[str]) -> None:
+    def __init__(self, sentences: list[str]) -> None:
         super().__init__()
-        self.hints = hints
+        self.sentences = sentences
 
 
 class Work:
@@ -49,8 +49,8 @@ class Work:
         What came of it.
     sentence : str
         What went wrong.
-    hints : list of str
-        What was asked about. For the owner's eyes only, like all hints.
+    asked : list of str
+        What was asked about. Of a table it is for the owner's eyes only, like all hints.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Work:
         self.state: State = "running"
         self.result: Any = None
         self.sentence = ""
-        self.hints: list[str] = []
+        self.asked: list[str] = []
         self.what, self.done = "Starting", 0
         self.total: int | None = None
         self._task, self._ledger, self._watch, self._stop = task, ledger, watch, threading.Event()
@@ -75,8 +75,8 @@ class Work:
             self.result = self._task(self)
         except Stopped:
             state = "stopped"
-        except Hinted as asked:
-            state, self.hints = "asked", asked.hints
+        except Asked as question:
+            state, self.asked = "asked", question.sentences
         except EXPLAINED as error:
             state, self.sentence = "failed", explain_in_page(error, self._ledger)
         except BaseException as error:
