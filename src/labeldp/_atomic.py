@@ -180,19 +180,15 @@ def reserved(path: str | os.PathLike[str]) -> Iterator[None]:
     """
     target = Path(os.path.abspath(path))  # with a name, whatever the path is
     mark = target.with_name(f"{target.name}.labeldp.part")
-    while (handle := _lock(mark)) is None:
-        pass  # whoever had it has just removed it
+    try:
+        while (handle := _lock(mark)) is None:
+            pass  # whoever had it has just removed it
+    except portalocker.AlreadyLocked:
+        raise ParameterError(f"another release is being written to {path}: choose another name, or wait") from None
     try:
         yield
     finally:
-        if sys.platform != "win32":  # where nothing that is open can be removed
-            mark.unlink(missing_ok=True)  # while it is locked: later it may be another's
-        with suppress(portalocker.LockException):  # closing would not unlock it while a forked child has it open
-            portalocker.unlock(handle)
-        os.close(handle)
-        if sys.platform == "win32":
-            with suppress(OSError):  # another's by now
-                mark.unlink()
+        _unlock(handle, mark)
 
 
 def _lock(mark: Path) -> int | None:
@@ -207,10 +203,7 @@ def _lock(mark: Path) -> int | None:
         is_named = os.path.samestat(os.fstat(handle), os.lstat(mark))
     except portalocker.AlreadyLocked:
         os.close(handle)
-        target = mark.with_name(mark.name.removesuffix(".labeldp.part"))
-        raise ParameterError(
-            f"another release is being written to {target}: choose another name, or wait"
-        ) from None
+        raise
     except portalocker.LockException:  # a disk that knows no locks: who comes second is refused at the end
         return handle
     except FileNotFoundError:
@@ -219,6 +212,19 @@ def _lock(mark: Path) -> int | None:
         return handle
     os.close(handle)
     return None
+
+
+def _unlock(handle: int, mark: Path) -> None:
+    """Give a lock back, and remove its file: before, as it may be another's after; Windows removes none open."""
+    if sys.platform != "win32":
+        with suppress(OSError):  # another user's
+            mark.unlink()
+    with suppress(portalocker.LockException):  # closing would not unlock it while a forked child has it open
+        portalocker.unlock(handle)
+    os.close(handle)
+    if sys.platform == "win32":
+        with suppress(OSError):  # another has it open by now
+            mark.unlink()
 
 
 def _rights(most: int) -> int:
