@@ -19,7 +19,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("matplotlib")
 
 ROWS = 150
-FALSE_ALARM = 1e-7
+FALSE_ALARM = 1e-10
 """Of each test, for either kind of finding."""
 
 
