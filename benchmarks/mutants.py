@@ -121,7 +121,8 @@ class Copy:
         )
         with open(copy / "pyproject.toml", "a", encoding="utf-8") as stream:
             stream.write(settings)
-        (copy / "conftest.py").write_text(CONFTEST, encoding="utf-8")
+        with open(copy / "conftest.py", "a", encoding="utf-8") as stream:
+            stream.write(CONFTEST)
         return cls(copy, module, children)
 
     def run(self, *mutants: str) -> dict[str, str]:
