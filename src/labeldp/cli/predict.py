@@ -1,8 +1,7 @@
-"""``labeldp predict``: a saved model's predictions for a table, batch by batch."""
+"""``labeldp predict``: a saved model's predictions for a table."""
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +9,7 @@ import typer
 
 from labeldp.cli import options
 from labeldp.cli.shell import explained, news, progress, tell
-from labeldp.errors import ParameterError
-from labeldp.files.places import refuse_same
-from labeldp.jobs.inputs import tally_notes
-from labeldp.tabular import Tally
-from labeldp.tabular.arrow import arrow
+from labeldp.jobs.model_predictions import predict_file
 
 
 def predict(
@@ -46,42 +41,27 @@ def predict(
     """
     console = news()
     with explained():
-        refuse_same({"the predictions": out}, {"the table": source, "the model": model})
-        from labeldp.files import TableWriter, open_table  # noqa: PLC0415 (an extra)
-        from labeldp.files.models import load_model  # noqa: PLC0415
-
-        pa = arrow()
-        saved = load_model(model)
-        dialect = options.as_dialect(separator, decimal, thousands, encoding, na, sheet, formulas)
-        named = options.split_names(drop)
-        left_out = named if keep_label else [*named, saved.label]
-        with console.status("Reading"):
-            table = open_table(source, format, text=saved.encoder.texts, drop=left_out, dialect=dialect)
-        for name in named:
-            table.refuse_unknown(name)
-        saved.encoder.check(table.schema)
-        if column in table.schema.names:
-            raise ParameterError(f"the table has a column {column!r} already: name another with --column")
-        output = table.as_text()
-        schema = output.schema.append(pa.field(column, pa.float64()))
-        tally: Tally = Counter()
-        rows = 0
-        form = format if out == "-" else None
-        with progress() as update, TableWriter(out, schema, form, force, dialect=table.dialect_for) as writer:
-            for batch in output.batches():
-                predicted = pa.array(saved.predict(table.parse(batch, saved.encoder.names), tally))
-                writer.write(pa.RecordBatch.from_arrays([*batch.columns, predicted], schema=schema))
-                rows += batch.num_rows
-                if update is not None:
-                    update("Predicting", rows, table.rows)
-        tell(console, f"{rows:,} rows, with {saved.label!r} as predicted in the column {column!r}: {out}")
-        for note in [*table.notes, *tally_notes(tally)]:
+        with progress() as update:
+            done = predict_file(
+                model,
+                source,
+                out,
+                column=column,
+                keep_label=keep_label,
+                drop=options.split_names(drop),
+                format=format,
+                dialect=options.as_dialect(separator, decimal, thousands, encoding, na, sheet, formulas),
+                force=force,
+                progress=update or (lambda *_: None),
+            )
+        tell(console, f"{done.rows:,} rows, with {done.label!r} as predicted in the column {column!r}: {out}")
+        for note in done.notes:
             tell(console, note)
-        if saved.label in table.private:
-            tell(console, f"The table's own column {saved.label!r} was left out: --keep-label copies it.")
-        elif saved.label in table.schema.names:
+        if done.left_out:
+            tell(console, f"The table's own column {done.label!r} was left out: --keep-label copies it.")
+        elif done.copied:
             tell(
                 console,
-                f"The table's own column {saved.label!r} was copied. If it holds true labels, the output is not "
+                f"The table's own column {done.label!r} was copied. If it holds true labels, the output is not "
                 "private.",
             )
