@@ -168,6 +168,14 @@ class Client:
             draft.release.wait()
         return self.get(f"/draft/{draft.id}/release")
 
+    def predict(self, model, table):
+        """Ask for predictions for a table, wait, and return the page."""
+        body = urlencode({"form": self.site.keys.form, "name": model, "table": table}).encode()
+        answer = self.request("POST", "/model/table", body)
+        if answer.status == 303:
+            self.site.drafts.work(answer.header("location").partition("work=")[2]).wait()
+        return self._followed(answer)
+
     def file(self, card, what, **more):
         return self.get(f"/file?card={quote(card)}&what={what}" + "".join(f"&{k}={v}" for k, v in more.items()))
 

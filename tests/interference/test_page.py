@@ -69,6 +69,7 @@ def fitted(given):
     visitor.look("/shelf/card?name=model/card.json")
     visitor.look("/model?name=model")
     visitor.answers["predicted"] = visitor.client.post("/model", name="model", c0="3", c2="1.5").body
+    visitor.answers["predicted for a table"] = visitor.client.predict("model", "table.csv").body
     return visitor.answers
 
 
@@ -95,7 +96,7 @@ def statuses(observed):
 def test_nothing_that_the_page_answers_or_writes_tells_labels_apart(act, tmp_path):
     first, found = compared(way(act), *CHANGES["all rows"], tmp_path)
     assert set(statuses(first).values()) == {200}
-    assert "book.jsonl" in first.files
+    assert {"book.jsonl", "table.predicted.csv" if act is fitted else "out.csv"} <= set(first.files)
     assert first.stdout == first.stderr == b""
     assert found == {}
 

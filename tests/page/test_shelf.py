@@ -1,8 +1,10 @@
 """What was released before: it counts, is verified, signed and told apart."""
 
+import json
 import re
 from html import unescape
 from tempfile import SpooledTemporaryFile
+from time import sleep
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -13,7 +15,7 @@ from labeldp.cards.signatures import key_text
 from labeldp.files import card_check, privatize_file
 from labeldp.ledger import Ledger
 from labeldp.page import shelf
-from page_client import HIDDEN, ready
+from page_client import HIDDEN, charges, ready
 
 CARD = "out.csv.card.json"
 KEY = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -145,7 +147,7 @@ def test_links_beside_a_card_are_neither_read_nor_handed_out(client, what, monke
     assert ("signed" in shown) == (what in ("table", "report"))
     if what == "table":
         assert (
-            "out.csv does not lie beside the card as a file of its own"
+            "out.csv is not beside the card, where links do not count"
             in client.get(f"/shelf/card?name={CARD}").words
         )
         assert "is a link" in client.upload("key", KEY, "/shelf/sign", name=CARD, again="yes").words
@@ -185,3 +187,51 @@ def test_all_links_of_a_model_in_a_folder_of_a_folder_lead_somewhere(client):
         )
     }
     assert {client.get(link).status for link in links if link.startswith("/")} == {200}
+
+
+def test_a_model_predicts_for_a_table_of_the_folder_and_overwrites_nothing(client):
+    client.release(ready(client, leaves="model", epsilon=2))
+    root, paid = client.site.folder.root, charges(client)
+    (root / "new.csv").write_text(f"side;rooms;price;name\neast;3,5;{HIDDEN};a\nnorth;;x;b\n")
+    (root / "new.predicted.csv").write_text("mine")
+    shown = client.predict("model", "new.csv")
+    assert "2 rows, with price as predicted in the column prediction, are in new.predicted-2.csv" in shown.words
+    assert "own column price was left out" in shown.words
+    assert "side: 1 value was new since the fit" in shown.words
+    written = (root / "new.predicted-2.csv").read_text()
+    assert written.splitlines()[0] == "side;rooms;name;prediction"
+    assert HIDDEN not in written + shown.html
+    assert (root / "new.predicted.csv").read_text() == "mine"
+    assert charges(client) == paid
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [("../homes.csv", "inside the folder"), ("other.csv", "'rooms'"), ("", "inside the folder")],
+)
+def test_a_table_that_a_model_cannot_predict_for_is_refused_in_a_sentence(client, table, sentence):
+    client.release(ready(client, leaves="model", epsilon=2))
+    (client.site.folder.root / "other.csv").write_text("side,price\nnorth,3\n")
+    before = set(client.site.folder.root.iterdir())
+    assert sentence in client.predict("model", table).words
+    assert set(client.site.folder.root.iterdir()) == before
+
+
+def test_predictions_for_a_table_can_be_stopped_and_the_server_waits_for_them(client, monkeypatch):
+    def slow(*_, progress, **__):
+        for _ in range(1200):
+            progress("Predicting", 0, None)
+            sleep(0.1)
+
+    client.release(ready(client, leaves="model", epsilon=2))
+    monkeypatch.setattr("labeldp.page.model_page.predict_file", slow)
+    for end in (lambda at: client.post(f"{at}/stop", what="model"), lambda _: client.site.drafts.finish()):
+        running = client.post("/model/table", name="model", table="homes.csv")
+        at = re.search(r'action="(\S+)/stop"', running.html)[1]
+        assert json.loads(client.get(f"{at}/progress").body)["state"] == "running"
+        assert client.site.drafts.is_busy
+        end(at)
+        name = at.rpartition("/")[2]
+        client.site.drafts.work(name).wait(60)
+        assert "Stopped. Nothing was written." in client.get(f"/model?name=model&work={name}").words
+        assert not client.site.drafts.is_busy

@@ -218,12 +218,12 @@ def refuse_changed(choice: Choice) -> None:
 
 
 class Drafts:
-    """All drafts of one run; the oldest that rest are forgotten."""
+    """All drafts of one run, and work that belongs to none; the oldest that rest are forgotten."""
 
     MOST = 50
 
     def __init__(self, folder: ChosenFolder) -> None:
-        self._folder, self._drafts = folder, dict[str, Draft]()
+        self._folder, self._drafts, self._works = folder, dict[str, Draft](), dict[str, Work]()
 
     def add(self, draft: Draft) -> None:
         """Keep a draft."""
@@ -239,6 +239,19 @@ class Drafts:
         self._folder.refuse_elsewhere(self._drafts[name].source)  # each time: it may be a link by now
         return self._drafts[name]
 
+    def keep(self, work: Work) -> str:
+        """Keep work that belongs to no draft, and return its id."""
+        name = secrets.token_urlsafe(9)
+        self._works[name] = work
+        resting = [old for old, each in self._works.items() if each.state != "running" and old != name]
+        for old in resting[: len(self._works) - self.MOST]:
+            del self._works[old]
+        return name
+
+    def work(self, name: str) -> Work | None:
+        """Return work that belongs to no draft, by its id, if it is not forgotten."""
+        return self._works.get(name)
+
     def like(self, source: Path) -> Draft | None:
         """Return the newest draft for the same table, if there is one."""
         return next((draft for draft in reversed(self._drafts.values()) if draft.source == source), None)
@@ -251,11 +264,15 @@ class Drafts:
     @property
     def is_busy(self) -> bool:
         """Whether work is being done for any of them."""
-        return any(draft.is_busy for draft in list(self._drafts.values()))
+        works = list(self._works.values())
+        return any(draft.is_busy for draft in list(self._drafts.values())) or any(
+            work.state == "running" for work in works
+        )
 
     def finish(self) -> None:
         """Stop all work that is not paid for, and wait for the rest."""
         works = [work for draft in self._drafts.values() for work in (draft.reading, draft.release) if work]
+        works += self._works.values()
         for work in works:
             work.stop()
         for work in works:

@@ -1,30 +1,34 @@
-"""A private model, and a form to try predictions in: they cost nothing."""
+"""A private model, a form to try predictions in, and predictions for whole tables: they cost nothing."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from labeldp.errors import ParameterError
 from labeldp.files.models import SavedModel, load_model
+from labeldp.files.places import EXTENSIONS, format_in
 from labeldp.jobs.inputs import tally_notes
+from labeldp.jobs.model_predictions import FilePredictions, predict_file
 from labeldp.jobs.sentences import EXPLAINED
 from labeldp.page.chosen_folder import ChosenFolder
-from labeldp.page.site import explained_page, site_of
+from labeldp.page.site import explained_page, go, site_of, started
+from labeldp.page.steps import stem_of
 from labeldp.page.typed_numbers import read_number
 from labeldp.page.words import explain_in_page
+from labeldp.page.work import Work
 from labeldp.release.numbers import number
 from labeldp.tabular import Tally
 from labeldp.tabular.arrow import arrow
 from labeldp.tabular.encodings import Categories
-
-__all__ = ["model_page", "predict_form"]
 
 MOST_WORDS = 100
 
@@ -42,30 +46,106 @@ def _model(folder: ChosenFolder, name: str) -> SavedModel:
     return load_model(folder.source(name))
 
 
+@dataclass(frozen=True)
+class NewTable:
+    """A table with predictions, and its name in the folder."""
+
+    name: str
+    done: FilePredictions
+
+
 @explained_page
 async def model_page(request: Request) -> Response:
-    """Show a model and an empty form."""
-    site, name = site_of(request), request.query_params.get("name", "")
-    model = await run_in_threadpool(_model, site.folder, name)
-    return site.page("model", name=name, model=model, fields=_fields(model), entered={}, answer="", notes=[])
+    """Show a model, an empty form, and how far predictions for a table are."""
+    return await _model_page(request, request.query_params.get("name", ""))
+
+
+async def _model_page(
+    request: Request, name: str, entered: Mapping[str, str] | None = None, sentence: str = ""
+) -> Response:
+    site, answer, notes = site_of(request), "", [sentence] if sentence else []
+    model, tables = await run_in_threadpool(lambda: (_model(site.folder, name), site.folder.tables()))
+    fields, tally = _fields(model), Counter[tuple[str, str]]()
+    if entered is not None and not sentence:
+        try:
+            answer = await run_in_threadpool(_predict, model, fields, entered, tally)
+            notes = tally_notes(tally)
+        except EXPLAINED as error:
+            notes = [explain_in_page(error)]
+    work_id = request.query_params.get("work", "")
+    work = site.drafts.work(work_id)
+    return site.page(
+        "model",
+        status=400 if notes and not answer else 200,
+        name=name,
+        model=model,
+        fields=fields,
+        entered=entered or {},
+        answer=answer,
+        notes=notes,
+        tables=tables,
+        work=work,
+        work_id=work_id,
+        state=work.state if work else "",  # once: the thread may end while the page is put together
+    )
 
 
 @explained_page
 async def predict_form(request: Request) -> Response:
     """Predict for one row; nothing changes, so the answer is the page itself."""
+    form = {key: str(value) for key, value in (await site_of(request).form(request)).items()}
+    return await _model_page(request, form.get("name", ""), form)
+
+
+@explained_page
+async def table_form(request: Request) -> Response:
+    """Predict for a whole table of the folder, in a thread; what is written has a name that nothing has yet."""
     site = site_of(request)
-    form = {key: str(value) for key, value in (await site.form(request)).items()}
-    name = form.get("name", "")
-    model = await run_in_threadpool(_model, site.folder, name)
-    fields, tally = _fields(model), Counter[tuple[str, str]]()
+    form = await site.form(request)
+    name, table = (str(form.get(field, "")) for field in ("name", "table"))
     try:
-        answer = await run_in_threadpool(_predict, model, fields, form, tally)
-        notes, status = tally_notes(tally), 200
+        model, source = site.folder.source(name), site.folder.source(table)
+        ending = EXTENSIONS.get(format_in(source.name) or "", "csv")
+        like = site.drafts.like(source)  # how it is written may have been said already
+        out = site.folder.target(site.folder.free_name(f"{stem_of(table)}.predicted", f".{ending}"))
     except EXPLAINED as error:
-        answer, notes, status = "", [explain_in_page(error)], 400
-    return site.page(
-        "model", status=status, name=name, model=model, fields=fields, entered=form, answer=answer, notes=notes
-    )
+        return await _model_page(request, name, sentence=explain_in_page(error))
+
+    def task(work: Work) -> NewTable:
+        dialect = None if like is None or like.is_changed else like.dialect
+        done = predict_file(model, source, out, dialect=dialect, progress=work.progress)
+        return NewTable(site.folder.name(out), done)
+
+    work = Work(task)
+    work_id = site.drafts.keep(work)
+    await started(work)
+    return go(_address(name, work_id))
+
+
+def _work_of(request: Request) -> Work:
+    work = site_of(request).drafts.work(request.path_params["work"])
+    if work is None:
+        raise ParameterError("these predictions were made too long ago: look for the table in the folder")
+    return work
+
+
+async def progress_data(request: Request) -> Response:
+    """Return how far predictions for a table are, for the bar."""
+    return JSONResponse(_work_of(request).as_data())
+
+
+@explained_page
+async def stop_form(request: Request) -> Response:
+    """Stop predictions for a table."""
+    form = await site_of(request).form(request)
+    work = _work_of(request)
+    work.stop()
+    await started(work)
+    return go(_address(str(form.get("what", "")), request.path_params["work"]))
+
+
+def _address(name: str, work: str) -> str:
+    return f"/model?name={quote(name)}&work={quote(work)}"
 
 
 def _predict(model: SavedModel, fields: list[dict[str, Any]], form: Mapping[str, str], tally: Tally) -> str:

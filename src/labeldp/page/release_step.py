@@ -188,14 +188,4 @@ async def progress_data(request: Request) -> Response:
     """Return how far work is, for the bar."""
     draft = draft_of(request)
     work = draft.reading if request.query_params.get("what") == "reading" else draft.release
-    if work is None:
-        return JSONResponse({"state": "none"})
-    return JSONResponse(
-        {
-            "state": work.state,
-            "what": work.what,
-            "done": work.done,
-            "percent": work.percent,
-            "can_stop": work.can_stop,
-        }
-    )
+    return JSONResponse({"state": "none"} if work is None else work.as_data())

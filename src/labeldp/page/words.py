@@ -25,7 +25,8 @@ FIELDS = {
 
 PHRASES = {
     "pass --force to replace it": "choose another name",
-    "is not beside the card: give its path to check it too": "does not lie beside the card as a file of its own",
+    "is not beside the card: give its path to check it too": "is not beside the card, where links do not count",
+    "name another with --column": "rename it, or leave it out, and try again",
     "--missing drop": "the tick at “Leave out rows without a label”",
     "--trust KEY.pub says whom you trust": "below you can name the public key that you trust",
     "see private_score, or compare": "ask for a score when you order one, or compare",

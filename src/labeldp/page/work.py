@@ -121,6 +121,11 @@ class Work:
         """Wait until it ends."""
         self._thread.join(seconds)
 
+    def as_data(self) -> dict[str, object]:
+        """Return how far it is, for the bar that a script draws."""
+        names = ("state", "what", "done", "percent", "can_stop")
+        return {name: getattr(self, name) for name in names}
+
     @property
     def percent(self) -> int | None:
         """How much of it is done, where that is known."""
