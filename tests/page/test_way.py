@@ -1,7 +1,6 @@
 """The way through the page, form by form: it does what the command line does, and spends once."""
 
 import json
-import re
 import shlex
 import threading
 from io import BytesIO
@@ -13,28 +12,10 @@ import pytest
 
 from labeldp._atomic import reserved
 from labeldp.cli import app
-from labeldp.files import open_table
 from labeldp.ledger import Budget, Ledger
 from labeldp.page import drafts, orders
 from labeldp.page.site import Site
-from page_client import HIDDEN, Client, charges, ready
-
-
-def test_before_the_label_is_named_no_row_is_shown(client):
-    answer = client.post("/open", path="homes.csv")
-    assert "rooms" in answer.words
-    assert "north" not in answer.words
-
-
-def test_what_was_read_is_shown_without_a_label(client):
-    draft = client.read("homes.csv", "price")
-    words = client.get(f"/draft/{draft.id}/table").words
-    assert "302 rows" in words
-    assert "1 rows without a label" in words
-    assert "text, 1 missing" in words
-    assert "north" in words
-    assert "10.5" not in words
-    assert HIDDEN not in words
+from page_client import Client, charges, ready
 
 
 def test_a_table_is_released_with_its_card_and_report(client):
@@ -124,31 +105,6 @@ def test_a_limit_that_is_spent_is_said_before_the_button_and_at_it(client):
     assert not (client.site.folder.root / "again.csv").exists()
 
 
-WRONG = {
-    "the other way round": ({"bounds": (100, 0)}, "must lie below"),
-    "the same": ({"bounds": (5, 5)}, "must lie below"),
-    "none": ({"bounds": ("", "")}, "is missing"),
-    "two meanings": ({"bounds": ("0", "60.000")}, "can be 60 or 60 000 (60 thousand): write 60 or 60000"),
-    "a space": ({"bounds": ("0", "10 0")}, "must be a finite number"),
-    "words": ({"bounds": ("low", "high")}, "must be a finite number"),
-    "not finite": ({"bounds": ("0", "inf")}, "finite"),
-    "half a row": ({"rows_per_person": "1.5"}, "integer"),
-    "endless rows": ({"rows_per_person": "1e999"}, "finite"),
-    "no rows": ({"rows_per_person": "nan"}, "finite"),
-    "rows without a label": ({"missing": ""}, "have no label"),
-}
-
-
-@pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_with_the_label_is_said_beside_its_field(client, what):
-    fields, sentence = WRONG[what]
-    draft = client.read("homes.csv", "price")
-    answer = client.choose(draft, **{"missing": "yes", **fields})
-    assert sentence in answer.words
-    assert answer.path.endswith("/label")
-    assert 'aria-invalid="true"' in answer.html
-
-
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
@@ -196,27 +152,6 @@ def test_what_is_not_finished_and_what_is_private_already_are_told_apart_at_the_
     (client.site.folder.root / "homes.csv").write_text("rooms,side\n1,north\n")
     changed = client.draft(client.post("/open", path="homes.csv"))
     assert (changed.label, changed.bounds, changed.drop) == (None, None, ())
-
-
-def test_columns_that_stay_still_do_after_the_table_was_read_the_wrong_way_in_between(client):
-    draft = client.read("homes.csv", "price", drop=["side"])
-    client.written(draft, separator=";")
-    assert (draft.header.names, draft.seen) == (("rooms,side,price",), None)
-    client.written(draft, separator=",")
-    shown = client.get(f"/draft/{draft.id}/table").html
-    ticks = dict(re.findall(r'aria-label="(\w+) leaves"( checked)?', shown))
-    assert ticks == {"rooms": " checked", "side": "", "price": " checked"}
-
-
-def test_columns_that_may_name_people_are_pointed_out_before_they_leave(client):
-    rows = [f"{n % 5},{n / 8},{n + 1000 if n else ''},name {n},{n % 9}" for n in range(40)]
-    (client.site.folder.root / "people.csv").write_text("\n".join(["rooms,area,no,who,price", *rows]) + "\n")
-    draft = client.read("people.csv", "price")
-    assert "In no, who no two rows have the same value" in client.get(f"/draft/{draft.id}/label").words
-    client.choose(draft, leaves=["rooms", "area", "no"])
-    assert "In no no two rows" in client.get(f"/draft/{draft.id}/label").words
-    client.choose(draft, leaves=["rooms", "area"])
-    assert "no two rows" not in client.get(f"/draft/{draft.id}/label").words
 
 
 def test_two_tabs_are_two_drafts(client):
@@ -280,22 +215,6 @@ def test_work_can_be_stopped_before_the_charge_and_not_after(client):
 
     with mock.patch.object(orders.Order, "carry_out", late):
         assert "It is done" in client.release(draft).words
-
-
-def test_reading_can_be_stopped_by_its_button(client, monkeypatch):
-    def endless(*_, progress, **__):
-        while True:
-            progress("Reading", 0, None)
-
-    monkeypatch.setattr("labeldp.page.drafts.overview", endless)
-    draft = client.draft(client.post("/open", path="homes.csv"))
-    running = client.name(draft, "price")
-    assert "Stop; nothing was charged" in running.words
-    assert client.site.drafts.is_busy
-    client.post(f"/draft/{draft.id}/stop", what="reading")
-    draft.reading.wait()
-    assert "Stopped. Nothing was charged." in client.get(f"/draft/{draft.id}/table").words
-    assert not client.site.drafts.is_busy
 
 
 def ended_before_shown(monkeypatch, work, go_on):
@@ -390,27 +309,6 @@ def test_the_command_line_that_is_shown_does_the_same(client, leaves, monkeypatc
     if leaves == "table":
         assert page["shuffle"]
         assert shell["shuffle"]
-
-
-def test_excel_asks_for_its_sheet_and_a_csv_for_its_separator(client):
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    book.active.title = "notes"
-    sheet = book.create_sheet("pay")
-    for row in [["a title"], [], ["rooms", "price"], *([n, n % 5 + 0.5] for n in range(60))]:
-        sheet.append(row)
-    book.save(client.site.folder.root / "book.xlsx")
-    answer = client.post("/open", path="book.xlsx")
-    assert "The workbook has several" in answer.words
-    draft = client.draft(answer)
-    assert "price" in client.written(draft, sheet="pay").words
-    client.name(draft, "price")
-    draft.reading.wait()
-    assert draft.seen.rows == 60
-    client.choose(draft, bounds=(0, 5))
-    client.order(draft, out="out.xlsx")
-    assert "It is done" in client.release(draft).words
-    assert open_table(client.site.folder.root / "out.xlsx").schema.names == ["rooms", "price"]
 
 
 def test_progress_is_told_to_scripts_without_a_label(client):
