@@ -14,16 +14,6 @@ from labeldp.errors import CardError, MissingExtraError, ParameterError
 from labeldp.files.places import refuse_same, refuse_target
 from labeldp.jobs.sentences import printable
 
-__all__ = [
-    "CardSignature",
-    "is_card_name",
-    "read_card_file",
-    "read_key",
-    "read_signature",
-    "report_path",
-    "sign_card_file",
-]
-
 K = TypeVar("K")
 
 

@@ -15,8 +15,6 @@ from labeldp.page import budget_step, model_page, release_step, shelf, steps
 from labeldp.page.guard import Guard
 from labeldp.page.site import Handler, Site, explained_page, site_of
 
-__all__ = ["application"]
-
 KINDS = {".css": "text/css", ".js": "text/javascript"}
 
 

@@ -28,8 +28,6 @@ from labeldp.planning import Preview, preview
 from labeldp.planning.choices import choice_html
 from labeldp.release.plan import Request as ReleaseRequest
 
-__all__ = ["budget_form", "budget_page", "price_of"]
-
 EXAMPLE = 1.0
 """What figures are shown for while no ε is chosen; it is never taken for one that was."""
 

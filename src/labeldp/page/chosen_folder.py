@@ -18,8 +18,6 @@ from labeldp.files.places import format_in
 from labeldp.jobs.card_files import is_card_name
 from labeldp.jobs.sentences import printable
 
-__all__ = ["ChosenFolder"]
-
 DROPPED = ".labeldp-page-"
 """How the names of folders begin that hold dropped files; each process has one, and locks it."""
 

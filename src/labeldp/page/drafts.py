@@ -15,8 +15,6 @@ from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.orders import Choice, Order, Stamp
 from labeldp.page.work import Work
 
-__all__ = ["CHANGED", "Draft", "Drafts", "refuse_changed"]
-
 CHANGED = "The file changed since it was read. Look at it again: nothing was charged."
 
 AGAIN = ("format", "label", "bounds", "stays", "missing", "shuffle", "rows_per_person")

@@ -6,8 +6,6 @@ import threading
 import time
 from collections.abc import Callable
 
-__all__ = ["CLOSED", "IDLE", "Lifetime"]
-
 CLOSED = 60.0
 """Seconds after which a page that said good-bye is not expected back."""
 

@@ -15,8 +15,6 @@ from labeldp.ledger import Charge, Ledger, total_of
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.words import explain_in_page
 
-__all__ = ["Earlier", "LedgerView", "charge_mark", "earlier_releases", "label_of", "ledgers_in", "view_ledger"]
-
 
 class LedgerView:
     """A ledger as a bar shows it."""

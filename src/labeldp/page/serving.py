@@ -20,8 +20,6 @@ from labeldp.page.application import application
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.site import Site
 
-__all__ = ["serve"]
-
 
 class _Server(uvicorn.Server):
     """A server that ends when nobody is there any more."""

@@ -32,17 +32,6 @@ from labeldp.page.site import explained_page, go, site_of
 from labeldp.page.words import CHARGES, as_fields, explain_in_page
 from labeldp.report import render_report, write_page
 
-__all__ = [
-    "card_page",
-    "key_form",
-    "report_form",
-    "report_page",
-    "save_file",
-    "shelf_page",
-    "sign_form",
-    "trust_form",
-]
-
 REPORT_POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
     "frame-ancestors 'none'; base-uri 'none'"

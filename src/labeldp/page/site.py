@@ -29,8 +29,6 @@ from labeldp.page.words import explain_in_page
 from labeldp.page.work import Work, place_of
 from labeldp.release.numbers import number
 
-__all__ = ["Handler", "Site", "explained_page", "go", "site_of"]
-
 Handler = Callable[[Request], Awaitable[Response]]
 
 HERE = Path(__file__).parent

@@ -25,8 +25,6 @@ from labeldp.page.typed_numbers import number_in, typed
 from labeldp.page.uploads import receive_file
 from labeldp.page.words import explain_in_page
 
-__all__ = ["draft_of", "label_form", "label_page", "open_path", "start_page", "table_form", "table_page", "upload"]
-
 SEPARATORS = {"": "as the header shows", ",": "comma", ";": "semicolon", "tab": "tab", "|": "vertical bar"}
 DECIMALS = {"": "as the public columns show", ".": "point: 1.5", ",": "comma: 1,5"}
 THOUSANDS = {

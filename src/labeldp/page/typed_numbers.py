@@ -9,8 +9,6 @@ from typing import Any
 
 from labeldp.files.dialect import GROUPS, Dialect, number_pattern
 
-__all__ = ["exact_words", "number_in", "read_number", "typed"]
-
 NOTATIONS = {".": f",{GROUPS}", ",": f".{GROUPS}"}
 """What may stand between thousands, by the decimal mark."""
 

@@ -15,8 +15,6 @@ from starlette.requests import ClientDisconnect, Request
 from labeldp.errors import ParameterError
 from labeldp.page.chosen_folder import ChosenFolder
 
-__all__ = ["receive_file"]
-
 ROOM = 1 << 26
 """Bytes that a dropped file must leave free on the disk."""
 

@@ -7,8 +7,6 @@ import re
 from labeldp.jobs.sentences import explain_error
 from labeldp.ledger import Ledger
 
-__all__ = ["CHARGES", "as_fields", "explain_in_page", "plain_cost"]
-
 FIELDS = {
     "separator": "“Between values”",
     "decimal": "“Decimal mark”",

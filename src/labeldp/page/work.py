@@ -13,8 +13,6 @@ from labeldp.jobs.sentences import EXPLAINED
 from labeldp.ledger import Ledger, total_of
 from labeldp.page.words import explain_in_page
 
-__all__ = ["Asked", "Stopped", "Work", "place_of"]
-
 State = Literal["running", "done", "failed", "stopped", "asked"]
 
 
