@@ -35,8 +35,8 @@ class Door:
     def labels(self, watch: Watch | None = None) -> Iterator[NDArray[np.float64]]:
         """Yield the labels from the start.
 
-        All columns are read, so that one that is damaged is found before the charge: about a sixth of the work
-        of a release from Parquet. Who watches sees all rows that have a label.
+        All columns are read, so that one that is damaged is found before the charge; of Parquet that is 10 to 20 %
+        more work for a release. Who watches sees all rows that have a label.
         """
         done = kept = 0
         problem: LabelError | None = None  # is raised at the end: first what is wrong with the files themselves
