@@ -315,7 +315,6 @@ def test_the_browser_is_started_with_a_file_for_its_owner_alone_which_leads_to_t
     page = browser.new_page()
     page.set_default_timeout(DONE)
     page.goto(opened[0])
-    page.set_default_timeout(DONE)
     page.get_by_role("heading", name="Which table?").wait_for()
     assert "token" not in page.url
     for _ in range(DONE // 100):  # it goes once it was used
