@@ -126,7 +126,8 @@ def spark_program(name, folder):
     """Run a program of this folder that needs a Spark of its own, and return the answer that it prints."""
     spark_builder(folder, "local[1]")  # skips where there is no Spark
     command = [sys.executable, str(Path(__file__).with_name(name)), str(folder)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
+    how = {"capture_output": True, "text": True, "timeout": 1800, "check": False}
+    done = subprocess.run(command, cwd=folder, **how)  # noqa: S603, PLW1510
     found = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
     assert found, done.stdout[-3000:] + done.stderr[-3000:]
     return json.loads(found[0].removeprefix("ANSWER "))

@@ -129,7 +129,7 @@ def most_successes(trials, chance):
 def python(code, *arguments, check, **options):
     """Run a script in a process of its own."""
     command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
-    return subprocess.run(command, check=check, **options)  # noqa: S603
+    return subprocess.run(command, check=check, timeout=900, **options)  # noqa: S603
 
 
 def built_in_choices():
