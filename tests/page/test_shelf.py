@@ -131,7 +131,7 @@ def test_the_shelf_says_which_release_a_charge_paid_for(client):
 @posix_only
 @pytest.mark.parametrize("what", ["table", "report", "signature", "card"])
 def test_links_beside_a_card_are_neither_read_nor_handed_out(client, what, monkeypatch):
-    client.release(ready(client, report="yes"))
+    client.release(ready(client, report="yes" if what == "report" else ""))
     client.upload("key", KEY, "/shelf/sign", name=CARD)
     root, read, sha256 = client.site.folder.root, [], card_check.sha256
     ends = {"table": "", "report": ".report.html", "signature": ".card.json.sig", "card": ".card.json"}
@@ -205,15 +205,16 @@ def test_a_model_predicts_for_a_table_of_the_folder_and_overwrites_nothing(clien
     assert charges(client) == paid
 
 
-@pytest.mark.parametrize(
-    ("table", "sentence"),
-    [("../homes.csv", "inside the folder"), ("other.csv", "'rooms'"), ("", "inside the folder")],
-)
-def test_a_table_that_a_model_cannot_predict_for_is_refused_in_a_sentence(client, table, sentence):
+def test_a_table_that_a_model_cannot_predict_for_is_refused_in_a_sentence(client):
     client.release(ready(client, leaves="model", epsilon=2))
     (client.site.folder.root / "other.csv").write_text("side,price\nnorth,3\n")
     before = set(client.site.folder.root.iterdir())
-    assert sentence in client.predict("model", table).words
+    for table, sentence in (
+        ("../homes.csv", "inside the folder"),
+        ("other.csv", "'rooms'"),
+        ("", "inside the folder"),
+    ):
+        assert sentence in client.predict("model", table).words
     assert set(client.site.folder.root.iterdir()) == before
 
 
