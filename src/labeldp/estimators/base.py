@@ -173,6 +173,24 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.terms_.to_card("labeldp.model", model=type(self).__name__, **more)
 
+    def predict(self, X: Any) -> Array:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
+            Public features; of a data frame, the columns of the fit, in any order, among others.
+
+        Returns
+        -------
+        array
+            A prediction for each row, inside the bounds. They cost nothing more, however many there are.
+        """
+        return self._predict(self._inputs(X))
+
+    def _predict(self, X: Any) -> Array:
+        raise NotImplementedError
+
     def _inputs(self, X: Any) -> Any:
         """Return X as numbers, after the checks of a prediction."""
         check_is_fitted(self)

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
+from labeldp._arrays import Sums
 from labeldp._validation import EPSILON_RANGE
 from labeldp.channels.proof import fingerprint
 from labeldp.errors import ParameterError, PrivacyProofError
@@ -17,8 +15,6 @@ from labeldp.ledger import Budget, Charge, Purpose, Statistic, new_charge
 from labeldp.mechanisms import Mechanism
 from labeldp.randomness import WordSource
 from labeldp.release.terms import join_fingerprints
-
-Sums = NDArray[np.int64]
 
 _FEWEST_FOR_LABELS, _LABELS_GROW, _MOST_FOR_LABELS = 400, 0.55, 0.9
 """Noise of sums falls with rows · ε, that of labels with its root: from so many rows · ε² on labels get a part of

@@ -248,20 +248,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         mechanisms = self.release_.mechanisms
         return mechanisms[0] if len(mechanisms) == 1 else mechanisms
 
-    def predict(self, X: Any) -> Array:
-        """Predict labels.
-
-        Parameters
-        ----------
-        X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
-            Public features; of a data frame, the columns of the fit, in any order, among others.
-
-        Returns
-        -------
-        array
-            A prediction for each row, inside the bounds. They cost nothing more, however many there are.
-        """
-        X = self._inputs(X)
+    def _predict(self, X: Any) -> Array:
         if self._blend is None and self.estimator_ is None:
             raise NotFittedError("the labels were released, but no model was learnt from them; see release_")
         if self._blend is None:

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from labeldp._arrays import Array, Index
+from labeldp._arrays import Array, Index, Sums
 from labeldp.errors import PrivacyProofError
 from labeldp.estimators.bayes import Observations, Posterior
 from labeldp.estimators.features import FeatureTable
@@ -27,7 +27,7 @@ from labeldp.estimators.round_design import (
     design_interval,
     round_cuts,
 )
-from labeldp.estimators.sums import CELLS, Stage, SumModel, Sums, find_range, fit_sums
+from labeldp.estimators.sums import CELLS, Stage, SumModel, find_range, fit_sums
 from labeldp.ledger import Statistic
 from labeldp.mechanisms import Mechanism
 from labeldp.priors.curator import count

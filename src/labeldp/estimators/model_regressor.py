@@ -137,18 +137,5 @@ class ModelReleaseRegressor(PrivateRegressor):
         check_is_fitted(self)
         return self._public, self._blend
 
-    def predict(self, X: Any) -> Array:
-        """Predict labels.
-
-        Parameters
-        ----------
-        X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
-            Public features; of a data frame, the columns of the fit, in any order, among others.
-
-        Returns
-        -------
-        array
-            A prediction for each row, inside the bounds. They cost nothing more, however many there are.
-        """
-        X = self._inputs(X)
+    def _predict(self, X: Any) -> Array:
         return self._blend.predict(FeatureTable(self._public, X), np.arange(X.shape[0]))

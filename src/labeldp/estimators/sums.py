@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 from scipy.special import erf
 
-from labeldp._arrays import Array, Index
+from labeldp._arrays import Array, Index, Sums
 from labeldp.estimators.bayes import (
     EXPLAINED,
     MEAN_VARIANCE,
@@ -33,7 +33,6 @@ from labeldp.noise import DiscreteLaplace
 from labeldp.priors.windows import half_windows, largest_window, narrowest_level
 from labeldp.randomness import WordSource
 
-Sums = Index
 Range = tuple[float, float]
 
 STEPS = 1 << 16

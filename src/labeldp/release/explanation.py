@@ -229,7 +229,8 @@ class _Subject:
             left = [f"{terms.rows:,} private labels{each}{name}."]
             shown = [column for column, prior in enumerate(terms.priors) if prior is not None]
             if shown:
-                source = "with noise" if any(map(terms.paid_for_prior, shown)) else "publicly known before"
+                is_paid = any(terms.prior_charge(column) is not None for column in shown)
+                source = "with noise" if is_paid else "publicly known before"
                 left.append(f"The prior: about where labels lie, {source}.")
             left.append("The mechanism with all its settings: privacy rests on its randomness, not on secrecy.")
         return [*left, f"Public from the start: {public}."]

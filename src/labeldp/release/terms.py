@@ -96,10 +96,6 @@ class Terms:
                 return place
         return None
 
-    def paid_for_prior(self, column: int) -> bool:
-        """Return whether a column's prior was estimated from labels; else it was public, or there is none."""
-        return self.prior_charge(column) is not None
-
     def summary(self, kind: str = "release", **about: Any) -> str:
         """Return what was done, for people: the part of `explain` that tells releases apart."""
         return explain(self, kind, about).text(SUMMARY)

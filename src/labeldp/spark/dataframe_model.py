@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
 
+from labeldp._arrays import Sums
 from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
 from labeldp.errors import DataError
 from labeldp.estimators.base import refuse_width
@@ -19,7 +20,7 @@ from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.label_rounds import Part, Round
 from labeldp.estimators.learner import GROWN, PrivateRows
 from labeldp.estimators.model_regressor import ModelReleaseRegressor
-from labeldp.estimators.sums import CELLS, Stage, Sums
+from labeldp.estimators.sums import CELLS, Stage
 from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, warn_if_seen
 from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import ReleaseKey, card_checksum

@@ -7,37 +7,24 @@ from collections.abc import Callable
 
 from labeldp.errors import ConformanceError
 from labeldp.mechanisms.base import Mechanism
+from labeldp.testing import checks
 from labeldp.testing.case import Case, require
-from labeldp.testing.checks import (
-    audit_outputs,
-    bad_input,
-    card,
-    clipping,
-    copies,
-    distribution,
-    frozen,
-    moments,
-    proof,
-    randomness,
-    same_words,
-    shapes,
-)
 
 __all__ = ["CHECKS", "check_mechanism"]
 
 CHECKS: dict[str, Callable[[Case], None]] = {
-    "proof": proof,
-    "distribution": distribution,
-    "moments": moments,
-    "bad input": bad_input,
-    "randomness": randomness,
-    "shapes": shapes,
-    "same words": same_words,
-    "clipping": clipping,
-    "audit": audit_outputs,
-    "card": card,
-    "copies": copies,
-    "frozen": frozen,
+    "proof": checks.proof,
+    "distribution": checks.distribution,
+    "moments": checks.moments,
+    "bad input": checks.bad_input,
+    "randomness": checks.randomness,
+    "shapes": checks.shapes,
+    "same words": checks.same_words,
+    "clipping": checks.clipping,
+    "audit": checks.audit_outputs,
+    "card": checks.card,
+    "copies": checks.copies,
+    "frozen": checks.frozen,
 }
 """All checks, in their order."""
 
