@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from labeldp._arrays import Array
 from labeldp._validation import as_epsilon, as_labels, as_roomy_bounds
 from labeldp.errors import ParameterError
+from labeldp.estimators.features import FeatureTable, PublicFeatures
+from labeldp.estimators.learner import Blend
 from labeldp.estimators.seen_rows import row_digests
 from labeldp.estimators.wrappers import warn_of_wrappers
 from labeldp.ledger import Charge, Ledger, as_ledger, warn_if_seen
@@ -52,6 +54,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     rows_per_person: int
     terms_: Terms
     encoder_: TableEncoder | None
+    _public: PublicFeatures
+    _blend: Blend | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -189,7 +193,18 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self._predict(self._inputs(X))
 
     def _predict(self, X: Any) -> Array:
-        raise NotImplementedError
+        public, blend = self.public_model()
+        return blend.predict(FeatureTable(public, X), np.arange(X.shape[0]))
+
+    def public_model(self) -> tuple[PublicFeatures, Blend]:
+        """Return what predicts, as plain numbers: the feature maps, and a blend, without trees if it is linear."""
+        check_is_fitted(self)
+        if self._blend is None:
+            raise ParameterError(
+                "only models of this library can be saved as plain numbers, and this one learnt with an estimator "
+                "of yours: save release_ instead, and train that estimator on it again"
+            )
+        return self._public, self._blend
 
     def _inputs(self, X: Any) -> Any:
         """Return X as numbers, after the checks of a prediction."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
 from labeldp._arrays import Array
 from labeldp._validation import as_bounds, as_choice, as_epsilon, as_fraction, float_below
@@ -19,7 +19,7 @@ from labeldp.estimators.bayes import Observations
 from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.fit_budget import FitBudget
 from labeldp.estimators.label_rounds import LabelRows, Measured, RowPart, RowsHere, draw_rounds, measure
-from labeldp.estimators.learner import Blend, fit_blend
+from labeldp.estimators.learner import fit_blend
 from labeldp.estimators.progress import steps
 from labeldp.estimators.round_design import UnitDesign, round_sizes, unit_design
 from labeldp.estimators.row_release import RowRelease
@@ -86,9 +86,7 @@ class LabelReleaseRegressor(PrivateRegressor):
 
     release_: RowRelease
     estimator_: Any
-    _public: PublicFeatures
     _sums: list[Observations]
-    _blend: Blend | None
 
     def __init__(
         self,
@@ -226,22 +224,6 @@ class LabelReleaseRegressor(PrivateRegressor):
             predicted[fold == k] = blend.predict(table, test)
         return last, predicted
 
-    def public_model(self) -> tuple[PublicFeatures, Blend]:
-        """Return what predicts, as plain numbers: the feature maps and the blend.
-
-        Raises
-        ------
-        ParameterError
-            If the model is an estimator of the user's.
-        """
-        check_is_fitted(self)
-        if self._blend is None:
-            raise ParameterError(
-                "only models of this library can be saved as plain numbers, and this one learnt with an estimator "
-                "of yours: save release_ instead, and train that estimator on it again"
-            )
-        return self._public, self._blend
-
     @property
     def mechanism_(self) -> Any:
         """The mechanism, or all of them, on the unit interval."""
@@ -249,11 +231,11 @@ class LabelReleaseRegressor(PrivateRegressor):
         return mechanisms[0] if len(mechanisms) == 1 else mechanisms
 
     def _predict(self, X: Any) -> Array:
-        if self._blend is None and self.estimator_ is None:
+        if self._blend is not None:
+            return super()._predict(X)
+        if self.estimator_ is None:
             raise NotFittedError("the labels were released, but no model was learnt from them; see release_")
-        if self._blend is None:
-            return self.release_.knowledge.clip(np.asarray(self.estimator_.predict(X)))
-        return self._blend.predict(FeatureTable(self._public, X), np.arange(X.shape[0]))
+        return self.release_.knowledge.clip(np.asarray(self.estimator_.predict(X)))
 
 
 def _as_release(parts: list[RowPart], measured: Measured, terms: Terms, ledger: Ledger) -> RowRelease:

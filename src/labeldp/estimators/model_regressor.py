@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
-from labeldp._arrays import Array
 from labeldp._validation import as_bounds, as_delta, as_epsilon, as_fraction, float_below
 from labeldp.estimators.base import PrivateRegressor
 from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.fit_budget import FitBudget
 from labeldp.estimators.label_rounds import LabelRows, Part, RowsHere, blend_of, draw_rounds, measure
-from labeldp.estimators.learner import Blend
 from labeldp.estimators.progress import Step, quiet, steps
 from labeldp.estimators.round_design import ROUNDS, round_sizes
 from labeldp.estimators.threads import idle_cores, limit_threads
@@ -68,9 +63,6 @@ class ModelReleaseRegressor(PrivateRegressor):
     >>> bool(np.mean((model.predict(X) - y) ** 2) < 0.5)
     True
     """
-
-    _blend: Blend
-    _public: PublicFeatures
 
     def __init__(
         self,
@@ -131,11 +123,3 @@ class ModelReleaseRegressor(PrivateRegressor):
             rows.count, (rows.bounds,), source, mechanisms=self.mechanism_, statistics=measured.noise
         )
         self._blend, self._public = blend, rows.table.public
-
-    def public_model(self) -> tuple[PublicFeatures, Blend]:
-        """Return what predicts, as plain numbers: the feature maps, and a blend, without trees if it is linear."""
-        check_is_fitted(self)
-        return self._public, self._blend
-
-    def _predict(self, X: Any) -> Array:
-        return self._blend.predict(FeatureTable(self._public, X), np.arange(X.shape[0]))
