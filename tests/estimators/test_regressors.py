@@ -17,7 +17,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.estimators.label_rounds import RowsHere
+from labeldp.estimators.label_rounds import Round, RowsHere, draw_part
+from labeldp.estimators.learner import Knowledge
+from labeldp.estimators.round_design import Interval
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(300, 2))
@@ -208,6 +210,15 @@ def test_every_row_is_released_once_in_rounds_of_the_sizes_that_were_asked_for(r
     assert np.bincount(release.round).tolist() == sizes
     assert sorted(np.concatenate([block.rows for block in release.blocks()]).tolist()) == list(range(rows))
     assert ((release.low >= BOUNDS[0]) & (release.high <= BOUNDS[1]) & (release.low < release.high)).all()
+
+
+@pytest.mark.parametrize(("below", "above"), [(0.2, 0.5), (-0.5, -0.2), (-9.0, 9.0)])
+def test_a_row_s_interval_is_inside_the_bounds_wherever_its_label_is_predicted(below, above):
+    interval = Interval(below, above, 0.0, 1.0, 0.0, ldp.Histogram((0.0, 1.0), [1.0]), 0.0)
+    mechanism = ldp.TwoPoint(bounds=(0, 1), epsilon=1.0)
+    plan = Round(0, (0.0, 1.0), interval, mechanism, Knowledge(*BOUNDS, 1.0), None)
+    part = draw_part(np.arange(3), np.array([1.0, 2.0, 4.0]), np.array([0.0, 2.5, 5.0]), plan, seeded(1))
+    assert ((part.low >= BOUNDS[0]) & (part.high <= BOUNDS[1]) & (part.low < part.high)).all()
 
 
 BROKEN_PARTS = {

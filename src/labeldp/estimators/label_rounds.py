@@ -306,9 +306,9 @@ def _residual_prior(variance: float, width: float) -> tuple[Array, Array]:
 def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: WordSource | RowSource) -> RowPart:
     """Randomise labels over an interval around each centre, inside the bounds."""
     interval, mechanism, knowledge = plan.interval, plan.mechanism, plan.knowledge
-    low = np.maximum(knowledge.low, centre + interval.low)
-    high = np.minimum(knowledge.high, centre + interval.high)
-    high = np.maximum(high, low + 1e-6 * knowledge.width)
+    least = 1e-6 * knowledge.width  # of an interval that lies beyond the bounds, that much stays inside
+    low = np.clip(centre + interval.low, knowledge.low, knowledge.high - least)
+    high = np.clip(centre + interval.high, low + least, knowledge.high)
     width = high - low
     unit = mechanism.debias(mechanism.randomize((knowledge.clip(labels) - low) / width, random_state=source))
     offset, scale = centre + interval.shift + interval.slope * (low - centre), interval.slope * width
