@@ -1,4 +1,4 @@
-"""Noise that is the same in every run of the tests and of the examples in all documents."""
+"""For all tests, also those in documents: the same noise in each run, and no mechanism of another example."""
 
 import warnings
 from unittest import mock
@@ -6,7 +6,17 @@ from unittest import mock
 import pytest
 
 from labeldp import InsecureRandomnessWarning
+from labeldp.mechanisms import registry
 from labeldp.randomness import SecureWords, SeededWords
+
+collect_ignore_glob = ["src/labeldp/spark/dataframe_*.py"]  # tests/spark runs their examples, in its session
+
+
+@pytest.fixture(autouse=True)
+def own_registry(monkeypatch):
+    """Let each test register mechanisms of its own."""
+    monkeypatch.setattr(registry, "_registry", dict(registry._registry))
+
 
 REAL_WORDS = {"attacks", "interference", "randomness", "spark"}
 """Folders whose tests are about random words themselves, or fix them in a way of their own."""
