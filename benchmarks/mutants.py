@@ -121,8 +121,7 @@ class Copy:
         )
         with open(copy / "pyproject.toml", "a", encoding="utf-8") as stream:
             stream.write(settings)
-        with open(copy / "conftest.py", "a", encoding="utf-8") as stream:
-            stream.write(CONFTEST)
+        (copy / "conftest.py").write_text(CONFTEST, encoding="utf-8")
         return cls(copy, module, children)
 
     def run(self, *mutants: str) -> dict[str, str]:
