@@ -18,18 +18,6 @@ from pyarrow import types
 from labeldp.errors import DataError
 from labeldp.randomness import WordSource
 
-__all__ = [
-    "CELLS",
-    "SOLID",
-    "cut",
-    "draw_words",
-    "read_ahead",
-    "rows_per_batch",
-    "shuffle_rows",
-    "size_of",
-    "take_rows",
-]
-
 CELLS, CELLS_OF_ANY_LENGTH = 1 << 20, 1 << 18
 """Values in a batch, about: wide tables come in short batches, and so do those with text."""
 

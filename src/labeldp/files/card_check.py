@@ -17,8 +17,6 @@ from labeldp.cards.verification import Check, Verification, verify_card
 from labeldp.errors import DataError, LabelDPError, MissingExtraError
 from labeldp.files.places import MODEL_FILES, sha256
 
-__all__ = ["verify_files"]
-
 
 def verify_files(
     text: str,

@@ -17,17 +17,6 @@ from pyarrow import types
 
 from labeldp.errors import DataError, LabelError
 
-__all__ = [
-    "ColumnDictionary",
-    "as_floats",
-    "common_type",
-    "is_number",
-    "label_values",
-    "refuse_other_than_numbers",
-    "replace_inner_fields",
-    "with_plain_inner_fields",
-]
-
 _MISSING = (
     'some labels are missing or not finite: fill them, or leave their rows out with missing="drop"; '
     "which rows are left out is public then"

@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from labeldp.errors import ParameterError
 from labeldp.files.places import DELIMITERS
 
-__all__ = ["GROUPS", "NULL_WORDS", "SEPARATOR_NAMES", "UTF8", "Dialect", "number_pattern"]
-
 UTF8 = ("utf-8", "utf-8-sig")
 """The encodings that need no translation."""
 

@@ -16,8 +16,6 @@ from labeldp.files.hints import Watch
 from labeldp.files.places import DELIMITERS
 from labeldp.files.tables import Table
 
-__all__ = ["Door", "Progress"]
-
 Progress = Callable[[str, int, int | None], None]
 
 

@@ -22,14 +22,6 @@ from labeldp.files.excel_writer import ExcelEncoder
 from labeldp.files.places import DELIMITERS
 from labeldp.files.residue import without_residue
 
-__all__ = [
-    "Encoder",
-    "bare_schema",
-    "encoder",
-    "parquet_file",
-    "refuse_types",
-]
-
 BATCH_ROWS = 1 << 16
 """Rows in a batch of Arrow's formats, and of text that is put together at once."""
 

@@ -28,8 +28,6 @@ from labeldp.files.sources import Part
 from labeldp.files.tables import Table
 from labeldp.files.text_types import LabelText
 
-__all__ = ["SheetTable", "openpyxl", "read_sheet", "sheet_names"]
-
 HEADER_ROWS = 50
 """Rows among which the header is looked for: titles may stand above it."""
 

@@ -16,8 +16,6 @@ from pyarrow import types
 from labeldp.errors import ParameterError
 from labeldp.files.excel import openpyxl
 
-__all__ = ["ExcelEncoder", "refuse_cells"]
-
 MOST_ROWS = 1_048_575
 """Rows of a sheet below its header."""
 

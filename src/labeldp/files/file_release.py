@@ -40,8 +40,6 @@ from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
 from labeldp.release.terms import Terms
 
-__all__ = ["FileRelease", "privatize_file"]
-
 NOT_COPIED = "metadata of the files and columns, row groups, batches, file names, sort orders"
 
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from labeldp.errors import CardError
 
-__all__ = ["Forest", "one_number"]
-
 Array = NDArray[np.float64]
 
 _FIELDS = {

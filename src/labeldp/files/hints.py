@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from labeldp.files.batches import draw_words, take_rows
 from labeldp.randomness import WordSource
 
-__all__ = ["Watch", "jumpiness"]
-
 SAMPLE = 4096
 FEWEST = 50
 """With fewer rows chance alone could look like a rule."""

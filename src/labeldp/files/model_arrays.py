@@ -14,8 +14,6 @@ from labeldp.estimators.features import Narrowing, PublicFeatures
 from labeldp.estimators.learner import Blend, Knowledge
 from labeldp.files.forest import Forest, one_number
 
-__all__ = ["as_arrays", "from_arrays"]
-
 Arrays = Mapping[str, NDArray[Any]]
 
 _LINEAR = ("mean", "explained", "rest")

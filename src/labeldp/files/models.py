@@ -42,8 +42,6 @@ from labeldp.files.places import MODEL_FILES, refuse_target, reserve_target, sha
 from labeldp.release.terms import Terms
 from labeldp.tabular import TableEncoder, Tally, as_table
 
-__all__ = ["SavedModel", "add_to_card", "encoder_of", "load_model", "model_folder", "save_model", "write_model"]
-
 Array = NDArray[np.float64]
 
 CARD, COLUMNS, MODEL, RELEASE = "card.json", "columns.json", "model.npz", "release.npz"

@@ -12,8 +12,6 @@ from labeldp.files.sources import Part, find_parts
 from labeldp.files.tables import Table, TypedTable
 from labeldp.files.text_tables import TextTable
 
-__all__ = ["open_table", "table_of"]
-
 
 def open_table(
     source: str | os.PathLike[str],

@@ -30,8 +30,6 @@ from labeldp.files.text_files import TextFile, read_header
 from labeldp.randomness import resolve_source
 from labeldp.tabular.encodings import kind_of
 
-__all__ = ["Overview", "TableHeader", "overview", "table_header"]
-
 FIRST_ROWS = 10
 FEWEST = 20
 """With fewer values chance alone could make all of them differ."""

@@ -17,24 +17,6 @@ from labeldp._atomic import reserved
 from labeldp._validation import nearest
 from labeldp.errors import DataError, ParameterError
 
-__all__ = [
-    "DELIMITERS",
-    "EXTENSIONS",
-    "MODEL_FILES",
-    "PIPE",
-    "as_format",
-    "compression_of",
-    "format_in",
-    "format_of",
-    "is_folder",
-    "is_part",
-    "refuse_same",
-    "refuse_target",
-    "reserve_target",
-    "sha256",
-    "sniff_format",
-]
-
 PIPE = "-"
 
 EXTENSIONS = {

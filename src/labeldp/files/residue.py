@@ -11,8 +11,6 @@ from pyarrow import types
 
 from labeldp.files.batches import SOLID
 
-__all__ = ["without_residue"]
-
 
 def without_residue(array: Any) -> Any:  # noqa: PLR0911 (one for each kind of type)
     r"""Return an array that is equal, and has zeros where values are missing.

@@ -22,8 +22,6 @@ from labeldp.files.dialect import GROUPS, NULL_WORDS, SEPARATOR_NAMES, UTF8, Dia
 from labeldp.files.places import DELIMITERS
 from labeldp.files.sources import Part
 
-__all__ = ["RawStream", "find_dialect", "find_marks", "header_dialect", "text_reader"]
-
 WESTERN = "cp1252"
 """What text is that is not UTF-8 and has no byte-order mark: Latin-1, with some signs that Windows adds."""
 

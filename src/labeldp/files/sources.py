@@ -23,16 +23,6 @@ import pyarrow as pa
 from labeldp.errors import DataError, DataNotFoundError, ParameterError
 from labeldp.files.places import PIPE, compression_of, format_of, sniff_format
 
-__all__ = [
-    "Part",
-    "find_parts",
-    "folder_types",
-    "guard_arrow",
-    "public_codec",
-    "refuse_label_folders",
-    "schema_of",
-]
-
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _GZIP = b"\x1f\x8b"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")

@@ -31,8 +31,6 @@ from labeldp.files.dialect import SEPARATOR_NAMES, Dialect
 from labeldp.files.places import DELIMITERS
 from labeldp.files.sources import Part, folder_types, public_codec, refuse_label_folders, schema_of
 
-__all__ = ["Table", "TypedTable"]
-
 MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
 """Formats in which names may be the values of a row, with its label: messages do not list them."""
 

@@ -27,8 +27,6 @@ from labeldp.files.sniffing import RawStream, text_reader
 from labeldp.files.sources import Part, guard_arrow
 from labeldp.files.text_types import LONGEST, TOO_LONG
 
-__all__ = ["TextFile", "check_rows", "first_fault", "read_header", "text_batches"]
-
 BLOCK = 1 << 22
 """Bytes read at a time."""
 

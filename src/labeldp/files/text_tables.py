@@ -17,8 +17,6 @@ from labeldp.files.tables import Table
 from labeldp.files.text_files import TextFile, check_rows, first_fault, read_header, text_batches
 from labeldp.files.text_types import LabelText, TextType, parse_text
 
-__all__ = ["TextTable"]
-
 
 class TextTable(Table):
     """A table in text files; the type of a public column is decided from all of it, and nothing else.

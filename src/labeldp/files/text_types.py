@@ -20,8 +20,6 @@ from pyarrow import types
 from labeldp.errors import LabelError
 from labeldp.files.dialect import GROUPS, NULL_WORDS, Dialect, number_pattern
 
-__all__ = ["LONGEST", "TOO_LONG", "LabelText", "TextType", "mark_missing", "parse_text"]
-
 LONGEST = 1 << 20
 TOO_LONG = f"a label has more than {LONGEST:,} characters: no number needs that many"
 

@@ -33,8 +33,6 @@ from labeldp.files.places import (
     sha256,
 )
 
-__all__ = ["TableAndCard", "TableWriter"]
-
 GROUP_ROWS = 1 << 20
 GROUP_BYTES = 1 << 27
 """A row group ends at whichever comes first, after a whole piece of rows: both follow from the values in it."""

@@ -17,8 +17,6 @@ from labeldp.tabular.memory import refuse_too_wide
 if TYPE_CHECKING:
     from labeldp.files import Dialect
 
-__all__ = ["Inputs", "read_inputs", "tally_notes"]
-
 Array = NDArray[np.float64]
 
 

@@ -28,8 +28,6 @@ from labeldp.report import Section
 if TYPE_CHECKING:
     from labeldp.files import Dialect
 
-__all__ = ["FileFit", "fit_file", "quality"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FileFit:

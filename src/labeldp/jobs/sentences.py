@@ -7,8 +7,6 @@ import re
 from labeldp.errors import LabelDPError
 from labeldp.ledger import Ledger, total_of
 
-__all__ = ["EXPLAINED", "as_options", "explain_error", "printable"]
-
 EXPLAINED = (LabelDPError, ModuleNotFoundError, OSError, MemoryError)
 """What can go wrong and is explained; anything else is a defect of the library."""
 

@@ -17,8 +17,6 @@ from labeldp.jobs.model_fit import FileFit, fit_file
 from labeldp.jobs.reports import Problems, privatize_and_report
 from labeldp.ledger import Budget, Ledger
 
-__all__ = ["Choice", "Order", "Stamp"]
-
 Stamp = tuple[tuple[str, int, int, int, int], ...]
 
 

@@ -24,9 +24,6 @@ from labeldp.page.words import as_fields, explain_in_page, plain_cost
 from labeldp.page.work import Asked, Work, place_of
 from labeldp.release.odds import odds_figures
 
-__all__ = ["Result", "progress_data", "release_form", "release_page", "stop_form"]
-
-
 CLIPPED = (
     "That range was chosen privately, inside your bounds: labels outside are moved to its ends, which costs less "
     "than the noise that a wider one would need."
