@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._arrays import Array
 from labeldp.errors import CardError
-
-Array = NDArray[np.float64]
 
 _FIELDS = {
     "value": "value",

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp import card_format
+from labeldp._arrays import Array
 from labeldp._atomic import atomic_file, atomic_folder
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.errors import CardError, DataError, DataNotFoundError, LabelDPError, ParameterError
@@ -41,8 +42,6 @@ from labeldp.files.model_arrays import as_arrays, from_arrays
 from labeldp.files.places import MODEL_FILES, refuse_target, reserve_target, sha256
 from labeldp.release.terms import Terms
 from labeldp.tabular import TableEncoder, Tally, as_table
-
-Array = NDArray[np.float64]
 
 CARD, COLUMNS, MODEL, RELEASE = "card.json", "columns.json", "model.npz", "release.npz"
 FORMAT = 3

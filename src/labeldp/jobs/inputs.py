@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._arrays import Array
 from labeldp.errors import ParameterError
 from labeldp.tabular import TableEncoder, Tally, read_columns
 from labeldp.tabular.memory import refuse_too_wide
 
 if TYPE_CHECKING:
     from labeldp.files import Dialect
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
