@@ -80,12 +80,12 @@ def audits() -> str:
 
 def mutants() -> str:
     text = (ROOT / "docs/mutants.md").read_text(encoding="utf-8")
-    total, noticed, equivalent = re.findall(
-        r"\*\*([\d,]+) mutants .*?: ([\d,]+) noticed, ([\d,]+) equivalent", text
+    total, noticed, equivalent, left = re.findall(
+        r"\*\*([\d,]+) mutants .*?: ([\d,]+) noticed, ([\d,]+) equivalent, ([\d,]+) left", text
     )[0]
     return (
-        f"of {total} deliberate mistakes in privacy-critical code, tests and types notice {noticed}; {equivalent} "
-        "change nothing that is promised (counted before those tests were merged)"
+        f"of {total} deliberate mistakes in privacy-critical code, tests and types notice {noticed}, and "
+        f"{equivalent} change nothing that is promised; {left} was left (counted before those tests were merged)"
     )
 
 

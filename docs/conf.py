@@ -77,13 +77,6 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_param = False
 napoleon_custom_sections = [("Attributes", "params_style")]
-if os.environ.get("LABELDP_DOCS_INVENTORIES"):  # links to other projects need the network
-    extensions.append("sphinx.ext.intersphinx")
-    intersphinx_mapping = {
-        "python": ("https://docs.python.org/3", None),
-        "numpy": ("https://numpy.org/doc/stable", None),
-        "sklearn": ("https://scikit-learn.org/stable", None),
-    }
 
 
 def has_spark() -> bool:

@@ -41,7 +41,9 @@ def test_the_changelog_and_the_citation_tell_of_the_version(monkeypatch, tmp_pat
     notes = tmp_path / "notes.md"
     monkeypatch.setattr("sys.argv", ["release_notes", f"v{ldp.__version__}", "--out", str(notes)])
     script("release_notes").main()
-    assert len(notes.read_text(encoding="utf-8")) > 100
+    written = notes.read_text(encoding="utf-8")
+    assert len(written) > 100
+    assert re.findall(r"\]\((?!https://|#).*", written) == []  # beside a release there are no other files
     assert f"\nversion: {ldp.__version__}\n" in text("CITATION.cff")
     dates = re.findall(rf"^## \[{re.escape(ldp.__version__)}\] - (.*)$", text("CHANGELOG.md"), re.MULTILINE)
     assert [f'date-released: "{date}"' in text("CITATION.cff") for date in dates] == [True]

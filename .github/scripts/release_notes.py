@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +29,8 @@ def release_notes(changelog: str, version: str) -> str:
     )
     if found is None or not found[1].strip():
         sys.exit(f"CHANGELOG.md has no section '## [{version}] - YYYY-MM-DD' with text: write it, then tag again")
-    return found[1].strip() + "\n"
+    site = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Documentation"]
+    return re.sub(r"\]\(docs/([^)#]+)\.md", rf"]({site}\1.html", found[1].strip()) + "\n"  # a release has no docs/
 
 
 def main() -> None:

@@ -26,7 +26,10 @@ MISSING = {
         ["compare", "homes.csv", "--public", "--label", "price", "--bounds", "0", "5"],
     ],
     "excel": [["privatize", "homes.xlsx", "-o", "private.xlsx", *TABLE]],
-    "plots": [["preview", "--rows", "100", "--bounds", "0", "5", "--plot", "outlook.png"]],
+    "plots": [
+        ["preview", "--rows", "100", "--bounds", "0", "5", "--plot", "outlook.png"],
+        ["report", "homes.card.json"],
+    ],
     "page": [["page", "--no-open"]],
 }
 
@@ -66,6 +69,8 @@ def try_extras(folder: Path) -> None:
     """Every command that needs an extra names it and writes nothing."""
     (folder / "homes.csv").write_text("rooms,price\n3,2.5\n4,3.5\n", encoding="utf-8")
     (folder / "homes.xlsx").write_bytes(b"no table")
+    card = labeldp.privatize([2.5, 3.5], epsilon=1.0, bounds=(0, 5)).to_card()
+    (folder / "homes.card.json").write_text(card, encoding="utf-8")
     before = sorted(folder.rglob("*"))
     for extra, commands in MISSING.items():
         for words in commands:

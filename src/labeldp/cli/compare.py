@@ -19,7 +19,8 @@ from labeldp.jobs.inputs import read_inputs
 from labeldp.jobs.sentences import as_options
 from labeldp.mechanisms import mechanism_class
 from labeldp.release.plan import mechanism_choices
-from labeldp.report import Section, render_page, require_matplotlib, write_page
+from labeldp.report import Section, render_page, write_page
+from labeldp.report.figures import require_matplotlib
 
 _LOUD = (
     "These labels are taken as PUBLIC. What follows is computed from them as they are: it is not private, and no "

@@ -12,7 +12,7 @@ import numpy as np
 from labeldp._atomic import atomic_file
 from labeldp.comparison import Comparison
 from labeldp.release.numbers import number, tick
-from labeldp.report import COLOURS, SOFT, blank, legend
+from labeldp.report.figures import COLOURS, SOFT, blank, legend
 
 _COLOURS = ("#0057a3", "#b04a00", "#1b7a3d", "#7a3d9a", "#a3172f", "#00798c", "#6b6b00", "#444444")
 _GREY = "#777777"

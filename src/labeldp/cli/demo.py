@@ -21,7 +21,8 @@ from labeldp.estimators import ModelReleaseRegressor, private_score
 from labeldp.ledger import Ledger
 from labeldp.release import Release, privatize
 from labeldp.release.numbers import number
-from labeldp.report import Section, require_matplotlib, write_report
+from labeldp.report import Section, write_report
+from labeldp.report.figures import require_matplotlib
 
 _BUDGETS = (0.1, 0.5, 2.0)
 _MECHANISMS = ("laplace", "rp", "auto")

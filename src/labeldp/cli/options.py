@@ -169,7 +169,7 @@ def refuse_plot(path: Path | None, *, force: bool) -> None:
     if path is None:
         return
     from labeldp.files.places import refuse_target  # noqa: PLC0415 (an extra)
-    from labeldp.report import require_matplotlib  # noqa: PLC0415
+    from labeldp.report.figures import require_matplotlib  # noqa: PLC0415
 
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise ParameterError(f"--plot must end in .png, .svg or .pdf, got {path}")

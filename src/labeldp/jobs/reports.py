@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from labeldp.files.places import reserve_target
 from labeldp.ledger import Ledger
-from labeldp.report import require_matplotlib, write_report
+from labeldp.report import write_report
+from labeldp.report.figures import require_matplotlib
 
 if TYPE_CHECKING:
     from labeldp.files import FileRelease

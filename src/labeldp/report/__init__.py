@@ -2,7 +2,7 @@
 
 from labeldp.release.numbers import number
 from labeldp.report.card_report import render_report, write_report
-from labeldp.report.figures import COLOURS, INK, SOFT, blank, legend, require_matplotlib
+from labeldp.report.figures import COLOURS, INK, SOFT, blank
 from labeldp.report.page import Section, render_page, write_page
 
 __all__ = [
@@ -11,11 +11,9 @@ __all__ = [
     "SOFT",
     "Section",
     "blank",
-    "legend",
     "number",
     "render_page",
     "render_report",
-    "require_matplotlib",
     "write_page",
     "write_report",
 ]
