@@ -212,8 +212,11 @@ def test_the_advice_is_the_least_budget_that_keeps_most_and_says_so_if_there_is_
     }
     advice = " ".join(comparison_of(good).advice())
     assert "Take ε = 0.1" in advice
-    assert "ModelReleaseRegressor" in advice
+    assert "For a model: ModelReleaseRegressor, with a typical error of" in advice
     assert "93 % at ε = 0.1" in advice  # (1 − 0.55²)/(1 − 0.5²)
+    alike = " ".join(comparison_of({**good, ("labels released", 0.1): 0.56}).advice())
+    assert "For a model: LabelReleaseRegressor or ModelReleaseRegressor, with typical errors of" in alike
+    assert "too close to tell apart" in alike
     poor = {**dict.fromkeys(good, 1.0), ("labels released", 1.0): 0.9}
     advice = " ".join(comparison_of(poor).advice())
     assert "None of these budgets" in advice

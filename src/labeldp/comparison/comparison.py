@@ -146,11 +146,16 @@ class Comparison:
             start = (
                 f"With {self.trained:,} rows none of these budgets is enough for a model: a constant does as well."
             )
+        least = self.models[model, epsilon] + 2 * self.spread[model, epsilon]
+        alike = [name for name in self.regressors if self.models[name, epsilon] <= least]
+        names = " or ".join(REGRESSORS[name].__name__ for name in alike)
+        errors = " and ".join(self.error(name, epsilon) for name in alike)
+        typical = "typical errors of {}, too close to tell apart" if alike[1:] else "a typical error of {}"
         mechanism = self.best_mechanism(epsilon)
         shares = ", ".join(f"{100 * self.kept(e):.0f} % at ε = {rounded_up(e)}" for e in sorted(self.budgets))
         return [
             start,
-            f"For a model: {REGRESSORS[model].__name__}, with a typical error of {self.error(model, epsilon)}, "
+            f"For a model: {names}, with {typical.format(errors)}, "
             f"beside {with_error(self.not_private, self.rows_spread[1])} without privacy and "
             f"{with_error(guess, self.rows_spread[0])} for a constant. Kept of what features explain: {shares}.",
             f'For private labels: mechanism="{mechanism}", whose labels carry '
