@@ -60,13 +60,15 @@ def test_columns_that_stay_still_do_after_the_table_was_read_the_wrong_way_in_be
     assert ticks == {"rooms": " checked", "side": "", "price": " checked"}
 
 
-def test_columns_that_may_name_people_are_pointed_out_before_they_leave(client):
+def test_columns_that_may_name_people_are_pointed_out_before_they_leave(client, monkeypatch):
     rows = [f"{n % 5},{n / 8},{n + 1000 if n else ''},name {n},{n % 9}" for n in range(40)]
     (client.site.folder.root / "people.csv").write_text("\n".join(["rooms,area,no,who,price", *rows]) + "\n")
     draft = client.read("people.csv", "price")
     assert "In no, who no two rows have the same value" in client.get(f"/draft/{draft.id}/label").words
     client.choose(draft, leaves=["rooms", "area", "no"])
     assert "In no no two rows" in client.get(f"/draft/{draft.id}/label").words
+    monkeypatch.setattr("labeldp.page.steps.MOST", 30)
+    assert "In no no two of the first 30 rows" in client.get(f"/draft/{draft.id}/label").words
     client.choose(draft, leaves=["rooms", "area"])
     assert "no two rows" not in client.get(f"/draft/{draft.id}/label").words
 

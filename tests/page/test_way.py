@@ -8,6 +8,8 @@ from unittest import mock
 from zipfile import ZipFile
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from labeldp._atomic import reserved
@@ -15,6 +17,7 @@ from labeldp.cli import app
 from labeldp.ledger import Budget, Ledger
 from labeldp.page import drafts, orders
 from labeldp.page.site import Site
+from labeldp.page.work import Work
 from page_client import Client, charges, ready
 
 
@@ -215,6 +218,28 @@ def test_work_can_be_stopped_before_the_charge_and_not_after(client):
 
     with mock.patch.object(orders.Order, "carry_out", late):
         assert "It is done" in client.release(draft).words
+
+
+def test_reading_for_a_model_has_a_measure_and_can_be_stopped_in_the_middle(client, monkeypatch):
+    rows = pa.table({"rooms": range(100), "price": range(100)})
+    pq.write_table(rows, client.site.folder.root / "homes.parquet")
+    draft = client.read("homes.parquet", "price")
+    client.choose(draft)
+    client.order(draft, leaves="model")
+    monkeypatch.setattr("labeldp.files.tables.rows_per_batch", lambda schema: 10)
+    progress, seen = Work.progress, []
+
+    def note(self, *how):
+        seen.append(how)
+        if how[1] == 30:
+            self.stop()
+        progress(self, *how)
+
+    monkeypatch.setattr(Work, "progress", note)
+    assert "Stopped. Nothing was charged" in client.release(draft).words
+    assert seen == [("Reading", 0, None), *(("Reading", done, 100) for done in (10, 20, 30))]
+    assert draft.release.percent == 30
+    assert charges(client) == ()
 
 
 def ended_before_shown(monkeypatch, work, go_on):

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from labeldp.cli import options
-from labeldp.cli.shell import explained, news, raise_problem, tell
+from labeldp.cli.shell import explained, news, progress, raise_problem, tell
 from labeldp.jobs.model_fit import fit_file
 from labeldp.jobs.reports import NO_REPORT
 
@@ -93,7 +93,7 @@ def fit(
             force=force,
             verbose=screen.is_terminal,
             say=partial(tell, screen),
-            while_reading=screen.status("Reading"),
+            while_reading=progress(),
         )
         tell(console, done.summary)
         for line in done.expected:

@@ -16,6 +16,7 @@ from labeldp.tabular.memory import refuse_too_wide
 
 if TYPE_CHECKING:
     from labeldp.files import Dialect
+    from labeldp.files.door import Progress
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -40,10 +41,12 @@ def read_inputs(
     rows: int | None = None,
     format: str | None = None,
     dialect: Dialect | None = None,
+    progress: Progress | None = None,
 ) -> Inputs:
     """Read a table, ``rows`` of it at most, and refuse whatever cannot be used before anything is paid."""
     from labeldp.files import open_table  # noqa: PLC0415 (an extra)
     from labeldp.files.columns import label_values  # noqa: PLC0415
+    from labeldp.files.places import DELIMITERS  # noqa: PLC0415
 
     table = open_table(source, format, label=label, text=categories, drop=drop, dialect=dialect)
     for name in [*features, *drop, *categories]:
@@ -52,7 +55,12 @@ def read_inputs(
         raise ParameterError(f"{label!r} is the label: it cannot be a feature too")
     names = features or [name for name in table.schema.names if name != label]
     names = [name for name in dict.fromkeys(names) if name not in drop]
-    read = read_columns(table, [label, *names])
+
+    def count(done: int) -> None:
+        if progress is not None:  # how far it got in text before a fault shows where blocks end
+            progress("Reading", 0 if table.format in DELIMITERS else done, table.rows)
+
+    read = read_columns(table, [label, *names], count=count)
     labels, missing_rows = label_values(read.column(label), allow_missing=missing == "drop")
     messages = list(table.notes)
     if missing_rows.any():

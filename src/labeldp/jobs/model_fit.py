@@ -27,6 +27,7 @@ from labeldp.report import Section
 
 if TYPE_CHECKING:
     from labeldp.files import Dialect
+    from labeldp.files.door import Progress
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -81,7 +82,7 @@ def fit_file(
     verbose: bool = False,
     say: Callable[[str], None] = lambda text: None,
     left_out: Callable[[list[str]], None] = lambda columns: None,
-    while_reading: AbstractContextManager[Any] | None = None,
+    while_reading: AbstractContextManager[Progress | None] | None = None,
 ) -> FileFit:
     """Learn to predict a private column, and save a model that keeps ε for every label.
 
@@ -111,7 +112,8 @@ def fit_file(
         Called before the charge with the columns that the model will not learn from, and why; what it raises stops
         the fit, and nothing is spent.
     while_reading : context manager, optional
-        Entered while the table is read; what it raises stops the fit, and nothing is spent.
+        Entered while the table is read, and gives what is called meanwhile with how far that is, as in
+        `labeldp.files.privatize_file`; what either raises stops the fit, and nothing is spent.
     """
     as_epsilon(epsilon)
     as_roomy_bounds(bounds)
@@ -133,7 +135,7 @@ def fit_file(
     problems: Problems = {}
     with reserve_report(report, force=force):
         with model_folder(out, force=force) as draft:
-            with while_reading or nullcontext():
+            with while_reading or nullcontext() as progress:
                 inputs = read_inputs(
                     str(source),
                     label,
@@ -143,6 +145,7 @@ def fit_file(
                     missing=missing,
                     format=format,
                     dialect=dialect,
+                    progress=progress,
                 )
             train, test, notes = _parts(len(inputs.labels), score, bounds, metrics)
             for message in [*inputs.notes, *notes]:

@@ -7,6 +7,7 @@ import io
 import secrets
 import shlex
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -88,7 +89,11 @@ class Order:
         return Ledger.open(self.ledger, limit=limit, create="late")
 
     def carry_out(
-        self, ledger: Ledger, progress: Progress, ask: Callable[[list[str]], None], reading: Any
+        self,
+        ledger: Ledger,
+        progress: Progress,
+        ask: Callable[[list[str]], None],
+        reading: AbstractContextManager[Progress],
     ) -> tuple[FileRelease | FileFit, Problems]:
         """Release the table, or fit the model, just as the command does; return what went wrong afterwards too."""
         choice = self.choice

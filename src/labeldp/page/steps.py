@@ -17,6 +17,7 @@ from labeldp._validation import as_roomy_bounds
 from labeldp.errors import LabelDPError, ParameterError
 from labeldp.files import Dialect
 from labeldp.files.dialect import SEPARATOR_NAMES
+from labeldp.files.overview import MOST
 from labeldp.files.places import DELIMITERS
 from labeldp.jobs.sentences import EXPLAINED
 from labeldp.page.drafts import CHANGED, Draft, Header
@@ -196,7 +197,7 @@ async def label_page(request: Request) -> Response:
     if draft.seen is None:
         return go(f"/draft/{draft.id}/table")
     return site_of(request).page(
-        "label", draft=draft, hints=in_page_words(draft.hints), entered=_shown_label(draft)
+        "label", draft=draft, hints=in_page_words(draft.hints), entered=_shown_label(draft), most=MOST
     )
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from labeldp.files.door import Progress
 from labeldp.jobs.sentences import EXPLAINED
 from labeldp.ledger import Ledger, total_of
 from labeldp.page.words import explain_in_page
@@ -105,10 +106,10 @@ class Work:
         self._watch()
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Note that a table is being read; the task may end before and after."""
+    def reading(self) -> Iterator[Progress]:
+        """Note that a table is being read, and yield what notes how far; the task may end meanwhile."""
         self.progress("Reading", 0, None)
-        yield
+        yield self.progress
         self.progress("Fitting", 0, None)
 
     def stop(self) -> None:

@@ -6,7 +6,7 @@ import ctypes
 import os
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from labeldp.errors import DataError
@@ -47,7 +47,13 @@ def _free_on_windows() -> int:
     return int(struct.unpack_from(layout, answer)[3])
 
 
-def read_columns(table: Any, names: Sequence[str], *, memory: int | None = None) -> Any:
+def read_columns(
+    table: Any,
+    names: Sequence[str],
+    *,
+    memory: int | None = None,
+    count: Callable[[int], None] = lambda rows: None,
+) -> Any:
     """Return some columns of an open table as one Arrow table.
 
     Parameters
@@ -56,6 +62,8 @@ def read_columns(table: Any, names: Sequence[str], *, memory: int | None = None)
     names : sequence of str
     memory : int, optional
         Bytes that a fit may use; by default what is free.
+    count : callable, optional
+        Called with how many rows are read; what it raises ends the reading.
 
     Raises
     ------
@@ -63,15 +71,17 @@ def read_columns(table: Any, names: Sequence[str], *, memory: int | None = None)
         If there are no rows, or too many of them for the memory. It stops reading as soon as that is clear.
     """
     most = free_memory() if memory is None else memory
-    pieces, size = [], 0
+    pieces, size, rows = [], 0, 0
     for batch in table.batches(columns=list(names)):
         pieces.append(batch)
         size += max(batch.nbytes, 8 * batch.num_rows * batch.num_columns)
+        rows += batch.num_rows
+        count(rows)
         if size * _COPIES > most:
             raise DataError(
                 f"the table is too large to learn from in {most / 2**30:.3g} GiB of memory: {_WAYS_OUT}"
             )
-    if not sum(piece.num_rows for piece in pieces):
+    if not rows:
         raise DataError("the table has no rows")
     return arrow().Table.from_batches(pieces)
 
