@@ -16,7 +16,7 @@ from labeldp.page import lifetime
 from labeldp.page.serving import serve
 from page_client import served
 
-PHONE, DESKTOP = 360, 1280
+PHONE, DESKTOP, WIDE = 360, 1280, 1920
 DONE = 120_000
 """Milliseconds that a machine under load may take."""
 
@@ -81,16 +81,19 @@ def axe():
 
 
 def look(page, name, script):
-    """Wait for a page by its heading, and check it as those would who see it on a phone, or hear it."""
+    """Wait for a page by its heading, and check it as those would who see it on a phone, at night, or hear it."""
     page.get_by_role("heading", name=name, level=1).wait_for()
     page.wait_for_load_state()
     assert page.title().endswith("labeldp")
-    assert not page.evaluate("document.documentElement.scrollWidth > window.innerWidth"), (
-        f"{name} scrolls sideways"
-    )
     page.evaluate(script)
-    found = page.evaluate("axe.run().then(found => found.violations.map(v => v.id + ': ' + v.nodes[0].html))")
-    assert found == [], name
+    own = page.viewport_size
+    for size, scheme in (({**own, "width": WIDE}, "dark"), (own, "light")):
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=scheme)
+        where = f"{name} at {size['width']} px, {scheme}"
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{where} scrolls sideways"
+        found = page.evaluate("axe.run().then(found => found.violations.map(v => v.id + ': ' + v.nodes[0].html))")
+        assert found == [], where
 
 
 def press(target, key="Enter"):
