@@ -15,8 +15,7 @@
     let text = value.toPrecision(digits);
     if (/e/.test(text) || (value !== 0 && Math.abs(value) < 1e-4)) {
       const [digitsOf, power] = value.toExponential(digits - 1).split("e");
-      const sign = power[0], size = power.slice(1).padStart(2, "0");
-      return `${digitsOf.replace(/\.?0+$/, "")}e${sign}${size}`;
+      return `${digitsOf.replace(/\.?0+$/, "")}e${power[0]}${power.slice(1).padStart(2, "0")}`;
     }
     return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
   };
@@ -58,25 +57,21 @@
   // ---- figures, as planning/outlook.py computes them -------------------------------------------------------
 
   function between(x, xs, ys) {
-    let k = xs.findIndex((place) => place > x);
+    const k = xs.findIndex((place) => place > x);
     if (k === 0) return ys[0];
     if (k < 0) return ys[ys.length - 1];
     const part = (x - xs[k - 1]) / (xs[k] - xs[k - 1]);
     return ys[k - 1] + part * (ys[k] - ys[k - 1]);
   }
+  const places = (values) => values.map((_, k) => k);
 
   function unitNoise(table, epsilon) {
     const [least, most] = table.range.map(Math.sqrt), last = table.noise.length - 1;
     const place = (last * (Math.sqrt(epsilon) - least)) / (most - least);
-    const k = Math.min(Math.max(Math.floor(place), 0), last - 1), part = place - k;
-    const logs = [table.noise[k], table.noise[k + 1]].map(Math.log);
-    return Math.exp(logs[0] + part * (logs[1] - logs[0])) / epsilon;
+    return Math.exp(between(place, places(table.noise), table.noise.map(Math.log))) / epsilon;
   }
 
-  function quantile(sorted, part) {
-    const place = part * (sorted.length - 1), k = Math.floor(place);
-    return sorted[k] + (place - k) * ((sorted[k + 1] ?? sorted[k]) - sorted[k]);
-  }
+  const quantile = (sorted, part) => between(part * (sorted.length - 1), places(sorted), sorted);
 
   function keptInSuite(table, power) {
     const place = Math.log(power), { margin, beyond, fewest } = table.kept_rules;
@@ -124,48 +119,35 @@
 
   // ---- words, filled into the library's sentences -----------------------------------------------------------
 
-  const shownNames = (table, rows) => Object.keys(table.names).filter((name) => !(table.groups[name] > rows));
-
   function amount(table, epsilon) {
-    const least = table.curve[0], most = table.curve[table.curve.length - 1];
-    if (epsilon === null) return `ε beyond ${most}`;
-    return epsilon <= least ? `ε of ${number(epsilon, 2)} or less` : `ε of about ${number(epsilon, 2)}`;
+    if (epsilon === null) return `ε beyond ${Math.max(...table.curve)}`;
+    return epsilon <= table.curve[0] ? `ε of ${number(epsilon, 2)} or less` : `ε of about ${number(epsilon, 2)}`;
   }
 
   function texts(table, choice) {
     const { rows, low, high, epsilon, wanted } = choice, figures = outlook(table, choice);
     const { certain, least_power, roomy_power, spread } = table.caution_rules;
-    const names = shownNames(table, rows), notes = table.texts.notes, kept = figures.kept;
+    const names = Object.keys(table.names).filter((name) => !(table.groups[name] > rows));
+    const notes = table.texts.notes, kept = figures.kept;
     const left = choice.left || choice.left === 0 ? choice.left : choice.limit; // of a new ledger, all of it
-    const { now, score, spent, cost, total } = costs(table, choice);
+    const { now, score, spent, cost, total } = costs(table, choice), half = atMost(0.5, total);
     const odds = {
-      epsilon: roundedUp(total, 4),
-      times: times(total),
-      half: percent(atMost(0.5, total)),
-      low: percent(1 - atMost(0.5, total)),
-      rare: percent(atMost(0.01, total)),
-      people: (100 * atMost(0.5, total)).toFixed(0),
+      epsilon: roundedUp(total, 4), times: times(total), people: (100 * half).toFixed(0),
+      half: percent(half), low: percent(1 - half), rare: percent(atMost(0.01, total)),
     };
-    const amounts = {
-      now: roundedUp(now, 4), score: score ? roundedUp(score, 4) : "", spent: spent ? choice.told : "",
-    };
+    const amounts = { now: roundedUp(now, 4), score: score ? roundedUp(score, 4) : "", spent: spent ? choice.told : "" };
     const parts = Object.keys(amounts).filter((name) => amounts[name]).map((name) =>
       fill(table.texts.parts[name], { amount: amounts[name] }));
     const holds = {
-      weak: atMost(0.5, total) >= certain,
+      weak: half >= certain,
       few: rows * epsilon < least_power,
       noisy: figures.mean >= spread * (high - low),
       loose: rows * epsilon < roomy_power,
       limit: cost > left,
     };
     const sizes = {
-      epsilon: roundedUp(epsilon, 4),
-      rows: grouped(rows),
-      power: number(rows * epsilon, 3),
-      mean: number(figures.mean, 3),
-      spread: number(spread * (high - low), 3),
-      limit: choice.limit,
-      left,
+      epsilon: roundedUp(epsilon, 4), rows: grouped(rows), power: number(rows * epsilon, 3), limit: choice.limit, left,
+      mean: number(figures.mean, 3), spread: number(spread * (high - low), 3),
     };
     const cells = Object.fromEntries(names.map((name) => [name, `±${number(figures[name], 3)}`]));
     cells.score = Number.isFinite(figures.score) ? number(figures.score, 3) : "nothing";
@@ -264,8 +246,8 @@
     cell.replaceChildren(value, track);
     cells.set(row.dataset.figure, { row, value, track });
   }
-  root.querySelector("caption").append(
-    element("small", {}, "Marks are powers of ten; the line is the width of the bounds."));
+  const legend = "Marks are powers of ten; the line is the width of the bounds.";
+  root.querySelector("caption").append(element("small", {}, legend));
   const scale = element("span", { class: "choices-track choices-scale" });
   cells.get("kept").row.before(
     element("tr", { "aria-hidden": "true" }, element("td"), element("td", {}, element("span"), scale)));
@@ -294,8 +276,7 @@
       if (Number.isFinite(figures[name])) marks.push(mark("dot", place(figures[name])));
       cells.get(name).track.replaceChildren(mark("width", place(width)), ...marks);
     }
-    const every = Math.ceil(powers.length / 5);
-    scale.replaceChildren(...powers.filter((_, k) => k % every === 0).map((power) => {
+    scale.replaceChildren(...powers.filter((_, k) => k % Math.ceil(powers.length / 5) === 0).map((power) => {
       const label = mark("power", place(10 ** power));
       label.append(number(10 ** power, 1));
       return label;
@@ -330,9 +311,8 @@
     if (raw.epsilon === "") Object.assign(choice, { epsilon: Number(root.dataset.epsilon), limit: NaN, left: NaN });
     const wrong = problem(choice);
     for (const place of document.querySelectorAll("[data-command]")) write(place, wrong ? {} : raw);
-    for (const place of document.querySelectorAll("[data-leaves]")) {
-      place.hidden = raw.leaves !== "" && place.dataset.leaves !== raw.leaves;
-    }
+    const hides = (leaves) => raw.leaves !== "" && leaves !== raw.leaves;
+    for (const place of document.querySelectorAll("[data-leaves]")) place.hidden = hides(place.dataset.leaves);
     if (wrong) return say(wrong, true);
     const said = texts(table, choice);
     for (const place of root.querySelectorAll("[data-text]")) {
