@@ -58,16 +58,25 @@ def test_predictions_are_good_and_the_other_columns_as_they_were(folder, tmp_pat
     truth, predicted = fresh["price"].to_numpy(), out["prediction"].to_numpy()
     assert np.mean((truth - predicted) ** 2) < 0.6 * truth.var()
     assert out.drop_columns(["prediction"]).equals(fresh.drop_columns(["price"]))
-    assert re.search("400 rows.* area: .* missing.* 'price' was left out: --keep-label", words)
+    assert re.search("400 rows.* area: .* missing.* may hold true labels: 'price'. --keep", words)
 
 
-def test_true_labels_are_copied_only_if_that_is_asked_for(folder, tmp_path):
+def test_columns_that_a_model_does_not_know_are_copied_only_if_that_is_asked_for(folder, tmp_path):
+    rows = [f"York,true,{k},1.5,x" for k in range(20)]
+    (tmp_path / "new.csv").write_text("\n".join(["town,lift,area,Price,prediction", *rows]))
+    given = ("predict", folder / "model", tmp_path / "new.csv", "-o")
+    assert "true labels: 'Price', 'prediction'." in said(*given, tmp_path / "out.csv")
+    assert "not private" in said(*given, tmp_path / "all.csv", "--keep", "Price", "--drop", "area")
+    heads = [(tmp_path / name).read_text().partition("\n")[0] for name in ("out.csv", "all.csv")]
+    assert heads == ["town,lift,area,prediction", "town,lift,Price,prediction"]
+
+
+@posix_only
+def test_a_table_with_predictions_has_no_more_rights_than_its_source(folder, tmp_path):
     pa.parquet.write_table(homes(20), tmp_path / "new.parquet")
-    given = ("predict", folder / "model", tmp_path / "new.parquet", "-o")
-    run(*given, tmp_path / "out.parquet")
-    assert "not private" in said(*given, tmp_path / "all.parquet", "--keep-label")
-    names = {path: pa.parquet.read_schema(tmp_path / path).names for path in ("out.parquet", "all.parquet")}
-    assert ["price" in columns for columns in names.values()] == [False, True]
+    (tmp_path / "new.parquet").chmod(0o600)
+    run("predict", folder / "model", tmp_path / "new.parquet", "-o", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")

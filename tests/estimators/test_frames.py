@@ -185,6 +185,20 @@ def test_a_saved_model_keeps_the_encoder_whatever_the_model_was_fitted_to(regres
     assert np.allclose(again.predict(X), plain.predict(X), rtol=1e-5)
 
 
+@pytest.mark.parametrize("X", [TABLE, TABLE[["area"]].fillna(0).to_numpy()], ids=["frame", "array"])
+def test_a_saved_model_calls_its_label_as_y_was_called_unless_told_otherwise(X, tmp_path):
+    y = np.full(ROWS, 9.0)
+    for labels, given, name in (
+        (pd.Series(y, TABLE.index, name="income"), {}, "income"),
+        (pl.Series("income", y), {}, "income"),
+        (pd.Series(y, TABLE.index, name="income"), {"label": "pay"}, "pay"),
+        (y, {}, "label"),
+    ):
+        model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(X, labels)
+        ldp.save_model(model, tmp_path / "model", force=True, **given)
+        assert ldp.load_model(tmp_path / "model").label == name
+
+
 @both
 def test_labels_in_another_order_than_the_rows_are_refused_before_they_are_paid_for(regressor):
     table, ledger = frame(), ldp.Ledger()

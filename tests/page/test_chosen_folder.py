@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 
+import portalocker
 import pytest
 
 from helpers import posix_only
@@ -216,6 +217,18 @@ def test_a_folder_that_another_process_took_for_a_leftover_is_made_again(folder,
     path, handle = ChosenFolder(folder).dropped_file("x.csv")
     os.close(handle)
     assert path.exists()
+
+
+def test_a_disk_without_locks_takes_no_dropped_file_and_keeps_nothing_of_it(folder, monkeypatch):
+    def lock(*_):
+        raise portalocker.LockException("No locks available")
+
+    monkeypatch.setattr(chosen_folder.portalocker, "lock", lock)
+    before = set(folder.iterdir())
+    assert "this disk cannot lock files" in Client(folder).enter().upload("a.csv", b"a,b\n1,2\n").words
+    with pytest.raises(OSError, match="cannot lock files"):
+        ChosenFolder(folder).doorway()
+    assert set(folder.iterdir()) == before
 
 
 def test_a_name_that_is_no_text_is_left_out(folder):

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from helpers import posix_only
 from labeldp.cards.signatures import key_text
 from labeldp.files import card_check, privatize_file
+from labeldp.files.models import load_model
 from labeldp.ledger import Ledger
 from labeldp.page import shelf
 from page_client import HIDDEN, charges, ready
@@ -196,13 +197,46 @@ def test_a_model_predicts_for_a_table_of_the_folder_and_overwrites_nothing(clien
     (root / "new.predicted.csv").write_text("mine")
     shown = client.predict("model", "new.csv")
     assert "2 rows, with price as predicted in the column prediction, are in new.predicted-2.csv" in shown.words
-    assert "own column price was left out" in shown.words
+    assert "may hold true labels: 'name', 'price'." in shown.words
     assert "side: 1 value was new since the fit" in shown.words
     written = (root / "new.predicted-2.csv").read_text()
-    assert written.splitlines()[0] == "side;rooms;name;prediction"
+    assert written.splitlines()[0] == "side;rooms;prediction"
     assert HIDDEN not in written + shown.html
     assert (root / "new.predicted.csv").read_text() == "mine"
     assert charges(client) == paid
+
+
+def test_predictions_hold_no_column_that_the_owner_said_stays_and_need_no_private_one(client):
+    client.release(ready(client, leaves="model", epsilon=2))
+    client.read("homes.csv", "price", drop=["side"])
+    client.predict("model", "homes.csv")
+    assert (client.site.folder.root / "homes.predicted.csv").read_text().startswith("rooms,prediction\n")
+    client.read("homes.csv", "rooms")
+    assert "needs the column 'rooms', which you said is private" in client.predict("model", "homes.csv").words
+
+
+@posix_only
+def test_a_table_that_becomes_another_after_the_click_is_not_predicted_for(client, tmp_path_factory, monkeypatch):
+    client.release(ready(client, leaves="model", epsilon=2))
+    table, outside = client.site.folder.root / "homes.csv", tmp_path_factory.mktemp("outside") / "homes.csv"
+    outside.write_text("side,rooms\nnorth,777\n")
+    for swap, sentence in (
+        (lambda: table.write_bytes(outside.read_bytes()), "the file changed while it was read"),
+        (lambda: (table.unlink(), table.symlink_to(outside)), "something else than files of the folder"),
+    ):
+        monkeypatch.setattr(
+            "labeldp.files.models.load_model", lambda path, swap=swap: (swap(), load_model(path))[1]
+        )
+        assert sentence in client.predict("model", "homes.csv").words
+    assert not list(client.site.folder.root.glob("*predicted*"))
+
+
+def test_the_progress_of_work_that_is_forgotten_is_that_there_is_none(client):
+    client.release(ready(client, leaves="model", epsilon=2))
+    for path in ("/model/forgotten/progress", "/draft/forgotten/progress"):
+        assert json.loads(client.get(path).body) == {"state": "none"}
+    assert "too long ago" in client.get("/model?name=model&work=forgotten").words
+    assert "too long ago" in client.post("/model/forgotten/stop", what="model").words
 
 
 def test_a_table_that_a_model_cannot_predict_for_is_refused_in_a_sentence(client):

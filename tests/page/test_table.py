@@ -108,3 +108,13 @@ def test_excel_asks_for_its_sheet_and_a_csv_for_its_separator(client):
     client.order(draft, out="out.xlsx")
     assert "It is done" in client.release(draft).words
     assert open_table(client.site.folder.root / "out.xlsx").schema.names == ["rooms", "price"]
+
+
+def test_columns_that_stay_are_remembered_through_forms_sent_while_the_table_was_read_wrongly(client):
+    draft = client.read("homes.csv", "price", drop=["side"])
+    client.written(draft, separator=";")
+    client.name(draft, "rooms,side,price")
+    client.written(draft, separator=",")
+    assert draft.drop == ("side",)
+    client.name(draft, "price")
+    assert draft.drop == ()

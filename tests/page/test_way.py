@@ -325,7 +325,7 @@ def test_the_command_line_that_is_shown_does_the_same(client, leaves, monkeypatc
     (page, shell) = ({**named, "ledger": named["ledger"].limit} for _, named in calls)
     assert calls[0][0][0].endswith(calls[1][0][0])
     assert calls[0][0][1].endswith(calls[1][0][1])
-    for name in ("label", "bounds", "epsilon", "ledger", "missing", "rows_per_person", "format", "dialect"):
+    for name in ("label", "bounds", "epsilon", "ledger", "missing", "rows_per_person", "dialect"):
         assert page[name] == shell[name]
     assert list(page["drop"]) == list(shell["drop"]) == ["side"]
     assert page["ledger"] == Budget(3.0)

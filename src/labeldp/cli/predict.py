@@ -17,9 +17,13 @@ def predict(
     source: options.Source,
     out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="The table to write, or - for a pipe.")],
     column: Annotated[str, typer.Option(metavar="NAME", help="What to call the new column.")] = "prediction",
-    keep_label: Annotated[
-        bool, typer.Option("--keep-label", help="Copy the column of true labels too; OUT is not private then.")
-    ] = False,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMNS",
+            help="Copy these too, such as id,name. With true labels among them OUT is not private.",
+        ),
+    ] = None,
     drop: options.Drop = None,
     format: options.Format = None,
     separator: options.Separator = None,
@@ -31,13 +35,14 @@ def predict(
     formulas: options.Formulas = None,
     force: options.Force = False,
 ) -> None:
-    """Add a private model's predictions to a table; its other columns stay as they are.
+    """Add a private model's predictions to a table; columns of the fit stay as they are.
 
-    Columns are found by name, in any order; those that the model does not know
-    are only copied. Whatever is done with a private model costs no more ε.
+    Columns are found by name, in any order. Whatever is done with a private model
+    costs no more ε.
 
-    What leaves: OUT, with the columns of IN and the predictions. A column of
-    true labels is left out unless you --keep-label: OUT would not be private.
+    What leaves: OUT, with the columns of IN that the model was fitted on, and the
+    predictions. Other columns may hold true labels, whatever they are called:
+    they are not read, and left out unless you --keep them.
     """
     console = news()
     with explained():
@@ -47,7 +52,7 @@ def predict(
                 source,
                 out,
                 column=column,
-                keep_label=keep_label,
+                keep=options.split_names(keep),
                 drop=options.split_names(drop),
                 format=format,
                 dialect=options.as_dialect(separator, decimal, thousands, encoding, na, sheet, formulas),
@@ -57,11 +62,7 @@ def predict(
         tell(console, f"{done.rows:,} rows, with {done.label!r} as predicted in the column {column!r}: {out}")
         for note in done.notes:
             tell(console, note)
-        if done.left_out:
-            tell(console, f"The table's own column {done.label!r} was left out: --keep-label copies it.")
-        elif done.copied:
-            tell(
-                console,
-                f"The table's own column {done.label!r} was copied. If it holds true labels, the output is not "
-                "private.",
-            )
+        if done.omission:
+            tell(console, f"{done.omission} --keep copies columns.")
+        if keep:
+            tell(console, f"Copied as you asked: {keep}. With true labels among them the output is not private.")

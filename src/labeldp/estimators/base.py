@@ -45,6 +45,12 @@ def _refuse_single_column(X: Any) -> None:
         )
 
 
+def _name_of(y: Any) -> str | None:
+    """Return what labels are called, if they are a named column."""
+    names = frame_names(y) if is_frame(y) else [getattr(y, "name", None)]
+    return next((str(name) for name in names if name is not None), None)
+
+
 class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the regressors: scikit-learn's interface, and label privacy's checks."""
 
@@ -54,6 +60,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     rows_per_person: int
     terms_: Terms
     encoder_: TableEncoder | None
+    label_name_: str | None
     _public: PublicFeatures
     _blend: Blend | None
 
@@ -89,8 +96,9 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         as_ledger(self.ledger)
         refuse_other_order(X, y)
         self.encoder_ = None
+        self.label_name_ = _name_of(y)
         if is_frame(X):
-            X = self._fit_encoder(X, y)
+            X = self._fit_encoder(X)
         else:
             _refuse_single_column(X)
             X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
@@ -99,16 +107,14 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._rows_seen = row_digests(X)
         return X, labels
 
-    def _fit_encoder(self, X: Any, y: Any) -> Array:
+    def _fit_encoder(self, X: Any) -> Array:
         """Learn how the columns of a data frame become numbers, and return the numbers."""
         names = frame_names(X)
-        of_label = frame_names(y) if is_frame(y) else [getattr(y, "name", None)]
-        for name in of_label:
-            if name is not None and str(name) in names:
-                raise ParameterError(
-                    f"X has the column {name!r}, which is the name of y: features are public, so the labels must "
-                    f"not be among them; drop it from X, or rename y if they are not the same"
-                )
+        if self.label_name_ in names:
+            raise ParameterError(
+                f"X has the column {self.label_name_!r}, which is the name of y: features are public, so the "
+                f"labels must not be among them; drop it from X, or rename y if they are not the same"
+            )
         table = as_table(X)
         self.encoder_ = TableEncoder.fit(table, names)
         refuse_too_wide(table.num_rows, self.encoder_.width)

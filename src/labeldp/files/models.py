@@ -70,7 +70,7 @@ def save_model(
     model: LabelReleaseRegressor | ModelReleaseRegressor,
     path: str | os.PathLike[str],
     *,
-    label: str = "label",
+    label: str | None = None,
     quality: Risk | None = None,
     force: bool = False,
 ) -> None:
@@ -85,8 +85,9 @@ def save_model(
         Fitted; a `LabelReleaseRegressor` with an estimator of your own cannot be saved as plain numbers.
     path : path-like
         The folder.
-    label : str
-        What is predicted: the label's name.
+    label : str, optional
+        What is predicted: the label's name. By default that of y in the fit, if y is a column with a name, else
+        "label".
     quality : Risk, optional
         How good it is, from `private_score` or `private_risk`, to be said on its card and in its report.
     force : bool
@@ -105,7 +106,8 @@ def save_model(
     """
     encoder = encoder_of(model)
     with model_folder(path, force=force) as draft:
-        card = write_model(model, encoder, draft, label=label)
+        called = label or getattr(model, "label_name_", None) or "label"
+        card = write_model(model, encoder, draft, label=called)
         if quality is not None:
             add_to_card(draft, card, terms_with_score(model.terms_, quality), quality=quality.as_data())
 

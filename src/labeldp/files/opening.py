@@ -4,13 +4,53 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 from labeldp.files.dialect import Dialect
-from labeldp.files.excel import SheetTable
+from labeldp.files.excel import SheetTable, read_sheet, sheet_names
 from labeldp.files.places import DELIMITERS, as_format
-from labeldp.files.sources import Part, find_parts
+from labeldp.files.sniffing import header_dialect
+from labeldp.files.sources import Part, find_parts, folder_types, schema_of
 from labeldp.files.tables import Table, TypedTable
+from labeldp.files.text_files import TextFile, read_header
 from labeldp.files.text_tables import TextTable
+
+
+@dataclass(frozen=True, slots=True)
+class TableHeader:
+    """The names of a table's columns, read off its header alone.
+
+    Attributes
+    ----------
+    format : str
+    dialect : Dialect
+        How the header is written.
+    names : tuple of str
+        Empty where it must be said first which sheet is meant.
+    sheets : tuple of str
+        Of an Excel workbook.
+    """
+
+    format: str
+    dialect: Dialect
+    names: tuple[str, ...]
+    sheets: tuple[str, ...] = ()
+
+
+def header_of(parts: list[Part], format: str, dialect: Dialect) -> TableHeader:
+    """Return the names of the columns in some files; no row is looked at."""
+    part, sheets = parts[0], list[str]()
+    if format in DELIMITERS:
+        dialect = header_dialect(part, dialect, format)
+        names = read_header(TextFile(part, dialect))[0]
+    elif format == "xlsx":
+        sheets = sheet_names(part)
+        unclear = dialect.sheet is None and len(sheets) > 1
+        names = [] if unclear else read_sheet(part, dialect.sheet, None).names
+    else:
+        names = list(part.query(format, schema_of).names)
+    folders = [] if format == "xlsx" and not names else list(folder_types(parts))
+    return TableHeader(format, dialect, (*names, *folders), tuple(sheets))
 
 
 def open_table(
@@ -21,6 +61,7 @@ def open_table(
     as_written: bool = False,
     text: Collection[str] = (),
     drop: Collection[str] = (),
+    only: Collection[str] | None = None,
     dialect: Dialect | None = None,
 ) -> Table:
     r"""Open a table: CSV, TSV, Excel, Parquet, Arrow or Feather.
@@ -42,6 +83,8 @@ def open_table(
         Columns of text files that are text even if they look like numbers.
     drop : collection of str
         Columns that are not read, and decide nothing, if there are such.
+    only : collection of str, optional
+        The columns to read, if there are such; all others are dropped.
     dialect : Dialect, optional
         How text files are written, and which sheet of a workbook is read; what it does not say is detected from
         the header and the public columns.
@@ -64,7 +107,10 @@ def open_table(
     (['rooms', 'price'], [2])
     """
     parts, kind = find_parts(os.fspath(source), None if format is None else as_format(format))
-    return table_of(parts, kind, label, lambda name: as_written or name in text, dialect or Dialect(), drop=drop)
+    dialect = dialect or Dialect()
+    if only is not None:
+        drop = {*drop, *(name for name in header_of(parts, kind, dialect).names if name not in only)}
+    return table_of(parts, kind, label, lambda name: as_written or name in text, dialect, drop=drop)
 
 
 def table_of(

@@ -19,14 +19,11 @@ from labeldp.files.batches import read_ahead, take_rows
 from labeldp.files.columns import label_values
 from labeldp.files.dialect import Dialect
 from labeldp.files.door import Progress
-from labeldp.files.excel import read_sheet, sheet_names
 from labeldp.files.hints import Watch
-from labeldp.files.opening import open_table
+from labeldp.files.opening import TableHeader, header_of, open_table
 from labeldp.files.places import DELIMITERS, as_format
-from labeldp.files.sniffing import header_dialect
-from labeldp.files.sources import find_parts, folder_types, schema_of
+from labeldp.files.sources import find_parts
 from labeldp.files.tables import Table
-from labeldp.files.text_files import TextFile, read_header
 from labeldp.randomness import resolve_source
 from labeldp.tabular.encodings import kind_of
 
@@ -43,27 +40,6 @@ LONGEST = 60
 KINDS = {"number": "number", "boolean": "yes or no", "date": "date", "time": "time", "category": "text"}
 
 
-@dataclass(frozen=True, slots=True)
-class TableHeader:
-    """The names of a table's columns, read off its header alone.
-
-    Attributes
-    ----------
-    format : str
-    dialect : Dialect
-        How the header is written.
-    names : tuple of str
-        Empty where it must be said first which sheet is meant.
-    sheets : tuple of str
-        Of an Excel workbook.
-    """
-
-    format: str
-    dialect: Dialect
-    names: tuple[str, ...]
-    sheets: tuple[str, ...] = ()
-
-
 def table_header(
     source: str | os.PathLike[str], format: str | None = None, *, dialect: Dialect | None = None
 ) -> TableHeader:
@@ -78,19 +54,7 @@ def table_header(
     ('rooms', 'price')
     """
     parts, kind = find_parts(os.fspath(source), None if format is None else as_format(format))
-    dialect = dialect or Dialect()
-    part, sheets = parts[0], list[str]()
-    if kind in DELIMITERS:
-        dialect = header_dialect(part, dialect, kind)
-        names = read_header(TextFile(part, dialect))[0]
-    elif kind == "xlsx":
-        sheets = sheet_names(part)
-        unclear = dialect.sheet is None and len(sheets) > 1
-        names = [] if unclear else read_sheet(part, dialect.sheet, None).names
-    else:
-        names = list(part.query(kind, schema_of).names)
-    folders = [] if kind == "xlsx" and not names else list(folder_types(parts))
-    return TableHeader(kind, dialect, (*names, *folders), tuple(sheets))
+    return header_of(parts, kind, dialect or Dialect())
 
 
 @dataclass(frozen=True, slots=True)

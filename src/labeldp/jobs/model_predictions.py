@@ -29,15 +29,22 @@ class FilePredictions:
         What the model predicts.
     notes : list of str
         What is to be said of the table: how it was read, and values that were missing, or new to the model.
-    left_out, copied : bool
-        Whether the table has a column of that name itself, and what became of it.
+    unknown : list of str
+        Columns that the model does not know and that were left out: true labels may be among them.
     """
 
     rows: int
     label: str
     notes: list[str]
-    left_out: bool
-    copied: bool
+    unknown: list[str]
+
+    @property
+    def omission(self) -> str:
+        """Which columns were left out, and why, in a sentence; empty if there are none."""
+        if not self.unknown:
+            return ""
+        named = ", ".join(map(repr, self.unknown[:12])) + (", …" if len(self.unknown) > 12 else "")
+        return f"Left out, because the model does not know them and they may hold true labels: {named}."
 
 
 def predict_file(
@@ -46,25 +53,30 @@ def predict_file(
     out: str | os.PathLike[str],
     *,
     column: str = "prediction",
-    keep_label: bool = False,
+    keep: Sequence[str] = (),
     drop: Sequence[str] = (),
     format: str | None = None,
     dialect: Dialect | None = None,
     force: bool = False,
     progress: Callable[[str, int, int | None], None] = lambda *_: None,
 ) -> FilePredictions:
-    """Add a private model's predictions to a table, batch by batch; its other columns stay as they are.
+    """Add a private model's predictions to a table, batch by batch; columns of the fit stay as they are.
+
+    What the model was fitted on was called public then. Any other column may hold true labels, whatever it is
+    called and whatever the model calls them: it is left out, and not read.
 
     Parameters
     ----------
     model : path
         The folder of a saved model.
-    source, out, drop, format, dialect, force, progress
+    source, out, format, dialect, force, progress
         As in `labeldp.files.privatize_file`.
     column : str
         What to call the new column.
-    keep_label : bool
-        Whether to copy a column that is named as the model's label. By default it is left out, and not read.
+    keep : sequence of str
+        Columns to copy though the model does not know them. With true labels among them ``out`` is not private.
+    drop : sequence of str
+        Columns that are not copied; they are read only if the model needs them.
     """
     refuse_same({"the predictions": out}, {"the table": source, "the model": model})
     from labeldp.files import TableWriter, open_table  # noqa: PLC0415 (an extra)
@@ -72,27 +84,25 @@ def predict_file(
 
     pa, saved = arrow(), load_model(model)
     progress("Reading", 0, None)
-    left_out = drop if keep_label else [*drop, saved.label]
-    table = open_table(source, format, text=saved.encoder.texts, drop=left_out, dialect=dialect)
-    for name in drop:
+    needs, known = saved.encoder.names, {*saved.encoder.names, *dict(saved.encoder.left_out)}
+    copies = (known | {*keep}) - {*drop}
+    table = open_table(source, format, text=saved.encoder.texts, only={*needs, *copies}, dialect=dialect)
+    for name in [*keep, *drop]:
         table.refuse_unknown(name)
-    saved.encoder.check(table.schema)
-    if column in table.schema.names:
-        raise ParameterError(f"the table has a column {column!r} already: name another with --column")
+    saved.encoder.check(table.schema, sorted(table.private))
     output = table.as_text()
-    schema = output.schema.append(pa.field(column, pa.float64()))
+    fields = [field for field in output.schema if field.name in copies]
+    names = [field.name for field in fields]
+    if column in names:
+        raise ParameterError(f"the table has a column {column!r} already: name another with --column")
+    schema = pa.schema([*fields, pa.field(column, pa.float64())])
     tally: Tally = Counter()
     rows, form = 0, format if out == PIPE else None
-    with TableWriter(out, schema, form, force, dialect=table.dialect_for) as writer:
+    with TableWriter(out, schema, form, force, most=table.rights, dialect=table.dialect_for) as writer:
         for batch in output.batches():
-            predicted = pa.array(saved.predict(table.parse(batch, saved.encoder.names), tally))
-            writer.write(pa.RecordBatch.from_arrays([*batch.columns, predicted], schema=schema))
+            predicted = pa.array(saved.predict(table.parse(batch, needs), tally))
+            writer.write(pa.RecordBatch.from_arrays([*batch.select(names).columns, predicted], schema=schema))
             rows += batch.num_rows
             progress("Predicting", rows, table.rows)
-    return FilePredictions(
-        rows,
-        saved.label,
-        [*table.notes, *tally_notes(tally)],
-        saved.label in table.private,
-        saved.label in table.schema.names,
-    )
+    unknown = sorted(table.private - {*drop})
+    return FilePredictions(rows, saved.label, [*table.notes, *tally_notes(tally)], unknown)

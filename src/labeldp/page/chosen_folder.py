@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -189,11 +190,16 @@ class ChosenFolder:
         while True:
             folder = self.root / f"{DROPPED}{secrets.token_hex(4)}"
             folder.mkdir(0o700)
-            with suppress(BlockingIOError, FileNotFoundError):  # another process took it for a leftover
+            try:
                 handle = _lock_folder(folder)
-                if (folder / "lock").exists():
-                    return handle, folder
-                os.close(handle)
+            except (BlockingIOError, FileNotFoundError):  # another process took it for a leftover
+                continue
+            except OSError:  # nobody would ever know that it is left over
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+            if (folder / "lock").exists():
+                return handle, folder
+            os.close(handle)
 
     def is_dropped(self, path: Path) -> bool:
         """Whether a path is that of a dropped file."""
@@ -241,9 +247,13 @@ def _lock_folder(folder: Path) -> int:
     handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         portalocker.lock(handle, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
-    except portalocker.LockException:
+    except portalocker.LockException as error:
         os.close(handle)
-        raise BlockingIOError(f"{folder} is in use") from None
+        if isinstance(error, portalocker.AlreadyLocked):
+            raise BlockingIOError(f"{folder} is in use") from None
+        raise OSError(
+            errno.ENOLCK, "this disk cannot lock files, and so takes none that is dropped: put it into the folder"
+        ) from None
     return handle
 
 

@@ -9,7 +9,8 @@ from typing import Literal
 
 from labeldp.errors import DataError, DataNotFoundError, ParameterError
 from labeldp.files import Dialect
-from labeldp.files.overview import Overview, TableHeader, overview, table_header
+from labeldp.files.opening import TableHeader
+from labeldp.files.overview import Overview, overview, table_header
 from labeldp.files.places import EXTENSIONS
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.orders import Choice, Order, Stamp
@@ -17,7 +18,7 @@ from labeldp.page.work import Work
 
 CHANGED = "The file changed since it was read. Look at it again: nothing was charged."
 
-AGAIN = ("format", "label", "bounds", "stays", "missing", "shuffle", "rows_per_person")
+AGAIN = ("label", "bounds", "stays", "missing", "shuffle", "rows_per_person")
 """What is said of a table once, and holds when it is opened again."""
 
 
@@ -37,10 +38,10 @@ class Header:
     id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
 
     @classmethod
-    def of(cls, source: Path, format: str | None, dialect: Dialect) -> Header:
+    def of(cls, source: Path, dialect: Dialect) -> Header:
         """Return the names of columns as they are now."""
         stamp = stamp_of(source)
-        return cls(table_header(source, format, dialect=dialect), dialect, stamp)
+        return cls(table_header(source, dialect=dialect), dialect, stamp)
 
 
 @dataclass
@@ -66,7 +67,6 @@ class Draft:
     name: str
     read: Header
     id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
-    format: str | None = None
     label: str | None = None
     bounds: tuple[float, float] | None = None
     stays: tuple[str, ...] = ()
@@ -83,9 +83,9 @@ class Draft:
     def of(cls, source: Path, name: str, like: Draft | None = None) -> Draft:
         """Return a new draft for a table, once its header was read; with what another says of the same table."""
         if like is None or like.is_changed:
-            return cls(source, name, Header.of(source, None, Dialect()))
+            return cls(source, name, Header.of(source, Dialect()))
         said = {what: getattr(like, what) for what in AGAIN}
-        return cls(source, name, Header.of(source, like.format, like.dialect), **said)
+        return cls(source, name, Header.of(source, like.dialect), **said)
 
     def take(self, read: Header, label: str | None, stays: tuple[str, ...]) -> None:
         """Take a header and what is said of its columns, and read the table, in a thread, if there is a label.
@@ -107,7 +107,6 @@ class Draft:
                 self.source,
                 label=label,
                 drop=drop,
-                format=self.format,
                 dialect=read.dialect,
                 progress=work.progress,
                 hints=hints.extend,
@@ -152,7 +151,6 @@ class Draft:
             source=self.source,
             source_name=self.name,
             stamp=self.read.stamp,
-            format=self.format,
             dialect=self.dialect,
             label=self.label,
             bounds=self.bounds,
@@ -209,10 +207,10 @@ def stamp_of(source: Path) -> Stamp:
     )
 
 
-def refuse_changed(choice: Choice) -> None:
-    """Refuse to go on with a file that is not the one of the order, whatever it holds."""
-    if stamp_of(choice.source) != choice.stamp:
-        raise DataError("the file changed while it was read for the release: begin again with the table")
+def refuse_changed(source: Path, stamp: Stamp) -> None:
+    """Refuse to go on with a file that is not the one that was chosen, whatever it holds."""
+    if stamp_of(source) != stamp:
+        raise DataError("the file changed while it was read: begin again with it")
 
 
 class Drafts:

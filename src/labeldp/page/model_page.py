@@ -11,16 +11,19 @@ from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from labeldp.errors import ParameterError
 from labeldp.files.models import SavedModel, load_model
+from labeldp.files.opening import TableHeader
+from labeldp.files.overview import table_header
 from labeldp.files.places import EXTENSIONS, format_in
 from labeldp.jobs.inputs import tally_notes
 from labeldp.jobs.model_predictions import FilePredictions, predict_file
 from labeldp.jobs.sentences import EXPLAINED
 from labeldp.page.chosen_folder import ChosenFolder
-from labeldp.page.site import explained_page, go, site_of, started
+from labeldp.page.drafts import Draft, refuse_changed, stamp_of
+from labeldp.page.site import explained_page, go, progress_of, site_of, started
 from labeldp.page.steps import stem_of
 from labeldp.page.typed_numbers import read_number
 from labeldp.page.words import explain_in_page
@@ -31,6 +34,7 @@ from labeldp.tabular.arrow import arrow
 from labeldp.tabular.encodings import Categories
 
 MOST_WORDS = 100
+FORGOTTEN = "These predictions were asked for too long ago: look for the table in the folder."
 
 
 def _fields(model: SavedModel) -> list[dict[str, Any]]:
@@ -74,6 +78,7 @@ async def _model_page(
             notes = [explain_in_page(error)]
     work_id = request.query_params.get("work", "")
     work = site.drafts.work(work_id)
+    notes += [FORGOTTEN] if work_id and work is None else []
     return site.page(
         "model",
         status=400 if notes and not answer else 200,
@@ -105,6 +110,7 @@ async def table_form(request: Request) -> Response:
     name, table = (str(form.get(field, "")) for field in ("name", "table"))
     try:
         model, source = site.folder.source(name), site.folder.source(table)
+        stamps = {path: await run_in_threadpool(stamp_of, path) for path in (model, source)}
         ending = EXTENSIONS.get(format_in(source.name) or "", "csv")
         like = site.drafts.like(source)  # how it is written may have been said already
         out = site.folder.target(site.folder.free_name(f"{stem_of(table)}.predicted", f".{ending}"))
@@ -113,25 +119,37 @@ async def table_form(request: Request) -> Response:
 
     def task(work: Work) -> NewTable:
         dialect = None if like is None or like.is_changed else like.dialect
-        done = predict_file(model, source, out, dialect=dialect, progress=work.progress)
+        stays = () if like is None else _staying(like, load_model(model), table_header(source, dialect=dialect))
+        done = predict_file(model, source, out, drop=stays, dialect=dialect, progress=work.progress)
         return NewTable(site.folder.name(out), done)
 
-    work = Work(task)
+    def watch() -> None:
+        site.folder.refuse_elsewhere(model, source)  # each time: it may be a link by now
+        for path, stamp in stamps.items():
+            refuse_changed(path, stamp)
+
+    work = Work(task, watch=watch)
     work_id = site.drafts.keep(work)
     await started(work)
     return go(_address(name, work_id))
 
 
-def _work_of(request: Request) -> Work:
-    work = site_of(request).drafts.work(request.path_params["work"])
-    if work is None:
-        raise ParameterError("these predictions were made too long ago: look for the table in the folder")
-    return work
+def _staying(draft: Draft, model: SavedModel, header: TableHeader) -> list[str]:
+    """Return the columns of a table that are not to leave, and refuse a model that learnt from its label."""
+    if draft.label in model.encoder.names:
+        raise ParameterError(
+            f"the model needs the column {draft.label!r}, which you said is private: its predictions would tell it"
+        )
+    return [name for name in header.names if name in draft.stays]
+
+
+def _work_of(request: Request) -> Work | None:
+    return site_of(request).drafts.work(request.path_params["work"])
 
 
 async def progress_data(request: Request) -> Response:
     """Return how far predictions for a table are, for the bar."""
-    return JSONResponse(_work_of(request).as_data())
+    return progress_of(_work_of(request))
 
 
 @explained_page
@@ -139,8 +157,9 @@ async def stop_form(request: Request) -> Response:
     """Stop predictions for a table."""
     form = await site_of(request).form(request)
     work = _work_of(request)
-    work.stop()
-    await started(work)
+    if work is not None:
+        work.stop()
+        await started(work)
     return go(_address(str(form.get("what", "")), request.path_params["work"]))
 
 

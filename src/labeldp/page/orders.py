@@ -39,7 +39,6 @@ class Choice:
     source: Path
     source_name: str
     stamp: Stamp
-    format: str | None
     dialect: Dialect
     label: str
     bounds: tuple[float, float]
@@ -105,7 +104,6 @@ class Order:
             "drop": choice.drop,
             "missing": choice.missing,
             "rows_per_person": choice.rows_per_person,
-            "format": choice.format,
             "dialect": choice.dialect,
             "report": self.report,
         }
@@ -137,7 +135,6 @@ class Order:
         words += ["--missing", "drop"] if choice.missing == "drop" else []
         words += ["--shuffle"] if choice.shuffle and self.leaves == "table" else []
         words += ["--rows-per-person", str(choice.rows_per_person)] if choice.rows_per_person > 1 else []
-        words += ["--format", choice.format] if choice.format else []
         for name in ("separator", "decimal", "thousands", "encoding", "sheet"):
             value = getattr(dialect, name)
             words += [f"--{name}", {"\t": "tab", " ": "space"}.get(value, value)] if value is not None else []

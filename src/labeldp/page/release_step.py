@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from labeldp.cards.reading import read_any_card
 from labeldp.files import FileRelease
@@ -18,7 +19,7 @@ from labeldp.page.budget_step import outlook_of, price_of
 from labeldp.page.drafts import Draft, refuse_changed
 from labeldp.page.orders import Order
 from labeldp.page.records import LedgerView, earlier_releases
-from labeldp.page.site import Site, explained_page, go, site_of, started
+from labeldp.page.site import Site, explained_page, go, progress_of, site_of, started
 from labeldp.page.steps import changed, draft_of, in_page_words
 from labeldp.page.words import as_fields, explain_in_page, plain_cost
 from labeldp.page.work import Asked, Work, place_of
@@ -142,7 +143,7 @@ def start_release(site: Site, draft: Draft, order: Order, known: Collection[str]
             words.append(printable(f"The column {column!r} could not stay {old}: it is {new} now."))
         return Result(files, files["card"], _sections(done.card, words))
 
-    return Work(task, ledger, watch=lambda: refuse_changed(order.choice))
+    return Work(task, ledger, watch=lambda: refuse_changed(order.choice.source, order.choice.stamp))
 
 
 def _sections(card: str, words: list[str]) -> dict[str, list[str]]:
@@ -182,7 +183,9 @@ async def stop_form(request: Request) -> Response:
 
 
 async def progress_data(request: Request) -> Response:
-    """Return how far work is, for the bar."""
-    draft = draft_of(request)
-    work = draft.reading if request.query_params.get("what") == "reading" else draft.release
-    return JSONResponse({"state": "none"} if work is None else work.as_data())
+    """Return how far work is, for the bar; of what was left too long ago the page itself says more."""
+    work = None
+    with suppress(*EXPLAINED):
+        draft = draft_of(request)
+        work = draft.reading if request.query_params.get("what") == "reading" else draft.release
+    return progress_of(work)

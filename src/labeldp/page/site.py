@@ -14,7 +14,7 @@ from jinja2.ext import Extension
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from labeldp import __version__
 from labeldp._validation import rounded_up
@@ -127,6 +127,11 @@ def explained_page(handler: Handler) -> Handler:
 def go(path: str) -> Response:
     """Return an answer that leads the browser to another page, so that loading it again sends no form again."""
     return RedirectResponse(path, status_code=303)
+
+
+def progress_of(work: Work | None) -> Response:
+    """Return how far work is, for the bar; where there is none, a script loads the page, which says more."""
+    return JSONResponse({"state": "none"} if work is None else work.as_data())
 
 
 async def started(work: Work) -> None:

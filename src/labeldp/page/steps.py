@@ -152,7 +152,7 @@ async def table_form(request: Request) -> Response:
         if "written" in form:
             draft.entered = {name: str(form.get(name, "")) for name in form}
             dialect = _dialect(form)
-            read = await run_in_threadpool(Header.of, draft.source, draft.format, dialect)
+            read = await run_in_threadpool(Header.of, draft.source, dialect)
             label, stays = draft.label if draft.label in read.table.names else None, draft.stays
         else:
             if draft.is_changed:
@@ -174,17 +174,18 @@ async def table_form(request: Request) -> Response:
 
 def _said_of_columns(draft: Draft, form: FormData) -> tuple[str, tuple[str, ...]]:
     """Return the label and the columns that stay; forms send them by number: they change line breaks."""
-    names = draft.header.names
-    numbers = {str(number): name for number, name in enumerate(names)}
+    numbers = {str(number): name for number, name in enumerate(draft.header.names)}
     label = numbers.get(str(form.get("label", "")))
     if label is None:
         raise ParameterError("say which column is private")
-    return label, _staying(names, label, form)
+    return label, _staying(draft, label, form)
 
 
-def _staying(names: tuple[str, ...], label: str | None, form: FormData) -> tuple[str, ...]:
-    leaving = {str(number) for number in form.getlist("leaves")}
-    return tuple(name for number, name in enumerate(names) if str(number) not in leaving and name != label)
+def _staying(draft: Draft, label: str | None, form: FormData) -> tuple[str, ...]:
+    """Return the columns that stay: of this header as the form says, and of others as it was said of them."""
+    names, leaving = draft.header.names, {str(number) for number in form.getlist("leaves")}
+    stay = [name for number, name in enumerate(names) if str(number) not in leaving and name != label]
+    return (*stay, *(name for name in draft.stays if name not in names))
 
 
 # ---- the label ------------------------------------------------------------------------------------------------
@@ -247,7 +248,7 @@ async def label_form(request: Request) -> Response:
             problems["low"] = explain_in_page(error)
     if people is not None and (not people.is_integer() or people < 1):
         problems["rows_per_person"] = "How many rows one person may have must be an integer, 1 or more."
-    draft.stays = _staying(draft.header.names, draft.label, form)
+    draft.stays = _staying(draft, draft.label, form)
     draft.missing, draft.shuffle = "drop" if form.get("missing") else "error", bool(form.get("shuffle"))
     if seen.missing and draft.missing == "error":
         problems["missing"] = (
@@ -265,7 +266,7 @@ async def changed(draft: Draft) -> Response:
     """Say that the file changed, and show it as it is now."""
     draft.problems, draft.entered = {"table": CHANGED}, {}
     try:
-        read = await run_in_threadpool(Header.of, draft.source, draft.format, draft.dialect)
+        read = await run_in_threadpool(Header.of, draft.source, draft.dialect)
     except EXPLAINED as error:
         draft.problems = {"table": f"{CHANGED} {explain_in_page(error)}"}
         read = replace(draft.read, stamp=())

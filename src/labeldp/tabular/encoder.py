@@ -103,13 +103,16 @@ class TableEncoder:
         """How many numbers a row becomes."""
         return sum(column.width for column in self.columns)
 
-    def check(self, schema: Any) -> None:
-        """Refuse a table that lacks a column, or holds something else in it than in the fit."""
+    def check(self, schema: Any, others: Collection[str] = ()) -> None:
+        """Refuse a table that lacks a column, or holds something else in it than in the fit.
+
+        ``others`` are the names of its further columns, for a hint.
+        """
         for column in self.columns:
             if schema.names.count(column.name) > 1:
                 raise DataError(f"two columns are called {column.name!r}")
             if column.name not in schema.names:
-                near = nearest(column.name, schema.names)
+                near = nearest(column.name, [*schema.names, *others])
                 hint = f"; {near!r} is near, rename it if it is meant" if near else ""
                 raise DataError(f"the model needs the column {column.name!r}, which is not there{hint}")
             refuse_another_kind(column, schema.field(column.name).type)
