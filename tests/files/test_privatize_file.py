@@ -16,6 +16,7 @@ from helpers import seeded
 from labeldp.cards.reading import read_release_card
 from labeldp.errors import BudgetError, DataError, LabelError, ParameterError
 from labeldp.files import TableWriter, open_table, privatize_file
+from labeldp.files.card_check import verify_files
 
 ROWS = 600
 BOUNDS = (0.0, 1000.0)
@@ -256,3 +257,27 @@ def test_types_that_a_format_cannot_keep_are_told(tmp_path):
     for out in ("out.arrow", "out.csv"):
         assert release(source, tmp_path / out).types_changed == {}
     assert open_table(tmp_path / "out.arrow").schema.field("code").type == codes.type
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.xlsx", "out.parquet"])
+@pytest.mark.parametrize("debiased", ["replace", "add"])
+def test_a_table_that_holds_other_labels_than_the_mechanism_gives_out_is_not_verified(tmp_path, out, debiased):
+    """Its card can be made to fit its bytes, as a checksum is no signature."""
+    source, path = put(tmp_path / "in.parquet", table_of(labels_of(), nested=False)), tmp_path / out
+    done = privatize_file(source, path, label="price", epsilon=1, bounds=BOUNDS, drop=["when"], debiased=debiased)
+    assert verify_files(done.card, file=path).holds
+    facts = json.loads(done.card)["file"]
+    for column in {facts["column"], facts["unbiased_column"]}:
+        forged = everything(path)
+        place = forged.column_names.index(column)
+        forged = forged.set_column(place, column, pa.array(labels_of()))
+        with TableWriter(tmp_path / f"forged-{out}", forged.schema, force=True) as writer:
+            for batch in forged.to_batches():
+                writer.write(batch)
+            digest = writer.finish()
+        card = done.terms.to_card(file={**facts, "sha256": digest})
+        wrong = [
+            check for check in verify_files(card, file=tmp_path / f"forged-{out}").checks if check.holds is False
+        ]
+        assert [check.name for check in wrong] == ["labels"]
+        assert f"600 of 600 values of '{column}'" in wrong[0].detail

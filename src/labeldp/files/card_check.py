@@ -8,12 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from labeldp import card_format, files
+from labeldp._arrays import Array
 from labeldp.cards.reading import ReadCard
 from labeldp.cards.signatures import check_signature
 from labeldp.cards.verification import Check, Verification, verify_card
+from labeldp.channels import TableChannel
 from labeldp.errors import DataError, LabelDPError, MissingExtraError
 from labeldp.files.places import MODEL_FILES, sha256
 
@@ -137,7 +140,12 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
         dialect = files.Dialect(separator=written[0], decimal=written[1], encoding=written[2])
         table = files.open_table(path, written[3], dialect=dialect)
         columns = list(table.schema.names)
-        count = sum(batch.num_rows for batch in table.batches(columns[:1]))
+        possible = _possible_labels(card, entry, columns)
+        count, strange = 0, dict.fromkeys(possible, 0)
+        for batch in table.batches([*possible] or columns[:1]):
+            count += batch.num_rows
+            for name, values in possible.items():
+                strange[name] += _strange(batch.column(name), values)
     except MissingExtraError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
         return
@@ -146,6 +154,32 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
         return
     yield Check("rows", count == rows, f"{count:,} rows in the file, {rows:,} on the card")
     yield _columns(columns, named, entry.get("columns", columns))
+    for name, found in strange.items():
+        some = f"{found:,} of {count:,} values" if found else "no value"
+        ones = f"the {possible[name].size:,} that the mechanism can give out"
+        yield Check("labels", not found, f"{some} of {name!r} {'are' if found else 'is'} other than {ones}")
+
+
+def _possible_labels(card: ReadCard, entry: dict[str, Any], columns: list[str]) -> dict[str, Array]:
+    """Return what columns of private labels can hold, where the card lists all of it."""
+    mechanism = card.terms.mechanisms[0]
+    channel = mechanism.channel
+    if not isinstance(channel, TableChannel):
+        return {}
+    holds = {"column": channel.values, "unbiased_column": mechanism.debias(channel.values)}
+    return {entry[key]: values for key, values in holds.items() if entry.get(key) in columns}
+
+
+def _strange(column: Any, possible: Array) -> int:
+    """Return how many are none of the possible numbers, or as near to one as a sheet of Excel writes it."""
+    try:
+        numbers: Array = column.cast("float64").to_numpy(zero_copy_only=False)
+    except ValueError:
+        return len(column)
+    values = np.sort(possible)
+    above = np.searchsorted(values, numbers).clip(1, values.size - 1)
+    gap = np.minimum(np.abs(numbers - values[above - 1]), np.abs(numbers - values[above]))
+    return int(np.sum(~(gap <= 1e-12 * np.abs(values).max())))  # of NaN, too
 
 
 def _columns(columns: list[str], named: dict[str, Any], listed: object) -> Check:
