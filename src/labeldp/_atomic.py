@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,6 +19,9 @@ from pathlib import Path
 import portalocker
 
 from labeldp.errors import ParameterError
+
+MARK = ".labeldp.part"
+"""How the name of a file ends that keeps another name."""
 
 
 @contextmanager
@@ -85,10 +89,10 @@ def _put(draft: Path, path: Path) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
             os.replace(draft, path)
     except FileExistsError:
-        raise _taken(path) from None
+        raise _name_conflict(path) from None
 
 
-def _taken(path: Path) -> ParameterError:
+def _name_conflict(path: Path) -> ParameterError:
     return ParameterError(f"{path} exists already: pass force=True to replace it")
 
 
@@ -152,12 +156,12 @@ def _put_folder(draft: Path, path: Path) -> None:
         os.rename(draft, path)
     except OSError:
         if os.path.lexists(path):
-            raise _taken(path) from None
+            raise _name_conflict(path) from None
         raise
 
 
 @contextmanager
-def reserved(path: str | os.PathLike[str]) -> Iterator[None]:
+def reserve_name(path: str | os.PathLike[str]) -> Iterator[None]:
     """Keep a name for this block: who asks for it meanwhile, in another thread or process, is refused at once.
 
     The lock is on an empty file beside it, with ``.labeldp.part`` at its end, which goes with the block. A kill
@@ -166,23 +170,21 @@ def reserved(path: str | os.PathLike[str]) -> Iterator[None]:
     Raises
     ------
     ParameterError
-        If the name is kept for another.
+        If the name is kept for another, or something else has the name of that file.
 
     Examples
     --------
     >>> target = Path(tempfile.mkdtemp(), "table.csv")
-    >>> with reserved(target), reserved(target):
+    >>> with reserve_name(target), reserve_name(target):
     ...     pass
     Traceback (most recent call last):
     labeldp.errors.ParameterError: another release is being written to ...table.csv: choose another name, or wait
     >>> list(target.parent.iterdir())
     []
     """
-    target = Path(os.path.abspath(path))  # with a name, whatever the path is
-    mark = target.with_name(f"{target.name}.labeldp.part")
+    mark = _mark_of(Path(path))
     try:
-        while (handle := _lock(mark)) is None:
-            pass  # whoever had it has just removed it
+        handle = _lock(mark)
     except portalocker.AlreadyLocked:
         raise ParameterError(f"another release is being written to {path}: choose another name, or wait") from None
     try:
@@ -191,39 +193,73 @@ def reserved(path: str | os.PathLike[str]) -> Iterator[None]:
         _unlock(handle, mark)
 
 
-def _lock(mark: Path) -> int | None:
-    """Return an open file that is locked, or None if it lost its name before."""
-    no_links = getattr(os, "O_NOFOLLOW", 0)
+def _mark_of(path: Path) -> Path:
+    """Return the file that keeps a name, where the system would put that name: links come before ``..``."""
+    if path.name in ("", ".."):
+        path = path.resolve()
+    return path.parent.resolve() / f"{path.name}{MARK}"
+
+
+def _lock(mark: Path) -> int:
+    """Return an open file that is locked; where a disk knows no locks, the second is refused at the end."""
+    for _ in range(100):
+        handle = _open_mark(mark)
+        try:
+            portalocker.lock(handle, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+            if os.path.samestat(os.fstat(handle), os.lstat(mark)):
+                return handle
+        except portalocker.AlreadyLocked:
+            os.close(handle)
+            raise
+        except portalocker.LockException:
+            return handle
+        except FileNotFoundError:
+            pass
+        os.close(handle)  # whoever had it has just removed it
+    return _open_mark(mark)  # a disk that gives a file another number each time
+
+
+def _open_mark(mark: Path) -> int:
+    """Open the file that keeps a name, and wait for nobody; refuse whatever else is there."""
+    refusal = ParameterError(f"{mark} is in the way: move it elsewhere, or choose another name")
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe waits for its other end
     try:
-        handle = os.open(mark, os.O_RDWR | os.O_CREAT | no_links, 0o666)
-    except PermissionError:  # another user's
-        handle = os.open(mark, os.O_RDONLY | no_links)
-    try:
-        portalocker.lock(handle, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
-        is_named = os.path.samestat(os.fstat(handle), os.lstat(mark))
-    except portalocker.AlreadyLocked:
-        os.close(handle)
+        try:
+            handle = os.open(mark, os.O_RDWR | os.O_CREAT | flags, 0o666)
+        except PermissionError:  # another user's
+            handle = os.open(mark, os.O_RDONLY | flags)
+    except OSError:
+        if os.path.lexists(mark):
+            raise refusal from None
         raise
-    except portalocker.LockException:  # a disk that knows no locks: who comes second is refused at the end
-        return handle
-    except FileNotFoundError:
-        is_named = False
-    if is_named:
-        return handle
-    os.close(handle)
-    return None
+    if not _is_mark(os.fstat(handle)):
+        os.close(handle)
+        raise refusal
+    if sys.platform != "win32":
+        with suppress(OSError):  # another user's
+            os.fchmod(handle, 0o644)  # whatever the umask: after a kill, others must be able to open it
+    return handle
+
+
+def _is_mark(found: os.stat_result) -> bool:
+    """Whether this may be a file that keeps a name: nothing is lost with an empty one that has no second name."""
+    return stat.S_ISREG(found.st_mode) and found.st_size == 0 and found.st_nlink <= 1
 
 
 def _unlock(handle: int, mark: Path) -> None:
     """Give a lock back, and remove its file: before, as it may be another's after; Windows removes none open."""
     if sys.platform != "win32":
-        with suppress(OSError):  # another user's
-            mark.unlink()
+        _remove_mark(mark)
     with suppress(portalocker.LockException):  # closing would not unlock it while a forked child has it open
         portalocker.unlock(handle)
     os.close(handle)
     if sys.platform == "win32":
-        with suppress(OSError):  # another has it open by now
+        _remove_mark(mark)
+
+
+def _remove_mark(mark: Path) -> None:
+    with suppress(OSError):  # another user's, or another has it open by now
+        if _is_mark(os.lstat(mark)):
             mark.unlink()
 
 

@@ -219,6 +219,13 @@ def test_a_report_is_written_if_asked_for(tmp_path, table):
     assert not (tmp_path / "again.csv").exists()
 
 
+def test_a_report_that_could_not_be_drawn_is_refused_before_the_charge(tmp_path, table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    options = ("--report", tmp_path / "page.html", "--ledger", tmp_path / "budget.jsonl")
+    assert "labeldp[plots]" in said(*order(table, tmp_path / "out.csv", *options), code=1)
+    assert files_in(tmp_path) == ["homes.csv"]
+
+
 def test_a_report_that_fails_after_the_release_is_said_with_what_is_in_place_and_spent(
     tmp_path, table, monkeypatch
 ):

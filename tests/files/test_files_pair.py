@@ -15,7 +15,7 @@ import labeldp as ldp
 from file_cases import meanwhile, refused, release
 from helpers import posix_only
 from labeldp import _atomic, card_format
-from labeldp.files import TableWriter
+from labeldp.files import TableWriter, places
 from labeldp.files.card_check import verify_files
 from labeldp.files.writer import TableAndCard
 
@@ -121,7 +121,13 @@ def test_what_somebody_else_put_there_meanwhile_is_kept():
 
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize(
-    ("out", "card"), [("out.parquet", None), ("out/", None), ("other.csv", "out.parquet.card.json")]
+    ("out", "card"),
+    [
+        ("out.parquet", None),
+        ("out/", None),
+        ("other.csv", "out.parquet.card.json"),
+        ("other.csv", "out.parquet.card.json.sig"),
+    ],
 )
 def test_of_two_that_write_to_one_place_at_once_the_second_is_refused_before_it_pays(out, card, force):
     first = "out/" if out == "out/" else "out.parquet"
@@ -141,9 +147,85 @@ def test_what_a_kill_leaves_of_a_reservation_keeps_nobody_out():
     assert sorted(os.listdir()) == ["in.parquet", "out.csv", "out.csv.card.json"]
 
 
+def test_a_release_that_ends_just_before_a_name_is_reserved_is_seen_before_the_charge(monkeypatch):
+    card, reserve, ledger = "out.csv.card.json", places.reserve_name, ldp.Ledger()
+
+    def late(path):
+        if path == card:
+            monkeypatch.setattr(places, "reserve_name", reserve)
+            release("in.parquet", "out.csv")
+        return reserve(path)
+
+    monkeypatch.setattr(places, "reserve_name", late)
+    with pytest.raises(ldp.ParameterError, match="exists already"):
+        release("in.parquet", "other.csv", card=card, ledger=ledger)
+    assert ledger.charges == ()
+
+
+OBSTACLES = {
+    "a user's file": lambda mark: mark.write_text("my only copy"),
+    "a second name": lambda mark: mark.hardlink_to("empty"),
+    "a folder": Path.mkdir,
+    "a link": lambda mark: mark.symlink_to("in.parquet"),
+    "a pipe": lambda mark: os.mkfifo(str(mark)),  # late: Windows has none
+}
+
+
+@posix_only
+@pytest.mark.parametrize("kind", OBSTACLES)
+def test_what_is_in_the_way_of_a_reservation_is_left_alone_and_nothing_is_paid(kind):
+    mark = Path("out.csv.labeldp.part")
+    Path("empty").touch()
+    OBSTACLES[kind](mark)
+    before = mark.lstat()
+    assert "is in the way" in str(refused("in.parquet"))
+    assert mark.lstat().st_ino == before.st_ino
+
+
+def test_what_comes_in_the_place_of_a_reservation_is_not_removed_with_it():
+    with _atomic.reserve_name("out.csv"):
+        Path("out.csv.labeldp.part").write_text("my only copy")
+    assert Path("out.csv.labeldp.part").read_text() == "my only copy"
+
+
+@posix_only
+def test_a_pipe_of_another_user_is_not_waited_for(monkeypatch):
+    real, ways = os.open, []
+
+    def not_ours(path, flags, *mode):
+        ways.append(flags)
+        raise PermissionError(13, "Permission denied")
+
+    os.mkfifo("out.csv.labeldp.part")
+    monkeypatch.setattr(os, "open", not_ours)
+    with pytest.raises(ldp.ParameterError, match="in the way"):
+        _atomic.reserve_name("out.csv").__enter__()
+    monkeypatch.setattr(os, "open", real)
+    assert len(ways) == 2
+    assert all(flags & os.O_NONBLOCK for flags in ways)
+
+
+@posix_only
+def test_a_name_is_reserved_where_the_system_puts_it():
+    Path("real/deep").mkdir(parents=True)
+    Path("link").symlink_to("real/deep")
+    with _atomic.reserve_name("link/../out.csv"), pytest.raises(ldp.ParameterError, match="another release"):
+        _atomic.reserve_name("real/out.csv").__enter__()
+    with _atomic.reserve_name("real/deep/.."), pytest.raises(ldp.ParameterError, match="another release"):
+        _atomic.reserve_name("real/").__enter__()
+
+
+def test_a_disk_that_gives_a_file_another_number_each_time_is_one_without_locks(monkeypatch):
+    answers = iter([False] * 1000)
+    monkeypatch.setattr(os.path, "samestat", lambda *_: next(answers))
+    with _atomic.reserve_name("out.csv"):
+        pass
+    assert os.listdir() == ["in.parquet"]
+
+
 def test_a_reservation_that_is_given_back_while_another_asks_for_it_is_kept_for_that_one(monkeypatch):
     """Who locks a file that has just been removed holds nothing: a third could make that file again."""
-    lock, reserving = portalocker.lock, _atomic.reserved("out.csv")
+    lock, reserving = portalocker.lock, _atomic.reserve_name("out.csv")
 
     def late(handle, flags):
         monkeypatch.setattr(portalocker, "lock", lock)
@@ -152,8 +234,8 @@ def test_a_reservation_that_is_given_back_while_another_asks_for_it_is_kept_for_
 
     reserving.__enter__()
     monkeypatch.setattr(portalocker, "lock", late)
-    with _atomic.reserved("out.csv"), pytest.raises(ldp.ParameterError, match="another release"):
-        _atomic.reserved("out.csv").__enter__()
+    with _atomic.reserve_name("out.csv"), pytest.raises(ldp.ParameterError, match="another release"):
+        _atomic.reserve_name("out.csv").__enter__()
     assert os.listdir() == ["in.parquet"]
 
 
@@ -229,6 +311,13 @@ def test_nobody_gets_rights_that_umask_or_source_deny(umask, mask, source, expec
         assert rights(name) == expected, name
     assert rights("out") == expected | (expected & 0o444) >> 2
     assert os.umask(mask) == mask
+
+
+@posix_only
+def test_others_can_open_what_a_kill_leaves_of_a_reservation(umask):
+    umask(0o077)
+    with _atomic.reserve_name("out.csv"):
+        assert rights("out.csv.labeldp.part") == 0o644
 
 
 @posix_only

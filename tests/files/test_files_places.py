@@ -47,6 +47,9 @@ CLASHES = {
     "table is the source": "-o in.parquet --force",
     "table is the source behind a link": "-o link.parquet --force",
     "ledger is the source": "-o a.parquet --ledger in.parquet",
+    "ledger is the signature": "-o a.parquet --ledger a.parquet.card.json.sig --limit 3",
+    "signature is the source behind a link": "-o s.parquet",
+    "a folder as the signature": "-o f.parquet --ledger b.jsonl",
     "report is the source": "-o a.parquet --report in.parquet --force",
     "card is the source": "-o a.parquet --card in.parquet --force",
     "ledger in the folder": "-o fold/ --force --ledger fold/budget.jsonl --limit 3",
@@ -71,6 +74,9 @@ def test_no_place_serves_two_purposes_and_nothing_is_spent(place, clash):
     (place / "sl").symlink_to("real")
     (place / "link.parquet").symlink_to("in.parquet")
     (place / "fil").touch()
+    (place / "s.parquet.card.json.sig").symlink_to("in.parquet")
+    (place / "f.parquet.card.json.sig").mkdir()
+    (place / "f.parquet.card.json.sig" / "mine").touch()
     before = snapshot(place)
     done = run("in.parquet", *CLASHES[clash].split())
     assert done.exit_code in (2, 3), done.output
@@ -79,7 +85,8 @@ def test_no_place_serves_two_purposes_and_nothing_is_spent(place, clash):
 
 
 def test_a_name_that_is_too_long_is_refused_before_the_charge(place):
-    for name in (f"{'a' * 243}.parquet", f"{'a' * 235}.parquet"):
+    for length in (243, 235, 221):  # for the table, its card, and the signature of that
+        name = f"{'a' * length}.parquet"
         message = str(refused("in.parquet", name, error=OSError))
         assert "too long" in message or sys.platform == "win32"  # which has another message for each disk
 
@@ -89,6 +96,12 @@ def test_a_ledger_that_is_open_already_is_kept_apart_too(place):
     with pytest.raises(ParameterError, match="same file"):
         release("in.parquet", "out.csv", ledger=ledger, force=True)
     assert ledger.charges == ()
+
+
+def test_nothing_is_written_under_the_name_of_a_reservation(place):
+    """A release would wait for itself: its ledger is the file that it has locked."""
+    with pytest.raises(ParameterError, match="reserve a name"):
+        refuse_same({"the table": "out.csv", "the ledger": "out.csv.LabelDP.part"}, {})
 
 
 @posix_only

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from labeldp._atomic import reserved
+from labeldp._atomic import reserve_name
 from labeldp.cli import app
 from labeldp.ledger import Budget, Ledger
 from labeldp.page import drafts, orders
@@ -173,7 +173,7 @@ def test_two_tabs_are_two_drafts(client):
 def test_a_name_that_another_release_is_writing_to_is_refused_before_the_charge(client, leaves, taken):
     """In another tab, or by the command line: both keep their names in the folder."""
     draft, root = ready(client, leaves=leaves, report="yes"), client.site.folder.root
-    with reserved(root / taken):
+    with reserve_name(root / taken):
         words = client.release(draft).words
     assert "another release is being written to" in words
     assert "Nothing was charged" in words

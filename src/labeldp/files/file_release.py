@@ -182,8 +182,9 @@ def privatize_file(
     card_path = Path(card) if card is not None else None if to == PIPE else Path(f"{Path(to)}.card.json")
     ledger = as_ledger(ledger)
     ledger_path = None if ledger is None else ledger.path
-    outputs = {"the output": to, "the card": card_path, "the ledger": ledger_path, **(others or {})}
-    refuse_same(outputs, {"the source": os.fspath(source)})
+    signature = None if card_path is None else f"{card_path}.sig"
+    outputs = {"the output": to, "the card": card_path, "the card's signature": signature}
+    refuse_same({**outputs, "the ledger": ledger_path, **(others or {})}, {"the source": os.fspath(source)})
     progress = progress or (lambda *_: None)
     with TableAndCard(to, card_path, force=force) as places:
         progress("Opening", 0, None)

@@ -18,8 +18,8 @@ import math
 import os
 import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -51,18 +51,24 @@ MOST = 1 << 31
 
 
 @contextmanager
-def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
-    """Give a draft folder to save a model in; it takes the name ``path`` only if nothing goes wrong.
+def reserve_model(
+    path: str | os.PathLike[str], *, force: bool = False
+) -> Iterator[Callable[[], AbstractContextManager[Path]]]:
+    """Keep a name for a model during the block, and give what opens a draft folder that will take that name.
 
-    Raises
-    ------
-    ParameterError
-        If there is no folder around it, or something is there: a model may be replaced with ``force``, anything
-        else is never removed; or if another is being written there.
+    Refused if there is no folder around it, or something is there: a model may be replaced with ``force``, anything
+    else is never removed; or if another is being written there.
     """
     names = {*MODEL_FILES, CARD, f"{CARD}.sig", "card.report.html"}  # what sign and report put there
     place: dict[str, Any] = {"to": f"{os.fspath(path)}/", "force": force, "may_go": names.__contains__}
-    with reserve_target(**place), atomic_folder(path, check=partial(refuse_target, **place)) as draft:
+    with reserve_target(**place):
+        yield partial(atomic_folder, path, check=partial(refuse_target, **place))
+
+
+@contextmanager
+def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
+    """Give a draft folder to save a model in; it takes the name ``path`` only if nothing goes wrong."""
+    with reserve_model(path, force=force) as open_draft, open_draft() as draft:
         yield draft
 
 
@@ -170,7 +176,9 @@ def write_model(
 
 
 def add_to_card(folder: Path, card: str, terms: Terms, **more: Any) -> str:
-    """Write the terms and further public entries on the card of a saved model, whole or not at all; return it."""
+    """Write the terms and further public entries on the card of a saved model, if it is this one; return it."""
+    if (folder / CARD).read_bytes() != card.encode():
+        raise CardError(f"{folder / CARD} is another model's by now, and was left as it is")
     promised = card_format.parse(terms.to_card("labeldp.model"), "labeldp.model")
     card = card_format.dump({**card_format.parse(card, "labeldp.model"), **promised, **more}, "labeldp.model")
     with atomic_file(folder / CARD) as draft:

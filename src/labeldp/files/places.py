@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
 
-from labeldp._atomic import reserved
+from labeldp._atomic import MARK, reserve_name
 from labeldp._validation import nearest
 from labeldp.errors import DataError, ParameterError
 
@@ -150,7 +150,7 @@ def reserve_target(to: str, *, force: bool, may_go: Callable[[str], Any] | None 
     if to == PIPE:
         yield
         return
-    with reserved(to):
+    with reserve_name(to):
         refuse_target(to, force=force, may_go=may_go)  # again: another may have been done just before
         yield
 
@@ -198,6 +198,8 @@ def refuse_same(
     """
     targets = [(name, Path(path)) for name, path in outputs.items() if path is not None and path != PIPE]
     for i, (name, path) in enumerate(targets):
+        if path.resolve().name.casefold().endswith(MARK):
+            raise ParameterError(f"{name}, {path}, ends in {MARK}, as files that reserve a name do: name another")
         for other, place in targets[:i]:
             _refuse_meeting(name, path, other, place)
     for source, where in inputs.items():

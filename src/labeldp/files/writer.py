@@ -250,28 +250,29 @@ class TableAndCard:
     card with its signature, which is none of the new one; then the new card takes its place, and the new table
     last. Old things come back if the new table does not get there, and go for good if it does. A kill in between
     leaves them beside their names, with ``.old`` at the end. Unless they are to be replaced, nothing but an old
-    signature steps aside. Both places are reserved from the start of the block: enter it before the charge.
+    signature steps aside. All three are reserved from the start of the block: enter it before the charge.
     """
 
     def __init__(self, to: str, card: Path | None, *, force: bool) -> None:
         self._to, self._card, self._force = to, card, force
+        self._targets: list[dict[str, Any]] = [{"to": to, "force": force, "may_go": is_part}]
+        if card is not None:
+            self._targets += [{"to": str(card), "force": force}, {"to": f"{card}.sig", "force": True}]
         self._aside: dict[Path, Path] = {}
-        self._reserved = ExitStack()
+        self._reservations = ExitStack()
         self._ready, self._text = False, ""
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            stack.enter_context(reserve_target(self._to, force=self._force, may_go=is_part))
-            if self._card is not None:
-                stack.enter_context(reserve_target(str(self._card), force=self._force))
-            self._reserved = stack.pop_all()
+            for target in self._targets:
+                stack.enter_context(reserve_target(**target))
+            self._reservations = stack.pop_all()
         return self
 
     def refuse_targets(self) -> None:
         """Refuse places where something is that may not be replaced."""
-        refuse_target(self._to, force=self._force, may_go=is_part)
-        if self._card is not None:
-            refuse_target(str(self._card), force=self._force)
+        for target in self._targets:
+            refuse_target(**target)
 
     def put_card(self, text: str, most: int) -> None:
         """Clear both places and put the card, with these rights at most; the complete table comes next."""
@@ -290,7 +291,7 @@ class TableAndCard:
         self._ready = True
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with self._reserved:
+        with self._reservations:
             self._settle(kind)
 
     def _settle(self, kind: type[BaseException] | None) -> None:

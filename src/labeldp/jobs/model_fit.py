@@ -122,7 +122,7 @@ def fit_file(
         raise ParameterError('delta goes with release="model": labels are randomised with pure ε')
     out = Path(out)
     refuse_same({"the model": out, "the ledger": ledger.path, "the report": report}, {"the table": source})
-    from labeldp.files.models import add_to_card, model_folder, write_model  # noqa: PLC0415 (an extra)
+    from labeldp.files.models import add_to_card, reserve_model, write_model  # noqa: PLC0415 (an extra)
 
     later = _score_charges(score, rows_per_person)
     refuse_overspend(
@@ -133,8 +133,8 @@ def fit_file(
     risk: Risk | None = None
     expected: list[str] = []
     problems: Problems = {}
-    with reserve_report(report, force=force):
-        with model_folder(out, force=force) as draft:
+    with reserve_report(report, force=force), reserve_model(out, force=force) as open_draft:
+        with open_draft() as draft:
             with while_reading or nullcontext() as progress:
                 inputs = read_inputs(
                     str(source),
@@ -173,8 +173,8 @@ def fit_file(
             risk, expected = _judge(model, inputs, train, test, metrics, how)
             expected += [note] if note else []
             if risk is not None:
-                terms = terms_with_score(terms, risk)
-                card = add_to_card(out, card, terms, quality=risk.as_data())
+                scored = terms_with_score(terms, risk)
+                card, terms = add_to_card(out, card, scored, quality=risk.as_data()), scored
         try_report(
             report,
             card,
