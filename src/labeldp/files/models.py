@@ -56,8 +56,8 @@ def reserve_model(
 ) -> Iterator[Callable[[], AbstractContextManager[Path]]]:
     """Keep a name for a model during the block, and give what opens a draft folder that will take that name.
 
-    Refused if there is no folder around it, or something is there: a model may be replaced with ``force``, anything
-    else is never removed; or if another is being written there.
+    Refused if there is no folder around it, or something is there: a model may be replaced with ``force``,
+    anything else is never removed; or if another is being written there.
     """
     names = {*MODEL_FILES, CARD, f"{CARD}.sig", "card.report.html"}  # what sign and report put there
     place: dict[str, Any] = {"to": f"{os.fspath(path)}/", "force": force, "may_go": names.__contains__}
