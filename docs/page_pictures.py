@@ -33,14 +33,16 @@ def write_table(path: Path) -> None:
 
 
 def draw(tab: Any, name: str, height: int) -> None:
-    """Keep the top of the page as a small picture."""
+    """Keep the top of the page as two small pictures, in light and dark."""
     tab.wait_for_load_state()
     tab.wait_for_timeout(700)
     tab.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
-    path = OUT / f"{name}.png"
     tab.set_viewport_size({**SIZE, "height": height})
-    tab.screenshot(path=path)
-    Image.open(path).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+    for scheme, ending in (("dark", "-dark"), ("light", "")):
+        path = OUT / f"{name}{ending}.png"
+        tab.emulate_media(color_scheme=scheme)
+        tab.screenshot(path=path)
+        Image.open(path).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def walk(tab: Any) -> None:
@@ -58,15 +60,15 @@ def walk(tab: Any) -> None:
     tab.get_by_label("The most").fill("3")
     tab.get_by_label("ε", exact=True).fill("1")
     draw(tab, "budget", 900)
-    tab.emulate_media(color_scheme="dark")
-    draw(tab, "budget-dark", 900)
-    tab.emulate_media(color_scheme="light")
     tab.get_by_role("button", name="Look at the order").click()
     tab.get_by_role("button", name="Release").wait_for()
     draw(tab, "release", 700)
     tab.get_by_role("button", name="Release").click()
     tab.get_by_role("heading", name="It is done").wait_for(timeout=120_000)
     draw(tab, "done", 860)
+    tab.get_by_role("link", name="To the shelf").click()
+    tab.get_by_role("heading", name="What was released").wait_for()
+    draw(tab, "shelf", 660)
     tab.get_by_role("button", name="Close labeldp").click()
 
 
