@@ -126,8 +126,8 @@ def as_epsilon(value: object) -> float:
     low, high = EPSILON_RANGE
     if not low <= epsilon <= high:
         raise ParameterError(
-            f"epsilon must lie between {low} and {high}, got {epsilon}: below, 64-bit words cannot "
-            "prove it tightly; above, it protects nothing"
+            f"epsilon must lie between {low:g} and {high:g}, got {epsilon:g}: a smaller one cannot be proven "
+            "closely, and a larger one protects nobody"
         )
     return epsilon
 

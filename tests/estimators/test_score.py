@@ -14,8 +14,9 @@ from sklearn.preprocessing import StandardScaler
 import labeldp as ldp
 from helpers import seeded
 from labeldp.estimators import score_sums
-from labeldp.estimators.quality import Figure, Risk, rmse_of
+from labeldp.estimators.quality import Risk, rmse_of
 from labeldp.estimators.score_sums import ScorePlan
+from labeldp.release.scores import Figure
 
 RNG = np.random.default_rng(8)
 ROWS = 6_000

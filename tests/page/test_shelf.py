@@ -35,6 +35,24 @@ def test_a_second_release_of_the_same_labels_says_that_it_costs_again(client):
     assert "out.csv.card.json, ε = 1, paid for by book.jsonl" in words
 
 
+def test_a_score_and_an_earlier_release_count_on_every_page_of_a_model(client):
+    client.release(ready(client))
+    draft = ready(client, leaves="model", epsilon=5, score=4)
+    assert "rows that it learns from 271; 30 others are held out, for the score" in client.get(
+        f"/draft/{draft.id}/release"
+    ).words
+    done, card = client.release(draft).words, client.get("/shelf/card?name=model/card.json").words
+    report = client.get("/shelf/report?card=model/card.json").words
+    for words in (done, card, report):
+        assert "A model learned from 271 labels with noise, for ε = 9 in all, its score" in words
+        assert "After all that its ledger counts, ε = 10, they" in words
+        assert "Ask for a score" not in words
+    assert f"Do not pass on the folder “{client.site.folder.root.name}”" in done
+    shelf_words = client.get("/shelf").words
+    assert "a model of price ε = 9" in shelf_words
+    assert "not in this folder" not in shelf_words
+
+
 def test_a_new_ledger_for_a_column_that_was_released_before_is_pointed_out_under_any_file_name(client):
     client.release(ready(client, limit=1))
     root = client.site.folder.root

@@ -4,10 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyRegressor
 
 import labeldp as ldp
 from labeldp.ledger import Budget, Charge
+from labeldp.release.costs import Costs
 from labeldp.release.explanation import explain
+from labeldp.release.scores import score_charges
 from labeldp.release.terms import Terms
 
 WHEN = "2026-01-01T00:00:00+00:00"
@@ -25,6 +28,13 @@ def terms(*charges, mechanisms=(STRONG,), trust="local", secure=True):
 
 
 ONE = terms(charge(1), charge(0.5, purpose="prior"))
+SCORE = ldp.private_score(
+    DummyRegressor(strategy="constant", constant=2.5).fit([[0.0]], [0.0]),
+    np.zeros((4000, 1)),
+    np.linspace(0, 5, 4000),
+    epsilon=0.25,
+    bounds=(0, 5),
+)
 TWO = terms(charge(2), charge(1, column=1), mechanisms=(WEAK, STRONG))
 
 
@@ -89,9 +99,30 @@ def test_whoever_counted_labels_for_a_prior_saw_them_also_where_noise_was_added_
 
 
 def test_the_explanation_of_a_model_names_the_score_that_left_with_it():
-    for quality, said in (({"statistics": [{}]}, "on rows held out"), ({"statistics": []}, "at no cost")):
+    for quality, said in ((SCORE.as_data(), "on rows held out"), ({"statistics": []}, "at no cost")):
         assert said in str(explain(ONE, "model", {"quality": quality}).sections["What left"])
     assert "score" not in str(explain(ONE, "model").sections["What left"])
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_model_cost_what_its_score_cost_too_whether_the_card_shows_the_entry_of_the_ledger_or_not(shown):
+    quality = {key: value for key, value in SCORE.as_data().items() if shown or key != "charge"}
+    told = explain(ONE, "model", {"quality": quality}).sections
+    assert "for ε = 1.75 in all, its score on other rows included" in told["What was done"][0]
+    assert told["What it cost"][0] == "ε = 1.75 in all:"
+    assert told["What it cost"][-1] == "No row was used for both, so one label costs ε = 1.5 at most."
+    assert "measured on 4,000 rows for ε = 0.25" in told["How noisy it is"][1]
+    assert "82 % certain" in told["What it means"][1]
+    spent = Costs.of(ONE.charges, [SCORE.charge], [*ONE.charges, SCORE.charge])
+    assert Costs.of(ONE.charges, score_charges(ONE, {"quality": quality}), spent.paid) == spent
+
+
+def test_odds_are_by_all_that_a_ledger_counts_or_else_by_this_release_alone():
+    assert "After this release alone they can be 82 %" in explain(ONE).sections["What it means"][1]
+    both = Costs.of(ONE.charges, recorded=[charge(0.5, purpose="other"), *ONE.charges])
+    told = explain(ONE, costs=both)
+    assert "After all that its ledger counts, ε = 2, they can be 88 %" in told.sections["What it means"][1]
+    assert told.sections["What it cost"][0] == "ε = 1.5 in all:"
 
 
 def test_a_summary_names_each_column_its_mechanism_and_its_noise():

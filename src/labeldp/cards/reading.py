@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,9 @@ from labeldp.ledger import Charge, Statistic
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.registry import registered_class
 from labeldp.priors.origin import Origin
+from labeldp.release.costs import Costs
 from labeldp.release.explanation import Explanation, explain
+from labeldp.release.scores import score_charges
 from labeldp.release.terms import Terms
 
 SCHEMAS = (card_format.SCHEMA, "labeldp.release", "labeldp.row-release", "labeldp.model")
@@ -52,9 +55,21 @@ class ReadCard:
     content: dict[str, Any]
     terms: Terms
 
-    def explain(self) -> Explanation:
+    def costs(self, recorded: Sequence[Charge] | None = None, besides: Sequence[Charge] = ()) -> Costs:
+        """Return what was paid, and what else a ledger counts.
+
+        Parameters
+        ----------
+        recorded : sequence of Charge, optional
+            All charges of a ledger.
+        besides : sequence of Charge
+            What was paid for together with it, for other rows; by default the score that is on the card.
+        """
+        return Costs.of(self.terms.charges, besides or score_charges(self.terms, self.content), recorded)
+
+    def explain(self, costs: Costs | None = None) -> Explanation:
         """Return what the card says, in words."""
-        return explain(self.terms, self.kind, self.content)
+        return explain(self.terms, self.kind, self.content, costs or self.costs())
 
 
 def load_mechanism(text: str, *, allow_no_privacy: bool = False) -> Any:

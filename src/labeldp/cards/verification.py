@@ -24,10 +24,16 @@ BEYOND = (
     "that nobody kept the true labels, or released them elsewhere too",
     "that what was summed, counted or randomised is what the card lists, each row's label once in each",
     "that the bounds were chosen without looking at the labels, and so was a prior that it calls public",
+)
+"""What verifying a card cannot show, of anything, signed or not."""
+
+_BEYOND_FILES = (
     "that the file holds private labels and not the true ones: its checksum only ties the card to its bytes",
     "that the column it names holds the private labels: it only shows that the file has such a column",
 )
-"""What verifying a card cannot show, signed or not."""
+_BEYOND_MODELS = (
+    "that the model's numbers came of what the card lists: its checksums only tie the card to the model's files",
+)
 
 _UNSIGNED = "who wrote the card: its checksum finds damage, but it is no signature"
 _SIGNED = "that whoever signed the card tells the truth in it"
@@ -137,7 +143,9 @@ class Verification:
     def beyond(self) -> tuple[str, ...]:
         """What the checks cannot show."""
         signed = any(check.name == "signature" and check.holds for check in self.checks)
-        return (*BEYOND, _SIGNED if signed else _UNSIGNED)
+        kind = "release" if self.card is None else self.card.kind
+        more = {"release": _BEYOND_FILES, "row-release": _BEYOND_FILES, "model": _BEYOND_MODELS}.get(kind, ())
+        return (*BEYOND, *more, _SIGNED if signed else _UNSIGNED)
 
 
 def verify_card(text: str) -> Verification:
@@ -328,5 +336,7 @@ def _privacy(card: ReadCard) -> Check:
         return Check("privacy", True, "nothing is released yet")
     epsilon, delta = card.terms.cost.epsilon, card.terms.cost.delta
     second, aside = (f", delta = {rounded_up(delta, 3)}", ", delta left aside") if delta else ("", "")
-    detail = f"epsilon = {rounded_up(epsilon)}{second} in all: odds rise by {times(epsilon)} at most{aside}"
+    costs = card.costs()
+    whole = f" for one label, {rounded_up(costs.total.epsilon)} with its score" if costs.besides else " in all"
+    detail = f"epsilon = {rounded_up(epsilon)}{second}{whole}: odds rise by {times(epsilon)} at most{aside}"
     return Check("privacy", True, detail)

@@ -11,15 +11,8 @@ from labeldp._validation import describe
 from labeldp.errors import ParameterError
 from labeldp.ledger import Budget, Charge, Statistic
 from labeldp.release.numbers import number
+from labeldp.release.scores import METRICS, Figure
 from labeldp.release.terms import Terms
-
-METRICS = {
-    "rmse": "typical error (RMSE)",
-    "mse": "mean squared error",
-    "mae": "mean absolute error",
-    "r2": "R²",
-}
-"""Names of figures, and what they are called, in the order of a summary."""
 
 How = Literal["unbiased", "prior", "assumed", "curator"]
 
@@ -29,33 +22,6 @@ _BASIS = {
     "assumed": "What clipping hides follows from an assumed shape of residuals; its error is not in the ± above.",
     "curator": "A curator's sums; ± holds their noise, and the most that chance in the rows adds.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A value, and its standard error; it prints itself with ±.
-
-    Attributes
-    ----------
-    value : float
-        The estimate.
-    standard_error : float
-        By noise, and by the choice of rows.
-
-    Examples
-    --------
-    >>> from labeldp.estimators.quality import Figure
-    >>> print(Figure(0.25, 0.02))
-    0.25 ± 0.02
-    """
-
-    value: float
-    standard_error: float
-
-    def __str__(self) -> str:
-        if math.isnan(self.value):
-            return "not told"
-        return f"{number(self.value)} ± {number(self.standard_error, 2)}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -195,6 +161,7 @@ class Risk:
             "epsilon": self.cost.epsilon,
             "figures": {name: [figure.value, figure.standard_error] for name, figure in told.items()},
             "statistics": [statistic.as_data() for statistic in self.statistics],
+            **({} if self.charge is None else {"charge": self.charge.as_data()}),
         }
 
 
@@ -216,24 +183,6 @@ def terms_with_score(terms: Terms, risk: Risk) -> Terms:
     if people == 1 and charge.budget <= terms.cost:
         return terms
     return replace(terms, charges=(*terms.charges, charge), statistics=(*terms.statistics, *risk.statistics))
-
-
-def quality_from_data(data: Any) -> str | None:
-    """Return what a card says of how good a model is, in words; None if it says nothing that can be read.
-
-    Examples
-    --------
-    >>> quality_from_data({"how": "curator", "rows": 900, "epsilon": 1.0, "figures": {"rmse": [0.5, 0.02]}})
-    'typical error (RMSE) 0.5 ± 0.02, measured on 900 rows for ε = 1'
-    """
-    try:
-        figures = {name: Figure(*map(float, data["figures"][name])) for name in METRICS if name in data["figures"]}
-        rows, price = int(data["rows"]), float(data["epsilon"])
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return None
-    told = ", ".join(f"{METRICS[name]} {figure}" for name, figure in figures.items())
-    way = f"measured on {rows:,} rows for ε = {price:g}" if price else f"estimated from {rows:,} private labels"
-    return f"{told}, {way}" if told else None
 
 
 def rmse_of(mse: Figure) -> Figure:

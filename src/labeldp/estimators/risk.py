@@ -20,7 +20,7 @@ from labeldp._arrays import Array
 from labeldp._validation import as_labels
 from labeldp.errors import LabelError, NotUnbiasedError, ParameterError
 from labeldp.estimators.label_regressor import LabelReleaseRegressor
-from labeldp.estimators.quality import Figure, How, Risk, as_metrics, rmse_of
+from labeldp.estimators.quality import How, Risk, as_metrics, rmse_of
 from labeldp.estimators.row_release import RowRelease
 from labeldp.estimators.seen_rows import refuse_seen_rows
 from labeldp.estimators.wrappers import DEEPEST, innermost
@@ -28,6 +28,7 @@ from labeldp.histogram import Histogram
 from labeldp.ledger import Budget
 from labeldp.mechanisms import Mechanism
 from labeldp.release import Release
+from labeldp.release.scores import Figure
 from labeldp.tabular import refuse_other_order, row_count
 
 

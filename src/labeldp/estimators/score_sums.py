@@ -16,11 +16,12 @@ import numpy as np
 
 from labeldp._arrays import Array, Counts
 from labeldp.errors import ParameterError
-from labeldp.estimators.quality import METRICS, Figure, as_metrics, rmse_of
+from labeldp.estimators.quality import as_metrics, rmse_of
 from labeldp.ledger import Statistic
 from labeldp.noise import DiscreteLaplace
 from labeldp.randomness import WordSource
 from labeldp.release.numbers import number
+from labeldp.release.scores import METRICS, Figure
 
 STEPS = 1 << 18
 MOST_ROWS = 1 << 26

@@ -186,7 +186,9 @@ def fit_file(
         )
     names = ", ".join(inputs.encoder.names) or "no column"
     notes = [f"The model predicts {label} from {names}.", *inputs.notes]
-    return FileFit(out, card, model.summary(), expected, notes, problems)
+    score_data = {} if risk is None else {"quality": risk.as_data()}
+    summary = terms.summary("model", model=type(model).__name__, **score_data)
+    return FileFit(out, card, summary, expected, notes, problems)
 
 
 def _score_charges(score: float | None, rows_per_person: int) -> list[Charge]:
@@ -209,6 +211,11 @@ def score_note(paid: Sequence[Charge], later: Sequence[Charge], rows: int) -> st
     )
 
 
+def rows_held_out(rows: int, score: float | None) -> int:
+    """Return how many rows a model does not learn from: a tenth, if a score was asked for."""
+    return 0 if score is None else rows // 10
+
+
 def _parts(
     rows: int, score: float | None, bounds: tuple[float, float], metrics: Sequence[str]
 ) -> tuple[Any, Any, list[str]]:
@@ -221,9 +228,9 @@ def _parts(
         return slice(None), slice(0), []
     if rows < 100:
         raise DataError(f"{rows} rows are too few to hold some out: leave --score out")
-    order = np.random.default_rng(0).permutation(rows)
-    plan = ScorePlan.of(rows // 10, as_fraction(score), bounds, list(metrics))
-    return np.sort(order[rows // 10 :]), np.sort(order[: rows // 10]), [plan.describe()]
+    order, count = np.random.default_rng(0).permutation(rows), rows_held_out(rows, score)
+    plan = ScorePlan.of(count, as_fraction(score), bounds, list(metrics))
+    return np.sort(order[count:]), np.sort(order[:count]), [plan.describe()]
 
 
 def _judge(

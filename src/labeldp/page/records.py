@@ -14,13 +14,14 @@ from labeldp.jobs.sentences import EXPLAINED
 from labeldp.ledger import Charge, Ledger, total_of
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.words import explain_in_page
+from labeldp.release.costs import charge_mark
 
 
 class LedgerView:
     """A ledger as a bar shows it."""
 
     def __init__(self, name: str, ledger: Ledger) -> None:
-        self.name, self.charges, self.limit = name, ledger.charges, ledger.limit
+        self.name, self.ledger, self.charges, self.limit = name, ledger, ledger.charges, ledger.limit
         self.spent = total_of(self.charges)
         self.left = None if self.limit is None else self.limit.minus(self.spent)
 
@@ -57,9 +58,10 @@ def label_of(card: ReadCard) -> object:
     return entry.get("label" if card.kind == "model" else "column") if isinstance(entry, dict) else None
 
 
-def charge_mark(charge: Charge) -> tuple[object, ...]:
-    """Return what is the same of a charge in a ledger and on a card: the mechanism is noted later."""
-    return charge.when, charge.budget, charge.purpose, charge.column, charge.rows_per_person
+def ledger_of(card: ReadCard, books: Sequence[LedgerView]) -> LedgerView | None:
+    """Return the ledger that paid for a card, or None."""
+    marks = set(map(charge_mark, card.terms.charges))
+    return next((book for book in books if marks and marks <= set(map(charge_mark, book.charges))), None)
 
 
 @dataclass(frozen=True)
@@ -86,16 +88,16 @@ def earlier_releases(folder: ChosenFolder, label: str, ledger: str) -> list[Earl
     Whether they are of the same people, only the owner knows.
     """
     books, _ = ledgers_in(folder)
-    known = {book.name: set(map(charge_mark, book.charges)) for book in books}
+    known = {charge_mark(charge) for book in books if book.name == ledger for charge in book.charges}
     found, named = [], set()
     for name in folder.cards():
         with suppress(*EXPLAINED):
             card = read_any_card(read_card_file(folder.inside(name))[1])
             marks = set(map(charge_mark, card.terms.charges))
-            if label_of(card) == label and marks and not marks <= known.get(ledger, set()):
-                paid = next((book for book, there in known.items() if marks <= there), "")
-                found.append(Earlier(name, str(card.terms.cost), paid))
-                named.add(paid)
+            if label_of(card) == label and marks and not marks <= known:
+                book = ledger_of(card, books)
+                found.append(Earlier(name, str(card.costs().total), book.name if book else ""))
+                named.add(book.name if book else "")
     for book in books:
         after_column = book.name.endswith(f".{name_for_ledger(label)}.ledger.jsonl")
         if book.charges and after_column and book.name not in {*named, ledger}:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,10 @@ from starlette.responses import Response
 
 from labeldp.cards.reading import read_any_card
 from labeldp.files import FileRelease
+from labeldp.jobs.model_fit import rows_held_out
 from labeldp.jobs.reports import NO_REPORT
 from labeldp.jobs.sentences import EXPLAINED, printable
+from labeldp.ledger import Charge
 from labeldp.page.budget_step import outlook_of, price_of
 from labeldp.page.drafts import Draft, refuse_changed
 from labeldp.page.orders import Order
@@ -88,6 +90,7 @@ async def release_page(request: Request) -> Response:
         unused=list(map(printable, unused)),
         cautions=plan.cautions(),
         rows=rows,
+        held_out=rows_held_out(rows, order.score),
         earlier=earlier,
         dropped=dropped,
         result=work.result if work and state == "done" else None,
@@ -134,23 +137,23 @@ def start_release(site: Site, draft: Draft, order: Order, known: Collection[str]
         if not isinstance(done, FileRelease):
             card = name(done.path / "card.json")
             words += [*done.notes, *(line for text in done.expected for line in text.splitlines())]
-            sections = _sections(done.card, words)
+            sections = _sections(done.card, words, ledger.charges)
             return Result({**files, "card": card}, card, sections, model=name(done.path))
         assert done.card_path is not None  # noqa: S101 (only a pipe has none)
         files = {"table": name(Path(done.path)), "card": name(done.card_path), **files}
         words += done.notes
         for column, (old, new) in done.types_changed.items():
             words.append(printable(f"The column {column!r} could not stay {old}: it is {new} now."))
-        return Result(files, files["card"], _sections(done.card, words))
+        return Result(files, files["card"], _sections(done.card, words, ledger.charges))
 
     return Work(task, ledger, watch=lambda: refuse_changed(order.choice.source, order.choice.stamp))
 
 
-def _sections(card: str, words: list[str]) -> dict[str, list[str]]:
-    """Return what is said of a release at once; its card's page and its report say the rest."""
+def _sections(card: str, words: list[str], recorded: Sequence[Charge]) -> dict[str, list[str]]:
+    """Return what is said of a release at once, and of all that was spent; its card's page says the rest."""
     shown = ("What was done", "What it cost", "What it means", "How noisy it is", "Do", "Do not")
     read = read_any_card(card)
-    explained = read.explain().sections
+    explained = read.explain(read.costs(recorded)).sections
     sections = {heading: list(map(as_fields, explained[heading])) for heading in shown if heading in explained}
     # Which mechanism it was, its card says: here are those who want to know what they have.
     sections["What was done"] = [

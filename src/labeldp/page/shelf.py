@@ -27,9 +27,10 @@ from labeldp.files.places import MODEL_FILES
 from labeldp.jobs.card_files import CardSignature, read_card_file, read_signature, report_path, sign_card_file
 from labeldp.jobs.sentences import EXPLAINED, printable
 from labeldp.page.chosen_folder import ChosenFolder
-from labeldp.page.records import charge_mark, label_of, ledgers_in
+from labeldp.page.records import label_of, ledger_of, ledgers_in
 from labeldp.page.site import explained_page, go, site_of
 from labeldp.page.words import CHARGES, as_fields, explain_in_page
+from labeldp.release.costs import charge_mark
 from labeldp.report import render_report, write_page
 
 REPORT_POLICY = (
@@ -79,7 +80,7 @@ def _listed(folder: ChosenFolder, name: str, *, check: bool) -> ShelfCard:
     return ShelfCard(
         name,
         what,
-        str(terms.cost) if terms.charges else "",
+        str(card.costs().total) if terms.charges else "",
         printable(when)[:16].replace("T", " "),
         state,
         is_signed,
@@ -110,8 +111,8 @@ async def shelf_page(request: Request) -> Response:
         paid: dict[tuple[object, ...], str] = {}
         for name in names:
             with suppress(*EXPLAINED):
-                charges = read_any_card(read_card_file(site.folder.inside(name))[1]).terms.charges
-                paid |= dict.fromkeys(map(charge_mark, charges), name)
+                card = read_any_card(read_card_file(site.folder.inside(name))[1])
+                paid |= dict.fromkeys(map(charge_mark, card.costs().paid), name)
         for_cards = [[paid.get(charge_mark(charge), "") for charge in book.charges] for book in ledgers]
         return {
             "cards": cards,
@@ -146,7 +147,10 @@ async def _card_page(
         keys = [read_public_key(trust.encode())] if trust else []
         result = _verified(site.folder, path, text, keys)
         files = _files_of(site.folder, path, result)
-        explanation = result.card.explain() if result.card is not None else None
+        explanation = None
+        if result.card is not None:
+            book = ledger_of(result.card, ledgers_in(site.folder)[0])
+            explanation = result.card.explain(result.card.costs(book.charges if book else None))
         return {"result": result, "files": files, "explanation": explanation}
 
     values = await run_in_threadpool(look)
@@ -218,12 +222,19 @@ def _zipped(folder: Path) -> bytes:
         return stream.getvalue()
 
 
+def _report_of(folder: ChosenFolder, path: Path) -> str:
+    """Return the report of a card, with the ledger that paid for it where that is in the folder."""
+    text = read_card_file(path)[1]
+    book = ledger_of(read_any_card(text), ledgers_in(folder)[0])
+    return render_report(text, ledger=book.ledger if book else None)
+
+
 @explained_page
 async def report_page(request: Request) -> Response:
     """Show the report of a card, made for this moment."""
     site = site_of(request)
     path = site.folder.card(request.query_params.get("card", ""))
-    html = await run_in_threadpool(lambda: render_report(read_card_file(path)[1]))
+    html = await run_in_threadpool(_report_of, site.folder, path)
     return HTMLResponse(html, headers={"content-security-policy": REPORT_POLICY})
 
 
@@ -235,9 +246,7 @@ async def report_form(request: Request) -> Response:
     name = str(form.get("name", ""))
     path = site.folder.card(name)
     try:
-        await run_in_threadpool(
-            lambda: write_page(report_path(path), render_report(read_card_file(path)[1]), force=False)
-        )
+        await run_in_threadpool(lambda: write_page(report_path(path), _report_of(site.folder, path), force=False))
     except EXPLAINED as error:
         return await _card_page(request, name, sentence=explain_in_page(error), status=400)
     return go(f"/shelf/card?name={quote(name)}")

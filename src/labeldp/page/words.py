@@ -27,7 +27,7 @@ PHRASES = {
     "name another with --column": "rename it, or leave it out, and try again",
     "--missing drop": "the tick at “Leave out rows without a label”",
     "--trust KEY.pub says whom you trust": "below you can name the public key that you trust",
-    "see private_score, or compare": "ask for a score when you order one, or compare",
+    "See private_score, or compare": "Ask for a score when you order a model, or compare",
     "by --limit and --limit-delta": "on the command line, by --limit-delta",
 }
 """What is said in other words, where no field is like an option."""

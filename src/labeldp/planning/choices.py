@@ -78,7 +78,7 @@ def choice_table(rows_per_person: int = 1) -> dict[str, Any]:
         "rows_per_person": rows_per_person,
         "texts": {
             "odds": RAISE.format(times="{times}", whose=whose_labels(rows_per_person), **_KNOWN),
-            "example": EXAMPLE,
+            "example": EXAMPLE.replace("{after}", "all that was released"),
             "people": PEOPLE,
             "span": _SPAN,
             "together": _TOGETHER,

@@ -43,7 +43,7 @@ class Accuracy:
     noise : float
         Root mean square of the noise in one label.
     bias : float
-        Mean of the bias, which no averaging removes.
+        Mean of the bias, which no averaging removes; of an estimated prior a guess, wrong by about ``doubt``.
     bias_spread : float
         Standard deviation of the bias between labels, which averages out.
     doubt : float
@@ -86,7 +86,12 @@ class Accuracy:
     def error_of_mean(self, count: Array | float) -> Array:
         """Return the typical error of the mean of this many private labels, against their true mean."""
         averaged = (self.noise**2 + self.bias_spread**2) / np.asarray(count)
-        return np.asarray(np.sqrt(self.bias**2 + self.doubt**2 + averaged))
+        return np.asarray(np.sqrt(self.floor**2 + averaged))
+
+    @property
+    def floor(self) -> float:
+        """What stays of the error of a mean however many labels are averaged."""
+        return math.hypot(self.bias, self.doubt)
 
     def sampling_error(self, count: Array | float) -> Array:
         """Return how far the mean of this many true labels is off by chance, with no privacy at all."""
@@ -117,7 +122,7 @@ def describe_noise(
     if not accuracy.unbiased:
         return [*lines, f"Released values are biased by design (see mechanism.bias), and each carries {noise}."]
     mean = f", their mean ±{number(float(accuracy.error_of_mean(rows)))}" if rows else ""
-    if mean and accuracy.bias:
+    if mean and accuracy.floor:
         mean += ", clipping included"
     return [*lines, f"One private label carries {noise}{mean}."]
 

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from labeldp._validation import rounded_up
 from labeldp.channels import Proof
-from labeldp.ledger import Budget
+from labeldp.ledger import Budget, total_of
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.accuracy import describe_largest_noise, describe_noise
+from labeldp.release.costs import Costs
 from labeldp.release.odds import EXAMPLE, RAISE, WEAK, is_weak, odds_figures, whose_labels
+from labeldp.release.scores import quality_from_data, score_charges
 
 if TYPE_CHECKING:
     from labeldp.release.terms import Terms
@@ -37,7 +39,8 @@ class Explanation:
     ----------
     title : str
     budget : Budget
-        What was paid in all, or what a mechanism alone keeps for each use.
+        What odds follow from: what one label, or one person, paid for this, or for all that a ledger counts; of a
+        mechanism alone, what it keeps for each use.
     private : bool
     warnings : tuple of str
         What must be read first; NOT PRIVATE is here.
@@ -67,7 +70,7 @@ def proof_of(mechanism: Mechanism) -> Proof:
 
 
 def budget_of(terms: Terms) -> Budget:
-    """Return what was paid in all; of a mechanism alone, what it is proven to keep for each use."""
+    """Return what terms promise; of a mechanism alone, what it is proven to keep for each use."""
     if terms.charges:
         return terms.cost
     proof = proof_of(terms.mechanisms[0])
@@ -86,7 +89,12 @@ def not_private(terms: Terms) -> str | None:
     return None
 
 
-def explain(terms: Terms, kind: str = "release", about: Mapping[str, Any] | None = None) -> Explanation:
+def explain(
+    terms: Terms,
+    kind: str = "release",
+    about: Mapping[str, Any] | None = None,
+    costs: Costs | None = None,
+) -> Explanation:
     """Return what terms mean, in words.
 
     Parameters
@@ -96,9 +104,13 @@ def explain(terms: Terms, kind: str = "release", about: Mapping[str, Any] | None
         What they are the terms of; a mechanism that was not used yet has no rows and no charges.
     about : mapping, optional
         Further public entries of the card, such as which file the labels are in.
+    costs : Costs, optional
+        What was paid, and what else a ledger counts; by default what terms and the card tell.
     """
-    reason = not_private(terms)
-    return _Subject(terms, kind, about or {}, budget_of(terms), reason is None).explanation(reason)
+    about, reason = about or {}, not_private(terms)
+    costs = costs or Costs.of(terms.charges, score_charges(terms, about))
+    budget = costs.exposure if terms.charges else budget_of(terms)
+    return _Subject(terms, kind, about, budget, costs, reason is None).explanation(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +119,7 @@ class _Subject:
     kind: str
     about: Mapping[str, Any]
     budget: Budget
+    costs: Costs
     private: bool
 
     def explanation(self, reason: str | None) -> Explanation:
@@ -155,7 +168,8 @@ class _Subject:
             "row-release": f"Noise was added to {rows} labels before they left, each row once",
             "model": f"A model learned from {rows} labels with noise",
         }[self.kind]
-        said = f"{action}, for {self.budget} in all; {seen} saw the true ones."
+        extra = ", its score on other rows included" if self.costs.besides else ""
+        said = f"{action}, for {total_of(self.costs.paid)} in all{extra}; {seen} saw the true ones."
         if not self.private:
             said = f"What came of {rows} labels protects nobody." if action else "It protects nobody."
         elif not action:
@@ -168,7 +182,7 @@ class _Subject:
         columns: dict[str, list[str]] = {}
         for k, mechanism in enumerate(self.terms.mechanisms):
             proof = proof_of(mechanism)
-            amount = f"ε = {rounded_up(proof.epsilon, 9)}{_and_delta(proof.delta)}"
+            amount = _amount(Budget(proof.epsilon, proof.delta))
             proven = f", proven to keep {amount}" if math.isfinite(proof.epsilon) else ", which keeps nothing"
             columns.setdefault(type(mechanism).__name__ + proven, []).append(str(k))
         named = list(columns)
@@ -180,14 +194,15 @@ class _Subject:
         if not self.private:
             return ["Nothing is promised to anyone whose label is in it."]
         epsilon, delta = self.budget.epsilon, self.budget.delta
-        seen = {"mechanism": "the released value", "model": "the model"}.get(
-            self.kind, "everything that was released"
-        )
+        seen = after = f"all that its ledger counts, {self.budget},"
+        if self.kind == "mechanism" or self.budget == self.costs.for_one:
+            what = {"mechanism": "the released value", "model": "the model"}.get(self.kind, "this release")
+            seen, after = what, f"{what} alone"
         knows = "all features" if self.kind == "mechanism" else "all features, and even every other label,"
         figures = odds_figures(epsilon)
         lines = [
             RAISE.format(knows=knows, seen=seen, whose=whose_labels(self.terms.rows_per_person), **figures),
-            EXAMPLE.format(**figures),
+            EXAMPLE.format(after=after, **figures),
         ]
         if delta:
             lines.append(
@@ -257,12 +272,17 @@ class _Subject:
     # ---- cost and noise -----------------------------------------------------------------------------------
 
     def cost(self) -> list[str]:
-        if math.isinf(self.budget.epsilon):
+        paid, besides = self.costs.paid, self.costs.besides
+        cost = total_of(paid) if paid else self.budget
+        if math.isinf(cost.epsilon):
             return ["All privacy there was."]
-        amount = f"ε = {rounded_up(self.budget.epsilon, 9)}{_and_delta(self.budget.delta)}"
         if self.kind == "mechanism":
-            return [f"{amount} for each use, proven. Uses on the same label add up."]
-        lines = [f"{amount} in all:", *(f"  {charge}" for charge in self.terms.charges)]
+            return [f"{_amount(cost)} for each use, proven. Uses on the same label add up."]
+        lines = [f"{_amount(cost)} in all:", *(f"  {charge}" for charge in paid)]
+        if besides and self.costs.people == 1:
+            lines.append(f"No row was used for both, so one label costs {self.costs.for_one} at most.")
+        elif besides:
+            lines.append("A person may have rows on both sides, so both count for everyone.")
         if self.terms.rows_per_person > 1:
             lines.append(f"That covers persons with up to {self.terms.rows_per_person:,} rows (group privacy).")
         return lines
@@ -270,7 +290,11 @@ class _Subject:
     def noise(self) -> list[str]:
         terms = self.terms
         if self.kind == "model":
-            return ["Its predictions carry the noise already: see private_score, or compare with public labels."]
+            score = quality_from_data(self.about.get("quality"))
+            measured = (
+                f"How wrong it is: {score}." if score else "See private_score, or compare with public labels."
+            )
+            return ["Its predictions carry the noise already.", measured]
         if self.kind == "row-release":
             return [describe_largest_noise(terms.mechanisms, terms.bounds[0])]
         known: dict[Any, list[str]] = {}  # a card may have thousands of columns with the same mechanism
@@ -310,6 +334,10 @@ class _Subject:
         if self.kind != "model":
             lines.append("Take one released value for the truth about one row.")
         return [*lines, "Publish the true labels, or anything else made from them without noise, beside it."]
+
+
+def _amount(budget: Budget) -> str:
+    return f"ε = {rounded_up(budget.epsilon, 9)}{_and_delta(budget.delta)}"
 
 
 def _and_delta(delta: float) -> str:

@@ -10,8 +10,8 @@ NEARLY_CERTAIN = 0.99
 
 RAISE = "Someone who knows {knows} and sees {seen} can raise their odds on {whose} by at most e^ε = {times}."
 EXAMPLE = (
-    "An example: someone thinks it as likely as not, 50 %, that a label lies above some figure. After all that "
-    "was released they can be {half} certain at most, and no less certain than {low}. A suspicion of 1 % can "
+    "An example: someone thinks it as likely as not, 50 %, that a label lies above some figure. After {after} "
+    "they can be {half} certain at most, and no less certain than {low}. A suspicion of 1 % can "
     "become {rare}, no more."
 )
 PEOPLE = (

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +14,7 @@ import numpy as np
 from labeldp._validation import rounded_up
 from labeldp.cards.verification import verify_card
 from labeldp.ledger import Budget, Charge, Ledger, total_of
+from labeldp.release.costs import Costs
 from labeldp.release.explanation import Explanation
 from labeldp.release.numbers import at_most, percent, times
 from labeldp.release.terms import Terms
@@ -87,8 +86,7 @@ def render_report(
     ledger : Ledger, optional
         Shows what else was spent on these labels, and what is left.
     besides : sequence of Charge
-        What was paid for together with it, for labels of other rows, and is not on the card, such as a model's
-        score.
+        What was paid for together with it, for labels of other rows; by default the score that is on the card.
     sections : sequence of Section
         Further parts, shown after what the card tells.
 
@@ -111,10 +109,10 @@ def render_report(
     (True, 3)
     """
     card = verify_card(card_text).require_card(allow_open=True)
-    explanation, terms = card.explain(), card.terms
+    costs = card.costs(None if ledger is None else ledger.charges, besides)
+    explanation, terms = card.explain(costs), card.terms
     texts = explanation.sections
     entry, banner = card.content.get("file"), "banner weak" if explanation.private else "banner"
-    costs = Costs.of(terms.charges, besides, () if ledger is None else ledger.charges)
     parts: list[Section | str | None] = [
         *(f'<div class="{banner}" role="alert">{escaped(text)}</div>' for text in explanation.warnings),
         _tiles(explanation, terms, costs),
@@ -128,72 +126,18 @@ def render_report(
         *sections,
         *proof_sections(card, str(json.loads(card_text)["checksum"])),
     ]
-    done = texts["What was done"]
-    lead = [*(text.replace(" in all;", ";") for text in done), *costs.words()] if besides else done
-    return assemble(explanation.title, lead, [part for part in parts if part], when=costs.when)
+    return assemble(
+        explanation.title, texts["What was done"], [part for part in parts if part], when=_when(costs.own)
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """What was paid: on the card, besides it for other rows, and for anything else that a ledger has."""
-
-    own: Sequence[Charge]
-    besides: Sequence[Charge]
-    others: Sequence[Charge]
-    missing: bool
-
-    @classmethod
-    def of(cls, own: Sequence[Charge], besides: Sequence[Charge], recorded: Sequence[Charge]) -> Costs:
-        """Tell a ledger's charges that are not of this release, and whether it lacks one that is."""
-        remaining = Counter(_key(charge) for charge in [*own, *besides])
-        others = []
-        for charge in recorded:
-            if remaining[_key(charge)] > 0:
-                remaining[_key(charge)] -= 1
-            else:
-                others.append(charge)
-        return cls(own, besides, others, remaining.total() > 0)
-
-    @property
-    def paid(self) -> list[Charge]:
-        """What was paid for together."""
-        return [*self.own, *self.besides]
-
-    @property
-    def total(self) -> Budget:
-        """What a ledger says in all."""
-        return total_of([*self.paid, *self.others])
-
-    @property
-    def people(self) -> int:
-        """How many rows a person may have."""
-        return max((charge.rows_per_person for charge in self.paid), default=1)
-
-    @property
-    def for_one(self) -> Budget:
-        """What one label can cost; or all labels of a person, who may have rows on both sides."""
-        if self.people > 1:
-            return total_of(self.paid)
-        return max((total_of(charges) for charges in (self.own, self.besides)), key=lambda each: each.epsilon)
-
-    @property
-    def when(self) -> str:
-        """The day and time of the last charge on the card, or nothing."""
-        times = []
-        for charge in self.own:
-            with suppress(ValueError):
-                times.append(datetime.fromisoformat(charge.when).astimezone(UTC))
-        return f"{max(times):%Y-%m-%d %H:%M} UTC" if times else ""
-
-    def words(self) -> list[str]:
-        """Return how the parts go together, if there are several."""
-        if not self.besides:
-            return []
-        both = "A person may have rows on both sides, so both count for everyone."
-        if self.people == 1:
-            both = f"No row was used for both, so one label costs {self.for_one} at most."
-        what = " and ".join(dict.fromkeys(charge.what for charge in self.besides))
-        return [f"Besides, {total_of(self.besides)} was paid for the {what}: {total_of(self.paid)} in all. {both}"]
+def _when(charges: Sequence[Charge]) -> str:
+    """Return the day and time of the last of the charges, or nothing."""
+    times = []
+    for charge in charges:
+        with suppress(ValueError):
+            times.append(datetime.fromisoformat(charge.when).astimezone(UTC))
+    return f"{max(times):%Y-%m-%d %H:%M} UTC" if times else ""
 
 
 def _tiles(explanation: Explanation, terms: Terms, costs: Costs) -> str | None:
@@ -202,13 +146,13 @@ def _tiles(explanation: Explanation, terms: Terms, costs: Costs) -> str | None:
     whose = "one label" if len(terms.bounds) < 2 else "all labels of one row"
     whose = whose if costs.people == 1 else "all labels of one person"
     budget = costs.for_one if terms.charges else explanation.budget
-    epsilon, delta = budget.epsilon, budget.delta
-    whole, half = costs.total.epsilon, percent(float(at_most(0.5, epsilon)))
+    epsilon, delta, odds = budget.epsilon, budget.delta, explanation.budget.epsilon
+    whole, half = costs.total.epsilon, percent(float(at_most(0.5, odds)))
     tiles = [
         (rounded_up(epsilon, 4), f"ε, the most that this costs {whose}"),
         *([] if whole in (epsilon, 0) else [(rounded_up(whole, 4), "ε in all, as a ledger counts")]),
         *([(rounded_up(delta, 3), "δ, on top")] if delta else []),
-        (times(epsilon), "is the most by which odds can grow"),
+        (times(odds), "is the most by which odds can grow"),
         (f"50 % → {half}", "is the most a guess can gain"),
         *([(f"{terms.rows:,}", "labels")] if terms.rows else []),
     ]
@@ -269,16 +213,12 @@ def budget_html(costs: Costs, ledger: Ledger | None) -> str:
         words.append("The ledger has no limit: it counts, and refuses nothing.")
     words.append("What was spent never comes back: another release of the same labels costs again, on top.")
     warning = ""
-    if ledger is not None and costs.missing:
+    if costs.missing:
         warning = '<p class="loud">The ledger given does not hold all charges of this release.</p>'
     return (
         f"<section><h2>What it cost</h2>{warning}{paragraphs_html([' '.join(words)])}"
         f"{_bar(parts)}{_table(costs.paid)}</section>"
     )
-
-
-def _key(charge: Charge) -> str:
-    return json.dumps(charge.as_data(), sort_keys=True, default=str)
 
 
 def _parts(own: Sequence[Charge], others: Sequence[Charge]) -> list[tuple[str, float, str]]:

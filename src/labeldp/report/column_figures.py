@@ -200,12 +200,13 @@ def _errors(accuracy: Accuracy, rows: int, which: str, prior: Histogram | None) 
     ]
     assumption = "if labels lie anywhere in the bounds" if prior is None else "by the prior"
     kind = "unbiased private labels" if accuracy.unbiased else "released values, which are biased by design"
-    biased = abs(accuracy.bias) > 1e-6 * accuracy.label_spread
+    if accuracy.unbiased and _what_stays(accuracy) != ".":
+        kind = "private labels, unbiased but for clipping"
     return Section(
         f"What to expect: predicted error{which}",
         [
             f"Of {kind}, {assumption}. One of them says little about its true label. Noise averages out over many"
-            + (f"; a bias of {number(accuracy.bias, 3)} stays." if biased else ".")
+            + _what_stays(accuracy)
             + ("" if accuracy.unbiased else " Labels are drawn together, and so is a model trained on them."),
             "Chance alone is the error of a mean of as many true labels drawn at random: what nobody can avoid.",
         ],
@@ -214,6 +215,19 @@ def _errors(accuracy: Accuracy, rows: int, which: str, prior: Histogram | None) 
         figure=figure,
         alternative=f"The error that privacy adds to a mean falls from {table[0][1]} for one label to "
         f"{table[-1][1]} for all {rows:,}; chance alone gives {table[0][2]} and {table[-1][2]}.",
+    )
+
+
+def _what_stays(accuracy: Accuracy) -> str:
+    """Return how a sentence on averaging ends: with the part of each ± that no averaging removes."""
+    if accuracy.floor <= 1e-6 * accuracy.label_spread:
+        return "."
+    if not accuracy.doubt:
+        return f"; a bias of {number(accuracy.bias, 3)} stays."
+    what = "what clipping does to the mean" if accuracy.unbiased else "their bias"
+    return (
+        f"; ±{number(accuracy.floor)} stays however many there are: {what}. That is an estimate from the private "
+        "prior, which knows rare labels only roughly, so the true bias may be larger."
     )
 
 

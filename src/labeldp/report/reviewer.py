@@ -17,6 +17,7 @@ from labeldp.cards.verification import noise_checks
 from labeldp.channels.proof import fingerprint
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.explanation import proof_of
+from labeldp.release.scores import quality_from_data
 from labeldp.report.page import Section
 
 MOST_ENTRIES = 60
@@ -98,11 +99,8 @@ def _statements(card: ReadCard) -> Section:
         rows.append(["guarantee, as the card states it", card.content["guarantee"]])
     if isinstance(card.content.get("note"), str):
         rows.append(["note", card.content["note"]])
-    if "quality" in card.content:
-        from labeldp.estimators.quality import quality_from_data  # noqa: PLC0415 (brings scikit-learn)
-
-        if (quality := quality_from_data(card.content["quality"])) is not None:
-            rows.append(["how good the model is", quality])
+    if (quality := quality_from_data(card.content.get("quality"))) is not None:
+        rows.append(["how good the model is", quality])
     rows += [["bounds (public)", f"{low:.9g} to {high:.9g}"] for low, high in card.terms.bounds]
     rows += [[f"paid for: {charge.what}", charge.mechanism] for charge in card.terms.charges if charge.mechanism]
     if card.kind == "row-release":

@@ -1,0 +1,89 @@
+"""What a card says of a model's score: its figures, and what was paid for it on rows that the model never saw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from labeldp.errors import ParameterError
+from labeldp.ledger import Budget, Charge, Statistic, group_budget
+from labeldp.release.numbers import number
+
+if TYPE_CHECKING:
+    from labeldp.release.terms import Terms
+
+METRICS = {
+    "rmse": "typical error (RMSE)",
+    "mse": "mean squared error",
+    "mae": "mean absolute error",
+    "r2": "R²",
+}
+"""Names of figures, and what they are called, in the order of a summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value, and its standard error; it prints itself with ±.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    standard_error : float
+        By noise, and by the choice of rows.
+
+    Examples
+    --------
+    >>> from labeldp.release.scores import Figure
+    >>> print(Figure(0.25, 0.02))
+    0.25 ± 0.02
+    """
+
+    value: float
+    standard_error: float
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "not told"
+        return f"{number(self.value)} ± {number(self.standard_error, 2)}"
+
+
+def quality_from_data(data: Any) -> str | None:
+    """Return what a card says of how good a model is, in words; None if it says nothing that can be read.
+
+    Examples
+    --------
+    >>> quality_from_data({"how": "curator", "rows": 900, "epsilon": 1.0, "figures": {"rmse": [0.5, 0.02]}})
+    'typical error (RMSE) 0.5 ± 0.02, measured on 900 rows for ε = 1'
+    """
+    try:
+        figures = {name: Figure(*map(float, data["figures"][name])) for name in METRICS if name in data["figures"]}
+        rows, price = int(data["rows"]), float(data["epsilon"])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    told = ", ".join(f"{METRICS[name]} {figure}" for name, figure in figures.items())
+    way = f"measured on {rows:,} rows for ε = {price:g}" if price else f"estimated from {rows:,} private labels"
+    return f"{told}, {way}" if told else None
+
+
+def score_charges(terms: Terms, about: Mapping[str, Any]) -> tuple[Charge, ...]:
+    """Return what was paid for the score on a card, beside the charges of its terms: of rows held out.
+
+    What it cost follows from its noise; cards that do not show the entry of the ledger do not say when.
+    """
+    quality = about.get("quality")
+    if not isinstance(quality, dict) or not (listed := quality.get("statistics")):
+        return ()
+    if any(one.purpose == "score" for one in terms.statistics):
+        return ()
+    people, spent = terms.rows_per_person, sum((Statistic.from_data(one).epsilon for one in listed), Fraction(0))
+    score = Charge("score", group_budget(Budget(spent), people), "", rows_per_person=people, purpose="score")
+    with suppress(ParameterError):
+        noted = Charge.from_data(quality.get("charge", {}))
+        if (noted.budget, noted.rows_per_person, noted.purpose) == (score.budget, people, "score"):
+            return (noted,)
+    return (score,)
