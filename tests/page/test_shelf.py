@@ -38,9 +38,10 @@ def test_a_second_release_of_the_same_labels_says_that_it_costs_again(client):
 def test_a_score_and_an_earlier_release_count_on_every_page_of_a_model(client):
     client.release(ready(client))
     draft = ready(client, leaves="model", epsilon=5, score=4)
-    assert "rows that it learns from 271; 30 others are held out, for the score" in client.get(
-        f"/draft/{draft.id}/release"
-    ).words
+    assert (
+        "rows that it learns from 271; 30 others are held out, for the score"
+        in client.get(f"/draft/{draft.id}/release").words
+    )
     done, card = client.release(draft).words, client.get("/shelf/card?name=model/card.json").words
     report = client.get("/shelf/report?card=model/card.json").words
     for words in (done, card, report):
