@@ -32,7 +32,7 @@ _BEYOND_FILES = (
     "that the column it names holds the private labels: it only shows that the file has such a column",
 )
 _BEYOND_MODELS = (
-    "that the model's numbers came of what the card lists: its checksums only tie the card to the model's files",
+    "that the numbers in the model's files came of what the card lists: checksums only tie them to the card",
 )
 
 _UNSIGNED = "who wrote the card: its checksum finds damage, but it is no signature"
