@@ -140,7 +140,7 @@ def _staying(draft: Draft, model: SavedModel, header: TableHeader) -> list[str]:
         raise ParameterError(
             f"the model needs the column {draft.label!r}, which you said is private: its predictions would tell it"
         )
-    return [name for name in header.names if name in draft.stays]
+    return [name for name in header.names if name in (*draft.stays, draft.label)]
 
 
 def _work_of(request: Request) -> Work | None:
