@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from html import unescape
 from tempfile import SpooledTemporaryFile
 from time import sleep
@@ -37,6 +38,9 @@ def test_a_second_release_of_the_same_labels_says_that_it_costs_again(client):
 
 def test_a_score_and_an_earlier_release_count_on_every_page_of_a_model(client):
     client.release(ready(client))
+    (first,) = client.site.folder.root.glob("*.card.json")
+    (ledger,) = client.site.folder.root.glob("*.jsonl")
+    shutil.copy(ledger, ledger.with_name("a copy.jsonl"))  # which has not the rest
     draft = ready(client, leaves="model", epsilon=5, score=4)
     assert (
         "rows that it learns from 271; 30 others are held out, for the score"
@@ -44,6 +48,7 @@ def test_a_score_and_an_earlier_release_count_on_every_page_of_a_model(client):
     )
     done, card = client.release(draft).words, client.get("/shelf/card?name=model/card.json").words
     report = client.get("/shelf/report?card=model/card.json").words
+    assert "After all that its ledger counts, ε = 10, they" in client.get(f"/shelf/card?name={first.name}").words
     for words in (done, card, report):
         assert "A model learned from 271 labels with noise, for ε = 9 in all, its score" in words
         assert "After all that its ledger counts, ε = 10, they" in words

@@ -115,6 +115,8 @@ def test_a_model_cost_what_its_score_cost_too_whether_the_card_shows_the_entry_o
     assert "82 % certain" in told["What it means"][1]
     spent = Costs.of(ONE.charges, [SCORE.charge], [*ONE.charges, SCORE.charge])
     assert Costs.of(ONE.charges, score_charges(ONE, {"quality": quality}), spent.paid) == spent
+    dear = Costs.of([charge(1, 1e-6)], [charge(2)])
+    assert dear.for_one == Budget(2, 1e-6)
 
 
 def test_odds_are_by_all_that_a_ledger_counts_or_else_by_this_release_alone():

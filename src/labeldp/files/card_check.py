@@ -149,7 +149,7 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
     except MissingExtraError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
         return
-    except LabelDPError as error:
+    except (LabelDPError, UnicodeError) as error:
         yield Check("rows", False, f"the file cannot be read as a table: {error}")
         return
     yield Check("rows", count == rows, f"{count:,} rows in the file, {rows:,} on the card")
@@ -174,7 +174,7 @@ def _strange(column: Any, possible: Array) -> int:
     """Return how many are none of the possible numbers, or as near to one as a sheet of Excel writes it."""
     try:
         numbers: Array = column.cast("float64").to_numpy(zero_copy_only=False)
-    except ValueError:
+    except (ValueError, NotImplementedError):  # dates and lists are no numbers either
         return len(column)
     values = np.sort(possible)
     above = np.searchsorted(values, numbers).clip(1, values.size - 1)

@@ -59,9 +59,10 @@ def label_of(card: ReadCard) -> object:
 
 
 def ledger_of(card: ReadCard, books: Sequence[LedgerView]) -> LedgerView | None:
-    """Return the ledger that paid for a card, or None."""
+    """Return the ledger that paid for a card, or None; of copies the one that counts most."""
     marks = set(map(charge_mark, card.terms.charges))
-    return next((book for book in books if marks and marks <= set(map(charge_mark, book.charges))), None)
+    found = [book for book in books if marks and marks <= set(map(charge_mark, book.charges))]
+    return max(found, key=lambda book: book.spent.epsilon, default=None)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,8 @@ class Costs:
         """What one label can cost; or all labels of a person, who may have rows on both sides."""
         if self.people > 1:
             return total_of(self.paid)
-        return max((total_of(charges) for charges in (self.own, self.besides)), key=lambda each: each.epsilon)
+        own, other = total_of(self.own), total_of(self.besides)
+        return Budget(max(own.epsilon, other.epsilon), max(own.delta, other.delta))
 
     @property
     def exposure(self) -> Budget:
