@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 import warnings
+import zipfile
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -171,7 +172,10 @@ def widths_of_labels(labels, leak):
     book.active.column_dimensions["A"].width = max(map(len, labels)) if leak else 12
     for value in released(labels).tolist():
         book.active.append([value])
-    book.save("out.xlsx")
+    sheet = io.BytesIO()
+    book.save(sheet)
+    with zipfile.ZipFile(sheet) as parts:  # others, and the archive itself, have the time in them
+        Path("sheet.xml").write_bytes(parts.read("xl/worksheets/sheet1.xml"))
 
 
 # ---- values ----------------------------------------------------------------------------------------------------
