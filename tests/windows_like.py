@@ -9,11 +9,13 @@ import errno
 import fcntl
 import importlib
 import os
+import pathlib
 import shutil
 import signal
 import sys
 import tempfile
 import types
+from unittest import mock
 
 OTHERS = (
     *(
@@ -61,7 +63,8 @@ def begin():
         importlib.import_module(name)
     sys.modules["msvcrt"] = _msvcrt()
     os.name = "nt"
-    importlib.import_module("portalocker")
+    with mock.patch.object(pathlib, "WindowsPath", pathlib.PosixPath):  # it may ask where it lies
+        importlib.import_module("portalocker")
     os.name = "posix"  # of which pathlib and others were built
     sys.platform = "win32"
     tempfile._os = types.SimpleNamespace(**vars(os))  # it has ways of its own there
