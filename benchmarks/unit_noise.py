@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import labeldp as ldp
-from labeldp._validation import EPSILON_RANGE
+from labeldp._values import EPSILON_RANGE
 
 NODES = 320
 """Budgets, evenly spaced in √ε: between them noise is right to three digits."""

@@ -38,8 +38,8 @@ class Plateau(mechanisms.Mechanism):
     channel: mechanisms.TableChannel = mechanisms.channel_field()
 
     def _build(self):
-        low, high = mechanisms.as_bounds(self.bounds)
-        promise = mechanisms.Promise.of(mechanisms.as_epsilon(self.epsilon))
+        low, high = self.bounds  # as floats, whatever was passed
+        promise = mechanisms.Promise.of(self.epsilon)
         words = mechanisms.WORDS  # 2⁶⁴
         odds = mechanisms.exp_lower(promise.epsilon)  # just below e^ε
         counts = []

@@ -12,7 +12,7 @@ import labeldp
 SOURCE = Path(labeldp.__file__).parent
 
 ROOMS = [
-    *("_arrays", "errors", "_validation", "_atomic", "_reading", "randomness", "channels", "noise", "histogram"),
+    *("_arrays", "errors", "_values", "_atomic", "_reading", "randomness", "channels", "noise", "histogram"),
     *("card_format", "mechanisms", "ledger", "priors", "release", "cards", "tabular", "estimators", "audit"),
     *("testing", "comparison", "planning", "datasets"),
 ]

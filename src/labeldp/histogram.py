@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labeldp._validation import as_bounds, as_numbers
-from labeldp.errors import ParameterError
+from labeldp._values import Bounds, parse_numbers
+from labeldp.errors import ParameterError, describe
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +41,7 @@ class Histogram:
     origin: Any = field(repr=False)
 
     def __init__(self, nodes: ArrayLike, masses: ArrayLike, origin: Any = None) -> None:
-        edges, weights = as_numbers(nodes, "nodes"), as_numbers(masses, "masses")
+        edges, weights = parse_numbers(nodes, "nodes"), parse_numbers(masses, "masses")
         if edges.size != weights.size + 1 or not weights.size:
             raise ParameterError(
                 "a histogram of k bins needs k masses and k + 1 nodes, got "
@@ -82,7 +82,7 @@ class Histogram:
         >>> ldp.Histogram.from_counts([2, 5, 3], (0, 60)).nodes.tolist()
         [0.0, 20.0, 40.0, 60.0]
         """
-        low, high = as_bounds(bounds)
+        low, high = Bounds(bounds)
         heights = np.asarray(counts, dtype=np.float64)
         return cls(np.linspace(low, high, heights.size + 1), heights)
 
@@ -105,7 +105,7 @@ class Histogram:
         >>> ldp.Histogram.from_sample([12, 15, 31, 55], (0, 60), bins=3).masses.tolist()
         [0.5, 0.25, 0.25]
         """
-        low, high = as_bounds(bounds)
+        low, high = Bounds(bounds)
         values = np.clip(np.asarray(sample, dtype=np.float64).reshape(-1), low, high)
         if not values.size or not np.isfinite(values).all():
             raise ParameterError("a sample needs at least one value, and only finite ones")
@@ -132,7 +132,7 @@ class Histogram:
         >>> round(ldp.Histogram.from_distribution(norm(2, 0.5), (0, 4)).mean, 6)
         2.0
         """
-        low, high = as_bounds(bounds)
+        low, high = Bounds(bounds)
         nodes = np.linspace(low, high, bins + 1)
         total = np.asarray(distribution.cdf(nodes), dtype=np.float64)
         total[0], total[-1] = 0.0, 1.0
@@ -212,11 +212,9 @@ class Histogram:
         return Histogram(nodes, np.diff(np.interp(nodes, self.nodes, total)))
 
     @classmethod
-    def checked(cls, prior: object) -> Histogram:
+    def parse(cls, prior: object) -> Histogram:
         """Return a prior that is a Histogram, or raise `ParameterError`."""
-        if not isinstance(prior, cls):
-            raise ParameterError("prior must be a Histogram: Histogram(nodes, masses), or one from estimate_prior")
-        return prior
+        return prior if isinstance(prior, cls) else _refuse(prior)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Histogram):
@@ -228,3 +226,9 @@ class Histogram:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Histogram, (self.nodes, self.masses, self.origin)
+
+
+def _refuse(prior: object) -> NoReturn:
+    raise ParameterError(
+        f"prior must be a Histogram: Histogram(nodes, masses), or one from estimate_prior, got {describe(prior)}"
+    )

@@ -10,7 +10,7 @@ import pytest
 import labeldp
 from interference.harness import modules
 from interference.replay import CHANNELS, MismatchError, seams
-from labeldp._validation import as_fraction
+from labeldp._values import as_fraction
 from labeldp.mechanisms import TwoPoint
 from labeldp.noise import DiscreteLaplace, IntegerNoise
 from labeldp.randomness import SecureWords

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import labeldp as ldp
-from labeldp._validation import as_fraction, float_at_least, rounded_up
+from labeldp._values import as_fraction, float_at_least, rounded_up
 from labeldp.cards.reading import read_any_card
 from labeldp.cards.verification import verify_card
 from labeldp.cli import app

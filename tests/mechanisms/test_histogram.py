@@ -100,9 +100,9 @@ def test_equal_ones_are_equal_wherever_they_have_been():
     others = [ldp.Histogram([*NODES[:-1], 8.0], MASSES), ldp.Histogram(NODES, [1, 1, 4, 2]), NODES, None]
     assert all(other != PRIOR for other in others)
     assert len({hash(other) for other in others[:2]} | {hash(PRIOR)}) == 3
-    assert ldp.Histogram.checked(PRIOR) is PRIOR
+    assert ldp.Histogram.parse(PRIOR) is PRIOR
     with pytest.raises(ldp.ParameterError, match="must be a Histogram"):
-        ldp.Histogram.checked((NODES, MASSES))
+        ldp.Histogram.parse((NODES, MASSES))
 
 
 # ---- where it may come from ---------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -16,23 +16,33 @@ from labeldp.mechanisms.no_privacy import IdentityChannel
 from mechanism_cases import BOUNDS, make
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Own(Mechanism):
-    """A mechanism that takes any channel."""
+def own(channel, **amounts):
+    """Return a mechanism with any channel, that says to spend these amounts."""
 
-    epsilon: float
-    given: Any
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Own(Mechanism):
+        epsilon: float
+        channel: Any = channel_field()
+
+        def _build(self):
+            return channel
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class OwnWithDelta(Own):
+        delta: float
+
+    return (OwnWithDelta if "delta" in amounts else Own)(**amounts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotPrivate(Mechanism):
+    """One that says so, with a channel that computes as `Overflowing` does."""
+
+    epsilon: ClassVar[float] = math.inf
     channel: Any = channel_field()
 
     def _build(self):
-        return self.given
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnWithDelta(Own):
-    """One that also has a δ."""
-
-    delta: float
+        return Overflowing()
 
 
 # ---- what a ledger is charged with --------------------------------------------------------------------
@@ -41,26 +51,26 @@ class OwnWithDelta(Own):
 def test_a_channel_that_spends_more_epsilon_than_its_mechanism_says_is_refused():
     channel = make("two-point", 1.0).channel
     for epsilon in (1.0, 1.001):
-        assert Own(epsilon=epsilon, given=channel).channel is channel
+        assert own(channel, epsilon=epsilon).channel is channel
     with pytest.raises(ldp.PrivacyProofError, match="less privacy"):
-        Own(epsilon=0.999, given=channel)
+        own(channel, epsilon=0.999)
 
 
 def test_a_channel_that_spends_more_delta_than_its_mechanism_says_is_refused():
     channel = ldp.Gaussian(bounds=BOUNDS, epsilon=4.0, delta=1e-3).channel
     for delta in (1e-3, 2e-3):
-        assert OwnWithDelta(epsilon=4.0, delta=delta, given=channel).channel is channel
+        assert own(channel, epsilon=4.0, delta=delta).channel is channel
     for delta in (0.0, 0.999e-3):
         with pytest.raises(ldp.PrivacyProofError, match="less privacy"):
-            OwnWithDelta(epsilon=4.0, delta=delta, given=channel)
+            own(channel, epsilon=4.0, delta=delta)
     with pytest.raises(ldp.PrivacyProofError, match="less privacy"):
-        Own(epsilon=4.0, given=channel)  # no δ is charged for it
+        own(channel, epsilon=4.0)  # no δ is charged for it
 
 
 def test_a_channel_without_any_promise_is_only_for_an_infinite_epsilon():
-    assert Own(epsilon=math.inf, given=IdentityChannel()).verify().epsilon == math.inf
+    assert NotPrivate().verify().epsilon == math.inf
     with pytest.raises(ldp.PrivacyProofError, match="less privacy"):
-        Own(epsilon=20.0, given=IdentityChannel())
+        own(IdentityChannel(), epsilon=20.0)
 
 
 # ---- several cards ------------------------------------------------------------------------------------
@@ -106,7 +116,7 @@ class Overflowing(IdentityChannel):
 @pytest.mark.parametrize("method", ["randomize", "mean", "variance"])
 def test_whatever_a_channel_computes_no_warning_tells_a_label(method):
     with np.errstate(all="raise"):
-        getattr(Own(epsilon=math.inf, given=Overflowing()), method)([[1.7e308], [5e-324]])
+        getattr(NotPrivate(), method)([[1.7e308], [5e-324]])
         with pytest.raises(FloatingPointError):
             Overflowing().mean(np.array([1.7e308]))
 

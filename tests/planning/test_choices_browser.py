@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from labeldp._validation import rounded_up
+from labeldp._values import rounded_up
 from labeldp.planning.choices import choice_html, choice_table
 from labeldp.release.numbers import number, percent, times
 

@@ -8,19 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 import labeldp as ldp
-from labeldp.cards import read_any_card
+from labeldp.cards import read_any_card, verify_card
 from labeldp.cli import app
 from labeldp.comparison import label_noise
-from labeldp.mechanisms import (
-    WORDS,
-    Mechanism,
-    Promise,
-    TableChannel,
-    as_bounds,
-    channel_field,
-    exp_lower,
-    register,
-)
+from labeldp.mechanisms import WORDS, Mechanism, Promise, TableChannel, channel_field, exp_lower, register
 from labeldp.testing import check_mechanism
 
 X = np.random.default_rng(0).normal(size=(600, 2))
@@ -40,7 +31,7 @@ def own():
         def _build(self):
             promise = Promise.of(self.epsilon)
             lie = -(-WORDS // (1 + exp_lower(promise.epsilon)))
-            low, high = as_bounds(self.bounds)
+            low, high = self.bounds
             reach = lie / (WORDS - 2 * lie) * (high - low)
             counts = [[WORDS - lie, lie], [lie, WORDS - lie]]
             return TableChannel.from_counts(low, high, [low - reach, high + reach], counts, promise)
@@ -96,3 +87,59 @@ def test_it_is_refused_for_a_property_and_not_for_its_name(own, attribute, why):
         ldp.LabelReleaseRegressor(epsilon=1.0, bounds=(0, 5), mechanism="other").fit(X, LABELS)
     with pytest.raises(ldp.ParameterError, match=r"must be one of auto, .*laplace"):
         ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism="no-such")
+
+
+SPELLINGS = [
+    {"bounds": [0, 5], "epsilon": 1, "weights": [1, 1]},
+    {"bounds": np.array([0, 5], dtype=np.int32), "epsilon": np.float32(1), "weights": np.array([1, 1])},
+    {"bounds": (np.float32(0), np.int64(5)), "epsilon": np.int64(1), "weights": (np.int8(1), 1)},
+]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS, ids=["lists and ints", "arrays", "scalars"])
+def test_however_parameters_are_spelt_it_works_everywhere_and_is_the_same_mechanism(own, spelling):
+    made, same = own(**spelling), own(bounds=(0.0, 5.0), epsilon=1.0)
+    assert (made, repr(made), hash(made)) == (same, repr(same), hash(same))
+    assert made.to_json() == same.to_json()
+    assert ldp.load_mechanism(made.to_json()) == made
+    assert set(np.unique(made.randomize(LABELS))) == set(np.unique(same.randomize(LABELS)))
+    release = ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism=made)
+    assert "ε = 1" in release.summary()
+    assert verify_card(release.to_card()).holds
+    unit = {**spelling, "bounds": [0, np.float32(1)]}
+    for fitted in (
+        ldp.LabelReleaseRegressor(
+            epsilon=np.float32(4), bounds=[0, 5], mechanism=lambda _, epsilon: own(**{**unit, "epsilon": epsilon})
+        ).fit(X, LABELS),
+        ldp.ModelReleaseRegressor(epsilon=np.float32(4), bounds=np.array([0, 5])).fit(X, LABELS),
+    ):
+        assert "ε = 4" in fitted.summary()
+        assert verify_card(fitted.to_card()).holds
+
+
+def test_a_parameter_that_no_card_can_hold_is_refused_when_it_is_given(own):
+    for value in ([1, float("nan")], [1, object()], {1, 2}, [1 + 2j]):
+        with pytest.raises(ldp.ParameterError, match="weights"):
+            own(bounds=(0, 5), epsilon=1.0, weights=value)
+
+
+def test_a_channel_is_built_once_for_equal_parameters_and_anew_for_others(own, monkeypatch):
+    built, build = [], own._build
+    monkeypatch.setattr(own, "_build", lambda self: built.append(self.epsilon) or build(self))
+    first = own(bounds=(0, 5), epsilon=1.0)
+    assert own(bounds=[0, 5], epsilon=1).channel is first.channel
+    assert own(bounds=(0, 5), epsilon=2.0).channel is not first.channel
+    assert own(bounds=(-0.0, 5), epsilon=1.0).channel is not first.channel  # equal, and another number on a card
+    assert built == [1.0, 2.0, 1.0]
+    assert first.verify() == own(bounds=(0, 5), epsilon=1.0).verify()
+
+
+def test_a_channel_that_was_changed_in_memory_is_never_given_out_again(own):
+    first = own(bounds=(0, 5), epsilon=1.0)
+    good = first.channel.table.copy()
+    first.channel.table.flags.writeable = True
+    first.channel.table[:] = good[:, ::-1]
+    again = own(bounds=(0, 5), epsilon=1.0)
+    assert again.channel is not first.channel
+    assert np.array_equal(again.channel.table, good)
+    assert np.array_equal(own(bounds=(0, 5), epsilon=1.0).channel.table, good)

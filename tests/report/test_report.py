@@ -13,7 +13,7 @@ import labeldp as ldp
 import report_cases as cases
 from command_line import files_in, run, said
 from helpers import NAMES, mechanisms, seeded
-from labeldp._validation import rounded_up
+from labeldp._values import rounded_up
 from labeldp.cards.reading import read_any_card
 from labeldp.ledger import Charge, new_charge, total_of
 from labeldp.release.accuracy import Accuracy, noise_and_bias

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labeldp._validation import as_labels, as_number
+from labeldp._values import Labels, parse_number
 from labeldp.audit.bounds import best_case, loss_at_least
 from labeldp.audit.events import DiscriminantLens, Lens, QuantileLens, View, fit_view, standard_lenses
 from labeldp.audit.power import Rehearsal
@@ -88,7 +88,7 @@ def audit(
         proof = randomizer.verify()
         epsilon = randomizer.epsilon if epsilon is None else epsilon
         delta = proof.delta if delta is None else delta
-        if math.isfinite(proof.epsilon) and as_number(delta, "delta") >= proof.delta:
+        if math.isfinite(proof.epsilon) and parse_number(delta, "delta") >= proof.delta:
             proven = proof.epsilon  # a proof says nothing of a smaller δ than its own
         function: Any = partial(randomizer.randomize, random_state=resolve_source(random_state))
     elif callable(randomizer):
@@ -97,7 +97,9 @@ def audit(
             raise ParameterError("random_state is for mechanisms; a function brings its own randomness")
     else:
         raise ParameterError("audit takes a Mechanism, or a function from labels to outputs")
-    chosen = default_labels(randomizer) if labels is None else np.unique(as_labels(labels).astype(np.float64))
+    chosen = (
+        default_labels(randomizer) if labels is None else np.unique(Labels.parse(labels).values.astype(np.float64))
+    )
     if chosen.ndim != 1 or chosen.size < 2:
         raise ParameterError("an audit needs at least two different labels")
     plan = _Plan.make(samples, confidence, epsilon, delta, least=100)
@@ -159,7 +161,7 @@ def audit_pipeline(
     >>> ldp.audit_pipeline(clip, neighbours=pair, epsilon=1.0, samples=200).convicted      # bounds of the data
     True
     """
-    first, second = (as_labels(side).astype(np.float64) for side in neighbours)
+    first, second = (Labels.parse(side).values.astype(np.float64) for side in neighbours)
     if first.shape != second.shape:
         raise ParameterError("neighbours must have the same rows: only a label may differ")
     rows = (first != second).reshape(len(first), -1).any(axis=1)
@@ -194,15 +196,15 @@ class _Plan:
     def make(cls, samples: Any, confidence: Any, epsilon: Any, delta: Any, *, least: int) -> _Plan:
         if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < least:
             raise ParameterError(f"samples must be an integer, {least} or more, got {samples!r}")
-        sure = as_number(confidence, "confidence")
+        sure = parse_number(confidence, "confidence")
         if not 0.5 <= sure < 1:
             raise ParameterError(f"confidence must be at least 0.5 and below 1, got {sure}")
-        claim = None if epsilon is None else as_number(epsilon, "epsilon")
+        claim = None if epsilon is None else parse_number(epsilon, "epsilon")
         if claim is not None and not claim >= 0:
             raise ParameterError(f"epsilon must not be negative, got {claim}")
         if claim == math.inf:
             claim = None
-        slack = 0.0 if delta is None else as_number(delta, "delta")
+        slack = 0.0 if delta is None else parse_number(delta, "delta")
         if not 0 <= slack < 1:
             raise ParameterError(f"delta must be at least 0 and below 1, got {slack}")
         return cls(int(samples), sure, claim, slack)

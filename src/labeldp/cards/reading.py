@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labeldp import card_format
-from labeldp._validation import as_bounds
+from labeldp._values import Bounds
 from labeldp.cards.contradictions import contradictions
 from labeldp.channels.proof import fingerprint
 from labeldp.errors import CardError, LabelDPError, PrivacyProofError, UncheckableError
@@ -231,7 +231,7 @@ def _terms(kind: str, content: dict[str, Any], most_mechanisms: int) -> Terms:
         mechanisms=() if from_sums else tuple(load_all(content["mechanisms"], most_mechanisms)),
         priors=_priors(content["priors"], charges, most_mechanisms),
         charges=charges,
-        bounds=tuple(as_bounds(pair) for pair in content["bounds"]),
+        bounds=tuple(Bounds(pair) for pair in content["bounds"]),
         trust=trust,
         secure=content["words"] == "secure",
         statistics=parse_statistics(content.get("statistics", [])),

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Literal
 
 from labeldp import card_format
-from labeldp._validation import rounded_up
+from labeldp._values import rounded_up
 from labeldp.cards.contradictions import charged_for, spent_on_statistics
 from labeldp.cards.reading import SCHEMAS, ReadCard, parse_statistics, read_any_card
 from labeldp.errors import CardError, LabelDPError, UncheckableError

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._validation import as_fraction
+from labeldp._values import as_fraction
 from labeldp.errors import ParameterError, PrivacyProofError
 
 WORDS = 1 << 64

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._arrays import Array, Index, Words
-from labeldp._validation import as_bounds
+from labeldp._values import Bounds
 from labeldp.channels.proof import WORDS
 from labeldp.errors import PrivacyProofError
 from labeldp.randomness.word_sources import CHUNK, WordSource
@@ -79,7 +79,7 @@ class Domain:
             If low and high are no plain floats, whose arithmetic could differ from what was proven; or if there
             are no steps, or too many.
         """
-        as_bounds((self.low, self.high), "low and high")
+        Bounds((self.low, self.high), "low and high")
         if type(self.low) is not float or type(self.high) is not float:
             raise PrivacyProofError("low and high must be plain floats: pass float(low) and float(high)")
         if type(self.steps) is not int or not 1 <= self.steps <= MOST_STEPS:

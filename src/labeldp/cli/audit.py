@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from labeldp._validation import rounded_up
+from labeldp._values import rounded_up
 from labeldp.audit import Audit
 from labeldp.audit.bounds import POWER
 from labeldp.audit.run import audit as audit_mechanism

@@ -15,7 +15,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from labeldp._validation import rounded_up
+from labeldp._values import rounded_up
 from labeldp.cards.verification import Verification, verify_card
 from labeldp.cli.options import Force, Json
 from labeldp.cli.own_mechanisms import Modules, import_modules

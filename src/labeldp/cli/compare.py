@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds, rounded_up
+from labeldp._values import Delta, Epsilon, LabelBounds, rounded_up
 from labeldp.cli import options
 from labeldp.cli.comparison_figures import draw_comparison, page_figures
 from labeldp.cli.shell import explained, news, progress, tell
@@ -79,10 +79,10 @@ def compare(
     with explained():
         if not public:
             raise ParameterError(_REFUSED)
-        as_roomy_bounds(bounds)
-        as_delta(delta, smallest=0.0)
+        LabelBounds(bounds)
+        Delta(delta)
         names = _mechanisms(mechanisms, delta)
-        epsilons = {as_epsilon(value) for value in options.parse_numbers(budgets, "--budgets", "0.1,0.3,1,3")}
+        epsilons = {Epsilon(value) for value in options.parse_numbers(budgets, "--budgets", "0.1,0.3,1,3")}
 
         refuse_same({"the plot": plot, "the report": report}, {"the table": source})
         options.refuse_plot(plot, force=force)

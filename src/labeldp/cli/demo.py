@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from labeldp._validation import rounded_up
+from labeldp._values import rounded_up
 from labeldp.cli.compare import show_comparison
 from labeldp.cli.comparison_figures import draw_comparison
 from labeldp.cli.shell import explained, progress, tell

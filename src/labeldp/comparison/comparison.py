@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from labeldp._arrays import Array
-from labeldp._validation import as_fraction, rounded_up
+from labeldp._values import as_fraction, rounded_up
 from labeldp.comparison.label_noise import LabelNoise, label_noise
 from labeldp.errors import DataError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor

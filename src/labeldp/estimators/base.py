@@ -13,7 +13,7 @@ from sklearn.utils import column_or_1d, estimator_html_repr
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from labeldp._arrays import Array
-from labeldp._validation import as_epsilon, as_labels, as_roomy_bounds
+from labeldp._values import Epsilon, LabelBounds, Labels
 from labeldp.errors import ParameterError
 from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.learner import Blend
@@ -91,8 +91,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         if y is None:
             raise ParameterError("this regressor requires y to be passed, but the target y is None")
-        as_epsilon(self.epsilon)
-        refuse_width(as_roomy_bounds(self.bounds))
+        Epsilon(self.epsilon)
+        refuse_width(LabelBounds(self.bounds))
         as_ledger(self.ledger)
         refuse_other_order(X, y)
         self.encoder_ = None
@@ -102,7 +102,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             _refuse_single_column(X)
             X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
-        labels = column_or_1d(as_labels(y), warn=True).astype(np.float64)
+        labels = column_or_1d(Labels.parse(y).values, warn=True).astype(np.float64)
         check_consistent_length(X, labels)
         self._rows_seen = row_digests(X)
         return X, labels

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from labeldp._arrays import Sums
-from labeldp._validation import EPSILON_RANGE
+from labeldp._values import EPSILON_RANGE
 from labeldp.channels.proof import fingerprint
 from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.ledger import Budget, Charge, Purpose, Statistic, new_charge

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from labeldp._arrays import Array
-from labeldp._validation import as_epsilon, as_fraction, as_number, as_roomy_bounds
+from labeldp._values import Epsilon, LabelBounds, as_fraction, parse_number
 from labeldp.errors import ParameterError
 from labeldp.estimators.coverage_plan import CoveragePlan, least_rows, plan_coverage
 from labeldp.estimators.risk import fresh_predictions
@@ -188,11 +188,11 @@ def private_intervals(
     >>> intervals.predict_interval(X[:4]).shape, intervals.cost
     ((4, 2), Budget(epsilon=0.5))
     """
-    budget, coverage = as_fraction(as_epsilon(epsilon)), as_number(coverage, "coverage")
+    budget, coverage = as_fraction(Epsilon(epsilon)), parse_number(coverage, "coverage")
     if not 0 < coverage < 1:
         raise ParameterError(f"coverage must lie in (0, 1), such as 0.9, got {coverage}")
     share = as_fraction(coverage)
-    bounds = as_roomy_bounds(bounds)
+    bounds = LabelBounds(bounds)
     why = "and intervals would not cover; keep rows out of the fit, and calibrate on those"
     labels, predicted = fresh_predictions(model, X_cal, y_cal, why)
     predicted = np.clip(predicted, *bounds)

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import has_fit_parameter
 
 from labeldp._arrays import Array
-from labeldp._validation import as_bounds, as_choice, as_epsilon, as_fraction, float_below
+from labeldp._values import Bounds, Epsilon, as_fraction, float_below, parse_choice
 from labeldp.errors import ParameterError
 from labeldp.estimators.base import PrivateRegressor
 from labeldp.estimators.bayes import Observations
@@ -128,9 +128,9 @@ class LabelReleaseRegressor(PrivateRegressor):
         """
         draft = self._copy_for_fit()
         X, labels = draft._validate(X, y, unknown)
-        as_choice(self.trust, "trust", ("curator", "local"))
+        parse_choice(self.trust, "trust", ("curator", "local"))
         fractions = round_sizes(self.rounds, X.shape[0])
-        bounds, epsilon = as_bounds(self.bounds), as_fraction(as_epsilon(self.epsilon))
+        bounds, epsilon = Bounds(self.bounds), as_fraction(Epsilon(self.epsilon))
         unit_design(self.mechanism, float_below(epsilon))
         self._try_own(X, bounds)
         source = resolve_source(self.random_state)

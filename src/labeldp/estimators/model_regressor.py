@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from labeldp._validation import as_bounds, as_delta, as_epsilon, as_fraction, float_below
+from labeldp._values import Bounds, Delta, Epsilon, as_fraction, float_below
 from labeldp.estimators.base import PrivateRegressor
 from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.fit_budget import FitBudget
@@ -95,8 +95,8 @@ class ModelReleaseRegressor(PrivateRegressor):
         """
         draft = self._copy_for_fit()
         X, labels = draft._validate(X, y, unknown)
-        bounds, source = as_bounds(self.bounds), resolve_source(self.random_state)
-        as_delta(self.delta, smallest=0.0)
+        bounds, source = Bounds(self.bounds), resolve_source(self.random_state)
+        Delta(self.delta)
         self._warn(y)
         with steps(len(ROUNDS) + 5, shown=self.verbose) as step, limit_threads(idle_cores()):
             step("public features")
@@ -107,7 +107,7 @@ class ModelReleaseRegressor(PrivateRegressor):
 
     def fit_rows(self, rows: LabelRows[Part], source: WordSource, step: Step = quiet) -> None:
         """Charge the ledger and learn from rows, wherever they are; the caller has checked the parameters."""
-        epsilon, spectrum = as_fraction(as_epsilon(self.epsilon)), rows.table.spectrum()
+        epsilon, spectrum = as_fraction(Epsilon(self.epsilon)), rows.table.spectrum()
         budget = FitBudget.plan(epsilon, rows.count, labels=False, grouped=rows.all_here)
         payment = self._pay(budget.charges(self.rows_per_person))
         measured = measure(rows, budget, source, step)

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from labeldp._validation import describe
-from labeldp.errors import ParameterError
+from labeldp.errors import ParameterError, describe
 from labeldp.ledger import Budget, Charge, Statistic
 from labeldp.release.numbers import number
 from labeldp.release.scores import METRICS, Figure

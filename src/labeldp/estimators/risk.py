@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from labeldp._arrays import Array
-from labeldp._validation import as_labels
+from labeldp._values import Labels
 from labeldp.errors import LabelError, NotUnbiasedError, ParameterError
 from labeldp.estimators.label_regressor import LabelReleaseRegressor
 from labeldp.estimators.quality import How, Risk, as_metrics, rmse_of
@@ -203,7 +203,7 @@ def predictions(model: Any, X: Any, rows: int) -> Array:
 
 def fresh_predictions(model: Any, X: Any, y: Any, why: str) -> tuple[Array, Array]:
     """Return labels of rows that a model was not trained on, and what it predicts for them."""
-    labels = as_labels(y).astype(np.float64)
+    labels = Labels.parse(y).values.astype(np.float64)
     if labels.ndim != 1:
         raise LabelError(f"labels must be one column, got shape {labels.shape}")
     refuse_other_order(X, y)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from labeldp._arrays import Array
-from labeldp._validation import as_epsilon, as_fraction, as_roomy_bounds
+from labeldp._values import Epsilon, LabelBounds, as_fraction
 from labeldp.errors import ParameterError
 from labeldp.estimators.quality import Risk
 from labeldp.estimators.risk import fresh_predictions
@@ -82,8 +82,8 @@ def private_score(
     >>> sorted(risk.figures), risk.cost
     (['mae', 'mse', 'rmse'], Budget(epsilon=0.5))
     """
-    budget = as_fraction(as_epsilon(epsilon))
-    low, high = as_roomy_bounds(bounds)
+    budget = as_fraction(Epsilon(epsilon))
+    low, high = LabelBounds(bounds)
     why = "and a score would be too good; keep rows out of the fit, and score those"
     labels, predicted = fresh_predictions(model, X, y, why)
     largest = _largest_error(predicted, low, high)

@@ -14,8 +14,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from labeldp._atomic import MARK, reserve_name
-from labeldp._validation import nearest
-from labeldp.errors import DataError, ParameterError
+from labeldp.errors import DataError, ParameterError, nearest
 
 PIPE = "-"
 

@@ -16,8 +16,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from labeldp._validation import nearest
-from labeldp.errors import DataError, ParameterError
+from labeldp.errors import DataError, ParameterError, nearest
 from labeldp.files.batches import CELLS, cut, rows_per_batch
 from labeldp.files.columns import (
     ColumnDictionary,

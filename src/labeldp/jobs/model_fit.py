@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._validation import as_delta, as_epsilon, as_fraction, as_roomy_bounds
+from labeldp._values import Delta, Epsilon, LabelBounds, as_fraction
 from labeldp.errors import DataError, NotUnbiasedError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, Risk, private_risk, private_score
 from labeldp.estimators.quality import terms_with_score
@@ -115,9 +115,9 @@ def fit_file(
         Entered while the table is read, and gives what is called meanwhile with how far that is, as in
         `labeldp.files.privatize_file`; what either raises stops the fit, and nothing is spent.
     """
-    as_epsilon(epsilon)
-    as_roomy_bounds(bounds)
-    as_delta(delta, smallest=0.0)
+    Epsilon(epsilon)
+    LabelBounds(bounds)
+    Delta(delta)
     if delta and release == "labels":
         raise ParameterError('delta goes with release="model": labels are randomised with pure ε')
     out = Path(out)
@@ -195,7 +195,7 @@ def _score_charges(score: float | None, rows_per_person: int) -> list[Charge]:
     """Return what a score will cost, if one was asked for."""
     if score is None:
         return []
-    return [new_charge("score", Budget(as_epsilon(score)), purpose="score", rows_per_person=rows_per_person)]
+    return [new_charge("score", Budget(Epsilon(score)), purpose="score", rows_per_person=rows_per_person)]
 
 
 def score_note(paid: Sequence[Charge], later: Sequence[Charge], rows: int) -> str:

@@ -12,9 +12,9 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any, Literal, get_args
 
-from labeldp._validation import as_fraction, as_number, describe, float_at_least, rounded_up
+from labeldp._values import as_fraction, float_at_least, parse_number, rounded_up
 from labeldp.channels.proof import exp_upper
-from labeldp.errors import BudgetError, ParameterError
+from labeldp.errors import BudgetError, ParameterError, describe
 
 _FRACTION = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?", re.ASCII)
 
@@ -140,7 +140,7 @@ def parse_fraction(text: Any) -> Fraction:
 def _exact(value: Any, name: str) -> Fraction:
     if isinstance(value, Fraction):
         return value
-    number = as_number(value, name)
+    number = parse_number(value, name)
     if not math.isfinite(number):
         raise ParameterError(f"{name} must be finite, got {number}")
     return as_fraction(number)

@@ -6,7 +6,6 @@ Every module of this folder is imported, so that a new file is registered withou
 from importlib import import_module
 from pkgutil import iter_modules
 
-from labeldp._validation import as_bounds, as_epsilon
 from labeldp.channels import Promise, ShiftChannel, TableChannel, WindowChannel
 from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.mechanisms.base import Mechanism, channel_field
@@ -35,8 +34,6 @@ __all__ = [
     "TwoPoint",
     "Unbiased",
     "WindowChannel",
-    "as_bounds",
-    "as_epsilon",
     "channel_field",
     "exp_lower",
     "mechanism_class",

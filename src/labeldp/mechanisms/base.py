@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from contextlib import suppress
+from functools import cache, lru_cache
+from types import SimpleNamespace
+from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp import card_format
-from labeldp._validation import as_epsilon, as_fraction, as_labels, as_numbers
+from labeldp._values import Epsilon, Labels, as_fraction, parse_integer, parse_numbers, parse_parameter
 from labeldp.channels import Channel, Promise, Proof
 from labeldp.channels.proof import fingerprint
 from labeldp.errors import CardError, ParameterError, PrivacyProofError
@@ -77,7 +81,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def _build(self) -> Channel:
-        """Check the parameters and return the channel."""
+        """Return the channel, which follows from the parameters alone: it is kept, and serves equal parameters."""
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -144,7 +148,8 @@ class Mechanism(ABC):
         >>> mech.domain[1] < 200
         True
         """
-        prior, epsilon = Histogram.checked(prior), as_epsilon(epsilon)
+        prior, epsilon = Histogram.parse(prior), Epsilon(epsilon)
+        rows = None if rows is None else parse_integer(rows, "rows")
         return cls.for_bounds(cls._interval(prior, epsilon, rows, **options), epsilon, prior=prior, **options)
 
     @classmethod
@@ -153,21 +158,23 @@ class Mechanism(ABC):
         return best_interval(prior, cls.unit_noise(epsilon, **options), rows)
 
     def __post_init__(self) -> None:
-        channel = self._build()
-        if not self._covers(channel.promise):
-            raise PrivacyProofError("the channel promises less privacy than the mechanism")
-        object.__setattr__(self, "channel", channel)
+        types = _parameter_types(type(self))
+        values = tuple(parse_parameter(name, types[name], getattr(self, name)) for name in types)
+        self._fill(*_built(type(self), values))
+
+    def _fill(self, values: tuple[Any, ...], channel: Channel | None = None) -> Self:
+        """Store parsed parameters, and the channel that was made of them, in a frozen instance."""
+        for name, value in zip(_parameter_types(type(self)), values, strict=True):
+            object.__setattr__(self, name, value)
+        if channel is not None:
+            object.__setattr__(self, "channel", channel)
+        return self
 
     def _covers(self, promise: Promise | None) -> bool:
         """Whether ε and δ of this mechanism, which a ledger is charged with, are all that its channel spends."""
         if promise is None:
             return math.isinf(self.epsilon)
         return promise.epsilon <= as_fraction(self.epsilon) and promise.delta <= as_fraction(self.delta)
-
-    def _set(self, **fields: object) -> None:
-        """Store checked parameters of a frozen instance, from within ``_build``."""
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
 
     # ---- release --------------------------------------------------------------------------------
 
@@ -190,7 +197,7 @@ class Mechanism(ABC):
         LabelError
             If labels are missing, not finite, not numbers, or none are given.
         """
-        array = as_labels(labels)
+        array = Labels.parse(labels).values
         source = resolve_source(random_state, rows=array.size)
         out = np.full(array.shape, np.nan)  # a channel that leaves an entry out must not show freed memory
         with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
@@ -236,7 +243,7 @@ class Mechanism(ABC):
 
     def bias(self, labels: ArrayLike) -> NDArray[np.float64]:
         """Return the mean of the released value minus the label itself, unclipped."""
-        return self.mean(labels) - as_labels(labels).astype(np.float64)
+        return self.mean(labels) - Labels.parse(labels).values.astype(np.float64)
 
     def debias(self, outputs: ArrayLike) -> NDArray[np.float64]:
         """Return unbiased labels from released values.
@@ -253,7 +260,7 @@ class Mechanism(ABC):
         NotUnbiasedError
             If no function of the output is unbiased for this mechanism; the message says why.
         """
-        return self.channel.debias(as_labels(outputs).astype(np.float64))
+        return self.channel.debias(Labels.parse(outputs).values.astype(np.float64))
 
     def unbiased_variance(self, labels: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of the unbiased label, given each label; raise where `debias` does."""
@@ -276,8 +283,8 @@ class Mechanism(ABC):
         >>> mech.density(2.0, [-1, 1, 3, 5]).round(3).tolist()         # likeliest within ζ of the label
         [0.053, 0.393, 0.053]
         """
-        points = as_numbers(edges, "edges")
-        one = as_labels(label).reshape(-1)
+        points = parse_numbers(edges, "edges")
+        one = Labels.parse(label).values.reshape(-1)
         if one.size != 1:
             raise ParameterError("density is of one label at a time")
         if points.size < 2 or not (np.diff(points) > 0).all():
@@ -314,6 +321,41 @@ def _rebuild(name: str, parameters: dict[str, Any], channel: str) -> Mechanism:
     return mechanism
 
 
+@cache
+def _parameter_types(cls: type[Mechanism]) -> dict[str, Any]:
+    """Return the type that each parameter is declared as; None where that cannot be told."""
+    module: dict[str, Any] = dict(vars(sys.modules.get(cls.__module__, object)))
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+        if field.init:
+            hint = SimpleNamespace(__annotations__={"type": field.type})
+            found[field.name] = None
+            with suppress(NameError):
+                found[field.name] = get_type_hints(hint, module)["type"]
+    return found
+
+
+def _built(cls: type[Mechanism], values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Channel]:
+    """Return the parameters, completed, and their channel: built and proven, or kept from the last time.
+
+    One that was changed in memory since it was proven is not used again, but built and proven anew.
+    """
+    kept = _build_once(cls, values, repr(values))  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
+    if fingerprint(kept[1]) != kept[2]:
+        _build_once.cache_clear()
+        kept = _build_once(cls, values, repr(values))
+    return kept[:2]
+
+
+@lru_cache(maxsize=16)
+def _build_once(cls: type[Mechanism], values: tuple[Any, ...], _: str) -> tuple[tuple[Any, ...], Channel, str]:
+    draft = object.__new__(cls)._fill(values)
+    channel = draft._build()
+    if not draft._covers(channel.promise):
+        raise PrivacyProofError("the channel promises less privacy than the mechanism")
+    return tuple(getattr(draft, name) for name in _parameter_types(cls)), channel, fingerprint(channel)
+
+
 def channel_field() -> Any:
     """Return the dataclass field that holds a mechanism's channel.
 
@@ -329,7 +371,7 @@ def channel_field() -> Any:
 
 
 def _on_labels(function: Any, labels: ArrayLike) -> NDArray[np.float64]:
-    array = as_labels(labels)
+    array = Labels.parse(labels).values
     with np.errstate(all="ignore"):
         result: NDArray[np.float64] = function(array.reshape(-1)).reshape(array.shape)
     return result

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from labeldp._validation import as_bounds, as_delta, as_epsilon, as_positive
 from labeldp.channels import Promise, ShiftChannel
 from labeldp.channels.proof import exp_lower
 from labeldp.errors import ParameterError, PrivacyProofError
@@ -72,21 +71,17 @@ class Gaussian(Mechanism):
     @classmethod
     def unit_noise(cls, epsilon: float, *, delta: float = 0.0, **_: object) -> UnitNoise:
         """Return the variance of the noise, nearly: the same for all labels."""
-        variance = analytic_sigma(epsilon, as_delta(delta, smallest=SMALLEST_DELTA)) ** 2
+        variance = analytic_sigma(epsilon, _provable(delta)) ** 2
         return lambda _: variance
 
     def _build(self) -> ShiftChannel:
-        low, high = as_bounds(self.bounds)
-        epsilon = as_epsilon(self.epsilon)
-        delta = as_delta(self.delta, smallest=SMALLEST_DELTA)
-        self._set(bounds=(low, high), epsilon=epsilon, delta=delta)
+        (low, high), epsilon, delta = self.bounds, self.epsilon, _provable(self.delta)
         if self.sigma is not None:
-            sigma = as_positive(self.sigma, "sigma")
-            if not SMALLEST_SIGMA <= sigma / (high - low) <= LARGEST_SIGMA:
+            if not SMALLEST_SIGMA <= self.sigma / (high - low) <= LARGEST_SIGMA:
                 raise ParameterError(
-                    f"sigma must lie between {SMALLEST_SIGMA} and {LARGEST_SIGMA} label ranges, got {sigma}"
+                    f"sigma must lie between {SMALLEST_SIGMA} and {LARGEST_SIGMA} label ranges, got {self.sigma}"
                 )
-            return self._with_sigma(sigma)
+            return self._with_sigma(self.sigma)
         for slack in (2e-5, 1e-4, 4e-4, 9e-4):  # counts are integers: the proof may miss δ by little
             try:
                 return self._with_sigma(_calibrate(epsilon, delta * (1 - slack)) * (high - low))
@@ -103,8 +98,18 @@ class Gaussian(Mechanism):
         counts = counts_from_weights(_weights(Fraction(sigma / (high - low)) * steps))
         promise = Promise.of(self.epsilon, self.delta)
         channel = ShiftChannel.from_counts(low, high, steps, len(counts) // 2, counts, promise)
-        self._set(sigma=sigma)
+        object.__setattr__(self, "sigma", sigma)  # what a card needs to make the same counts on any machine
         return channel
+
+
+def _provable(delta: float) -> float:
+    """Return a δ that a proof in 64-bit words can reach."""
+    if not delta >= SMALLEST_DELTA:
+        raise ParameterError(
+            f"delta={delta} is too small for this mechanism, which needs at least {SMALLEST_DELTA}; for "
+            "delta=0 use Laplace, Staircase or RPWithPrior"
+        )
+    return delta
 
 
 def analytic_sigma(epsilon: float, delta: float) -> float:

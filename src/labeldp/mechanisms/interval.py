@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labeldp._arrays import Array
-from labeldp._validation import as_epsilon, as_positive, describe
-from labeldp.errors import ParameterError
+from labeldp._values import Epsilon, parse_positive
 from labeldp.histogram import Histogram
 
 if TYPE_CHECKING:
@@ -42,11 +41,7 @@ UnitNoise = Callable[[Array], Array | float]
 
 def noise_weight(rows: int | None) -> float:
     """Return the weight of variance against squared bias."""
-    if rows is None:
-        return 1.0
-    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
-        raise ParameterError(f"rows must be an integer, 1 or more, got {describe(rows)}")
-    return min(1.0, DIMENSION / int(rows))
+    return 1.0 if rows is None else min(1.0, DIMENSION / rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +119,7 @@ def best_interval(prior: Histogram, noise: UnitNoise, rows: int | None) -> tuple
     from scipy.optimize import minimize  # noqa: PLC0415 (slow to import)
 
     weight = noise_weight(rows)
-    clipped = ClippedPrior.of(Histogram.checked(prior))
+    clipped = ClippedPrior.of(prior)
 
     def objective(low: Array, high: Array) -> Array:
         bias, q = clipped.risks(low, high)
@@ -170,8 +165,9 @@ def expected_risk(mechanism: Mechanism, prior: Histogram, rows: int | None = Non
     points = np.unique(np.concatenate([fine, prior.nodes])) if prior.nodes.size < 4096 else fine
     mass = np.diff(prior.cumulative(points))
     labels = (points[:-1] + points[1:]) / 2
-    mean = mechanism.debias(mechanism.mean(labels))
-    risk = (mean - labels) ** 2 + noise_weight(rows) * mechanism.unbiased_variance(labels)
+    channel = mechanism.channel
+    mean = channel.debias(channel.mean(labels))
+    risk = (mean - labels) ** 2 + noise_weight(rows) * channel.variance(labels) / channel.slope() ** 2
     return float(mass @ risk)
 
 
@@ -197,9 +193,9 @@ def optimal_interval(prior: Histogram, *, epsilon: float, zeta: float) -> tuple[
     >>> ldp.optimal_interval(prior, epsilon=1.0, zeta=0.5)
     (1.0, 2.0)
     """
-    prior = Histogram.checked(prior)
-    cost = math.exp(-as_epsilon(epsilon))
-    fixed = 2 * as_positive(zeta, "zeta")
+    prior = Histogram.parse(prior)
+    cost = math.exp(-Epsilon(epsilon))
+    fixed = 2 * parse_positive(zeta, "zeta")
     nodes = prior.nodes - prior.nodes[0]
     mass = np.concatenate([[0.0], np.cumsum(prior.masses)])
     best, ratio = (0, 0), 0.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from labeldp._validation import as_bounds, as_epsilon
 from labeldp.channels import ShiftChannel
 from labeldp.channels.proof import exp_lower
 from labeldp.mechanisms.additive import SCALE, periodic_channel
@@ -49,7 +48,6 @@ class Laplace(Mechanism):
         return lambda _: 2 / epsilon**2
 
     def _build(self) -> ShiftChannel:
-        self._set(bounds=as_bounds(self.bounds), epsilon=as_epsilon(self.epsilon))
         return periodic_channel(*self.bounds, self.epsilon, _period)
 
 

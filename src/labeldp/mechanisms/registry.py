@@ -6,8 +6,7 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from labeldp._validation import describe
-from labeldp.errors import CardError, ParameterError, UncheckableError
+from labeldp.errors import CardError, ParameterError, UncheckableError, describe
 
 if TYPE_CHECKING:
     from labeldp.mechanisms.base import Mechanism
@@ -40,8 +39,7 @@ def register(name: str) -> Callable[[T], T]:
     Tell one of the bounds, and the wrong one with odds e^(−ε).
 
     >>> from dataclasses import dataclass
-    >>> from labeldp.mechanisms import WORDS, Mechanism, Promise, TableChannel, channel_field, register
-    >>> from labeldp.mechanisms import as_bounds, as_epsilon, exp_lower
+    >>> from labeldp.mechanisms import WORDS, Mechanism, Promise, TableChannel, channel_field, exp_lower, register
     >>> @register("coin-flip")
     ... @dataclass(frozen=True, slots=True, kw_only=True)
     ... class CoinFlip(Mechanism):
@@ -49,8 +47,8 @@ def register(name: str) -> Callable[[T], T]:
     ...     epsilon: float
     ...     channel: TableChannel = channel_field()
     ...     def _build(self):
-    ...         low, high = as_bounds(self.bounds)
-    ...         promise = Promise.of(as_epsilon(self.epsilon))
+    ...         low, high = self.bounds
+    ...         promise = Promise.of(self.epsilon)
     ...         lie = -(-WORDS // (1 + exp_lower(promise.epsilon)))         # rounded towards privacy
     ...         counts = [[WORDS - lie, lie], [lie, WORDS - lie]]
     ...         reach = lie / (WORDS - 2 * lie) * (high - low)              # so far out that the mean is the label

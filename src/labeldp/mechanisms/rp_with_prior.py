@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._validation import as_bounds, as_choice, as_epsilon, as_positive
+from labeldp._values import Bounds, Epsilon
 from labeldp.channels import Promise, WindowChannel
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.base import Mechanism, channel_field
@@ -76,9 +76,10 @@ class RPWithPrior(Mechanism):
         **options: Any,
     ) -> Self:
         """Return the mechanism on an interval, with the best ζ for labels under a prior, or anywhere in it."""
+        bounds, epsilon = Bounds(bounds), Epsilon(epsilon)
         if zeta is None:
             q = 1 / 12 if prior is None else mean_square(prior, bounds)
-            zeta = float(window_noise(as_epsilon(epsilon), np.array([q]))[1][0]) * (bounds[1] - bounds[0])
+            zeta = float(window_noise(epsilon, np.array([q]))[1][0]) * (bounds[1] - bounds[0])
         return cls(interval=bounds, zeta=zeta, epsilon=epsilon, **options)
 
     @classmethod
@@ -94,13 +95,8 @@ class RPWithPrior(Mechanism):
         return best_interval(prior, cls.unit_noise(epsilon), rows)
 
     def _build(self) -> WindowChannel:
-        low, high = as_bounds(self.interval, "interval")
-        zeta = as_positive(self.zeta, "zeta")
-        epsilon = as_epsilon(self.epsilon)
-        as_choice(self.outside, "outside", ("project", "uniform"))
-        self._set(interval=(low, high), zeta=zeta, epsilon=epsilon)
-        spread = self.outside == "uniform"
-        return WindowChannel.for_zeta(low, high, zeta, Promise.of(epsilon), spread_outside=spread)
+        promise, spread = Promise.of(self.epsilon), self.outside == "uniform"
+        return WindowChannel.for_zeta(*self.interval, self.zeta, promise, spread_outside=spread)
 
 
 def window_noise(epsilon: float, q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

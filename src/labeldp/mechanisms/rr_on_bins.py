@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from labeldp._arrays import Array, Index
-from labeldp._validation import as_bounds, as_epsilon, as_numbers
+from labeldp._values import Bounds, Epsilon, parse_choice
 from labeldp.channels import Promise, WindowChannel
 from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.channels.sampling import Domain
@@ -87,10 +87,9 @@ class RROnBins(Mechanism):
         rows : int, optional
             Changes nothing.
         """
-        epsilon = as_epsilon(epsilon)
-        if loss not in ("squared", "absolute"):
-            raise ParameterError(f'loss must be "squared" or "absolute", got {loss!r}')
-        prior = Histogram.checked(prior).coarsened(MOST_VALUES)
+        epsilon = Epsilon(epsilon)
+        parse_choice(loss, "loss", ("squared", "absolute"))
+        prior = Histogram.parse(prior).coarsened(MOST_VALUES)
         used = np.flatnonzero(prior.masses)
         best = optimal_partition(prior.centers[used], prior.masses[used], epsilon, loss)
         # Between the last label of one bin and the first of the next, cut half way.
@@ -101,15 +100,13 @@ class RROnBins(Mechanism):
         return cls(edges=edges, outputs=tuple(best.outputs.tolist()), epsilon=epsilon)
 
     def _build(self) -> WindowChannel:
-        edges, outputs = as_numbers(self.edges, "edges"), as_numbers(self.outputs, "outputs")
+        edges, outputs = np.array(self.edges), np.array(self.outputs)
         count = outputs.size
         if edges.size != count + 1 or count < 1:
             raise ParameterError(f"{count} outputs need {count + 1} edges, got {edges.size}")
         if not (np.diff(edges) > 0).all():
             raise ParameterError("edges must increase")
-        low, high = as_bounds((edges[0], edges[-1]), "edges")
-        self._set(edges=tuple(edges.tolist()), outputs=tuple(outputs.tolist()))
-        self._set(epsilon=as_epsilon(self.epsilon))
+        low, high = Bounds((edges[0], edges[-1]), "edges")
         promise = Promise.of(self.epsilon)
         other = -(-WORDS // (exp_lower(promise.epsilon) + count - 1))  # up: towards privacy
         bins, cuts = _pieces(edges)

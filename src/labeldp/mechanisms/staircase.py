@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Self
 
-from labeldp._validation import as_bounds, as_choice, as_epsilon
 from labeldp.channels import ShiftChannel
 from labeldp.channels.proof import exp_lower
 from labeldp.mechanisms.additive import SCALE, periodic_channel
@@ -54,12 +53,10 @@ class Staircase(Mechanism):
     @classmethod
     def unit_noise(cls, epsilon: float, **_: object) -> UnitNoise:
         """Return the variance of the noise: the same for all labels."""
-        variance = staircase_variance(as_epsilon(epsilon), optimal_tread(epsilon, "squared"))
+        variance = staircase_variance(epsilon, optimal_tread(epsilon, "squared"))
         return lambda _: variance
 
     def _build(self) -> ShiftChannel:
-        as_choice(self.minimise, "minimise", ("absolute", "squared"))
-        self._set(bounds=as_bounds(self.bounds), epsilon=as_epsilon(self.epsilon))
         tread = optimal_tread(self.epsilon, self.minimise)
 
         def period(steps: int, epsilon: Fraction) -> list[int]:

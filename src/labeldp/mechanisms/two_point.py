@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from labeldp._validation import as_bounds, as_epsilon
 from labeldp.channels import Promise, TableChannel
 from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.mechanisms.base import Mechanism, channel_field
@@ -56,8 +55,7 @@ class TwoPoint(Mechanism):
         return lambda q: 1 / math.tanh(epsilon / 2) ** 2 / 4 - q
 
     def _build(self) -> TableChannel:
-        low, high = as_bounds(self.bounds)
-        self._set(bounds=(low, high), epsilon=as_epsilon(self.epsilon))
+        low, high = self.bounds
         promise = Promise.of(self.epsilon)
         lie = -(-WORDS // (1 + exp_lower(promise.epsilon)))  # rounded up: towards privacy
         truth = WORDS - lie

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -11,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from labeldp._arrays import Array
-from labeldp._validation import as_bounds, as_epsilon, as_numbers
+from labeldp._values import Bounds, Epsilon, parse_integer
 from labeldp.channels import Promise, TableChannel
 from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.errors import ParameterError
@@ -97,10 +96,7 @@ class Unbiased(Mechanism):
         size : int
             Number of label rows and of outputs; the programme takes about a second for 100.
         """
-        epsilon = as_epsilon(epsilon)
-        if isinstance(size, bool) or not isinstance(size, int) or not 2 <= size <= 256:
-            raise ParameterError(f"size must be an integer from 2 to 256, got {size!r}")
-        low, high = bounds
+        (low, high), epsilon, size = Bounds(bounds), Epsilon(epsilon), parse_integer(size, "size", 2, 256)
         labels = np.linspace(0.0, 1.0, size)
         masses = _row_masses(Histogram(bounds, [1.0]) if prior is None else prior, low, high, size)
         exact = Promise.of(epsilon).epsilon
@@ -130,21 +126,14 @@ class Unbiased(Mechanism):
         return prior.bounds if rows is None else best_interval(prior, cls.unit_noise(epsilon), rows)
 
     def _build(self) -> TableChannel:
-        low, high = as_bounds(self.bounds)
-        self._set(bounds=(low, high), epsilon=as_epsilon(self.epsilon))
-        try:
-            outputs = as_numbers(self.outputs, "outputs")
-            counts = tuple(tuple(operator.index(n) for n in row) for row in self.counts)
-        except (TypeError, ValueError):
-            raise ParameterError("outputs must be numbers and counts rows of integers") from None
-        if outputs.size < 2:
+        outputs, counts = self.outputs, self.counts
+        if len(outputs) < 2:
             raise ParameterError("outputs must be at least two finite numbers")
-        if len(counts) < 2 or any(len(row) != outputs.size for row in counts):
+        if len(counts) < 2 or any(len(row) != len(outputs) for row in counts):
             raise ParameterError("counts needs two or more rows with one count for each output")
-        if len(counts) * outputs.size > MOST_ENTRIES:
+        if len(counts) * len(outputs) > MOST_ENTRIES:
             raise ParameterError(f"counts has more than {MOST_ENTRIES} entries")
-        self._set(outputs=tuple(outputs.tolist()), counts=counts)
-        return TableChannel.from_counts(low, high, outputs, counts, Promise.of(self.epsilon))
+        return TableChannel.from_counts(*self.bounds, np.array(outputs), counts, Promise.of(self.epsilon))
 
 
 def _output_grid(epsilon: float, size: int) -> Array:

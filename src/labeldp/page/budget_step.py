@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from labeldp._validation import as_epsilon, as_fraction, rounded_up
+from labeldp._values import Epsilon, as_fraction, rounded_up
 from labeldp.errors import LabelDPError, ParameterError
 from labeldp.files import Dialect
 from labeldp.files.places import refuse_target
@@ -206,7 +206,7 @@ def _check(order: Order, problems: dict[str, str]) -> None:
         problems["epsilon"] = explain_in_page(error)
     try:
         if order.score is not None:
-            as_epsilon(order.score)
+            Epsilon(order.score)
     except LabelDPError as error:
         problems["score"] = explain_in_page(error)
     try:

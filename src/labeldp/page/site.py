@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from labeldp import __version__
-from labeldp._validation import rounded_up
+from labeldp._values import rounded_up
 from labeldp.errors import ParameterError
 from labeldp.jobs.sentences import EXPLAINED, printable
 from labeldp.page.chosen_folder import ChosenFolder

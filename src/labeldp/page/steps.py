@@ -13,7 +13,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from labeldp._validation import as_roomy_bounds
+from labeldp._values import LabelBounds
 from labeldp.errors import LabelDPError, ParameterError
 from labeldp.files import Dialect
 from labeldp.files.dialect import SEPARATOR_NAMES
@@ -243,7 +243,7 @@ async def label_form(request: Request) -> Response:
         problems["low"] = "The lowest value must lie below the highest."
     elif low is not None and high is not None:
         try:
-            as_roomy_bounds((low, high))
+            LabelBounds((low, high))
         except LabelDPError as error:
             problems["low"] = explain_in_page(error)
     if people is not None and (not people.is_integer() or people < 1):

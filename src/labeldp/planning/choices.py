@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from labeldp._validation import EPSILON_RANGE, rounded_up
+from labeldp._values import EPSILON_RANGE, rounded_up
 from labeldp.ledger import Budget, group_budget
 from labeldp.planning.cautions import CAUTIONS, LEAST_POWER, NOTHING, ROOMY_POWER, SPREAD, cautions, cost_to_person
 from labeldp.planning.outlook import CURVE, GROUPS, HELD_OUT, NAMES, NOTES, Preview

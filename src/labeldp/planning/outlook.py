@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._validation import as_epsilon, as_fraction, as_positive, as_roomy_bounds, describe, rounded_up
-from labeldp.errors import ParameterError
+from labeldp._values import Epsilon, LabelBounds, as_fraction, parse_positive, rounded_up
+from labeldp.errors import ParameterError, describe
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, group_budget
 from labeldp.planning.cautions import cautions
@@ -267,14 +267,14 @@ def preview(
     """
     if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
         raise ParameterError(f"rows must be a positive integer, got {describe(rows)}")
-    bounds = as_roomy_bounds(bounds)
+    bounds = LabelBounds(bounds)
     given = np.atleast_1d(np.asarray(epsilon, dtype=object)).tolist()
-    budgets = sorted({as_epsilon(value) for value in given})
+    budgets = sorted({Epsilon(value) for value in given})
     if not budgets:
         raise ParameterError("epsilon must be a number or several, such as (0.1, 0.3, 1, 3)")
-    known = None if prior is None else Histogram.checked(prior).restricted(*bounds)
+    known = None if prior is None else Histogram.parse(prior).restricted(*bounds)
     if wanted is not None:
-        as_positive(wanted, "wanted")
+        parse_positive(wanted, "wanted")
     group_budget(Budget(0), rows_per_person)
     outlooks = tuple(_outlook(int(rows), bounds, value, known) for value in budgets)
     return Preview(int(rows), bounds, known, outlooks, wanted, int(rows_per_person))

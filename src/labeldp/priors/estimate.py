@@ -6,16 +6,8 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from labeldp._validation import (
-    as_epsilon,
-    as_fraction,
-    as_labels,
-    as_method,
-    as_positive,
-    as_roomy_bounds,
-    describe,
-)
-from labeldp.errors import LabelError, ParameterError
+from labeldp._values import Epsilon, LabelBounds, Labels, as_fraction, parse_method, parse_positive
+from labeldp.errors import LabelError, ParameterError, describe
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
 from labeldp.priors.curator import curator_histogram
@@ -79,14 +71,14 @@ def estimate_prior(
     >>> 2.9 < prior.mean < 3.1
     True
     """
-    array = as_labels(labels)
+    array = Labels.parse(labels).values
     if array.ndim != 1 and array.shape[1:] != (1,):
         raise LabelError(f"a prior is of one label column, of shape (n,), got {array.shape}")
     array = array.reshape(-1)
-    epsilon, bounds = as_epsilon(epsilon), as_roomy_bounds(bounds)
-    way = as_method(trust, method, default="counts")
+    epsilon, bounds = Epsilon(epsilon), LabelBounds(bounds)
+    way = parse_method(trust, method, default="counts")
     if sigma is not None:
-        as_positive(sigma, "sigma")
+        parse_positive(sigma, "sigma")
     if bins is not None and not (isinstance(bins, int) and 1 <= bins <= 1 << 20):
         raise ParameterError(f"bins must be an integer from 1 to 2^20, got {describe(bins)}")
     source, ledger = resolve_source(random_state), as_ledger(ledger)

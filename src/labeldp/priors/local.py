@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._validation import float_below
+from labeldp._values import float_below
 from labeldp.channels.sampling import pieces
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram

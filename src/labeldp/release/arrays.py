@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labeldp._validation import as_labels
+from labeldp._values import Labels
 from labeldp.errors import LabelError, ParameterError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger, as_ledger, warn_if_seen
@@ -196,7 +196,7 @@ def privatize(
     >>> release.labels.shape, len(release.mechanism)
     ((5000, 2), 2)
     """
-    array = as_labels(labels)
+    array = Labels.parse(labels).values
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
         raise LabelError(f"labels must be of shape (n,) or (n, d), got {array.shape}")
     columns = array.reshape(len(array), -1).T

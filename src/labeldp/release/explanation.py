@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from labeldp._validation import rounded_up
+from labeldp._values import rounded_up
 from labeldp.channels import Proof
 from labeldp.ledger import Budget, total_of
 from labeldp.mechanisms.base import Mechanism

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labeldp._validation import rounded_up
+from labeldp._values import rounded_up
 from labeldp.release.numbers import at_most, percent, times
 
 NEARLY_CERTAIN = 0.99

@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._validation import (
+from labeldp._values import (
     EPSILON_RANGE,
-    as_epsilon,
+    Epsilon,
+    LabelBounds,
     as_fraction,
-    as_method,
-    as_number,
-    as_positive,
-    as_roomy_bounds,
     float_below,
+    parse_method,
+    parse_number,
+    parse_positive,
 )
 from labeldp.channels.proof import fingerprint
 from labeldp.errors import NotUnbiasedError, ParameterError
@@ -62,12 +62,12 @@ class Request:
 
     def __post_init__(self) -> None:
         store = partial(object.__setattr__, self)  # the instance is frozen
-        store("method", as_method(self.trust, self.method))
+        store("method", parse_method(self.trust, self.method))
         group_budget(Budget(0), self.rows_per_person)
-        as_epsilon(self.epsilon)
+        Epsilon(self.epsilon)
         store("bounds", _bounds(self.bounds))
         if self.zeta is not None:
-            as_positive(self.zeta, "zeta")
+            parse_positive(self.zeta, "zeta")
             store("mechanism", "rp" if self.mechanism == "auto" else self.mechanism)
             made = isinstance(self.mechanism, Mechanism)
             if made or "zeta" not in signature(mechanism_class(self.mechanism)).parameters:
@@ -78,7 +78,7 @@ class Request:
 
     def _delta(self) -> float:
         """Return the δ to spend in all, if it goes with the mechanism."""
-        delta, columns = as_number(self.delta, "delta"), len(self.bounds)
+        delta, columns = parse_number(self.delta, "delta"), len(self.bounds)
         if isinstance(self.mechanism, Mechanism):
             epsilon = self.mechanism.epsilon
             if columns > 1 or not math.isfinite(epsilon) or as_fraction(epsilon) != self.share:
@@ -103,7 +103,7 @@ class Request:
         """Return the plan for this many rows."""
         columns, has_prior = len(self.bounds), self.prior[0] is not None
         if self.epsilon_prior is not None:
-            amount = as_number(self.epsilon_prior, "epsilon_prior")
+            amount = parse_number(self.epsilon_prior, "epsilon_prior")
             if not 0 <= amount < self.epsilon:
                 raise ParameterError(f"epsilon_prior must lie in [0, epsilon), got {amount}")
             if amount and (has_prior or isinstance(self.mechanism, Mechanism)):
@@ -240,8 +240,8 @@ def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
 def _bounds(bounds: Any) -> tuple[Bounds, ...]:
     """Return a pair for each label column."""
     if not (isinstance(bounds, Sequence | np.ndarray) and len(bounds) > 0 and np.ndim(bounds[0]) == 1):
-        return (as_roomy_bounds(bounds),)
-    return tuple(as_roomy_bounds(pair, f"bounds[{i}]") for i, pair in enumerate(bounds))
+        return (LabelBounds(bounds),)
+    return tuple(LabelBounds(pair, f"bounds[{i}]") for i, pair in enumerate(bounds))
 
 
 def _priors(prior: Any, bounds: tuple[Bounds, ...], rows_per_person: int) -> tuple[Histogram | None, ...]:
@@ -251,7 +251,7 @@ def _priors(prior: Any, bounds: tuple[Bounds, ...], rows_per_person: int) -> tup
     listed = [prior] if isinstance(prior, Histogram) else prior
     if not isinstance(listed, list | tuple) or len(listed) != len(bounds):
         raise ParameterError(f"prior must be a Histogram for each label column, here {len(bounds)}")
-    for origin in origins_of(map(Histogram.checked, listed)):
+    for origin in origins_of(map(Histogram.parse, listed)):
         if origin.charge and origin.charge.rows_per_person != rows_per_person:
             raise ParameterError(f"the prior was paid for with rows_per_person={origin.charge.rows_per_person}")
     return tuple(one.restricted(*pair) for one, pair in zip(listed, bounds, strict=True))
@@ -259,7 +259,7 @@ def _priors(prior: Any, bounds: tuple[Bounds, ...], rows_per_person: int) -> tup
 
 def _check_part(part: Fraction, what: str, columns: int) -> None:
     try:
-        as_epsilon(float(part))
+        Epsilon(float(part))
     except ParameterError as error:
         of = f" of each of {columns} columns" if columns > 1 else ""
         raise ParameterError(f"the part of epsilon for the {what}{of} is {float(part):.3g}: {error}") from None

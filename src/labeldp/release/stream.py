@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._arrays import Counts
-from labeldp._validation import as_labels, float_below
+from labeldp._values import Labels, float_below
 from labeldp.errors import DataError, LabelError, ParameterError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
@@ -49,7 +49,7 @@ class LabelCounts:
     @classmethod
     def of(cls, labels: Any, bounds: tuple[float, float] | None) -> LabelCounts:
         """Count a batch of labels, which may be empty; without bounds, only its rows."""
-        array = as_labels(labels, or_none=True).reshape(-1)
+        array = Labels.parse(labels, allow_empty=True).values.reshape(-1)
         fine = np.zeros(FINE, dtype=np.int64) if bounds is None else count(array, bounds, FINE)
         return cls(array.size, fine)
 
@@ -140,7 +140,7 @@ class LabelStream:
 
         def reports(local: Reports) -> Counts:
             randomize = local.mechanism.randomize
-            full = (labels for batch in batches() if (labels := as_labels(batch, or_none=True)).size)
+            full = (labels for batch in batches() if (labels := Labels.parse(batch, allow_empty=True).values).size)
             parts = [local.count(randomize(labels, random_state=self._source)) for labels in full]
             return np.asarray(np.sum(parts, axis=0))
 
@@ -162,7 +162,7 @@ class LabelStream:
             raise ParameterError(
                 "a stream releases its labels once, in the process that started it: start it there"
             )
-        array = as_labels(labels, or_none=True)  # once: what is released is what is counted
+        array = Labels.parse(labels, allow_empty=True).values  # once: what is released is what is counted
         if array.size == 0:
             return np.zeros(0)
         with self._lock:

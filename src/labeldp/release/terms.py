@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp import card_format
-from labeldp._validation import rounded_up
+from labeldp._values import rounded_up
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, Statistic, total_of
 from labeldp.mechanisms.base import Mechanism

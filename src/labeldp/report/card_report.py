@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._validation import rounded_up
+from labeldp._values import rounded_up
 from labeldp.cards.verification import verify_card
 from labeldp.ledger import Budget, Charge, Ledger, total_of
 from labeldp.release.costs import Costs

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from labeldp._arrays import Array
-from labeldp._validation import rounded_up
+from labeldp._values import rounded_up
 from labeldp.cards.reading import ReadCard
 from labeldp.histogram import Histogram
 from labeldp.ledger import total_of

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
 
 from labeldp._arrays import Sums
-from labeldp._validation import as_delta, as_epsilon, as_roomy_bounds
+from labeldp._values import Delta, Epsilon, LabelBounds
 from labeldp.errors import DataError
 from labeldp.estimators.base import refuse_width
 from labeldp.estimators.bayes import Observations
@@ -95,10 +95,10 @@ def fit_model(
     >>> model.predict(pd.DataFrame({"items": [1.0, 5.0]})).shape
     (2,)
     """
-    as_epsilon(epsilon)
-    as_delta(delta, smallest=0.0)
+    Epsilon(epsilon)
+    Delta(delta)
     group_budget(Budget(0), rows_per_person)
-    pair, seed, ledger = as_roomy_bounds(bounds), as_seed(random_state), as_ledger(ledger)
+    pair, seed, ledger = LabelBounds(bounds), as_seed(random_state), as_ledger(ledger)
     refuse_width(pair)
     label = label_column(df, label)
     id = id_column(df, id, label)

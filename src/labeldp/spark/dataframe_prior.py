@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from labeldp._validation import as_epsilon, as_fraction, as_roomy_bounds
+from labeldp._values import Epsilon, LabelBounds, as_fraction
 from labeldp.errors import DataError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, new_charge, warn_if_seen
@@ -70,7 +70,7 @@ def estimate_prior(
     >>> prior.bounds
     (0.0, 50.0)
     """
-    exact, pair = as_fraction(as_epsilon(epsilon)), as_roomy_bounds(bounds)
+    exact, pair = as_fraction(Epsilon(epsilon)), LabelBounds(bounds)
     group_budget(Budget(0), rows_per_person)
     source = resolve_source(random_state)
     ledger = as_ledger(ledger)

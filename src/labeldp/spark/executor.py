@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from labeldp._validation import as_labels
+from labeldp._values import Labels
 from labeldp.cards import load_mechanism
 from labeldp.errors import DataError
 from labeldp.mechanisms.base import Mechanism
@@ -107,7 +107,7 @@ def label_counter(bounds: tuple[float, float], cells: int) -> Counter:
     """Return a function that counts labels, the only column, in cells of their bounds."""
 
     def count_labels(batch: pa.RecordBatch) -> NDArray[np.int64]:
-        return count(as_labels(floats(batch.column(0))), bounds, cells)
+        return count(Labels.parse(floats(batch.column(0))).values, bounds, cells)
 
     return count_labels
 

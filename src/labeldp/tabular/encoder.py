@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from labeldp._arrays import Array
-from labeldp._validation import nearest
-from labeldp.errors import CardError, DataError, ParameterError
+from labeldp.errors import CardError, DataError, ParameterError, nearest
 from labeldp.tabular.encodings import Categories, Numbers, Tally, column_from_data, kind_of, refuse_another_kind
 
 

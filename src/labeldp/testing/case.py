@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from labeldp._arrays import Array
-from labeldp._validation import as_bounds
+from labeldp._values import Bounds
 from labeldp.errors import ConformanceError
 from labeldp.mechanisms.base import Mechanism
 from labeldp.randomness.word_sources import simulation_words
@@ -44,7 +44,7 @@ class Case:
                 f"{type(channel).__name__} does not say what its range of labels is: give it low and high, or "
                 "call check_mechanism(mechanism, bounds=(lo, hi))"
             )
-        return cls(mechanism, *as_bounds((channel.low, channel.high) if bounds is None else bounds), samples)
+        return cls(mechanism, *Bounds((channel.low, channel.high) if bounds is None else bounds), samples)
 
     @property
     def width(self) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from labeldp._arrays import Array
-from labeldp._validation import as_fraction
+from labeldp._values import as_fraction
 from labeldp.audit.run import audit
 from labeldp.cards import load_mechanism
 from labeldp.errors import (

@@ -1,0 +1,423 @@
+"""Arguments as values that cannot be wrong: parsed once, where they come in, and trusted from there on.
+
+A public function makes an `Epsilon`, `Bounds`, `Labels` of what it was given, or raises `ParameterError` or
+`LabelError`; functions inside take these types and check nothing again. To parse a parsed value is to return it.
+No message here ever contains a label.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from numbers import Integral, Real
+from types import NoneType
+from typing import Any, Literal, Self, get_args, get_origin
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp.errors import LabelError, ParameterError, describe
+
+EPSILON_RANGE = (0.001, 20.0)
+"""The budgets that every mechanism supports, with a proof within 0.1 % of what was asked."""
+
+METHODS = {"curator": ("adaptive", "counts"), "local": ("square-wave", "laplace")}
+"""Who is trusted, and the ways to estimate a prior then."""
+
+_CHUNK = 1 << 16
+_LAST = float(np.finfo(np.float64).max)
+
+
+# ---- ε, δ and bounds ----------------------------------------------------------------------------------
+
+
+class Epsilon(float):
+    """A usable ε, from 0.001 to 20.
+
+    Examples
+    --------
+    >>> Epsilon(np.float32(0.5)), Epsilon(1).exact
+    (0.5, Fraction(1, 1))
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, value: object) -> Self:
+        return value if isinstance(value, cls) else super().__new__(cls, _epsilon(value))
+
+    @property
+    def exact(self) -> Fraction:
+        """The decimal that the user wrote."""
+        return as_fraction(self)
+
+
+def _epsilon(value: object) -> float:
+    epsilon = parse_number(value, "epsilon")
+    if epsilon == math.inf:
+        raise ParameterError(
+            "epsilon=inf is no privacy at all. If you mean to release the labels as they are, say so "
+            "by name: labeldp.NoPrivacy()"
+        )
+    if epsilon <= 0:
+        raise ParameterError(f"epsilon must be positive, got {epsilon}")
+    low, high = EPSILON_RANGE
+    if not low <= epsilon <= high:
+        raise ParameterError(
+            f"epsilon must lie between {low:g} and {high:g}, got {epsilon:g}: a smaller one cannot be proven "
+            "closely, and a larger one protects nobody"
+        )
+    return epsilon
+
+
+class Delta(float):
+    """A usable δ, in [0, 1)."""
+
+    __slots__ = ()
+
+    def __new__(cls, value: object) -> Self:
+        return value if isinstance(value, cls) else super().__new__(cls, _delta(value))
+
+
+def _delta(value: object) -> float:
+    delta = parse_number(value, "delta")
+    if not 0 <= delta < 1:
+        raise ParameterError(f"delta must lie in [0, 1), got {delta}")
+    return delta
+
+
+class Bounds(tuple[float, float]):
+    """(lo, hi) as floats with enough floats between them to distinguish labels.
+
+    Parameters
+    ----------
+    value : pair of numbers
+        Public bounds.
+    name : str
+        What messages call it.
+
+    Examples
+    --------
+    >>> Bounds([0, 5])
+    (0.0, 5.0)
+    >>> Bounds((5, 0), "interval")
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.ParameterError: interval must satisfy lo < hi, got (5.0, 0.0)
+    """
+
+    __slots__ = ()
+    _fewest_floats = 2.0**10
+
+    def __new__(cls, value: Any, name: str = "bounds") -> Self:
+        return value if isinstance(value, cls) else super().__new__(cls, cls._parse(value, name))
+
+    @classmethod
+    def _parse(cls, value: Any, name: str) -> tuple[float, float]:
+        try:
+            first, second = value
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"{name} must be a pair (lo, hi) that is known without looking at the labels; bounds read "
+                "off the data would reveal its extremes"
+            ) from None
+        low, high = parse_number(first, f"{name}[0]"), parse_number(second, f"{name}[1]")
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise ParameterError(f"{name} must be finite, got ({low}, {high})")
+        if low >= high:
+            raise ParameterError(f"{name} must satisfy lo < hi, got ({low}, {high})")
+        width = high - low
+        if not 1e-140 < width < 1e140:
+            raise ParameterError(f"{name} must be between 1e-140 and 1e140 wide, got {width}: change the unit")
+        if width < cls._fewest_floats * math.ulp(max(abs(low), abs(high))):
+            raise ParameterError(
+                f"{name}=({low}, {high}) are so close together, so far from zero, that float64 hardly "
+                "tells labels between them apart: subtract a public offset from labels and bounds"
+            )
+        return low, high
+
+
+class LabelBounds(Bounds):
+    """Bounds of a release, with so many floats between them that a design may use any part of them.
+
+    Where it will clip follows from labels, so whether it can is checked before.
+    """
+
+    __slots__ = ()
+    _fewest_floats = 2.0**34
+
+
+# ---- labels -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Labels:
+    """Finite real numbers in an array of any shape; its text form shows none of them.
+
+    `Labels.parse` checks, once; the constructor is for what was computed from checked labels.
+    """
+
+    values: NDArray[Any]
+
+    @classmethod
+    def parse(cls, labels: Any, *, allow_empty: bool = False) -> Labels:
+        """Return labels, checked to be finite real numbers; there may be none where that is said.
+
+        Whether a label is missing or not finite is public; nothing else about it is. No message quotes
+        a label, and the check reads every one of them whatever it finds.
+        """
+        return labels if isinstance(labels, cls) else cls(_finite(labels, allow_empty))
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return int(self.values.size)
+
+    def flat(self) -> Labels:
+        """Return them in one dimension."""
+        return Labels(self.values.reshape(-1))
+
+    def columns(self) -> list[Labels]:
+        """Return each label column of (n,) or (n, d) labels."""
+        return [Labels(column) for column in self.values.reshape(len(self.values), -1).T]
+
+    def __repr__(self) -> str:
+        return f"<{self.size:,} labels>"
+
+
+def _finite(labels: Any, allow_empty: bool) -> NDArray[Any]:
+    if isinstance(labels, np.ma.MaskedArray):
+        if np.ma.getmaskarray(labels).any():
+            raise LabelError("some labels are masked: drop those rows or fill them first")
+        labels = labels.data
+    array = _converted(labels)
+    if array is None:  # raised out here, where no original error, which may quote a label, is attached
+        raise LabelError(
+            "labels must be real numbers; some are missing, or text, or something else: convert the column first"
+        )
+    if allow_empty and array.size == 0:
+        return np.zeros(0)
+    if array.dtype.kind not in "fiu":
+        what = {"U": "text", "S": "text", "b": "booleans", "c": "complex numbers"}
+        raise LabelError(
+            f"labels must be real numbers, got {what.get(array.dtype.kind, 'dates or something else')}: convert "
+            "the column to numbers first"
+        )
+    if array.dtype.itemsize > 8:
+        raise LabelError(f"labels of type {array.dtype} are not supported: convert them to float64")
+    if array.size == 0:
+        raise LabelError("there are no labels: give at least one")
+    if array.dtype.kind == "f":
+        flat = array.reshape(-1)
+        pieces = (flat[start : start + _CHUNK] for start in range(0, flat.size, _CHUNK))
+        bad = flat.size - sum(int(np.count_nonzero(np.isfinite(piece))) for piece in pieces)
+        if bad:
+            raise LabelError(
+                f"{bad} of {array.size} labels are NaN or infinite: drop those rows or fill them first"
+            )
+    return array
+
+
+def _converted(labels: Any) -> NDArray[Any] | None:
+    """Return labels as an array of numbers, or None."""
+    try:
+        try:
+            array = np.asarray(labels)
+        except OverflowError:  # an integer beyond floats among floats
+            array = np.asarray(labels, dtype=object)
+        if array.dtype != object:
+            return array
+        for item in array.reshape(-1):
+            if isinstance(item, bool | np.bool_ | np.timedelta64) or not isinstance(item, Real | Decimal):
+                return None
+        return np.array([_as_float(item) for item in array.reshape(-1)]).reshape(array.shape)
+    except Exception:  # whatever an array-like may raise
+        return None
+
+
+def _as_float(item: Any) -> float:
+    """Return the nearest float; for finite numbers beyond floats the last one, since an error would leak that."""
+    try:
+        number = float(item)
+    except OverflowError:
+        number = math.inf if item > 0 else -math.inf
+    if math.isinf(number) and item != number:
+        return math.copysign(_LAST, number)
+    return number
+
+
+# ---- other arguments ----------------------------------------------------------------------------------
+
+
+def parse_number(value: object, name: str) -> float:
+    """Return a real number as a float; text, booleans and NaN are refused."""
+    if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, Real):
+        raise ParameterError(f"{name} must be a number, got {type(value).__name__}")
+    try:
+        number = float(value)
+    except (OverflowError, TypeError):
+        raise ParameterError(f"{name} must be a number that fits a float") from None
+    if math.isnan(number):
+        raise ParameterError(f"{name} must be a number, got NaN")
+    return number
+
+
+def parse_positive(value: object, name: str) -> float:
+    """Return a positive finite number."""
+    number = parse_number(value, name)
+    if not 0 < number < math.inf:
+        raise ParameterError(f"{name} must be positive and finite, got {number}")
+    return number
+
+
+def parse_integer(value: object, name: str, least: int = 1, most: float = math.inf) -> int:
+    """Return an integer between two others; booleans are none."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        limits = f"{least} or more" if most == math.inf else f"from {least} to {most:,}"
+        raise ParameterError(f"{name} must be an integer, {limits}, got {describe(value)}")
+    return int(value)
+
+
+def parse_choice(value: object, name: str, choices: Sequence[str]) -> str:
+    """Return one of ``choices``."""
+    if not isinstance(value, str) or value not in choices:
+        listed = " or ".join(f'"{choice}"' for choice in choices)
+        raise ParameterError(f"{name} must be {listed}, got {describe(value)}")
+    return value
+
+
+def parse_method(trust: object, method: object, default: str = "adaptive") -> str:
+    """Return the way to estimate a prior: the one that is named, else ``default`` for a curator."""
+    choices = METHODS[parse_choice(trust, "trust", tuple(METHODS))]
+    if method is None:
+        return default if trust == "curator" else choices[0]
+    return parse_choice(method, f'with trust="{trust}" method', choices)
+
+
+def parse_numbers(values: object, name: str) -> NDArray[np.float64]:
+    """Return a copy of a list of finite real numbers."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiuO":
+            raise TypeError
+        numbers = array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"{name} must be numbers") from None
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise ParameterError(f"{name} must be a list of finite numbers")
+    return numbers
+
+
+_NAMED: dict[str, Callable[[Any], Any]] = {
+    "epsilon": Epsilon,
+    "delta": Delta,
+    "bounds": Bounds,
+    "interval": lambda value: Bounds(value, "interval"),
+}
+"""Parameters that mean the same wherever they are named so."""
+
+
+def parse_parameter(name: str, declared: Any, value: Any) -> Any:
+    """Return a parameter as plain data that does not change: by its name, else by the type that it is declared as.
+
+    Examples
+    --------
+    >>> parse_parameter("bounds", None, [0, 5]), parse_parameter("width", float, np.float32(0.5))
+    ((0.0, 5.0), 0.5)
+    >>> parse_parameter("outputs", tuple[float, ...], np.array([1, 2])), parse_parameter("bins", None, [1, [2]])
+    ((1.0, 2.0), (1, (2,)))
+    """
+    if name in _NAMED:
+        return _NAMED[name](value)
+    kinds = get_args(declared) or (declared,)
+    if get_origin(declared) is Literal:
+        return parse_choice(value, name, kinds)
+    if value is None and NoneType in kinds:
+        return None
+    if get_origin(declared) is tuple and kinds[0] is float:
+        return tuple(parse_numbers(value, name).tolist())
+    if float in kinds:
+        return _plain(name, parse_number(value, name))
+    return _plain(name, value)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return what a card can hold: text, booleans, None, numbers, and tuples of them."""
+
+    def plain(part: Any) -> Any:
+        if part is None or isinstance(part, str | bool | int):
+            return part
+        if isinstance(part, list | tuple):
+            return tuple(map(plain, part))
+        if isinstance(part, np.ndarray | np.generic):
+            return plain(part.tolist())
+        if isinstance(part, Integral):
+            return operator.index(part)
+        if isinstance(part, float) and math.isfinite(part):
+            return float(part)
+        raise TypeError
+
+    try:
+        return plain(value)
+    except TypeError:
+        raise ParameterError(
+            f"{name} must be finite numbers, text, booleans, None or lists of them, which a card can hold"
+        ) from None
+
+
+# ---- amounts, exact and for people -------------------------------------------------------------------
+
+
+def as_fraction(value: float) -> Fraction:
+    """Return the decimal that the user wrote, exactly: 0.1 is 1/10, not the nearest binary."""
+    return Fraction(repr(float(value)))
+
+
+def float_below(value: Fraction) -> float:
+    """Return the largest float that, written out as a decimal, is at most ``value``.
+
+    Examples
+    --------
+    >>> float_below(Fraction(2, 3)), float_below(Fraction(1, 10))
+    (0.6666666666666666, 0.1)
+    """
+    number = float(value)
+    while as_fraction(number) > value:
+        number = math.nextafter(number, -math.inf)
+    return number
+
+
+def float_at_least(value: Fraction) -> float:
+    """Return the smallest float that, written out as a decimal, is at least ``value``; infinite if there is none.
+
+    Examples
+    --------
+    >>> float_at_least(Fraction(1, 3)), float_at_least(Fraction(1, 10))
+    (0.33333333333333337, 0.1)
+    """
+    try:
+        number = float(value)
+    except OverflowError:
+        return math.inf
+    while number < math.inf and as_fraction(number) < value:
+        number = math.nextafter(number, math.inf)
+    return number
+
+
+def rounded_up(amount: float | Fraction, digits: int = 6) -> str:
+    """Return an amount of ε or δ for people: with a few digits, and never less than it is.
+
+    Examples
+    --------
+    >>> rounded_up(1.0), rounded_up(1.0000049), rounded_up(Fraction(1, 3)), rounded_up(1e-7, 3), rounded_up(0.05)
+    ('1', '1.00001', '0.333334', '1e-07', '0.05')
+    """
+    if amount == math.inf:
+        return "inf"
+    exact = amount if isinstance(amount, Fraction) else as_fraction(amount)
+    up = Context(prec=digits, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    shown = float(up.divide(Decimal(exact.numerator), Decimal(exact.denominator)))
+    return f"{shown or (5e-324 if exact else 0):.{digits}g}"
