@@ -18,6 +18,7 @@ from pathlib import Path
 
 import portalocker
 
+from labeldp._paths import resolve_path
 from labeldp.errors import ParameterError
 
 MARK = ".labeldp.part"
@@ -196,8 +197,8 @@ def reserve_name(path: str | os.PathLike[str]) -> Iterator[None]:
 def _mark_of(path: Path) -> Path:
     """Return the file that keeps a name, where the system would put that name: links come before ``..``."""
     if path.name in ("", ".."):
-        path = path.resolve()
-    return path.parent.resolve() / f"{path.name}{MARK}"
+        path = resolve_path(path)
+    return resolve_path(path.parent) / f"{path.name}{MARK}"
 
 
 def _lock(mark: Path) -> int:

@@ -384,11 +384,17 @@ def test_a_fit_that_is_stopped_leaves_no_model_and_the_ledger_tells_the_truth(tm
 
 
 @posix_only
-def test_on_a_full_disk_a_fit_leaves_no_model_and_the_ledger_tells_the_truth(folder, tmp_path):
+@pytest.mark.parametrize("charged", [False, True])
+def test_on_a_full_disk_a_fit_leaves_no_model_and_the_ledger_tells_the_truth(
+    folder, tmp_path, monkeypatch, charged
+):
+    """It is refused before the charge, unless the space goes after it was checked."""
     import resource
 
     out, book = tmp_path / "out", tmp_path / "budget.jsonl"
     out.mkdir()
+    if charged:
+        monkeypatch.setattr("labeldp.files.rehearsal.refuse_size", lambda *_: None)
     with ExitStack() as later:
         room = resource.getrlimit(resource.RLIMIT_FSIZE)
         later.callback(resource.setrlimit, resource.RLIMIT_FSIZE, room)
@@ -396,5 +402,6 @@ def test_on_a_full_disk_a_fit_leaves_no_model_and_the_ledger_tells_the_truth(fol
         words = said("fit", folder / "homes.parquet", *FIT, "-o", out / "model", "--ledger", book, code=1)
     assert not files_in(out)
     assert "too large" in words
-    assert "ε = 2 was charged before that, and stays spent" in words
-    assert Ledger.open(book).total.epsilon == 2.0  # paid and not released is safe
+    assert ("ε = 2 was charged before that, and stays spent" in words) is charged
+    assert book.exists() is charged
+    assert not charged or Ledger.open(book).total.epsilon == 2.0  # paid and not released is safe

@@ -49,6 +49,12 @@ def test_a_lock_that_outlives_its_owner_is_caught(workers, tmp_path, kind):
 
 ROWS = 300_000
 PLAIN = "from labeldp.cli import app; app()"
+LATER = """
+from labeldp.files import writer
+from labeldp.cli import app
+writer.refuse_size = lambda *_: None  # as if the space were gone after it was checked
+app()
+"""
 PAUSING = """
 import contextlib, time, pathlib
 from labeldp.files import file_release, writer
@@ -80,9 +86,9 @@ def room(tmp_path):
     return tmp_path
 
 
-def start(code, room, out="out.parquet", *more, **options):
-    words = ["--label=price", "--bounds", "0", "5", "--epsilon=1", "--mechanism=rp", "--ledger=budget.jsonl"]
-    command = [sys.executable, "-c", code, "privatize", "in.parquet", "-o", out, *words, *more]
+def start(code, room, out="out.parquet", *more, command="privatize", mechanism=("--mechanism=rp",), **options):
+    words = ["--label=price", "--bounds", "0", "5", "--epsilon=1", *mechanism, "--ledger=budget.jsonl"]
+    command = [sys.executable, "-c", code, command, "in.parquet", "-o", out, *words, *more]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, cwd=room, env=environment, **pipes, **options)  # noqa: S603
@@ -140,16 +146,34 @@ def small_disk(place, size="1m"):
 )
 def test_a_full_disk_leaves_nothing_but_the_charge(room, out, more):
     with small_disk(room / "disk"):
-        charged = "ε = 1 was charged before that, and stays spent."
-        assert_stopped(start(PLAIN, room, out, *more), room, 1, "No space left", charged)
+        charged = "ε = 1 was charged before that, and stays spent: mend this before you try again"
+        assert_stopped(start(LATER, room, out, *more), room, 1, "No space left", charged)
         assert list((room / "disk").iterdir()) == []
 
 
-def test_a_file_that_may_not_grow_leaves_nothing(room):
-    def limited():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+def limit_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
-    assert_stopped(start(PLAIN, room, preexec_fn=limited), room, 1, "too large")
+
+def test_a_file_that_may_not_grow_leaves_nothing_but_the_charge(room):
+    assert_stopped(start(LATER, room, preexec_fn=limit_files), room, 1, "too large", "stays spent: mend this")
+
+
+def assert_free(process, room, *words):
+    """Check that a command was refused before it charged anything."""
+    errors = process.communicate(timeout=300)[1].decode()
+    assert process.returncode == 1
+    assert all(word in errors for word in words), errors
+    assert "Traceback" not in errors
+    assert {path.name for path in room.iterdir()} <= {"in.parquet", "disk"}
+
+
+def test_a_small_disk_and_a_limit_on_files_are_refused_before_the_charge(room):
+    assert_free(start(PLAIN, room, preexec_fn=limit_files), room, "File too large", "ulimit -f")
+    model = start(PLAIN, room, command="fit", mechanism=(), preexec_fn=limit_files, out="model")
+    assert_free(model, room, "File too large", "ulimit -f")
+    with small_disk(room / "disk"):
+        assert_free(start(PLAIN, room, "disk/out.csv"), room, "No space left", "are free")
 
 
 def test_a_reader_that_goes_away_is_no_traceback(room):

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from labeldp.errors import DataError, LabelError
 from labeldp.files.batches import read_ahead, take_rows
 from labeldp.files.columns import label_values
-from labeldp.files.excel_writer import refuse_cells
 from labeldp.files.hints import Watch
 from labeldp.files.places import DELIMITERS
 from labeldp.files.tables import Table
@@ -25,23 +24,24 @@ class Door:
     Rows without a label are left out with ``drop``, and refused else.
     """
 
-    def __init__(self, table: Table, to: str, *, drop: bool, progress: Progress) -> None:
-        self.table, self._to, self._drop, self._progress = table, to, drop, progress
+    def __init__(self, table: Table, *, drop: bool, progress: Progress) -> None:
+        self.table, self._drop, self._progress = table, drop, progress
         self._place = table.schema.get_field_index(table.label)
         self.left_out = 0
 
-    def labels(self, watch: Watch | None = None) -> Iterator[NDArray[np.float64]]:
+    def labels(
+        self, rehearse: Callable[[Any], None] = lambda _: None, watch: Watch | None = None
+    ) -> Iterator[NDArray[np.float64]]:
         """Yield the labels from the start.
 
         All columns are read, so that one that is damaged is found before the charge; of Parquet that is 10 to 20 %
-        more work for a release. Who watches sees all rows that have a label.
+        more work for a release. ``rehearse`` is called with the public part of all rows, to refuse what cannot be
+        written. Who watches sees all rows that have a label.
         """
         done = kept = 0
         problem: LabelError | None = None  # is raised at the end: first what is wrong with the files themselves
-        to_sheet = self._to == "xlsx"
         for batch in read_ahead(self.table.batches()):
-            if to_sheet:  # what no cell can hold is refused before the charge
-                refuse_cells(batch.remove_column(self._place), done)
+            rehearse(batch.remove_column(self._place))
             try:
                 values, missing = self._labels(batch)
             except LabelError as error:

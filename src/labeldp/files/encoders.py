@@ -14,8 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from labeldp.errors import ParameterError
-from labeldp.files.batches import take_rows
 from labeldp.files.columns import replace_inner_fields
 from labeldp.files.dialect import Dialect
 from labeldp.files.excel_writer import ExcelEncoder
@@ -58,65 +56,9 @@ def encoder(
     return _Ipc(stream, schema, in_stream=format == "arrow-stream")
 
 
-def refuse_types(schema: Any, format: str) -> None:
-    """Refuse columns that a format cannot hold, or whose rows cannot be selected, by a trial before any work."""
-    for field in [schema.field(schema.types.index(kind)) for kind in dict.fromkeys(schema.types)]:
-        if _hides_values(field.type):
-            raise ParameterError(
-                "columns of unions, list views, and extension types of nested values, such as "
-                f"{field.name!r}, are not supported: convert it"
-            )
-        if format in (*DELIMITERS, "xlsx") and not _is_plain(field.type):
-            raise ParameterError(f"{format.upper()} cannot hold {_describe(field)}: write Parquet or Arrow")
-        if not _can_write(field, format):
-            raise ParameterError(f"{format} cannot hold {_describe(field)}: convert it, or write another format")
-
-
-def _describe(field: Any) -> str:
-    return f"the column {field.name!r} of type {field.type}"
-
-
-def _can_write(field: Any, format: str) -> bool:
-    schema = pa.schema([field.with_nullable(True)])  # what is tried has nulls
-    try:
-        batch = take_rows(pa.RecordBatch.from_arrays([pa.nulls(2, field.type)], schema=schema), np.array([1, 0]))
-        trial = encoder(pa.BufferOutputStream(), schema, format)
-        trial.write(pa.Table.from_batches([batch, batch]).unify_dictionaries().combine_chunks())
-        trial.close()
-    except pa.ArrowException:
-        return False
-    return True
-
-
-def _hides_values(kind: Any) -> bool:
-    """Whether more would be written than values: what a union does not select, or what an extension type wraps."""
-    if isinstance(kind, pa.FixedShapeTensorType):
-        return not _is_flat(kind.value_type)
-    if isinstance(kind, pa.BaseExtensionType):
-        return not _is_flat(kind.storage_type)
-    if types.is_run_end_encoded(kind):
-        return not _is_flat(kind.value_type)
-    inner = [kind.field(k).type for k in range(kind.num_fields)] if types.is_nested(kind) else []
-    is_view = types.is_list_view(kind) or types.is_large_list_view(kind)
-    return bool(is_view or types.is_union(kind) or any(map(_hides_values, inner)))
-
-
-def _is_flat(kind: Any) -> bool:
-    """Whether a type has no inner fields and no dictionary."""
-    outer = isinstance(kind, pa.BaseExtensionType) or types.is_dictionary(kind) or types.is_run_end_encoded(kind)
-    return not (outer or types.is_nested(kind))
-
-
-def _is_plain(kind: Any) -> bool:
-    """Whether values are text, or written in digits or a word, and not bytes that could be anything."""
-    kind = _plain_type(kind)
-    texts = [types.is_string, types.is_large_string, types.is_string_view]
-    return any(check(kind) for check in [*texts, types.is_primitive, types.is_decimal, types.is_null])
-
-
-def _plain_type(kind: Any) -> Any:
-    """Return what a column is as text: words of dictionaries."""
-    return _plain_type(kind.value_type) if types.is_dictionary(kind) else kind
+def plain_type(kind: Any) -> Any:
+    """Return the type of a column's values: of a dictionary, that of its words."""
+    return plain_type(kind.value_type) if types.is_dictionary(kind) else kind
 
 
 def bare_schema(schema: Any) -> Any:
@@ -223,7 +165,7 @@ class _Text:
         return _characters(_join(*columns, self._delimiter) if len(columns) > 1 else columns[0])
 
     def _quote(self, column: Any) -> Any:
-        kind = _plain_type(column.type)
+        kind = plain_type(column.type)
         text = column.cast(kind).cast(pa.large_string())
         if self._decimal != "." and (types.is_floating(kind) or types.is_decimal(kind)):
             text = pc.replace_substring(text, ".", self._decimal)

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from labeldp._paths import resolve_path
 from labeldp.errors import ParameterError
 from labeldp.files.batches import shuffle_rows
 from labeldp.files.dialect import Dialect
@@ -189,7 +190,7 @@ def privatize_file(
     with TableAndCard(to, card_path, force=force) as places:
         progress("Opening", 0, None)
         table, out_format = _open(os.fspath(source), to, format, label, dialect or Dialect(), drop)
-        door = Door(table, out_format, drop=missing == "drop", progress=progress)
+        door = Door(table, drop=missing == "drop", progress=progress)
         output = Output(table, debiased)
         source_of_words = resolve_source(random_state)
         writer = TableWriter(
@@ -207,13 +208,12 @@ def privatize_file(
         if "scipy.optimize" not in sys.modules:  # a design needs it: imported while labels are counted
             threading.Thread(target=import_module, args=("scipy.optimize",)).start()
         readings = chain(
-            () if hints is None else [_labels_and_hints(door, hints, source_of_words, shuffle)],
-            iter(door.labels, None),
+            [_labels_and_hints(door, writer.rehearse, hints, source_of_words, shuffle)], iter(door.labels, None)
         )
         stream = LabelStream(lambda: next(readings), request, ledger=ledger, random_state=source_of_words)
         batches = _release_rows(door, stream, output)
         if shuffle:
-            folder = None if to == PIPE else Path(to).resolve().parent
+            folder = None if to == PIPE else resolve_path(to).parent
             batches = shuffle_rows(
                 batches, output.schema, rows=stream.terms.rows, folder=folder, source=source_of_words
             )
@@ -236,13 +236,17 @@ def _refuse_biased(request: Request) -> None:
 
 
 def _labels_and_hints(
-    door: Door, hints: Callable[[list[str]], None], source: WordSource, shuffle: bool
+    door: Door,
+    rehearse: Callable[[Any], None],
+    hints: Callable[[list[str]], None] | None,
+    source: WordSource,
+    shuffle: bool,
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield the labels from the start, and tell at the end what gives them away."""
-    watch = Watch(door.table.schema, str(door.table.label), source)
-    yield from door.labels(watch)
-    found = watch.hints(ordered=not shuffle)
-    if found:
+    """Yield the labels from the start, try to write the public part, and say at the end what gives labels away."""
+    watch = None if hints is None else Watch(door.table.schema, str(door.table.label), source)
+    yield from door.labels(rehearse, watch)
+    found = [] if watch is None else watch.hints(ordered=not shuffle)
+    if hints is not None and found:
         hints(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import hashlib
 import os
@@ -14,6 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from labeldp._atomic import MARK, reserve_name
+from labeldp._paths import as_path, resolve_path
 from labeldp.errors import DataError, ParameterError, nearest
 
 PIPE = "-"
@@ -128,15 +130,22 @@ def refuse_target(to: str, *, force: bool, may_go: Callable[[str], Any] | None =
     """
     if to == PIPE:
         return
-    path = Path(to)
+    path = as_path(to)
     if not path.parent.is_dir():
         raise ParameterError(f"there is no folder {path.parent}: create it first")
     if os.path.lexists(path):
         _refuse_replacing(to, force, may_go)
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise PermissionError(13, "Permission denied", str(path.parent))
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", suffix=".part"):
-        pass  # fails on a read-only disk, or if the name is too long
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", suffix=".part"):
+            pass  # fails on a read-only disk
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise ParameterError(
+            f"the name {path.name[:100]!r} is too long for files that are written beside it: shorten it"
+        ) from None
 
 
 @contextmanager
@@ -197,7 +206,7 @@ def refuse_same(
     """
     targets = [(name, Path(path)) for name, path in outputs.items() if path is not None and path != PIPE]
     for i, (name, path) in enumerate(targets):
-        if path.resolve().name.casefold().endswith(MARK):
+        if resolve_path(path).name.casefold().endswith(MARK):
             raise ParameterError(f"{name}, {path}, ends in {MARK}, as files that reserve a name do: name another")
         for other, place in targets[:i]:
             _refuse_meeting(name, path, other, place)
@@ -208,7 +217,7 @@ def refuse_same(
 
 
 def _refuse_meeting(name: str, path: Path, other: str, place: Path) -> None:
-    one, two = path.resolve(), place.resolve()
+    one, two = resolve_path(path), resolve_path(place)
     if _meet(one, two) or (one.exists() and two.exists() and one.samefile(two)):
         raise ParameterError(f"{name} and {other} are the same file, {path}: name another")
     for inner, outer, lies, where, shown in ((name, other, one, two, path), (other, name, two, one, place)):
@@ -227,7 +236,7 @@ def _places(source: str | os.PathLike[str] | None) -> Iterator[Path]:
     """Yield a source and all files in it, which may be links that lead elsewhere."""
     if source is None or source == PIPE:
         return
-    path = Path(source)
+    path = as_path(source)
     if not path.exists() and glob.has_magic(str(source)):
         for name in glob.iglob(str(source), recursive=True):
             yield from _places(Path(name))

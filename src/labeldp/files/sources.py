@@ -20,6 +20,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from labeldp._paths import as_path
 from labeldp.errors import DataError, DataNotFoundError, ParameterError
 from labeldp.files.places import PIPE, compression_of, format_of, sniff_format
 
@@ -188,7 +189,7 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
     DataError
         If there are none, or of several formats, or two are the same file.
     """
-    path = Path(source)
+    path = as_path(source)
     if source == PIPE:
         return _spool(sys.stdin.buffer, format)
     if path.is_fifo():
@@ -206,7 +207,7 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
         root = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts[:-1]))
     if not files:
         raise DataNotFoundError(f"there are no files in {source}")
-    files = list(dict.fromkeys(files))  # a glob may match a folder and what is in it
+    files = list(dict.fromkeys(map(as_path, files)))  # a glob may match a folder and what is in it
     _refuse_links(files)
     formats = {format} if format else {format_of(file.name) for file in files}
     if len(formats) > 1:

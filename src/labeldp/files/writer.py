@@ -19,7 +19,7 @@ from labeldp._atomic import atomic_file, atomic_folder, beside
 from labeldp.errors import ParameterError
 from labeldp.files.batches import size_of
 from labeldp.files.dialect import Dialect
-from labeldp.files.encoders import Encoder, bare_schema, encoder, parquet_file, refuse_types
+from labeldp.files.encoders import Encoder, bare_schema, encoder, parquet_file
 from labeldp.files.places import (
     EXTENSIONS,
     PIPE,
@@ -32,6 +32,7 @@ from labeldp.files.places import (
     reserve_target,
     sha256,
 )
+from labeldp.files.rehearsal import least_size, refuse_schema, refuse_size, refuse_values
 
 GROUP_ROWS = 1 << 20
 GROUP_BYTES = 1 << 27
@@ -102,7 +103,8 @@ class TableWriter:
         self._compression = compression if self.format == "parquet" else compression_of(self._to)
         self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, SMALL_ROWS)
         self._most, self._dialect = most, dialect(self.format)
-        refuse_types(self.schema, self.format)
+        refuse_schema(self.schema, self.format, self._dialect)
+        self._tried_rows = self._tried_bytes = self._written = 0
         self.new_types: dict[str, Any] = {}
         self._repeating: list[str] = []
         if self.format == "parquet":
@@ -112,6 +114,20 @@ class TableWriter:
             paths = (file.schema.column(i).path for i in range(len(file.schema)))
             self._repeating = [path for path in paths if path not in plain]
         refuse_target(self._to, force=force, may_go=is_part)
+
+    def rehearse(self, public: Any) -> None:
+        """Refuse public columns of some rows that the format cannot hold, or the disk; called before a charge.
+
+        Parameters
+        ----------
+        public : pyarrow.RecordBatch
+            Some columns of the next rows.
+        """
+        refuse_values(public, self.format, self._dialect, before=self._tried_rows)
+        self._tried_rows += public.num_rows
+        packed = self._compression is not None
+        self._tried_bytes += least_size(public, self.format, compressed=packed)
+        refuse_size(self._to, self._tried_bytes)
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
@@ -134,6 +150,8 @@ class TableWriter:
         batch : pyarrow.RecordBatch
             Of the schema.
         """
+        refuse_values(batch, self.format, self._dialect, before=self._written)
+        self._written += batch.num_rows
         place = 0
         while place < batch.num_rows:
             some = batch.slice(place, self._group_rows - self._rows)

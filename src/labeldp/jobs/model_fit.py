@@ -123,6 +123,7 @@ def fit_file(
     out = Path(out)
     refuse_same({"the model": out, "the ledger": ledger.path, "the report": report}, {"the table": source})
     from labeldp.files.models import add_to_card, reserve_model, write_model  # noqa: PLC0415 (an extra)
+    from labeldp.files.rehearsal import refuse_size  # noqa: PLC0415
 
     later = _score_charges(score, rows_per_person)
     refuse_overspend(
@@ -151,6 +152,7 @@ def fit_file(
             for message in [*inputs.notes, *notes]:
                 say(message)
             left_out(inputs.left_out)
+            refuse_size(f"{out}/", 80 * len(inputs.labels) if release == "labels" else 0)
             shared: dict[str, Any] = {
                 "epsilon": epsilon,
                 "bounds": bounds,

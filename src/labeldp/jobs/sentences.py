@@ -19,10 +19,15 @@ _EXTRAS = {
 
 def explain_error(error: BaseException, ledger: Ledger | None = None) -> str:
     """Return one sentence for what went wrong, and one for what stays spent in a ledger's file."""
-    sentence = _sentence(error)
-    if ledger is not None and ledger.path is not None and ledger.own_charges:
-        sentence += f". {total_of(ledger.own_charges)} was charged before that, and stays spent."
-    return sentence
+    return _sentence(error) + ("" if ledger is None or ledger.path is None else explain_charges(ledger))
+
+
+def explain_charges(ledger: Ledger | None) -> str:
+    """Return what was charged before something went wrong, and how not to pay for that again; empty if nothing."""
+    if ledger is None or not ledger.own_charges:
+        return ""
+    spent = f"{total_of(ledger.own_charges)} was charged before that, and stays spent"
+    return f". {spent}: mend this before you try again, because that will be charged again."
 
 
 def _sentence(error: BaseException) -> str:

@@ -26,6 +26,7 @@ from typing import Any, Literal
 import portalocker
 
 from labeldp._atomic import flush_file, flush_folder
+from labeldp._paths import as_path
 from labeldp.errors import LedgerError, ParameterError
 from labeldp.ledger.budget import Budget, Charge, refuse_overspend
 
@@ -44,7 +45,7 @@ class FileStore:
     def __init__(self, path: str, limit: Budget | None, create: Literal["now", "late", "never"]) -> None:
         if create not in ("now", "late", "never"):
             raise ParameterError(f'create must be "now", "late" or "never", got {create!r}')
-        self.path = os.path.abspath(path)
+        self.path = os.path.abspath(as_path(path))
         self.limit = limit
         self._lock = threading.RLock()
         self.exists = False  # once found or created, a file that is gone or another is refused

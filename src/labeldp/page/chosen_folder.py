@@ -14,6 +14,7 @@ from pathlib import Path
 
 import portalocker
 
+from labeldp._paths import resolve_path
 from labeldp.errors import ParameterError
 from labeldp.files.places import format_in
 from labeldp.jobs.card_files import is_card_name
@@ -81,7 +82,7 @@ class ChosenFolder:
         for path in paths:
             for each in [path, *(path.rglob("*") if path.is_dir() else ())]:
                 kind = each.stat().st_mode if each.exists() else stat.S_IFREG
-                if self.root not in each.resolve().parents or not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+                if self.root not in resolve_path(each).parents or not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
                     raise ParameterError(
                         f"{printable(path.name, 200)!r} is, or holds, something else than files of the folder"
                     )

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from labeldp.files.door import Progress
-from labeldp.jobs.sentences import EXPLAINED
-from labeldp.ledger import Ledger, total_of
+from labeldp.jobs.sentences import EXPLAINED, explain_charges
+from labeldp.ledger import Ledger
 from labeldp.page.words import explain_in_page
 
 State = Literal["running", "done", "failed", "stopped", "asked"]
@@ -79,9 +79,8 @@ class Work:
         except EXPLAINED as error:
             state, self.sentence = "failed", explain_in_page(error, self._ledger)
         except BaseException as error:
-            charges = () if self._ledger is None else self._ledger.own_charges
-            spent = f" {total_of(charges)} was charged before that, and stays spent." if charges else ""
-            state, self.sentence = "failed", f"Something went wrong inside, {place_of(error)}.{spent}"
+            spent = explain_charges(self._ledger) or "."
+            state, self.sentence = "failed", f"Something went wrong inside, {place_of(error)}{spent}"
         self.state = state
 
     @property
