@@ -96,3 +96,71 @@ def test_a_mechanism_that_many_columns_share_is_proven_and_hashed_a_few_times(mo
     work.clear()
     assert verify_card(text).holds
     assert len(work) < 6
+
+
+# ---- exact amounts --------------------------------------------------------------------------------------------
+
+
+def card_with_amounts(amounts):
+    """Return a release's card with further charges of these amounts."""
+    content = json.loads(card("release"))
+    extra = [{**content["charges"][0], "budget": [amount, "0"], "purpose": "other"} for amount in amounts]
+    return forged({**content, "charges": [*content["charges"], *extra]})
+
+
+def primes(count, digits):
+    """Return fractions whose denominators have hardly a factor in common: their sums only grow."""
+    return [f"1/{10**digits + 2 * k + 1}" for k in range(count)]
+
+
+@pytest.mark.parametrize("amount", ["1/" + "9" * 399, "9" * 401, "1e9999", "0." + "1" * 4000, "1/0"])
+def test_an_amount_longer_than_any_the_library_writes_is_refused(amount):
+    with pytest.raises(ldp.CardError, match=r"charges\[2\] is not a valid charge: an amount must be a fraction"):
+        read_any_card(card_with_amounts([amount]))
+
+
+def test_amounts_with_no_short_exact_sum_are_refused_before_their_sum_grows(monkeypatch):
+    """400 amounts of 4,000 digits took 218 s: the work for each charge must not grow with their number."""
+    sizes, add = [], Fraction.__add__
+    monkeypatch.setattr(
+        Fraction, "__add__", lambda a, b: (sizes.append(Fraction(a).denominator.bit_length()), add(a, b))[1]
+    )
+    assert verify_card(card_with_amounts(primes(400, 390))).verdict == "does not hold"
+    assert sizes
+    assert max(sizes) <= 8192
+
+
+def test_thousands_of_label_columns_keep_a_readable_card():
+    """An honest card has a charge for each label column: their number alone refuses nothing."""
+    columns = 3000
+    text = release(*(labels(column=k) for k in range(columns)), mechanisms=(STRONG,) * columns).to_card()
+    assert len(read_any_card(text).terms.charges) == columns
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "people"),
+    [
+        (0.12345678901234566, 1.2345678901234567e-10, 50),
+        (19.123456789012345, 0.1, 2),
+        (1.0, 2.2250738585072014e-308, 1),
+    ],
+)
+def test_every_amount_that_a_release_can_cost_fits(epsilon, delta, people):
+    cost = ldp.Ledger().charge("labels", epsilon=epsilon, delta=delta, rows_per_person=people).budget
+    assert ldp.Budget.from_data(cost.as_data()) == cost
+
+
+def test_an_amount_that_no_card_could_hold_is_refused_before_it_is_charged():
+    ledger = ldp.Ledger()
+    with pytest.raises(ldp.ParameterError, match="round them up"):
+        ledger.charge("labels", epsilon=Fraction(1, 10**500 + 1))
+    assert ledger.charges == ()
+
+
+def test_a_card_nested_at_any_depth_is_an_error_of_a_card():
+    """Whichever of the JSON reader and writer gives up first."""
+    for depth in (10, *range(200, 1200, 50), 100_000):
+        for start, end in (("[", "]"), ('{"a":', "}")):
+            nested = start * depth + "1" + end * depth
+            with pytest.raises(ldp.CardError):
+                read_any_card(f'{{"schema":"labeldp.mechanism","version":2,"x":{nested}}}')

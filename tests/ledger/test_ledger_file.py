@@ -179,7 +179,7 @@ def test_a_disk_without_locks_is_refused(ledger, path, monkeypatch):
 @posix_only
 def test_a_place_that_cannot_be_written_is_named_in_a_ledger_error(tmp_path):
     for place in (tmp_path / "nowhere" / "ledger", tmp_path):
-        with pytest.raises(LedgerError, match=rf"{place}(: .* directory| is not a file)"):
+        with pytest.raises(LedgerError, match=rf"{place}(: .* directory| is not a regular file)"):
             Ledger.open(place, limit=LIMIT)
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as later:
         Ledger.open(f"{folder}/ledger", limit=LIMIT)

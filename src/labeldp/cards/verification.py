@@ -14,7 +14,7 @@ from labeldp._values import rounded_up
 from labeldp.cards.contradictions import charged_for, spent_on_statistics
 from labeldp.cards.reading import SCHEMAS, ReadCard, parse_statistics, read_any_card
 from labeldp.errors import CardError, LabelDPError, UncheckableError
-from labeldp.ledger import RULES, Budget, Statistic, group_budget
+from labeldp.ledger import RULES, Statistic, cost_of, group_budget
 from labeldp.release.explanation import not_private, proof_of
 from labeldp.release.numbers import times
 from labeldp.release.terms import Terms
@@ -177,11 +177,12 @@ def verify_card(text: str) -> Verification:
             Check("checksum", True, "the card is undamaged; anyone can compute a checksum, a forger too")
         )
         card = read_any_card(text, allow_no_privacy=True)
+        found = tuple(_checks(card))
     except UncheckableError as error:
         return Verification((*checks, Check("agreement", None, str(error), needed=True)), None)
     except LabelDPError as error:
         return Verification((*checks, Check("agreement" if checks else "checksum", False, str(error))), None)
-    return Verification((*checks, *_checks(card)), card)
+    return Verification((*checks, *found), card)
 
 
 def _checks(card: ReadCard) -> Iterator[Check]:
@@ -284,7 +285,7 @@ def _score(card: ReadCard) -> Iterator[Check]:
         return
     statistics = parse_statistics(quality.get("statistics", []))
     people = terms.rows_per_person
-    cost = group_budget(Budget(sum((one.epsilon for one in statistics), Fraction(0))), people)
+    cost = group_budget(cost_of(statistics), people)
     paid = [one for one in terms.statistics if one.purpose == "score"]
     noise = "; ".join(map(_calibration, statistics))
     if not statistics and quality.get("how") not in FREE:

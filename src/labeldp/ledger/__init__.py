@@ -11,7 +11,7 @@ from labeldp.ledger.budget import (
     total_of,
 )
 from labeldp.ledger.ledger import Ledger, as_ledger, warn_if_seen
-from labeldp.ledger.statistic import RULES, Statistic
+from labeldp.ledger.statistic import RULES, Statistic, cost_of
 
 __all__ = [
     "RULES",
@@ -21,6 +21,7 @@ __all__ = [
     "Purpose",
     "Statistic",
     "as_ledger",
+    "cost_of",
     "group_budget",
     "name_of_charge",
     "new_charge",

@@ -16,7 +16,13 @@ from labeldp._values import as_fraction, float_at_least, parse_number, rounded_u
 from labeldp.channels.proof import exp_upper
 from labeldp.errors import BudgetError, ParameterError, describe
 
-_FRACTION = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?", re.ASCII)
+LONGEST_AMOUNT = 400
+"""Characters of an amount in a file: every float has fewer, and so has the δ of several rows of a person."""
+
+MOST_BITS = 8192
+"""Bits of the numerator and the denominator of an exact sum: thousands of honest amounts need a few hundred."""
+
+_FRACTION = re.compile(r"[0-9]+(/[0-9]+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=True, order=False, repr=False)
@@ -75,10 +81,10 @@ class Budget:
         return float_at_least(self.exact_delta)
 
     def __add__(self, other: Budget) -> Budget:
-        delta = min(Fraction(1), self.exact_delta + other.exact_delta)
+        delta = min(Fraction(1), _sum(self.exact_delta, other.exact_delta))
         if self.exact_epsilon is None or other.exact_epsilon is None:
             return Budget(math.inf, delta)
-        return Budget(self.exact_epsilon + other.exact_epsilon, delta)
+        return Budget(_sum(self.exact_epsilon, other.exact_epsilon), delta)
 
     def __le__(self, other: Budget) -> bool:
         fits = other.exact_epsilon is None or (
@@ -109,8 +115,14 @@ class Budget:
         return f"Budget(epsilon={self.epsilon!r}{delta})"
 
     def as_data(self) -> list[str | None]:
-        """Return ε and δ as pure data, exactly: the text of two fractions, and None for an infinite ε."""
-        return [None if self.exact_epsilon is None else str(self.exact_epsilon), str(self.exact_delta)]
+        """Return ε and δ as pure data, exactly: the text of two fractions, and None for an infinite ε.
+
+        Raises
+        ------
+        ParameterError
+            If `from_data` would refuse it, because it is too long.
+        """
+        return [None if self.exact_epsilon is None else _text(self.exact_epsilon), _text(self.exact_delta)]
 
     @classmethod
     def from_data(cls, data: Any) -> Budget:
@@ -129,12 +141,30 @@ class Budget:
 
 def parse_fraction(text: Any) -> Fraction:
     """Return what `str` of a fraction gave. `Fraction` itself would take 1e999999999, and all memory with it."""
-    if not isinstance(text, str) or not _FRACTION.fullmatch(text):
-        raise ParameterError('an amount must be a fraction in text, such as "1/20"')
+    if not isinstance(text, str) or len(text) > LONGEST_AMOUNT or not _FRACTION.fullmatch(text):
+        raise ParameterError(
+            f'an amount must be a fraction in text, such as "1/20", of at most {LONGEST_AMOUNT} characters'
+        )
     try:
         return Fraction(text)
     except ZeroDivisionError:
         raise ParameterError("an amount must be a fraction, and not over 0") from None
+
+
+def _text(amount: Fraction) -> str:
+    if max(amount.numerator, amount.denominator).bit_length() > MOST_BITS or len(str(amount)) > LONGEST_AMOUNT:
+        raise ParameterError(
+            f"epsilon and delta must have at most {LONGEST_AMOUNT} characters as fractions: round them up"
+        )
+    return str(amount)
+
+
+def _sum(one: Fraction, other: Fraction) -> Fraction:
+    """Return an exact sum, or refuse amounts whose denominators have so little in common that it only grows."""
+    total = one + other
+    if max(total.numerator, total.denominator).bit_length() > MOST_BITS:
+        raise ParameterError(f"the exact sum of the amounts needs more than {MOST_BITS} bits: round them up first")
+    return total
 
 
 def _exact(value: Any, name: str) -> Fraction:
@@ -257,6 +287,7 @@ def new_charge(
     """Return a charge at the present time, at the price for all of a person's rows."""
     when = datetime.now(UTC).isoformat(timespec="seconds")
     cost = group_budget(budget, rows_per_person)
+    cost.as_data()  # raises now, and not when the card of what is paid for is written
     return Charge(what, cost, when, mechanism, int(rows_per_person), purpose, column)
 
 

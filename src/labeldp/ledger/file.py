@@ -34,6 +34,8 @@ VERSION = 2
 SCHEMA = f"labeldp.ledger/{VERSION}"
 MOST_BYTES = 1 << 28
 """A longer ledger is refused; a charge takes about 300 bytes."""
+MOST_LINE = 1 << 23
+"""A longer line is refused: as many bytes as a card may have, which lists the charges of a line, too."""
 
 _BYTES = getattr(os, "O_BINARY", 0)
 """Windows would end lines in two bytes, and no hash would fit."""
@@ -152,8 +154,8 @@ def _exclusion(handle: int, path: str, *, exclusive: bool) -> Iterator[None]:
 def _open(path: str, flags: int) -> int:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise LedgerError(f"the ledger {path} is not a file")
-        return os.open(path, flags | _BYTES)
+            raise LedgerError(f"the ledger {path} is not a regular file")
+        return os.open(path, flags | _BYTES | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         raise LedgerError(f"cannot open the ledger {path}: {error.strerror}") from None
 
@@ -215,6 +217,8 @@ def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], byte
     with os.fdopen(os.dup(handle), "rb") as stream:
         stream.seek(0)
         *lines, tail = stream.read().split(b"\n")
+    if any(len(line) > MOST_LINE for line in (*lines, tail)):
+        raise LedgerError(f"the ledger {path} has a line of more than {MOST_LINE:,} bytes: it is not used")
     records: list[dict[str, Any]] = []
     hashes: list[str] = []
     _refuse_newer(lines[0] if lines else tail, path)
@@ -289,6 +293,8 @@ def _hash(record: dict[str, Any], last: str) -> str:
 def _append(handle: int, record: dict[str, Any], last: str) -> None:
     """Write a whole line at the end and wait until it is on the disk."""
     data = _line(record, last)
+    if len(data) > MOST_LINE:
+        raise LedgerError(f"these charges take more than {MOST_LINE:,} bytes in a ledger: nothing was charged")
     end = os.lseek(handle, 0, os.SEEK_END)
     try:
         while data:

@@ -6,16 +6,14 @@ statistic by a rule of this library, and the scale from sensitivity and ε, in e
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from labeldp.errors import ParameterError, UncheckableError
-from labeldp.ledger.budget import parse_fraction
+from labeldp.ledger.budget import Budget, parse_fraction
 from labeldp.noise import DiscreteLaplace
-
-_LONGEST = 100
-"""Digits of a fraction on a card: a hundred sums of longer ones could keep a reader busy."""
 
 
 class Rule(NamedTuple):
@@ -123,9 +121,6 @@ class Statistic:
         for name in ("integers", "steps", "sensitivity"):
             if type(data[name]) is not int or not 1 <= data[name] < 1 << 53:
                 raise ParameterError(f"its {name} must be a positive integer of 53 bits")
-        for name in ("epsilon", "scale"):
-            if not isinstance(data[name], str) or len(data[name]) > _LONGEST:
-                raise ParameterError(f"its {name} must be a fraction in text, of at most {_LONGEST} characters")
         epsilon, scale = parse_fraction(data["epsilon"]), parse_fraction(data["scale"])
         made = cls(data["what"], data["kind"], data["integers"], data["steps"], epsilon, data["purpose"])
         if data["sensitivity"] != made.sensitivity:
@@ -135,3 +130,8 @@ class Statistic:
         if scale != made.noise.scale:
             raise ParameterError("the scale of its noise is not its sensitivity over its epsilon")
         return made
+
+
+def cost_of(statistics: Iterable[Statistic]) -> Budget:
+    """Return what statistics cost together, for one row."""
+    return sum((Budget(one.epsilon) for one in statistics), Budget(0))

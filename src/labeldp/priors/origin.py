@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, Statistic
+from labeldp.ledger import Budget, Charge, Statistic, cost_of
 from labeldp.mechanisms import Mechanism
 
 
@@ -39,7 +39,7 @@ class Origin:
         if self.reports is not None:
             proof = self.reports.verify()
             return Budget(proof.epsilon, proof.delta)
-        return Budget(sum((one.epsilon for one in self.statistics), Fraction(0))) if self.statistics else None
+        return cost_of(self.statistics) if self.statistics else None
 
     def as_data(self) -> dict[str, Any]:
         """Return the noise as pure data."""

@@ -6,11 +6,10 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from labeldp.errors import ParameterError
-from labeldp.ledger import Budget, Charge, Statistic, group_budget
+from labeldp.ledger import Charge, Statistic, cost_of, group_budget
 from labeldp.release.numbers import number
 
 if TYPE_CHECKING:
@@ -80,8 +79,8 @@ def score_charges(terms: Terms, about: Mapping[str, Any]) -> tuple[Charge, ...]:
         return ()
     if any(one.purpose == "score" for one in terms.statistics):
         return ()
-    people, spent = terms.rows_per_person, sum((Statistic.from_data(one).epsilon for one in listed), Fraction(0))
-    score = Charge("score", group_budget(Budget(spent), people), "", rows_per_person=people, purpose="score")
+    people, spent = terms.rows_per_person, cost_of(Statistic.from_data(one) for one in listed)
+    score = Charge("score", group_budget(spent, people), "", rows_per_person=people, purpose="score")
     with suppress(ParameterError):
         noted = Charge.from_data(quality.get("charge", {}))
         if (noted.budget, noted.rows_per_person, noted.purpose) == (score.budget, people, "score"):

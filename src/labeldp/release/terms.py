@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,15 @@ class Terms:
     trust: str
     secure: bool
     statistics: tuple[Statistic, ...] = ()
+    _places: dict[int | Charge | None, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        places: dict[int | Charge | None, int] = {}
+        for place, charge in enumerate(self.charges):
+            if charge.purpose == "prior":
+                places.setdefault(charge.column, place)
+                places.setdefault(charge, place)
+        object.__setattr__(self, "_places", places)
 
     @property
     def cost(self) -> Budget:
@@ -91,10 +100,7 @@ class Terms:
     def prior_charge(self, column: int) -> int | None:
         """Return which charge paid for a column's prior; None if it was public, or there is none."""
         before = getattr(getattr(self.priors[column], "origin", None), "charge", None)
-        for place, charge in enumerate(self.charges):
-            if charge.purpose == "prior" and (charge.column == column if before is None else charge == before):
-                return place
-        return None
+        return self._places.get(column if before is None else before)
 
     def summary(self, kind: str = "release", **about: Any) -> str:
         """Return what was done, for people: the part of `explain` that tells releases apart."""
