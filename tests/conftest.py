@@ -23,6 +23,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 sys.path.insert(0, str(Path(__file__).parent))
 
 collect_ignore = [
+    "irregular.py",
     "quick_daemon.py",
     "spark_connect.py",
     "spark_trouble.py",

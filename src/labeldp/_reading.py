@@ -39,11 +39,10 @@ def open_regular(path: str | os.PathLike[str], opener: Callable[[str], Any] | No
     Traceback (most recent call last):
     labeldp.errors.DataError: /dev/null is not a regular file; to read from a pipe, use - as the source
     """
+    regular_status(path)
     if opener is not None:
-        _refuse_irregular(path, _status(path))
         return opener(os.fspath(path))
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-    _refuse_irregular(path, _status(path))
     handle = os.open(path, flags)
     try:
         _refuse_irregular(path, os.fstat(handle))  # it may have been replaced in between
@@ -73,9 +72,10 @@ def read_regular(path: str | os.PathLike[str], limit: int) -> bytes:
     return content
 
 
-def _status(path: str | os.PathLike[str]) -> os.stat_result:
+def regular_status(path: str | os.PathLike[str]) -> os.stat_result:
+    """Return the status of a regular file; raise as `open_regular` does for everything else."""
     try:
-        return os.stat(path)
+        status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         raise DataNotFoundError(f"there is no file {os.fspath(path)}") from None
     except ValueError:  # a null character
@@ -84,6 +84,8 @@ def _status(path: str | os.PathLike[str]) -> os.stat_result:
         if error.errno == errno.ELOOP:
             raise DataError(f"{os.fspath(path)} is a link that leads back to itself") from None
         raise
+    _refuse_irregular(path, status)
+    return status
 
 
 def _refuse_irregular(path: str | os.PathLike[str], status: os.stat_result) -> None:

@@ -37,8 +37,6 @@ from labeldp.cards.verification import Check
 from labeldp.errors import CardError, MissingExtraError, ParameterError
 
 NAMESPACE = b"labeldp.card"
-MAX_SIGNATURE = 1 << 14
-"""Longer signatures and keys are refused unread; either has less than 1,000 bytes."""
 
 SHORTEST = 8
 """Characters of a new key's passphrase."""

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from labeldp._reading import regular_status
 from labeldp.errors import ParameterError
 
 Modules = Annotated[
@@ -37,6 +38,7 @@ def import_modules(names: Iterable[str] | None) -> None:
 
 
 def _import_file(path: Path) -> ModuleType:
+    regular_status(path)
     spec = spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or path.stem in sys.modules:
         raise ImportError("there is a module of this name already")

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from labeldp._atomic import atomic_file
+from labeldp._reading import open_regular
 from labeldp.errors import DataError, DataNotFoundError
 
 
@@ -49,7 +50,8 @@ def find(*names: str) -> Path | None:
 def read_checked(path: Path, sha256: str) -> bytes:
     """Return the content of a file, decompressed if it ends in ``.gz``; refuse another checksum."""
     try:
-        content = path.read_bytes()
+        with open_regular(path) as stream:
+            content: bytes = stream.read()
         if path.suffix == ".gz":
             content = gzip.decompress(content)
     except (OSError, EOFError, zlib.error):

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from labeldp import card_format, files
 from labeldp._arrays import Array
+from labeldp._paths import resolve_path
 from labeldp.cards.reading import ReadCard
 from labeldp.cards.signatures import check_signature
 from labeldp.cards.verification import Check, Verification, verify_card
@@ -95,12 +96,12 @@ def _beside(name: object, folder: str | os.PathLike[str] | None) -> Path | None:
     if folder is None or not isinstance(name, str) or name in ("", "..") or name not in (".", Path(name).name):
         return None
     path = Path(folder, name)
-    return path if path.exists() else None
+    return path if os.path.lexists(path) else None
 
 
 def _same_bytes(path: Path, hashes: dict[str, str], *, is_model: bool) -> Check:
     """Compare a file, or all files of a folder, with their hashes; a model's folder may hold a report too."""
-    name = path.resolve().name
+    name = resolve_path(path).name
     single = set(hashes) == {""}
     if path.is_dir() == single or not (path.is_dir() or path.is_file()):
         return Check("file", False, f"{name} is not a {'file' if single else 'folder'}")

@@ -16,6 +16,7 @@ from typing import Any
 
 from labeldp._atomic import MARK, reserve_name
 from labeldp._paths import as_path, resolve_path
+from labeldp._reading import open_regular
 from labeldp.errors import DataError, ParameterError, nearest
 
 PIPE = "-"
@@ -111,7 +112,7 @@ def sniff_format(start: bytes) -> str:
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file, as cards have it."""
-    with open(path, "rb") as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

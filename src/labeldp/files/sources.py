@@ -21,6 +21,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from labeldp._paths import as_path
+from labeldp._reading import open_regular, regular_status
 from labeldp.errors import DataError, DataNotFoundError, ParameterError
 from labeldp.files.places import PIPE, compression_of, format_of, sniff_format
 
@@ -69,7 +70,7 @@ class Part:
     def open(self) -> Any:
         """Return a new Arrow stream from the start; closing it leaves others open."""
         if self.spool is None:
-            return pa.OSFile(str(self.path))
+            return open_regular(str(self.path), pa.OSFile)
         return pa.PythonFile(_View(self.spool), mode="r")
 
     def open_text(self) -> Any:
@@ -192,12 +193,9 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
     path = as_path(source)
     if source == PIPE:
         return _spool(sys.stdin.buffer, format)
-    if path.is_fifo():
-        with open(path, "rb") as pipe:
-            return _spool(pipe, format)
     if path.is_dir():
         files, root = _files_below(path), path
-    elif path.exists():
+    elif os.path.lexists(path):
         files, root = [path], path.parent
     elif not glob.has_magic(source):
         raise DataNotFoundError(f"there is no file {source}")
@@ -219,10 +217,10 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
 
 
 def _refuse_links(files: list[Path]) -> None:
-    """Refuse a file with two names: its labels would be released twice, and charged once."""
+    """Refuse what is not a regular file, and one with two names: its labels would be released twice."""
     names: dict[tuple[int, int], Path] = {}
     for file in files:
-        status = file.stat()
+        status = regular_status(file)
         other = names.setdefault((status.st_dev, status.st_ino), file)
         if other is not file and status.st_ino:  # some disks on Windows number no files
             raise DataError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,12 +10,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from labeldp._atomic import atomic_file
+from labeldp._reading import read_regular
 from labeldp.card_format import MAX_TEXT
 from labeldp.errors import CardError, MissingExtraError, ParameterError
 from labeldp.files.places import refuse_same, refuse_target
 from labeldp.jobs.sentences import printable
 
 K = TypeVar("K")
+
+MOST_SMALL = 1 << 14
+"""Bytes of the file of a key or a signature; either has less than 1,000."""
 
 
 def read_card_file(path: Path) -> tuple[Path, str]:
@@ -35,13 +40,12 @@ def read_card_file(path: Path) -> tuple[Path, str]:
         return path, _decode(sys.stdin.buffer.read(MAX_TEXT + 1), "standard input")
     beside = path.parent / f"{path.name}.card.json"
     inside = path / "card.json"
-    card = inside if inside.is_file() else path if is_card_name(path.name) or not beside.is_file() else beside
-    if not card.exists():
-        raise ParameterError(f"there is no file {card}")
+    card = inside if path.is_dir() and os.path.lexists(inside) else path
+    if card == path and not is_card_name(path.name) and os.path.lexists(beside):
+        card = beside
     if card.is_dir():
         raise ParameterError(f"{path} holds no card.json, and there is no {beside.name} beside it")
-    with open(card, "rb") as stream:
-        data = stream.read(MAX_TEXT + 1)
+    data = read_regular(card, MAX_TEXT)
     if card == path and data.strip() and not data.lstrip().startswith((b"{", b"[")):
         raise CardError(f"{path} is not a card, and there is no {beside.name} beside it")
     return card, _decode(data, str(card))
@@ -68,32 +72,19 @@ def _decode(data: bytes, name: str) -> str:
 def read_signature(card: Path, given: Path | None) -> str | None:
     """Return the text of a card's signature, which lies beside it; None if it has none."""
     path = given or card.with_name(f"{card.name}.sig")
-    if given is None and (card == Path("-") or not path.exists()):
+    if given is None and (card == Path("-") or not os.path.lexists(path)):
         return None
-    return _small(path).decode("ascii", errors="replace")
+    return read_regular(path, MOST_SMALL).decode("ascii", errors="replace")
 
 
 def read_key(path: Path, read: Callable[[bytes], K]) -> K:
     """Return the key in a file; what is wrong with it is said with the file's name."""
     try:
-        return read(_small(path))
+        return read(read_regular(path, MOST_SMALL))
     except MissingExtraError:
         raise
     except ParameterError as error:
         raise ParameterError(f"{path}: {error}") from None
-
-
-def _small(path: Path) -> bytes:
-    """Return the bytes of a key or a signature."""
-    from labeldp.cards.signatures import MAX_SIGNATURE  # noqa: PLC0415 (slow to import)
-
-    if not path.exists() or path.is_dir():
-        raise ParameterError(f"there is no file {path}")
-    with open(path, "rb") as stream:
-        data = stream.read(MAX_SIGNATURE + 1)
-    if len(data) > MAX_SIGNATURE:
-        raise ParameterError(f"{path} is far too large for a key or a signature")
-    return data
 
 
 def report_path(card: Path) -> Path:

@@ -40,7 +40,7 @@ class ChosenFolder:
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        self.root = Path(root).resolve()
+        self.root = resolve_path(root)
         if not self.root.is_dir():
             raise ParameterError(f"there is no folder {root}")
         self._dropped: Path | None = None
@@ -62,8 +62,8 @@ class ChosenFolder:
         if text.startswith("~") or os.path.splitdrive(text)[0] or (os.sep == "/" and "\\" in text):
             raise elsewhere
         try:
-            path = (self.root / text).resolve()
-        except (OSError, RuntimeError, ValueError):  # too long, or links that lead in circles
+            path = resolve_path(self.root / text)
+        except (OSError, ParameterError):  # too long, or links that lead in circles
             raise elsewhere from None
         if self.root not in path.parents or any(part.startswith(DROPPED) for part in path.parts):
             raise elsewhere
@@ -106,10 +106,10 @@ class ChosenFolder:
         true labels.
         """
         try:
-            if path.resolve() != path or self.root not in (path, *path.parents):
+            if resolve_path(path) != path or self.root not in (path, *path.parents):
                 return None
             stats = [part.lstat() for part in (path, *(path.iterdir() if path.is_dir() else ()))]
-        except (OSError, RuntimeError, ValueError):
+        except (OSError, ParameterError):
             return None
         files = [each.st_size for each in stats if stat.S_ISREG(each.st_mode)]
         folders = [each for each in stats if stat.S_ISDIR(each.st_mode)]
@@ -143,9 +143,8 @@ class ChosenFolder:
 
     def _near(self, pattern: str) -> Iterator[Path]:
         for path in [*self.root.glob(pattern), *self.root.glob(f"[!.]*/{pattern}")]:
-            with suppress(OSError, RuntimeError, UnicodeEncodeError):  # a name that is no text fits no page
-                self.name(path).encode()
-                if self.root in path.resolve().parents and not path.name.startswith("."):
+            with suppress(OSError, ParameterError):  # a name that is no text fits no page
+                if self.root in resolve_path(path).parents and not path.name.startswith("."):
                     yield path
 
     def free_name(self, stem: str, ending: str) -> str:

@@ -166,6 +166,8 @@ def refuse_page(path: str | os.PathLike[str], *, force: bool) -> None:
         raise ParameterError(f"there is no folder {Path(path).parent}: create it first")
     if Path(path).is_dir():
         raise ParameterError(f"{path} is a folder: name a file")
+    if Path(path).exists() and not Path(path).is_file():
+        raise ParameterError(f"{path} is not a file; name another")
     if os.path.lexists(path) and not force:
         raise ParameterError(f"{path} exists already: pass force=True to replace it")
 
