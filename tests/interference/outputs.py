@@ -38,7 +38,7 @@ def described(value):
 def _described(value, seen):  # noqa: PLR0911, PLR0912
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if isinstance(value, float | np.floating):
-        return kind, value.hex() if type(value) is float else value.tobytes()
+        return kind, value.tobytes() if isinstance(value, np.floating) else value.hex()
     if isinstance(value, NAMED):
         return kind, getattr(value, "__qualname__", repr(value))
     if isinstance(value, PLAIN):
