@@ -168,9 +168,9 @@ class Client:
             draft.release.wait()
         return self.get(f"/draft/{draft.id}/release")
 
-    def predict(self, model, table):
+    def predict(self, model, table, **more):
         """Ask for predictions for a table, wait, and return the page."""
-        body = urlencode({"form": self.site.keys.form, "name": model, "table": table}).encode()
+        body = urlencode({"form": self.site.keys.form, "name": model, "table": table, **more}).encode()
         answer = self.request("POST", "/model/table", body)
         if answer.status == 303:
             self.site.drafts.work(answer.header("location").partition("work=")[2]).wait()

@@ -53,22 +53,41 @@ def test_fit_says_what_it_cost_how_good_it_should_be_and_what_was_left_out(folde
 def test_predictions_are_good_and_the_other_columns_as_they_were(folder, tmp_path):
     fresh = homes(seed=1)
     pa.parquet.write_table(fresh, tmp_path / "new.parquet")
-    words = said("predict", folder / "model", tmp_path / "new.parquet", "-o", tmp_path / "out.parquet")
+    given = ("predict", folder / "model", tmp_path / "new.parquet", "-o", tmp_path / "out.parquet")
+    words = said(*given, "--keep", "id")
     out = pa.parquet.read_table(tmp_path / "out.parquet")
     truth, predicted = fresh["price"].to_numpy(), out["prediction"].to_numpy()
     assert np.mean((truth - predicted) ** 2) < 0.6 * truth.var()
     assert out.drop_columns(["prediction"]).equals(fresh.drop_columns(["price"]))
-    assert re.search("400 rows.* area: .* missing.* may hold true labels: 'price'. --keep", words)
+    assert re.search("400 rows.* area: .* missing.* table: 'id', 'area', 'town', 'lift'.* labels: 'price'.", words)
 
 
-def test_columns_that_a_model_does_not_know_are_copied_only_if_that_is_asked_for(folder, tmp_path):
-    rows = [f"York,true,{k},1.5,x" for k in range(20)]
-    (tmp_path / "new.csv").write_text("\n".join(["town,lift,area,Price,prediction", *rows]))
+def test_columns_that_a_model_does_not_use_are_copied_only_if_they_are_named_and_the_label_never(folder, tmp_path):
+    rows = [f"York,true,{k},1.5,x,a{k}" for k in range(20)]
+    (tmp_path / "new.csv").write_text("\n".join(["town,lift,area,Price,prediction,id", *rows]))
     given = ("predict", folder / "model", tmp_path / "new.csv", "-o")
-    assert "true labels: 'Price', 'prediction'." in said(*given, tmp_path / "out.csv")
-    assert "not private" in said(*given, tmp_path / "all.csv", "--keep", "Price", "--drop", "area")
+    words = said(*given, tmp_path / "out.csv")
+    assert "Copied from the table: 'town', 'lift', 'area'." in words
+    assert "true labels: 'Price', 'id', 'prediction'." in words
+    words = said(*given, tmp_path / "all.csv", "--keep", "id", "--drop", "area")
+    assert "Copied from the table: 'town', 'lift', 'id'." in words
+    assert "not private" in words
     heads = [(tmp_path / name).read_text().partition("\n")[0] for name in ("out.csv", "all.csv")]
-    assert heads == ["town,lift,area,prediction", "town,lift,Price,prediction"]
+    assert heads == ["town,lift,area,prediction", "town,lift,id,prediction"]
+    for name in ("Price", "price", "PRICE"):
+        words = said(*given, tmp_path / "labels.csv", "--keep", name, code=2)
+        assert f"{name!r} is what the model predicts: true labels are never copied" in words
+    assert not (tmp_path / "labels.csv").exists()
+
+
+def test_a_model_whose_label_is_called_like_a_feature_is_refused_before_the_charge(tmp_path):
+    table = homes(60).append_column("PRICE", pa.array(np.arange(60.0)))
+    pa.parquet.write_table(table, tmp_path / "twice.parquet")
+    paid = ("--ledger", tmp_path / "budget.jsonl", "--limit", 9)
+    words = said("fit", tmp_path / "twice.parquet", *FIT, "-o", tmp_path / "model", *paid, code=2)
+    assert "the label is called 'price', and 'PRICE' is among the other columns: rename one of them" in words
+    assert files_in(tmp_path) == ["twice.parquet"]
+    run("fit", tmp_path / "twice.parquet", *FIT, "-o", tmp_path / "model", *paid, "--drop", "PRICE")
 
 
 @posix_only

@@ -1,5 +1,7 @@
 """The command line where nobody looks on: what is written, printed and returned tells nothing of labels."""
 
+import hashlib
+import json
 import sys
 from unittest import mock
 
@@ -7,6 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from forged_cards import forged
 from interference import changes, tables
 from interference.harness import Way, compared, interference
 from labeldp.cli import app
@@ -144,6 +147,81 @@ def test_fit_and_all_that_is_made_of_its_model(options, tmp_path):
     assert codes(first) == [0] * len(commands), first.stderr.decode()
     assert {"model/model.npz", "model/columns.json", "model/card.json", "predicted.csv"} <= set(first.files)
     assert found == {}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The files of a model that was fitted to a table of the same columns."""
+    folder = tmp_path_factory.mktemp("model")
+    tables.write(folder, tables.Input(CHANGES["all rows"][0]), "csv")
+    with mock.patch.dict("os.environ", {"COLUMNS": "100"}):
+        options = ("--epsilon", 2, "--drop", "code,word", "-o", folder / "model")
+        assert typed("fit", folder / "table.csv", *WHAT, *options) == 0
+    return {path.name: path.read_bytes() for path in (folder / "model").iterdir()}
+
+
+def with_columns(change, label=tables.LABEL):
+    """Return how a forger lists columns and names the label, with hashes and checksums that fit."""
+
+    def forge(files):
+        columns, card = json.loads(files["columns.json"]), json.loads(files["card.json"])
+        change(columns)
+        text = json.dumps(columns).encode()
+        card["features"] = [column["name"] for column in columns["columns"]]
+        card["files"]["columns.json"] = hashlib.sha256(text).hexdigest()
+        return {**files, "columns.json": text, "card.json": forged({**card, "label": label}).encode()}
+
+    return forge
+
+
+def left_out(name):
+    return lambda columns: columns["left_out"].append([name, "all its values are the same"])
+
+
+def used(name):
+    return lambda columns: columns["columns"][0].update(name=name)
+
+
+PREDICT = {
+    "honest": (lambda files: files, [], 0),
+    "honest, an id kept": (lambda files: files, ["--keep", "id"], 0),
+    "honest, the label kept": (lambda files: files, ["--keep", tables.LABEL], 2),
+    "honest, the label kept by another case": (lambda files: files, ["--keep", tables.LABEL.title()], 2),
+    "the label left out": (with_columns(left_out(tables.LABEL)), [], 4),
+    "the label in capitals left out": (with_columns(left_out(tables.LABEL.upper())), [], 4),
+    "the label used": (with_columns(used(tables.LABEL)), [], 4),
+    "the label left out, and the card names another": (with_columns(left_out(tables.LABEL), "other"), [], 0),
+}
+
+
+@pytest.mark.parametrize("case", PREDICT)
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_predictions_for_tables_that_differ_in_labels_only(case, form, model, tmp_path):
+    """Whoever made the model: no column is copied but those that it uses and those that the user names."""
+    forge, options, code = PREDICT[case]
+
+    def prepare(folder, labels):
+        tables.write(folder, tables.Input(labels), form)
+        (folder / "model").mkdir()
+        for name, content in forge(model).items():
+            (folder / "model" / name).write_bytes(content)
+
+    command = ["predict", "model", f"table.{form}", "-o", "predicted.csv", *options]
+    first, found = compared(Way(way(command).act, prepare), *CHANGES["all rows"], tmp_path)
+    assert codes(first) == [code], first.stderr.decode()
+    assert ("predicted.csv" in first.files) == (code == 0)
+    assert found == {}
+
+
+def test_a_model_that_uses_the_label_under_the_name_of_another_is_said_to_copy_it(model, tmp_path, capsys):
+    """A forged card may name another label; then the column is one that the model says it uses, and is shown."""
+    tables.write(tmp_path, tables.Input(CHANGES["all rows"][0]), "csv")
+    (tmp_path / "model").mkdir()
+    for name, content in with_columns(used(tables.LABEL), "other")(model).items():
+        (tmp_path / "model" / name).write_bytes(content)
+    typed("predict", tmp_path / "model", tmp_path / "table.csv", "-o", tmp_path / "out.csv")
+    copied = capsys.readouterr().err.partition("Copied from the table: ")[2]
+    assert repr(tables.LABEL) in copied.partition("Left out")[0]
 
 
 # ---- what goes wrong ----------------------------------------------------------------------------------------

@@ -221,19 +221,23 @@ def test_a_model_predicts_for_a_table_of_the_folder_and_overwrites_nothing(clien
     (root / "new.predicted.csv").write_text("mine")
     shown = client.predict("model", "new.csv")
     assert "2 rows, with price as predicted in the column prediction, are in new.predicted-2.csv" in shown.words
+    assert "Copied from the table: 'side', 'rooms'." in shown.words
     assert "may hold true labels: 'name', 'price'." in shown.words
     assert "side: 1 value was new since the fit" in shown.words
     written = (root / "new.predicted-2.csv").read_text()
     assert written.splitlines()[0] == "side;rooms;prediction"
     assert HIDDEN not in written + shown.html
     assert (root / "new.predicted.csv").read_text() == "mine"
+    client.predict("model", "new.csv", keep=" name,")
+    assert (root / "new.predicted-3.csv").read_text().splitlines()[0] == "side;rooms;name;prediction"
+    assert "'Price' is what the model predicts" in client.predict("model", "new.csv", keep="Price").words
     assert charges(client) == paid
 
 
 def test_predictions_hold_no_column_that_the_owner_said_stays_and_need_no_private_one(client):
     client.release(ready(client, leaves="model", epsilon=2))
     client.read("homes.csv", "price", drop=["side"])
-    client.predict("model", "homes.csv")
+    client.predict("model", "homes.csv", keep="side")
     assert (client.site.folder.root / "homes.predicted.csv").read_text().startswith("rooms,prediction\n")
     client.read("homes.csv", "rooms")
     assert "needs the column 'rooms', which you said is private" in client.predict("model", "homes.csv").words

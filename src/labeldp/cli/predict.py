@@ -35,14 +35,15 @@ def predict(
     formulas: options.Formulas = None,
     force: options.Force = False,
 ) -> None:
-    """Add a private model's predictions to a table; columns of the fit stay as they are.
+    """Add a private model's predictions to a table.
 
     Columns are found by name, in any order. Whatever is done with a private model
     costs no more ε.
 
-    What leaves: OUT, with the columns of IN that the model was fitted on, and the
-    predictions. Other columns may hold true labels, whatever they are called:
-    they are not read, and left out unless you --keep them.
+    What leaves: OUT, with the columns of IN that the model uses, those that you
+    --keep, and the predictions. Other columns may hold true labels, whatever they
+    are called: they are not read, and left out. The column that the model predicts
+    is never copied.
     """
     console = news()
     with explained():
@@ -62,7 +63,9 @@ def predict(
         tell(console, f"{done.rows:,} rows, with {done.label!r} as predicted in the column {column!r}: {out}")
         for note in done.notes:
             tell(console, note)
-        if done.omission:
-            tell(console, f"{done.omission} --keep copies columns.")
+        for sentence in done.columns:
+            tell(console, sentence)
+        if done.left_out:
+            tell(console, "--keep copies columns.")
         if keep:
-            tell(console, f"Copied as you asked: {keep}. With true labels among them the output is not private.")
+            tell(console, "With true labels among the columns that you keep, the output is not private.")

@@ -23,17 +23,18 @@ from labeldp._arrays import Array, Index, Small
 from labeldp.estimators.bayes import Observations, Posterior
 from labeldp.estimators.rank_waves import Codes, RankMap, fill_pairs, fill_waves, quantiles
 
-_PAIRED = 8
-_ALL_PAIRS = 12
+PAIRED = 8
+ALL_PAIRS = 12
 """With more columns, leading directions are paired instead of columns."""
 
-_FOURIER = 300
+FOURIER = 300
+WAVES = 14
 _CLIP = 5.0
 PIECE = 1 << 12
 """Rows whose features are in memory at once: features are made again whenever they are needed, which takes less
 time than to multiply them with each other, and far less memory than to keep them."""
 
-_WIDE = 300
+WIDE = 300
 """Tables with more columns are narrowed first: the work grows with the cube of the columns."""
 
 _NARROW = 100
@@ -139,7 +140,7 @@ class PublicFeatures:
         """Return the maps for public rows ``X``; the seed is public too."""
         rng = np.random.default_rng(0)
         X = X[_even_rows(X.shape[0], _MAP_ROWS)]
-        if issparse(X) or X.shape[1] > _WIDE:
+        if issparse(X) or X.shape[1] > WIDE:
             narrowing = Narrowing.fit(X, rng)
             return replace(cls.fit(narrowing.apply(X)), narrowing=narrowing)
         columns = X.shape[1]
@@ -147,26 +148,26 @@ class PublicFeatures:
         scale = X.std(axis=0)
         scale = np.where(scale > 1e-12 * (np.abs(center) + 1e-300), scale, 1.0)
         directions = direction_ranks = None
-        if columns > _ALL_PAIRS:
+        if columns > ALL_PAIRS:
             standard = np.clip((X - center) / scale, -_CLIP, _CLIP)
             sample = standard[rng.permutation(len(X))[:_SAMPLE]]
-            directions = np.linalg.svd(sample, full_matrices=False)[2][:_PAIRED].T
+            directions = np.linalg.svd(sample, full_matrices=False)[2][:PAIRED].T
             direction_ranks = quantiles(standard @ directions)
-        heavy = 1 / np.sqrt(rng.chisquare(3, _FOURIER) / 3)  # lengths of all sizes
+        heavy = 1 / np.sqrt(rng.chisquare(3, FOURIER) / 3)  # lengths of all sizes
         draft = cls(
             center=center,
             scale=scale,
             ranks=quantiles(X),
             directions=directions,
             direction_ranks=direction_ranks,
-            weights=rng.normal(size=(columns, _FOURIER)) / np.sqrt(columns) * heavy,
-            phases=rng.uniform(0, 2 * np.pi, _FOURIER),
-            waves=14 if columns <= 20 else 3,
+            weights=rng.normal(size=(columns, FOURIER)) / np.sqrt(columns) * heavy,
+            phases=rng.uniform(0, 2 * np.pi, FOURIER),
+            waves=wave_count(columns),
             means=np.zeros(1),
             norms=np.ones(1),
             block=np.zeros(0, dtype=np.int64),
         )
-        block = np.repeat(np.arange(4), draft._sizes())
+        block = np.repeat(np.arange(4), draft.block_sizes())
         draft = replace(draft, means=np.zeros(block.size), norms=np.ones(block.size), block=block)
         means, squares = np.zeros(block.size), np.zeros(block.size)
         table = FeatureTable(draft, X[_even_rows(len(X), 2 * PIECE)])
@@ -208,9 +209,7 @@ class PublicFeatures:
         """Return all features of some rows, and a last one that is 1."""
         standard = self._standardise(located.columns)
         rank, *paired = located.ranks([located.columns.T, *self._directions(standard)])
-        edges, rows = np.cumsum([0, *self._sizes()]), rank.shape[1]
-        if edges[-1] != self.block.size:
-            raise ValueError("the maps of features do not belong together")
+        edges, rows = np.cumsum([0, *self.block_sizes()]), rank.shape[1]
         result = np.empty((self.size, rows), dtype=np.float32)
         linear, additive, pairs, fourier = (result[a:b] for a, b in pairwise(edges))
         linear[:] = standard
@@ -232,16 +231,21 @@ class PublicFeatures:
     @property
     def _products(self) -> int:
         """How many waves of each column of a pair are multiplied."""
-        return 4 if self._paired <= _PAIRED else 2
+        return 4 if self._paired <= PAIRED else 2
 
     @property
     def _paired(self) -> int:
         return len(self.center) if self.directions is None else self.directions.shape[1]
 
-    def _sizes(self) -> list[int]:
+    def block_sizes(self) -> list[int]:
         """Return the number of features in each block; a single column has no pairs, but a zero."""
         columns, pairs = len(self.center), self._paired * (self._paired - 1) // 2
         return [columns, columns * self.waves, max(1, pairs * self._products**2), len(self.phases)]
+
+
+def wave_count(columns: int) -> int:
+    """Return how many waves a column gets: fewer if there are many columns."""
+    return WAVES if columns <= 20 else 3
 
 
 def _even_rows(rows: int, most: int) -> Index:

@@ -52,8 +52,6 @@ class RankMap:
     def of(cls, quantiles: Array) -> RankMap:
         """Return the map of quantiles, grid × columns."""
         grid = np.ascontiguousarray(quantiles.T)
-        if not 1 < grid.shape[1] < 256:
-            raise ValueError("quantiles must have codes of one byte")
         last = grid.shape[1] - 1
         low = np.concatenate([grid[:, :1], grid], axis=1)
         with np.errstate(all="ignore"):  # columns of any size

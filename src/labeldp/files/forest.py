@@ -13,8 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._array_files import ArraySpec
 from labeldp._arrays import Array
 from labeldp.errors import CardError
+
+MAX_TREES, _MAX_NODES = 1_000, 127
+"""Of a model, and of a tree; labeldp grows 250 trees of 61 nodes at most."""
+
+MAX_NODES = MAX_TREES * _MAX_NODES
 
 _FIELDS = {
     "value": "value",
@@ -25,6 +31,19 @@ _FIELDS = {
     "leaf": "is_leaf",
 }
 """What is kept of a node, and what scikit-learn calls it."""
+
+FOREST = {
+    "baseline": ArraySpec("<f8"),
+    "features": ArraySpec("<i8", (), 1),
+    "sizes": ArraySpec("<i8", ("trees",), 1, _MAX_NODES),
+    "value": ArraySpec("<f8", ("nodes",)),
+    "feature": ArraySpec("<i8", ("nodes",), 0),
+    "threshold": ArraySpec("<f8", ("nodes",), -np.inf, np.inf),  # a split off missing values has an infinite one
+    "left": ArraySpec("<u4", ("nodes",)),
+    "right": ArraySpec("<u4", ("nodes",)),
+    "leaf": ArraySpec("|u1", ("nodes",), 0, 1),
+}
+"""The arrays of a forest."""
 
 
 def _scikit_learn() -> tuple[Any, Any, int]:
@@ -85,40 +104,23 @@ class Forest:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Forest:
-        """Return the trees from what `as_arrays` gave.
+        """Return the trees from what `as_arrays` gave, each array as `FOREST` says.
 
         Raises
         ------
         CardError
-            If a node leads out of its tree or back, asks for a column that there is not, or is not finite.
+            If the trees' sizes do not add up, or a node leads out of its tree or back, or asks for a column that
+            does not exist.
         """
-        sizes = arrays["sizes"].astype(np.int64)
-        features = int(one_number(arrays["features"]))
-        plain = {name: np.asarray(arrays[name]) for name in _FIELDS}
-        total = plain["value"].size
-        fits = all(each.shape == (total,) and each.dtype.kind in "fiub" for each in plain.values())
-        if not fits or sizes.ndim != 1 or (sizes < 1).any() or int(sizes.sum()) != total or features < 1:
-            raise CardError("the model's trees are damaged: their sizes do not fit")
-        _refuse_stray(plain, sizes, features)
-        nodes = np.zeros(total, dtype=_scikit_learn()[1])
+        sizes, features = arrays["sizes"], int(arrays["features"])
+        if int(sizes.sum()) != arrays["value"].size:
+            raise CardError("the model's trees are damaged: their sizes do not add up")
+        start = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        node, size = np.arange(start.size) - start, np.repeat(sizes, sizes)
+        ahead = [(arrays[side] > node) & (arrays[side] < size) for side in ("left", "right")]
+        if not (arrays["leaf"].astype(bool) | (ahead[0] & ahead[1] & (arrays["feature"] < features))).all():
+            raise CardError("the model's trees are damaged: a node leads nowhere")
+        nodes = np.zeros(start.size, dtype=_scikit_learn()[1])
         for name, theirs in _FIELDS.items():
-            nodes[theirs] = plain[name]
-        return cls(one_number(arrays["baseline"]), features, tuple(np.split(nodes, np.cumsum(sizes)[:-1])))
-
-
-def one_number(array: NDArray[Any]) -> float:
-    """Return the number in an array without dimensions, and refuse others, which older NumPy converts, too."""
-    if array.ndim:
-        raise CardError("the model's numbers are damaged: there are several where one should be")
-    return float(array)
-
-
-def _refuse_stray(plain: Mapping[str, NDArray[Any]], sizes: NDArray[np.int64], features: int) -> None:
-    place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    size = np.repeat(sizes, sizes)
-    ahead = np.ones(place.size, dtype=bool)
-    for side in ("left", "right"):
-        ahead &= (plain[side] > place) & (plain[side] < size)
-    known = (plain["feature"] >= 0) & (plain["feature"] < features) & ~np.isnan(plain["threshold"])
-    if not np.isfinite(plain["value"]).all() or not (ahead & known)[plain["leaf"] == 0].all():
-        raise CardError("the model's trees are damaged: a node leads nowhere")
+            nodes[theirs] = arrays[name]
+        return cls(float(arrays["baseline"]), features, tuple(np.split(nodes, np.cumsum(sizes)[:-1])))

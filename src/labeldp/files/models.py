@@ -13,11 +13,8 @@ refused; so are numbers that do not make a model, even if whoever wrote them mad
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import sys
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -27,18 +24,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labeldp import card_format
+from labeldp._array_files import MAX_FILE
 from labeldp._arrays import Array
 from labeldp._atomic import atomic_file, atomic_folder
+from labeldp._reading import read_regular
 from labeldp.cards.reading import ReadCard, read_any_card
-from labeldp.errors import CardError, DataError, DataNotFoundError, LabelDPError, ParameterError
+from labeldp.errors import CardError, DataNotFoundError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.estimators.features import PIECE, FeatureTable, PublicFeatures
 from labeldp.estimators.learner import Blend
 from labeldp.estimators.quality import Risk, terms_with_score
-from labeldp.files.model_arrays import as_arrays, from_arrays
+from labeldp.files.model_arrays import as_arrays, read_model_arrays
 from labeldp.files.places import MODEL_FILES, refuse_target, reserve_target, sha256
 from labeldp.release.terms import Terms
 from labeldp.tabular import TableEncoder, Tally, as_table
@@ -46,8 +44,8 @@ from labeldp.tabular import TableEncoder, Tally, as_table
 CARD, COLUMNS, MODEL, RELEASE = "card.json", "columns.json", "model.npz", "release.npz"
 FORMAT = 3
 
-MOST = 1 << 31
-"""Larger files are refused unread; a model of 300 columns takes 10 MB."""
+MAX_COLUMNS = 1 << 25
+"""Bytes of ``columns.json`` at most; a column of text with 10,000 values takes about 300 KB."""
 
 
 @contextmanager
@@ -154,7 +152,7 @@ def write_model(
     note : str, optional
         What else to say on the card; it must be public.
     """
-    (folder / COLUMNS).write_text(json.dumps(encoder.as_data(), allow_nan=False), "utf-8", newline="\n")
+    (folder / COLUMNS).write_text(columns_text(encoder, label), "utf-8", newline="\n")
     np.savez(folder / MODEL, allow_pickle=False, **as_arrays(*model.public_model()))
     names = [COLUMNS, MODEL]
     if isinstance(model, LabelReleaseRegressor):
@@ -173,6 +171,21 @@ def write_model(
     )
     (folder / CARD).write_text(card, encoding="utf-8", newline="\n")
     return card
+
+
+def columns_text(encoder: TableEncoder, label: str) -> str:
+    """Return the text of ``columns.json``, or refuse what `load_model` would refuse; call it before a charge."""
+    if listed := encoder.listed(label):
+        raise ParameterError(
+            f"the label is called {label!r}, and {listed!r} is among the other columns: rename one of them"
+        )
+    text = encoder.to_json()
+    if len(text) > MAX_COLUMNS:
+        raise ParameterError(
+            f"the values of the text columns would take {len(text):,} bytes in the model, and may take "
+            f"{MAX_COLUMNS:,}: drop columns, or shorten values"
+        )
+    return text
 
 
 def add_to_card(folder: Path, card: str, terms: Terms, **more: Any) -> str:
@@ -235,12 +248,14 @@ class SavedModel:
     def predict_numbers(self, X: Array) -> Array:
         """Return predictions for rows that are numbers already."""
         result = np.full(len(X), np.nan)
-        with np.errstate(all="ignore"):  # numbers of a hostile file may overflow; loading checked what comes out
+        with np.errstate(all="ignore"):  # numbers of a hostile file may overflow
             for start in range(0, len(X), PIECE):  # a row becomes hundreds of features: not all rows at once
                 piece = X[start : start + PIECE]
                 result[start : start + PIECE] = self._blend.predict(
                     FeatureTable(self._public, piece), np.arange(len(piece))
                 )
+        if not np.isfinite(result).all():
+            raise CardError("the model's numbers are so large that a prediction is not a number: do not use it")
         return result
 
 
@@ -276,74 +291,44 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
     (['x0', 'x1'], (150,))
     """
     folder = Path(folder)
-    card = read_any_card(_text(folder / CARD, card_format.MAX_TEXT))
+    card = read_any_card(_read_text(folder / CARD, card_format.MAX_TEXT, "there is no model here"))
     if card.kind != "model" or "files" not in card.content:
         raise CardError(f"{folder / CARD} is not the card of a saved model")
     card_format.require_version(f"the format of the model {folder}", card.content.get("format"), FORMAT)
-    hashes = card.content["files"]
+    hashes, label = card.content["files"], card.content.get("label")
     if not isinstance(hashes, dict) or not {COLUMNS, MODEL} <= set(hashes) <= MODEL_FILES:
         raise CardError(f"{folder / CARD} names other files than a model has")
     for name, expected in hashes.items():
-        if not (folder / name).is_file():
-            raise DataNotFoundError(f"the model is not complete: {folder / name} is missing")
-        if sha256(folder / name) != expected:
+        if _digest(folder / name, MAX_COLUMNS if name == COLUMNS else MAX_FILE) != expected:
             raise CardError(f"{folder / name} is not what the card says: it was changed or mixed up")
-    try:
-        encoder = TableEncoder.from_data(json.loads(_text(folder / COLUMNS, MOST)))
-        with np.errstate(all="ignore"):
-            model = from_arrays(_read_arrays(folder / MODEL))
-        saved = SavedModel(card, str(card.content["label"]), encoder, *model)
-        _refuse_misfit(saved)
-    except LabelDPError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError, zipfile.BadZipFile):
-        raise CardError(
-            f"{folder} does not hold a complete model: it is damaged, or was not written by labeldp"
-        ) from None
-    return saved
+    encoder = TableEncoder.from_json(_read_text(folder / COLUMNS, MAX_COLUMNS, _INCOMPLETE))
+    if not isinstance(label, str) or card.content.get("features") != encoder.names:
+        raise CardError(f"{folder / CARD} names other columns than {COLUMNS}, or no label")
+    if listed := encoder.listed(label):
+        raise CardError(f"the model predicts {label!r}, and lists {listed!r} among its columns: do not use it")
+    public, blend = read_model_arrays(folder / MODEL, encoder.width)
+    if len(card.terms.bounds) != 1:
+        raise CardError(f"{folder / CARD} must have the bounds of one label")
+    low, high = card.terms.bounds[0]
+    if not low <= blend.knowledge.low < blend.knowledge.high <= high:
+        raise CardError("the model predicts outside the bounds on its card")
+    return SavedModel(card, label, encoder, public, blend)
 
 
-def _text(path: Path, most: int) -> str:
+_INCOMPLETE = "the model is not complete"
+
+
+def _read_text(path: Path, limit: int, missing: str) -> str:
     try:
-        if path.stat().st_size > most:
-            raise DataError(f"{path} is far too large for what it should be")
-        return path.read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        raise DataNotFoundError(f"there is no model here: {path} is missing") from None
+        return read_regular(path, limit).decode("utf-8")
+    except DataNotFoundError:
+        raise DataNotFoundError(f"{missing}: {path} is missing") from None
     except UnicodeDecodeError:
         raise CardError(f"{path} is not text") from None
 
 
-def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return arrays of finite numbers; they take no more memory than the file has bytes."""
-    if path.stat().st_size > MOST:
-        raise DataError(f"{path} is far too large for a model")
-    with zipfile.ZipFile(path) as packed:
-        for member in packed.infolist():
-            if member.compress_type != zipfile.ZIP_STORED or member.file_size > member.compress_size:
-                raise CardError(f"{path} is compressed, as no saved model is")
-            with packed.open(member) as stream:
-                _refuse_false_size(stream, member.file_size)
-    with np.load(path, allow_pickle=False) as stored:
-        arrays = {name: np.asarray(stored[name]) for name in stored.files}
-    for name, array in arrays.items():
-        loose = name == "trees_threshold"  # a split off missing values has an infinite one
-        if array.dtype.kind not in "fiub" or not (loose or np.isfinite(array).all()):
-            raise CardError(f"{path} holds something else than finite numbers")
-    return arrays
-
-
-def _refuse_false_size(stream: Any, size: int) -> None:
-    """Refuse an array whose header asks for more memory than the file has bytes."""
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    shape, _, dtype = read[np.lib.format.read_magic(stream)](stream)
-    if dtype.hasobject or any(each < 0 for each in shape) or math.prod(shape) * dtype.itemsize > size:
-        raise CardError("an array in the model is not what its header says")
-
-
-def _refuse_misfit(saved: SavedModel) -> None:
-    """Refuse numbers that do not go together, by predicting two rows of zeros."""
-    (low, high), known = saved.card.terms.bounds[0], saved._blend.knowledge
-    predicted = saved.predict_numbers(np.zeros((2, saved.encoder.width)))
-    if not low <= known.low < known.high <= high or not np.isfinite(predicted).all():
-        raise CardError("the model's numbers do not fit its card")
+def _digest(path: Path, limit: int) -> str:
+    try:
+        return sha256(path, limit)
+    except DataNotFoundError:
+        raise DataNotFoundError(f"{_INCOMPLETE}: {path} is missing") from None

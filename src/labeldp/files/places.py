@@ -110,9 +110,11 @@ def sniff_format(start: bytes) -> str:
     return "tsv" if b"\t" in header and b"," not in header else "csv"
 
 
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, as cards have it."""
+def sha256(path: Path, limit: int | None = None) -> str:
+    """Return the SHA-256 of a regular file, as cards have it; a file of more than ``limit`` bytes is refused."""
     with open_regular(path) as stream:
+        if limit is not None and os.fstat(stream.fileno()).st_size > limit:
+            raise DataError(f"{path} is too large: it may have {limit:,} bytes at most")
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

@@ -122,7 +122,12 @@ def fit_file(
         raise ParameterError('delta goes with release="model": labels are randomised with pure ε')
     out = Path(out)
     refuse_same({"the model": out, "the ledger": ledger.path, "the report": report}, {"the table": source})
-    from labeldp.files.models import add_to_card, reserve_model, write_model  # noqa: PLC0415 (an extra)
+    from labeldp.files.models import (  # noqa: PLC0415 (an extra)
+        add_to_card,
+        columns_text,
+        reserve_model,
+        write_model,
+    )
     from labeldp.files.rehearsal import refuse_size  # noqa: PLC0415
 
     later = _score_charges(score, rows_per_person)
@@ -148,6 +153,7 @@ def fit_file(
                     dialect=dialect,
                     progress=progress,
                 )
+            columns_text(inputs.encoder, label)  # refuses what a model cannot hold
             train, test, notes = _parts(len(inputs.labels), score, bounds, metrics)
             for message in [*inputs.notes, *notes]:
                 say(message)

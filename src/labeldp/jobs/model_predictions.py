@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from labeldp.errors import ParameterError
 from labeldp.files.places import PIPE, refuse_same
 from labeldp.jobs.inputs import tally_notes
-from labeldp.tabular import Tally
+from labeldp.tabular import Tally, same_name
 from labeldp.tabular.arrow import arrow
 
 if TYPE_CHECKING:
@@ -29,22 +29,30 @@ class FilePredictions:
         What the model predicts.
     notes : list of str
         What is to be said of the table: how it was read, and values that were missing, or new to the model.
-    unknown : list of str
-        Columns that the model does not know and that were left out: true labels may be among them.
+    copied : list of str
+        Columns of the table that were copied: those that the model uses, and those in ``keep``.
+    left_out : list of str
+        Columns that were not copied: true labels may be among them.
     """
 
     rows: int
     label: str
     notes: list[str]
-    unknown: list[str]
+    copied: list[str]
+    left_out: list[str]
 
     @property
-    def omission(self) -> str:
-        """Which columns were left out, and why, in a sentence; empty if there are none."""
-        if not self.unknown:
-            return ""
-        named = ", ".join(map(repr, self.unknown[:12])) + (", …" if len(self.unknown) > 12 else "")
-        return f"Left out, because the model does not know them and they may hold true labels: {named}."
+    def columns(self) -> list[str]:
+        """Which columns were copied and which were not, in a sentence each."""
+        sentences = [f"Copied from the table: {_listed(self.copied) or 'no column'}."]
+        if self.left_out:
+            why = "because the model does not use them and they may hold true labels"
+            sentences.append(f"Left out, {why}: {_listed(self.left_out)}.")
+        return sentences
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
 
 
 def predict_file(
@@ -60,10 +68,11 @@ def predict_file(
     force: bool = False,
     progress: Callable[[str, int, int | None], None] = lambda *_: None,
 ) -> FilePredictions:
-    """Add a private model's predictions to a table, batch by batch; columns of the fit stay as they are.
+    """Add a private model's predictions to a table, batch by batch.
 
-    What the model was fitted on was called public then. Any other column may hold true labels, whatever it is
-    called and whatever the model calls them: it is left out, and not read.
+    The output has the columns that the model uses, those in ``keep``, and the predictions. Any other column may
+    hold true labels, whatever it is called and whatever the model says of it: it is left out, and not read. The
+    column that the model predicts is never copied.
 
     Parameters
     ----------
@@ -74,7 +83,8 @@ def predict_file(
     column : str
         What to call the new column.
     keep : sequence of str
-        Columns to copy though the model does not know them. With true labels among them ``out`` is not private.
+        Columns to copy though the model does not use them. With true labels among them ``out`` is not private; a
+        column with the name of the model's label is refused.
     drop : sequence of str
         Columns that are not copied; they are read only if the model needs them.
     """
@@ -84,8 +94,11 @@ def predict_file(
 
     pa, saved = arrow(), load_model(model)
     progress("Reading", 0, None)
-    needs, known = saved.encoder.names, {*saved.encoder.names, *dict(saved.encoder.left_out)}
-    copies = (known | {*keep}) - {*drop}
+    needs = saved.encoder.names
+    for name in keep:
+        if same_name(name, saved.label):
+            raise ParameterError(f"{name!r} is what the model predicts: true labels are never copied")
+    copies = {*needs, *keep} - {*drop}
     table = open_table(source, format, text=saved.encoder.texts, only={*needs, *copies}, dialect=dialect)
     for name in [*keep, *drop]:
         table.refuse_unknown(name)
@@ -104,5 +117,5 @@ def predict_file(
             writer.write(pa.RecordBatch.from_arrays([*batch.select(names).columns, predicted], schema=schema))
             rows += batch.num_rows
             progress("Predicting", rows, table.rows)
-    unknown = sorted(table.private - {*drop})
-    return FilePredictions(rows, saved.label, [*table.notes, *tally_notes(tally)], unknown)
+    left_out = sorted(table.private - {*drop})
+    return FilePredictions(rows, saved.label, [*table.notes, *tally_notes(tally)], names, left_out)

@@ -24,7 +24,7 @@ from labeldp.jobs.sentences import EXPLAINED
 from labeldp.page.chosen_folder import ChosenFolder
 from labeldp.page.drafts import Draft, refuse_changed, stamp_of
 from labeldp.page.site import explained_page, go, progress_of, site_of, started
-from labeldp.page.steps import stem_of
+from labeldp.page.steps import split_names, stem_of
 from labeldp.page.typed_numbers import read_number
 from labeldp.page.words import explain_in_page
 from labeldp.page.work import Work
@@ -108,6 +108,7 @@ async def table_form(request: Request) -> Response:
     site = site_of(request)
     form = await site.form(request)
     name, table = (str(form.get(field, "")) for field in ("name", "table"))
+    keep = split_names(form.get("keep"))
     try:
         model, source = site.folder.source(name), site.folder.source(table)
         stamps = {path: await run_in_threadpool(stamp_of, path) for path in (model, source)}
@@ -120,7 +121,7 @@ async def table_form(request: Request) -> Response:
     def task(work: Work) -> NewTable:
         dialect = None if like is None or like.is_changed else like.dialect
         stays = () if like is None else _staying(like, load_model(model), table_header(source, dialect=dialect))
-        done = predict_file(model, source, out, drop=stays, dialect=dialect, progress=work.progress)
+        done = predict_file(model, source, out, keep=keep, drop=stays, dialect=dialect, progress=work.progress)
         return NewTable(site.folder.name(out), done)
 
     def watch() -> None:
@@ -138,7 +139,7 @@ def _staying(draft: Draft, model: SavedModel, header: TableHeader) -> list[str]:
     """Return the columns of a table that are not to leave, and refuse a model that learnt from its label."""
     if draft.label in model.encoder.names:
         raise ParameterError(
-            f"the model needs the column {draft.label!r}, which you said is private: its predictions would tell it"
+            f"the model needs the column {draft.label!r}, which you said is private: predictions would reveal it"
         )
     return [name for name in header.names if name in (*draft.stays, draft.label)]
 

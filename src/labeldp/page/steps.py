@@ -128,13 +128,14 @@ def _dialect(form: Mapping[str, Any]) -> Dialect:
         given("decimal"),
         given("thousands"),
         given("encoding"),
-        _names(form.get("na")),
+        split_names(form.get("na")),
         given("sheet"),
-        _names(form.get("formulas")),
+        split_names(form.get("formulas")),
     )
 
 
-def _names(text: object) -> list[str]:
+def split_names(text: object) -> list[str]:
+    """Return the names in a field, between commas."""
     return [name for part in str(text or "").split(",") if (name := part.strip())]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +13,16 @@ import numpy as np
 
 from labeldp._arrays import Array
 from labeldp.errors import CardError, DataError, ParameterError, nearest
-from labeldp.tabular.encodings import Categories, Numbers, Tally, column_from_data, kind_of, refuse_another_kind
+from labeldp.tabular.encodings import (
+    Categories,
+    Numbers,
+    Tally,
+    as_text,
+    as_type,
+    column_from_data,
+    kind_of,
+    refuse_another_kind,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +141,33 @@ class TableEncoder:
             start += column.width
         return result
 
+    def listed(self, label: str) -> str | None:
+        """Return the column that is called like a label, used or left out; None if there is none.
+
+        Case and the Unicode form of accents do not tell names apart.
+        """
+        names = [*self.names, *dict(self.left_out)]
+        return next((name for name in names if same_name(name, label)), None)
+
     def as_data(self) -> dict[str, Any]:
-        """Return all of it as plain data, for JSON."""
+        """Return all of it as plain data."""
         return {
             "columns": [column.as_data() for column in self.columns],
             "left_out": [list(pair) for pair in self.left_out],
         }
 
+    def to_json(self) -> str:
+        """Return all of it as JSON."""
+        return json.dumps(self.as_data(), allow_nan=False)
+
     @classmethod
     def from_data(cls, data: Any) -> TableEncoder:
         """Return the encoder from what `as_data` gave; anything else is refused with a `CardError`."""
         try:
-            left = tuple((str(name), str(why)) for name, why in data["left_out"])
-            columns = tuple(column_from_data(column) for column in data["columns"])
-        except (KeyError, TypeError, ValueError, AttributeError):
+            entries, pairs = (data[key] for key in ("columns", "left_out"))
+            columns = tuple(column_from_data(entry) for entry in as_type(entries, list))
+            left = tuple((as_text(name), as_text(why)) for name, why in as_type(pairs, list))
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise CardError(
                 "the description of the model's columns is damaged or was not written by labeldp"
             ) from None
@@ -151,3 +175,26 @@ class TableEncoder:
         if not columns or len(set(names)) < len(names):
             raise CardError("the model's columns are damaged: there are none, or one is there twice")
         return cls(columns, left)
+
+    @classmethod
+    def from_json(cls, text: str) -> TableEncoder:
+        """Return the encoder from what `to_json` gave; anything else is refused with a `CardError`."""
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            raise CardError("the description of the model's columns is not valid JSON") from None
+        return cls.from_data(data)
+
+
+def same_name(one: str, other: str) -> bool:
+    """Whether two names are the same but for case and the Unicode form of their accents.
+
+    Examples
+    --------
+    >>> same_name("Gehalt", "GEHALT"), same_name("sala\u0301rio", "sal\u00e1rio"), same_name("pay", "paid")
+    (True, True, False)
+    """
+    first, second = (
+        unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()) for name in (one, other)
+    )
+    return first == second

@@ -11,13 +11,15 @@ import hashlib
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from labeldp._arrays import Array
 from labeldp.errors import DataError
 from labeldp.tabular.arrow import arrow
+
+T = TypeVar("T")
 
 Tally = Counter[tuple[str, str]]
 """How many values of a column were "missing", or "new" since the fit."""
@@ -250,16 +252,31 @@ def refuse_another_kind(column: Numbers | Categories, kind: Any) -> None:
 
 def column_from_data(data: Any) -> Numbers | Categories:
     """Return a column's encoding from plain data; whatever else it is raises one of Python's own errors."""
+    name, marks_missing = as_text(data["name"]), as_type(data["marks_missing"], bool)
     if data["kind"] == "category":
-        shares = {str(value): float(share) for value, share in data["shares"].items()}
-        values = tuple(str(value) for value in data["values"])
-        if not all(0 < share <= 1 for share in shares.values()) or len(values) > FEW or data["rows"] < 1:
+        values, rows = tuple(map(as_text, as_type(data["values"], list))), as_type(data["rows"], int)
+        shares = {as_text(value): as_type(share, float) for value, share in as_type(data["shares"], dict).items()}
+        if not all(0 < share <= 1 for share in shares.values()) or not 1 <= rows < 1 << 63:
             raise ValueError
-        return Categories(str(data["name"]), values, shares, int(data["rows"]), bool(data["marks_missing"]))
-    fill = float(data["fill"])
+        if len(values) > FEW or len(shares) > REMEMBERED or len(set(values)) < len(values):
+            raise ValueError
+        return Categories(name, values, shares, rows, marks_missing)
+    fill = as_type(data["fill"], float)
     if data["kind"] not in _KINDS or not math.isfinite(fill):
         raise ValueError
-    return Numbers(str(data["name"]), data["kind"], fill, bool(data["marks_missing"]))
+    return Numbers(name, data["kind"], fill, marks_missing)
+
+
+def as_type(value: Any, kind: type[T]) -> T:
+    """Return a value of exactly this type, or raise a `TypeError`."""
+    if type(value) is not kind:
+        raise TypeError
+    return value
+
+
+def as_text(value: Any) -> str:
+    """Return text that can be written as UTF-8, or raise a `TypeError` or `ValueError`."""
+    return as_type(value, str).encode().decode()
 
 
 def _text(column: Any) -> Any:

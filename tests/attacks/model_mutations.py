@@ -1,0 +1,217 @@
+"""Load models with anything changed in their arrays, and predict with those that are accepted.
+
+Run in a process of its own, ``python model_mutations.py FIRST COUNT``, so that a crash or an endless loop of
+compiled code is seen as such. A mutation follows from its number: to repeat one, ask for that one. Printed at the
+end are how many models were accepted and how many refused.
+"""
+
+import faulthandler
+import io
+import sys
+import tempfile
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+import labeldp as ldp
+import model_cases
+from labeldp.files import models
+from labeldp.files.model_arrays import MODEL_ARRAYS
+
+HANG = 120
+"""Seconds after which a single model counts as endless; each takes some milliseconds."""
+
+ODD = [
+    0.0,
+    -0.0,
+    -1.0,
+    1.0,
+    0.5,
+    7.0,
+    255.0,
+    256.0,
+    1e308,
+    -1e308,
+    1e-320,
+    2.0**31,
+    2.0**63,
+    np.nan,
+    np.inf,
+    -np.inf,
+]
+DTYPES = [
+    "f2",
+    "f4",
+    "f8",
+    ">f8",
+    "i1",
+    "i4",
+    "i8",
+    "u1",
+    "u4",
+    "u8",
+    "?",
+    "c16",
+    "U3",
+    "S2",
+    "O",
+    "M8[s]",
+    "i4,f8",
+]
+
+
+def odd_values(array, rng):
+    """Set some elements to odd values of the same dtype."""
+    flat = array.reshape(-1)
+    at = rng.integers(0, flat.size, rng.integers(1, 4))
+    if array.dtype.kind == "f":
+        flat[at] = rng.choice(ODD)
+    else:
+        ends = np.iinfo(array.dtype)
+        near = int(flat[at[0]]) + int(rng.integers(-2, 3))
+        flat[at] = np.clip(
+            int(rng.choice([0, 1, 2, 61, 127, 128, 2**31])) if rng.random() < 0.4 else near, ends.min, ends.max
+        )
+        if rng.random() < 0.2:
+            flat[at] = rng.choice([ends.min, ends.max])
+    return array
+
+
+def some_bytes(array, rng):
+    """Change some bytes of the numbers."""
+    data = bytearray(array.tobytes())
+    for at in rng.integers(0, len(data), rng.integers(1, 4)):
+        data[at] = rng.integers(256)
+    return np.frombuffer(data, array.dtype).reshape(array.shape)
+
+
+def other_order(array, rng):
+    flat = array.reshape(-1)
+    return rng.permutation(flat).reshape(array.shape) if rng.random() < 0.5 else flat[::-1].reshape(array.shape)
+
+
+def other_type(array, rng):
+    with np.errstate(all="ignore"):
+        return array.astype(rng.choice(DTYPES))
+
+
+def other_shape(array, rng):
+    shapes = [
+        lambda: array.reshape(-1),
+        lambda: array[None],
+        lambda: array.reshape(-1)[: array.size // 2],
+        lambda: np.concatenate([array.reshape(-1), array.reshape(-1)[:1]]),
+        lambda: np.zeros((0, *array.shape[1:]), array.dtype),
+        lambda: np.tile(array, 2),
+        array.T.copy,
+        lambda: np.asfortranarray(array),
+    ]
+    return shapes[rng.integers(len(shapes))]()
+
+
+def one_value(array, rng):
+    with np.errstate(all="ignore"):
+        return np.full(array.shape, rng.choice(ODD)).astype(array.dtype)
+
+
+CHANGES = [odd_values, odd_values, odd_values, some_bytes, other_order, other_type, other_shape, one_value]
+
+
+def other_trees(arrays, rng):
+    """Return trees of other nodes, most of which lead on as they should: these are followed."""
+    sizes, total = arrays["trees_sizes"], arrays["trees_value"].size
+    start = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    size, node = np.repeat(sizes, sizes), np.arange(total) - start
+    ahead = {f"trees_{side}": rng.integers(node + 1, np.maximum(size, node + 2)) for side in ("left", "right")}
+    changed = {name: values.astype("u4") for name, values in ahead.items()}
+    changed["trees_leaf"] = np.maximum(node == size - 1, rng.random(total) < 0.3).astype("u1")
+    changed["trees_feature"] = rng.integers(0, int(arrays["trees_features"]), total)
+    changed["trees_threshold"] = rng.choice([*ODD[:13], np.inf, -np.inf], total)
+    changed["trees_value"] = rng.choice([-1e308, 1e308, 0.0, 3.0], total)
+    if rng.random() < 0.5:
+        name = rng.choice(sorted(changed))
+        changed[name] = odd_values(changed[name], rng)
+    return {**arrays, **changed}
+
+
+def mutated(arrays, rng):
+    """Return a model's arrays with one to three of them changed, gone, renamed or added."""
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    if "trees_leaf" in arrays and rng.random() < 0.3:
+        arrays = other_trees(arrays, rng)
+        if rng.random() < 0.5:
+            return arrays
+    for _ in range(rng.integers(1, 4)):
+        name = rng.choice(sorted(arrays))
+        how = rng.integers(24)
+        if how == 0:
+            del arrays[name]
+        elif how == 1:
+            other = rng.choice([*sorted(arrays), *sorted(MODEL_ARRAYS), "more", "../x", ""])
+            arrays[other] = arrays[name]
+        elif arrays[name].dtype.kind in "fiu" and arrays[name].size:
+            arrays[name] = CHANGES[how % len(CHANGES)](arrays[name], rng)
+    return arrays
+
+
+def packed(arrays, rng):
+    """Return the bytes of the arrays' file, in some of which bytes are changed too."""
+    result = io.BytesIO()
+    kind = rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA], p=[0.93, 0.06, 0.01])
+    with zipfile.ZipFile(result, "w", int(kind)) as out:
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=True)
+            out.writestr(f"{name}.npy", member.getvalue())
+    data = bytearray(result.getvalue())
+    if rng.random() < 0.1:
+        end = len(data) if rng.random() < 0.5 else 300  # half of them at the directory
+        for at in rng.integers(max(0, end - 300), end, rng.integers(1, 4)):
+            data[at] = rng.integers(256)
+    return bytes(data)
+
+
+def kinds():
+    """Return a model of each kind and its encoder; trees are the most dangerous, and come more often."""
+    plain, trees = (model_cases.fitted(), model_cases.encoder()), (model_cases.with_trees(), model_cases.encoder())
+    return [trees, trees, trees, plain, model_cases.wide(25), model_cases.wide(310)]
+
+
+@np.errstate(all="ignore")
+def main(first, count):
+    warnings.simplefilter("ignore")
+    place = Path(tempfile.mkdtemp())
+    folders = [model_cases.saved(*kind, place / f"model {k}") for k, kind in enumerate(kinds())]
+    cards = {
+        (folder / "card.json").read_text(): models.read_any_card((folder / "card.json").read_text())
+        for folder in folders
+    }
+    models.read_any_card = cards.__getitem__  # checked once: what changes here are arrays
+    models.sha256 = lambda path, limit=None: cards[(path.parent / "card.json").read_text()].content["files"][
+        path.name
+    ]
+    whole = [model_cases.arrays_in(folder) for folder in folders]
+    encoders = [own for _, own in kinds()]
+    accepted = 0
+    for number in range(first, first + count):
+        faulthandler.dump_traceback_later(HANG, exit=True)
+        print(number, file=sys.stderr)
+        rng = np.random.default_rng(number)
+        which = int(rng.integers(len(folders)))
+        (folders[which] / "model.npz").write_bytes(packed(mutated(whole[which], rng), rng))
+        X = rng.choice([0.0, 1.0, -1e100, 1e100, 3.5], (5, encoders[which].width))
+        try:
+            predicted = models.load_model(folders[which]).predict_numbers(X)
+        except ldp.LabelDPError:
+            continue
+        low, high = model_cases.BOUNDS
+        assert ((predicted >= low) & (predicted <= high)).all(), number
+        accepted += 1
+    faulthandler.cancel_dump_traceback_later()
+    print(f"{accepted} accepted, {count - accepted} refused")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,113 @@
+"""Models of every kind, fitted once, and their folders with anything changed in them."""
+
+import json
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from labeldp import LabelReleaseRegressor, ModelReleaseRegressor, card_format
+from labeldp.estimators.features import FeatureTable
+from labeldp.estimators.learner import Blend, Knowledge
+from labeldp.files.models import model_folder, write_model
+from labeldp.files.places import sha256
+from labeldp.tabular import TableEncoder
+
+BOUNDS = (0.0, 5.0)
+
+
+@cache
+def table():
+    rng = np.random.default_rng(0)
+    return pa.table({"a": rng.normal(size=300), "b": rng.normal(size=300), "town": rng.choice(["x", "y"], 300)})
+
+
+@cache
+def wide_table(columns):
+    rng = np.random.default_rng(0)
+    return pa.table({f"c{k}": rng.normal(size=60) for k in range(columns)})
+
+
+@cache
+def labels():
+    noise = np.random.default_rng(1).normal(size=300) * 0.1
+    return 2.5 + np.tanh(table()["a"].to_numpy()) + noise
+
+
+@cache
+def encoder():
+    return TableEncoder.fit(table(), table().column_names)
+
+
+@cache
+def fitted():
+    return ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(encoder().transform(table()), labels())
+
+
+@cache
+def with_trees():
+    """The same model with boosted trees blended in, as fits on many rows have them."""
+    X = encoder().transform(table())
+    known = Knowledge(*BOUNDS, variance=1.0, sums=3)
+    inputs = FeatureTable(fitted()._public, X).codes(np.arange(len(X)))
+    synthetic = np.random.default_rng(2).normal(size=len(X))
+    trees = HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5, max_features=0.6).fit(inputs, synthetic)
+    model = ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
+    model.__dict__.update(fitted().__dict__)
+    model._blend = Blend(fitted()._blend.linear, trees, 0.5, 0.1, 0.2, known)
+    return model
+
+
+@cache
+def released():
+    model = LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS, rounds=1)
+    return model.fit(encoder().transform(table()), labels())
+
+
+@cache
+def wide(columns):
+    """A model of so many columns, and its encoder."""
+    own = TableEncoder.fit(wide_table(columns), wide_table(columns).column_names)
+    model = ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
+    return model.fit(own.transform(wide_table(columns)), np.linspace(0, 5, 60)), own
+
+
+def saved(model, own, path):
+    with model_folder(path) as draft:
+        write_model(model, own, draft, label="price")
+    return path
+
+
+def resealed(path, **card):
+    """Make a model's card say what is given, and its hashes fit, as a forger would."""
+    content = card_format.parse((path / "card.json").read_text(), "labeldp.model")
+    content["files"] = {name: sha256(path / name) for name in content["files"]}
+    content = {name: value for name, value in {**content, **card}.items() if name not in ("schema", "version")}
+    (path / "card.json").write_text(card_format.dump(content, "labeldp.model"))
+    return path
+
+
+def arrays_in(path):
+    with np.load(path / "model.npz") as stored:
+        return dict(stored)
+
+
+def with_arrays(path, changed):
+    """Change a model's arrays."""
+    np.savez(path / "model.npz", **{**arrays_in(path), **changed})
+    return resealed(path)
+
+
+def with_bytes(path, content):
+    """Replace the file of a model's arrays."""
+    (path / "model.npz").write_bytes(content)
+    return resealed(path)
+
+
+def with_columns(path, change, **card):
+    """Change what a model says of its columns, or its card."""
+    columns = json.loads((path / "columns.json").read_text())
+    change(columns)
+    (path / "columns.json").write_text(json.dumps(columns))
+    return resealed(path, **card)
