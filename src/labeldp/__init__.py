@@ -49,8 +49,8 @@ if TYPE_CHECKING:
         ModelReleaseRegressor,
         Risk,
         RowRelease,
+        fit_and_score,
         private_intervals,
-        private_risk,
         private_score,
     )
     from labeldp.files.models import load_model, save_model
@@ -95,12 +95,12 @@ __all__ = [
     "audit",
     "audit_pipeline",
     "estimate_prior",
+    "fit_and_score",
     "load_mechanism",
     "load_model",
     "optimal_interval",
     "preview",
     "private_intervals",
-    "private_risk",
     "private_score",
     "privatize",
     "read_release_card",

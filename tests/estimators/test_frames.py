@@ -161,7 +161,6 @@ def test_a_learner_of_ones_own_gets_the_numbers():
     model = fit(REGRESSORS[0], estimator=Ridge(), mechanism="rp", epsilon=8.0)
     assert model.estimator_.n_features_in_ == model.encoder_.width
     assert np.isfinite(model.predict(TABLE)).all()
-    assert ldp.private_risk(model, TABLE, model.release_).rows <= ROWS
 
 
 @both

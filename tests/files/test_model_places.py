@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from labeldp import Budget, BudgetError, CardError, Ledger, ParameterError
+from labeldp import Budget, BudgetError, Ledger, ParameterError
+from labeldp.estimators import held_out
 from labeldp.files.models import load_model
 from labeldp.jobs import model_fit
 
@@ -20,40 +21,35 @@ def fit(ledger, **options):
     return model_fit.fit_file("in.csv", "model", ledger=ledger, **{**fixed, **options})
 
 
-def before_the_score(monkeypatch, act):
-    """Do something once the model has its name, and before its card has the score."""
-    judge = model_fit._judge
+def test_a_models_name_is_kept_until_it_is_written_with_its_score(monkeypatch):
+    other, fit_and_score = Ledger(), model_fit.fit_and_score
 
-    def late(*given):
-        monkeypatch.setattr(model_fit, "_judge", judge)
-        act()
-        return judge(*given)
+    def late(*given, **options):
+        with monkeypatch.context() as patch:
+            patch.setattr(model_fit, "fit_and_score", fit_and_score)
+            with pytest.raises(ParameterError, match="another release is being written to"):
+                fit(other, force=True)
+        return fit_and_score(*given, **options)
 
-    monkeypatch.setattr(model_fit, "_judge", late)
-
-
-def test_a_models_name_is_kept_until_its_card_has_its_score(monkeypatch):
-    other = Ledger()
-
-    def second():
-        with pytest.raises(ParameterError, match="another release is being written to"):
-            fit(other, force=True)
-
-    before_the_score(monkeypatch, second)
+    monkeypatch.setattr(model_fit, "fit_and_score", late)
     done = fit(Ledger())
     assert not done.problems
     assert other.charges == ()
-    assert "quality" in json.loads(done.card)
+    assert json.loads(done.card)["split"]["test_rows"] == json.loads(done.card)["quality"]["rows"] == 40
     assert Path("model/card.json").read_text() == done.card
     load_model("model")
 
 
-def test_a_score_is_not_written_on_the_card_of_another_model(monkeypatch):
-    before_the_score(monkeypatch, lambda: Path("model/card.json").write_text("another's"))
-    done = fit(Ledger())
-    assert [type(error) for error in done.problems.values()] == [CardError]
+def test_a_model_that_was_paid_for_is_written_if_its_score_fails(monkeypatch):
+    def fail(*given):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(held_out, "charged_score", fail)
+    done = fit(book := Ledger())
+    assert list(done.problems) == ["How good the model is could not be measured"]
     assert "quality" not in json.loads(done.card)
-    assert Path("model/card.json").read_text() == "another's"
+    assert book.total == Budget(1)
+    load_model("model")
 
 
 def test_a_model_is_not_paid_for_if_nothing_is_left_for_its_score():

@@ -9,10 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
-from sklearn.base import clone
 from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import labeldp as ldp
 from fuzzing import LONG, tries
@@ -211,19 +208,17 @@ def test_private_intervals(change, tmp_path):
     assert_nothing_tells(Way(act), *pair(change), tmp_path)
 
 
-def test_a_private_risk(tmp_path):
+@pytest.mark.parametrize("change", ["all rows", "last"])
+def test_a_fit_and_its_score_on_rows_held_out(change, tmp_path):
     def act(labels):
-        X, left = features(labels.size), []
-        release = ldp.privatize(labels, epsilon=3.0, bounds=BOUNDS, mechanism="rp")
-        left.append(ldp.private_risk(Ridge().fit(X, release.debiased), X, release, metrics=["rmse", "r2"]))
-        model = ldp.LabelReleaseRegressor(Ridge(), epsilon=8.0, bounds=BOUNDS, mechanism="rp", rounds=2)
-        model.fit(X, labels)
-        left.append(ldp.private_risk(model, X, model.release_, metrics="r2").summary())
-        piped = make_pipeline(StandardScaler(), clone(model)).fit(X, labels.copy())
-        left.append(ldp.private_risk(piped, X, piped[-1].release_).summary())
+        left = []
+        for number, make in enumerate((sum_model, label_model)):
+            model, risk = ldp.fit_and_score(make(epsilon=2.0), features(labels.size), labels, epsilon=9.0)
+            ldp.save_model(model, f"model {number}", quality=risk)
+            left += [model, risk, risk.summary(), risk.split, model.predict(features(9))]
         return left
 
-    assert_nothing_tells(Way(act), *pair("all rows"), tmp_path)
+    assert_nothing_tells(Way(act), *pair(change), tmp_path)
 
 
 # ---- without replay -----------------------------------------------------------------------------------------

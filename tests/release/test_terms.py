@@ -99,15 +99,20 @@ def test_whoever_counted_labels_for_a_prior_saw_them_also_where_noise_was_added_
 
 
 def test_the_explanation_of_a_model_names_the_score_that_left_with_it():
-    for quality, said in ((SCORE.as_data(), "on rows held out"), ({"statistics": []}, "at no cost")):
-        assert said in str(explain(ONE, "model", {"quality": quality}).sections["What left"])
+    split = {"split": {"method": "shuffled", "seed": 1, "train_rows": 70, "test_rows": 4000}}
+    for quality, more, said in (
+        (SCORE.as_data(), split, "on rows held out, with noise"),
+        (SCORE.as_data(), {}, "on rows said to be held out (not checkable), with noise"),
+        ({"statistics": []}, {}, "at no cost"),
+    ):
+        assert said in str(explain(ONE, "model", {"quality": quality, **more}).sections["What left"])
     assert "score" not in str(explain(ONE, "model").sections["What left"])
 
 
 @pytest.mark.parametrize("shown", [True, False])
 def test_a_model_cost_what_its_score_cost_too_whether_the_card_shows_the_entry_of_the_ledger_or_not(shown):
     quality = {key: value for key, value in SCORE.as_data().items() if shown or key != "charge"}
-    told = explain(ONE, "model", {"quality": quality}).sections
+    told = explain(ONE, "model", {"quality": quality, "split": {}}).sections
     assert "for ε = 1.75 in all, its score on other rows included" in told["What was done"][0]
     assert told["What it cost"][0] == "ε = 1.75 in all:"
     assert told["What it cost"][-1] == "No row was used for both, so one label costs ε = 1.5 at most."

@@ -43,7 +43,7 @@ def fit(
     ] = None,
     metrics: Annotated[
         str, typer.Option(metavar="NAMES", help="What --score measures, such as rmse,mae,r2: they share its ε.")
-    ] = "rmse",
+    ] = "rmse,mae",
     format: options.InputFormat = None,
     separator: options.Separator = None,
     decimal: options.Decimal = None,

@@ -12,7 +12,7 @@ from labeldp._arrays import Array
 from labeldp._values import Epsilon, LabelBounds, as_fraction, parse_number
 from labeldp.errors import ParameterError
 from labeldp.estimators.coverage_plan import CoveragePlan, least_rows, plan_coverage
-from labeldp.estimators.risk import fresh_predictions
+from labeldp.estimators.seen_rows import fresh_predictions
 from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
 from labeldp.randomness import SecureWords, WordSource, resolve_source
 from labeldp.release.numbers import number, percent

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import has_fit_parameter
@@ -27,9 +26,6 @@ from labeldp.estimators.threads import idle_cores, limit_threads
 from labeldp.ledger import Ledger
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.terms import Terms
-
-_FOLDS = 3
-"""Parts of the last round, each judged by a model that did not see it."""
 
 
 class LabelReleaseRegressor(PrivateRegressor):
@@ -174,7 +170,7 @@ class LabelReleaseRegressor(PrivateRegressor):
                 table, self.release_.blocks(), self.release_.knowledge, spectrum, sums=self._sums
             )
         else:
-            self.estimator_ = self._fit_own(X, np.arange(X.shape[0]))
+            self.estimator_ = self._fit_own(X)
 
     def _try_own(self, X: Any, bounds: tuple[float, float]) -> None:
         """Refuse an estimator that cannot learn, before anything is spent: by a trial on synthetic labels."""
@@ -190,39 +186,12 @@ class LabelReleaseRegressor(PrivateRegressor):
                 f"the estimator cannot learn from this table (tried on {synthetic.size} synthetic labels): {error}"
             ) from error
 
-    def _fit_own(self, X: Array, rows: NDArray[np.int64]) -> Any:
-        """Return the user's estimator, fitted to some rows of the release; noisier rows weigh less if it can."""
-        release = self.release_
-        own = clone(self.estimator if self.estimator_ is None else self.estimator_)
-        weights = {"sample_weight": 1 / (release.noise[rows] + release.knowledge.variance / 2)}
+    def _fit_own(self, X: Array) -> Any:
+        """Return the user's estimator, fitted to the release; noisier rows weigh less if it can."""
+        release, own = self.release_, clone(self.estimator)
+        weights = {"sample_weight": 1 / (release.noise + release.knowledge.variance / 2)}
         weighted = has_fit_parameter(own, "sample_weight")
-        return own.fit(X[rows], release.labels[rows], **(weights if weighted else {}))
-
-    def predict_held_out(self, X: Any) -> tuple[NDArray[np.int64], Array]:
-        """Return rows of the last round, and what models that did not see their labels predict for them.
-
-        Earlier rows served to centre later intervals, so only the last round may judge. Noisy sums do hold the
-        labels of these rows; `private_risk` adds the most that this can flatter.
-        """
-        X = self._inputs(X)
-        release, knowledge = self.release_, self.release_.knowledge
-        last = np.flatnonzero(release.round == release.round.max())
-        fold = np.random.default_rng(0).permutation(last.size) % _FOLDS
-        table = FeatureTable(self._public, X)
-        spectrum = table.spectrum()
-        predicted = release.start[last]
-        for k in range(_FOLDS):
-            test = last[fold == k]
-            train = np.setdiff1d(np.arange(X.shape[0]), test)
-            if not test.size or not train.size:
-                continue
-            if self._blend is None:
-                predicted[fold == k] = knowledge.clip(np.asarray(self._fit_own(X, train).predict(X[test])))
-                continue
-            blocks = [part for block in release.blocks() if (part := block.without(test)).rows.size]
-            blend = fit_blend(table, blocks, knowledge, spectrum, sums=self._sums)
-            predicted[fold == k] = blend.predict(table, test)
-        return last, predicted
+        return own.fit(X, release.labels, **(weights if weighted else {}))
 
     @property
     def mechanism_(self) -> Any:

@@ -87,10 +87,6 @@ class PrivateRows:
     noise: float
     round: int
 
-    def without(self, rows: Index) -> PrivateRows:
-        """Return these rows but for some."""
-        return self.where(~np.isin(self.rows, rows))
-
     def where(self, keep: NDArray[np.bool_]) -> PrivateRows:
         """Return some of these rows."""
         return PrivateRows(self.rows[keep], self.labels[keep], self.noise, self.round)

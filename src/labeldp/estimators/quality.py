@@ -4,82 +4,100 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
+import numpy as np
+
+from labeldp._arrays import Index
 from labeldp.errors import ParameterError, describe
 from labeldp.ledger import Budget, Charge, Statistic
-from labeldp.release.numbers import number
-from labeldp.release.scores import METRICS, Figure
+from labeldp.release.scores import METRICS, Figure, describe_figures
 from labeldp.release.terms import Terms
 
-How = Literal["unbiased", "prior", "assumed", "curator"]
+_MEANING = "± is one standard error, an upper limit of noise and chance: twice it covers in at least 95 % of runs."
 
-_BASIS = {
-    "unbiased": "Unbiased: it follows from the private labels alone.",
-    "prior": "It rests on the private prior for the labels' own spread, whose error is not in the ± above.",
-    "assumed": "What clipping hides follows from an assumed shape of residuals; its error is not in the ± above.",
-    "curator": "A curator's sums; ± holds their noise, and the most that chance in the rows adds.",
-}
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Which rows a model was scored on, where this library chose them: by a public seed, never by labels.
+
+    Attributes
+    ----------
+    seed : int
+    train_rows, test_rows : int
+        How many rows the model learned from, and on how many others it was scored.
+    """
+
+    seed: int
+    train_rows: int
+    test_rows: int
+
+    def indices(self) -> tuple[Index, Index]:
+        """Return the numbers of the rows to learn from and of those to score, in the order of the table."""
+        order = np.random.default_rng(self.seed).permutation(self.train_rows + self.test_rows)
+        return np.sort(order[self.test_rows :]), np.sort(order[: self.test_rows])
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the split as plain data, for a card."""
+        return {"method": "shuffled", **asdict(self)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Risk:
-    """How wrong a model is on true labels.
+    """How wrong a model is on true labels: what `private_score` and `fit_and_score` measured.
 
     Attributes
     ----------
     figures : dict of Figure
         What was estimated: ``"mse"`` and its root ``"rmse"``, in the label's unit; ``"mae"`` and ``"r2"`` if they
-        were asked for. Unbiased estimates of a small squared error may be below 0.
-    hidden : float
-        The most by which clipping may have moved the squared error, by the prior; 0 if no label was clipped.
-    how : {"unbiased", "prior", "assumed", "curator"}
-        What it rests on: unbiased private labels, a private prior, an assumed shape, or a curator's sums.
+        were asked for. No error is negative. Where a value is at most twice its standard error, only its limit
+        says something (`Figure.limit`), and that is what texts show.
     rows : int
-        Rows that it was judged on.
+        Rows that it was measured on.
     cost : Budget
-        What it cost, beyond what was private already.
+        What it cost.
     secure : bool
         False if the noise came from a seed: then this is an experiment, and **not private**.
     shared : str
         What measuring several figures for one ε did to each ±, in words.
     statistics : sequence of Statistic
-        What left for its cost.
+        What was released for its cost.
     charge : Charge or None
-        Its entry in the ledger; None if it cost nothing more.
+        Its entry in the ledger.
+    split : Split or None
+        How rows were held out, if `fit_and_score` did it; None if the rows were given: then nobody can check
+        that the model was not trained on them.
 
     Examples
     --------
-    `private_score` and `private_risk` return one.
-
     >>> import numpy as np, labeldp as ldp
     >>> from sklearn.dummy import DummyRegressor
     >>> y = np.linspace(0, 5, 4000)
     >>> X = np.zeros((4000, 1))
     >>> constant = DummyRegressor(strategy="constant", constant=2.5).fit(X, y)
     >>> risk = ldp.private_score(constant, X, y, epsilon=1.0, bounds=(0, 5))
-    >>> bool(abs(risk.rmse - 1.44) < 0.1), risk.cost
+    >>> bool(abs(risk.rmse - 1.44) < 0.2), risk.cost
     (True, Budget(epsilon=1.0))
     >>> print(risk.summary())
-    typical error (RMSE) 1.4... ± 0.0..., mean squared error ..., from 4,000 rows
-      A curator's sums; ± holds their noise, and the most that chance in the rows adds.
+    typical error (RMSE) 1.4... ± 0.0..., mean squared error ..., mean absolute error 1.2..., from 4,000 rows
+      ± is one standard error, an upper limit of noise and chance: twice it covers in at least 95 % of runs.
+      ...
       Cost: ε = 1.
     """
 
     figures: Mapping[str, Figure]
-    hidden: float
-    how: How
     rows: int
     cost: Budget
     secure: bool
     shared: str = ""
     statistics: Sequence[Statistic] = ()
     charge: Charge | None = None
+    split: Split | None = None
 
     @property
     def mse(self) -> float:
-        """The mean squared error."""
+        """The mean squared error; 0 if noise made it negative."""
         return self._figure("mse").value
 
     @property
@@ -89,22 +107,22 @@ class Risk:
 
     @property
     def rmse(self) -> float:
-        """The root of the mean squared error, a typical error in the label's unit; 0 if that came out negative."""
+        """The root of the mean squared error, a typical error in the label's unit; 0 if that is 0."""
         return self._figure("rmse").value
 
     @property
     def rmse_limit(self) -> float:
-        """What the RMSE should not pass, with two standard errors and all that clipping may hide added to it."""
-        return math.sqrt(max(self.mse, 0.0) + 2 * self.standard_error + self.hidden)
+        """What the RMSE stays below, in at least 95 % of runs."""
+        return math.sqrt(self._figure("mse").limit)
 
     @property
     def mae(self) -> float:
-        """The mean absolute error, in the label's unit."""
+        """The mean absolute error, in the label's unit; 0 if noise made it negative."""
         return self._figure("mae").value
 
     @property
     def r2(self) -> float:
-        """What part of the labels' variance the model explains; NaN where that drowns in noise."""
+        """What part of the labels' variance the model explains; NaN where noise hides that variance."""
         return self._figure("r2").value
 
     def _figure(self, name: str) -> Figure:
@@ -114,61 +132,57 @@ class Risk:
 
     def __repr__(self) -> str:
         words = "secure" if self.secure else "NOT PRIVATE"
-        limit = f", with clipping RMSE < {number(self.rmse_limit, 3)}" if self.hidden else ""
-        return f"<Risk: {self._estimates()} from {self.rows:,} rows{limit}, {self.cost}, {words}>"
+        return f"<Risk: {self._estimates()} from {self.rows:,} rows, {self.cost}, {words}>"
 
     def _estimates(self) -> str:
-        return ", ".join(f"{METRICS[name]} {self.figures[name]}" for name in METRICS if name in self.figures)
+        return ", ".join(f"{name} {text}" for name, text in describe_figures(self.figures).items())
 
     def summary(self) -> str:
         """Return the estimates, for people."""
         lines = [f"{self._estimates()}, from {self.rows:,} rows"]
         if not self.secure:
             lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
-        lines.append(f"  {_BASIS[self.how]}")
-        if "mse" in self.figures and self.mse < 2 * self.standard_error + self.hidden:
-            cause = "Noise and clipping hide" if self.hidden else "Noise hides"
-            limit = number(self.rmse_limit, 3)
-            lines.append(f"  {cause} how small the error is: all that is known is RMSE < {limit}.")
+        lines.append(f"  {_MEANING}")
         if "r2" in self.figures:
             lines.append(f"  {self._about_r2()}")
         if self.shared:
             lines.append(f"  {self.shared}")
-        if self.hidden:
-            lines.append(
-                f"  Labels were clipped: that may hide up to {number(self.hidden, 2)} more or less of the mean "
-                "squared error."
-            )
-        lines.append(f"  Cost: {self.cost}." if self.cost.epsilon else "  It cost nothing more.")
+        lines.append(f"  Cost: {self.cost}.")
         return "\n".join(lines)
 
     def table(self) -> list[list[str]]:
-        """Return the figures as rows of a table: what it is, and the value with ±."""
-        return [[called, str(self.figures[name])] for name, called in METRICS.items() if name in self.figures]
+        """Return the figures as rows of a table: what it is, and the value with ± or its limit."""
+        return [list(pair) for pair in describe_figures(self.figures).items()]
 
     def _about_r2(self) -> str:
         if math.isnan(self.r2):
-            return "R² cannot be told: the labels' own variance is as small as the noise in it."
+            return "R² is unknown: noise and chance may make up all of the labels' variance."
         return "R² is 1 − error/variance; both are private estimates, and the true variance was not used."
 
     def as_data(self) -> dict[str, Any]:
         """Return the figures as plain data, for a card: each value with its standard error."""
-        told = {name: figure for name, figure in self.figures.items() if math.isfinite(figure.value)}
+        known = {name: figure for name, figure in self.figures.items() if math.isfinite(figure.value)}
         return {
-            "how": self.how,
+            "how": "curator",
             "rows": self.rows,
             "epsilon": self.cost.epsilon,
-            "figures": {name: [figure.value, figure.standard_error] for name, figure in told.items()},
+            "figures": {name: [figure.value, figure.standard_error] for name, figure in known.items()},
             "statistics": [statistic.as_data() for statistic in self.statistics],
             **({} if self.charge is None else {"charge": self.charge.as_data()}),
         }
 
+    def card_entries(self) -> dict[str, Any]:
+        """Return what the card of a model says of its score: the figures, and the split if there is one."""
+        split = {} if self.split is None else {"split": self.split.as_data()}
+        return {"quality": self.as_data(), **split}
+
 
 def terms_with_score(terms: Terms, risk: Risk) -> Terms:
-    """Return what the card of a model with its score on it promises: more only where one person pays for both.
+    """Return what the card of a model with its score promises: the sum of both costs, as the ledger charged.
 
-    Whoever has one row is in the model or in the score, and pays the larger price; if that is the model's, the
-    card states it already. Both must have been paid for persons with the same number of rows.
+    Only where this library split the rows itself is it the larger of the two: then each row is in the model or in
+    the score, and if the model cost more, its terms state that already. A person with several rows may have some
+    in both. Both must have been paid for persons with the same number of rows.
     """
     charge, people = risk.charge, terms.rows_per_person
     terms = replace(terms, secure=terms.secure and risk.secure)
@@ -179,7 +193,7 @@ def terms_with_score(terms: Terms, risk: Risk) -> Terms:
             f"the score was paid for with rows_per_person={charge.rows_per_person}, the model with {people}: one "
             "card cannot promise both"
         )
-    if people == 1 and charge.budget <= terms.cost:
+    if risk.split is not None and people == 1 and charge.budget <= terms.cost:
         return terms
     return replace(terms, charges=(*terms.charges, charge), statistics=(*terms.statistics, *risk.statistics))
 
@@ -191,11 +205,11 @@ def rmse_of(mse: Figure) -> Figure:
 
     Examples
     --------
-    >>> print(rmse_of(Figure(4.0, 0.04)), "|", rmse_of(Figure(1.0, 1.0)), "|", rmse_of(Figure(-3.0, 1.0)))
+    >>> print(rmse_of(Figure(4.0, 0.04)), "|", rmse_of(Figure(1.0, 1.0)), "|", rmse_of(Figure(0.0, 1.0)))
     2 ± 0.01 | 1 ± 0.5 | 0 ± 0.71
     """
-    middle, reach = max(mse.value, 0.0), 2 * mse.standard_error
-    low, value, high = (math.sqrt(max(middle + step, 0.0)) for step in (-reach, 0.0, reach))
+    reach = 2 * mse.standard_error
+    low, value, high = (math.sqrt(max(mse.value + step, 0.0)) for step in (-reach, 0.0, reach))
     return Figure(value, max(value - low, high - value) / 2)
 
 

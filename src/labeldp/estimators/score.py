@@ -1,4 +1,4 @@
-"""How wrong is a model on fresh labels? A curator's sums of errors, for a stated price."""
+"""How wrong is a model on labels that it was not trained on? Sums of errors with noise, for a stated price."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from labeldp._arrays import Array
 from labeldp._values import Epsilon, LabelBounds, as_fraction
 from labeldp.errors import ParameterError
 from labeldp.estimators.quality import Risk
-from labeldp.estimators.risk import fresh_predictions
 from labeldp.estimators.score_sums import ScorePlan
-from labeldp.ledger import Budget, Ledger, as_ledger, new_charge, warn_if_seen
+from labeldp.estimators.seen_rows import fresh_predictions
+from labeldp.ledger import Charge, Ledger, as_ledger, warn_if_seen
 from labeldp.randomness import SecureWords, WordSource, resolve_source
+from labeldp.release.scores import DEFAULT_METRICS
 
 
 def private_score(
@@ -25,13 +26,16 @@ def private_score(
     *,
     epsilon: float,
     bounds: tuple[float, float],
-    metrics: Collection[str] | str = ("mse",),
+    metrics: Collection[str] | str = DEFAULT_METRICS,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     random_state: int | WordSource | None = None,
     verbose: bool = False,
 ) -> Risk:
-    """Return how wrong a model is on fresh test labels, for ε.
+    """Return how wrong a model is on test labels, for ε.
+
+    `fit_and_score` holds out rows itself, which a card can state. That rows given here were held out nobody can
+    check: on a card, the costs of model and score add up.
 
     A curator sums errors as integers and adds exact noise for the worst change of one label. Predictions inside
     the bounds keep that change small.
@@ -49,9 +53,9 @@ def private_score(
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
     metrics : collection of {"mse", "rmse", "mae", "r2"}
-        What to estimate: the mean squared error with its root, in the label's unit; the mean absolute error; R².
-        More figures share the same ε: with the mean absolute error, the squared one's ± is √2 times as large; with
-        R² all are twice as large.
+        What to estimate: the mean squared error with its root, in the label's unit; the mean absolute error, which
+        has far less noise; R². They share the same ε: with the mean absolute error, the squared one's noise is √2
+        times as large; with R² all are twice as large.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
@@ -64,7 +68,8 @@ def private_score(
     Returns
     -------
     Risk
-        Its standard errors hold the noise, and the most that the choice of rows could add.
+        Its standard errors are upper limits of noise and of chance in the choice of rows: twice them covers in
+        at least 95 % of runs (docs/proofs/scores.md).
 
     Raises
     ------
@@ -90,18 +95,23 @@ def private_score(
     plan = ScorePlan.of(labels.size, budget, (low, high), metrics, largest)
     ledger = as_ledger(ledger)
     source = resolve_source(random_state)
-    noise = str(plan.noise)
-    charge = new_charge("score", Budget(budget), purpose="score", mechanism=noise, rows_per_person=rows_per_person)
     if verbose:
         print(plan.describe(), file=sys.stderr)
+    charge = plan.charge(rows_per_person)
     if ledger is None:
         warn_if_seen(y)
         ledger = Ledger()
+    return charged_score(plan, predicted, labels, charge, ledger, source)
+
+
+def charged_score(
+    plan: ScorePlan, predicted: Array, labels: Array, charge: Charge, ledger: Ledger, source: WordSource
+) -> Risk:
+    """Charge for a score, and return it."""
     ledger.charge_all([charge])
     figures = plan.figures(plan.sums(predicted, labels), source)
     secure = isinstance(source, SecureWords)
-    left = (plan.statistic,)
-    return Risk(figures, 0.0, "curator", labels.size, charge.budget, secure, plan.shared, left, charge)
+    return Risk(figures, labels.size, charge.budget, secure, plan.shared, (plan.statistic,), charge)
 
 
 def _largest_error(predicted: Array, low: float, high: float) -> float:

@@ -17,13 +17,16 @@ import numpy as np
 from labeldp._arrays import Array, Counts
 from labeldp.errors import ParameterError
 from labeldp.estimators.quality import as_metrics, rmse_of
-from labeldp.ledger import Statistic
+from labeldp.ledger import Budget, Charge, Statistic, new_charge
 from labeldp.noise import DiscreteLaplace
 from labeldp.randomness import WordSource
 from labeldp.release.numbers import number
 from labeldp.release.scores import METRICS, Figure
 
 STEPS = 1 << 18
+_REACH = math.log(20) / math.sqrt(2)
+"""Laplace noise is within so many of its standard deviations in 95 % of draws; of normal noise, 97 % is."""
+
 MOST_ROWS = 1 << 26
 """Sums of this many squares of `STEPS`, and their noise, are 64-bit integers."""
 
@@ -88,6 +91,11 @@ class ScorePlan:
         size = 1 + ("mae" in self.metrics and self.squares) + 2 * (self.blocks - 1)
         return Statistic("sums of errors", "score", size, self.blocks * STEPS**2, self.epsilon, "score")
 
+    def charge(self, rows_per_person: int) -> Charge:
+        """Return what the score costs, for a ledger."""
+        people = {"rows_per_person": rows_per_person}
+        return new_charge("score", Budget(self.epsilon), purpose="score", mechanism=str(self.noise), **people)
+
     def sums(self, predicted: Array, labels: Array) -> Counts:
         """Return the exact sums; labels outside the bounds count as the bounds."""
         low, high = self.bounds
@@ -101,22 +109,24 @@ class ScorePlan:
         return np.array([term.sum() for term in terms])
 
     def figures(self, exact: Counts, source: WordSource) -> dict[str, Figure]:
-        """Return what follows from the sums, once noise is on them."""
+        """Return what follows from the sums, once noise is on them; no error is negative."""
         unit = 1 / (STEPS**2 * self.rows)
         means = self.noise.release(exact, source) * unit
         result: dict[str, Figure] = {}
-        square = 1.0
+        first, square = float(np.clip(means[0], 0, 1)), 1.0
         if self.squares:
-            share = float(means[0])
+            share = first
             if "mae" in self.metrics:  # a mean square is never below the square of the mean
-                share = max(float(means[0] - means[1]), max(share, 0.0) ** 2)
-            result["mse"] = self._figure(share, self._deviation * self._both, self.largest**2)
-            square = share + 2 * self._deviation * self._both
+                share = float(np.clip(means[0] - means[1], first**2, 1))
+            reach = self._reach(share, self._deviation * self._both)
+            result["mse"] = Figure(self.largest**2 * share, self.largest**2 * reach / 2)
             result["rmse"] = rmse_of(result["mse"])
+            square = min(share + reach, 1.0)
         if "mae" in self.metrics:
-            result["mae"] = self._figure(float(means[0]), self._deviation, self.largest, square)
+            reach = self._reach(first, self._deviation, square)
+            result["mae"] = Figure(self.largest * first, self.largest * reach / 2)
         if "r2" in self.metrics:
-            result["r2"] = self._r2(result["mse"].value, float(means[-2]), float(means[-1]))
+            result["r2"] = self._r2(result["mse"], float(means[-2]), float(means[-1]))
         return result
 
     @property
@@ -129,26 +139,34 @@ class ScorePlan:
         """How much noisier squared errors are, where they are the difference of two sums."""
         return math.sqrt(2) if "mae" in self.metrics else 1.0
 
-    def _figure(self, share: float, noise: float, most: float, square: float = 1.0) -> Figure:
-        """Return a mean of values in [0, 1], in its unit; chance adds least where the mean of squares is known."""
-        inside = min(max(share, 0.0), 1.0)
-        chance = max(min(inside, square) - inside**2, 0.0) / self.rows
-        return Figure(most * share, most * math.sqrt(noise**2 + chance))
+    def _reach(self, share: float, noise: float, square: float = 1.0) -> float:
+        """Return how far the mean of values in [0, 1] may lie from an estimate of it: 95 %, at the worst variance.
 
-    def _r2(self, mse: float, p: float, q: float) -> Figure:
-        """Return 1 − mse/variance; p and q are means of label and label·(1 − label) in units of the bounds."""
+        The variance is not known. At a mean p it is at most p − p², and s − p² for a mean square of s at most. So
+        the limits are those p for which (p − share)² = z²(noise² + variance(p)/rows), as in Wilson's interval.
+        """
+        z2 = _REACH**2
+        reaches = []
+        for slope, rest in ((1.0, 0.0), (0.0, square)):
+            a, b = 1 + z2 / self.rows, share + slope * z2 / self.rows / 2
+            root = math.sqrt(max(b**2 - a * (share**2 - z2 * (noise**2 + rest / self.rows)), 0.0))
+            reaches.append(max((b + root) / a - share, share - (b - root) / a))
+        return min(*reaches, max(share, 1 - share))
+
+    def _r2(self, mse: Figure, p: float, q: float) -> Figure:
+        """Return 1 − mse/variance; p and q are means of label and label·(1 − label) in units of the bounds.
+
+        Limits are those of the error over the opposite ones of the variance, as chance may move both together.
+        """
         width, v = self.bounds[1] - self.bounds[0], self._deviation**2
-        error, ratio = mse / width**2, (self.largest / width) ** 2
-        variance = p * (1 - p) + v - q
-        noise = math.sqrt(v * (1 + (1 - 2 * p) ** 2))
-        if variance <= 2 * noise:
+        error, more = mse.value / width**2, 2 * mse.standard_error / width**2
+        variance = min(p * (1 - p) + v - q, 0.25)
+        reach = self._reach(max(variance, 0.0), math.sqrt(v * (1 + (1 - 2 * p) ** 2)))
+        if variance <= reach:
             return Figure(math.nan, math.inf)
         rest = error / variance
-        own = ratio * self._deviation * self._both
-        inside = min(max(error / ratio, 0.0), 1.0)
-        spread = min(variance, 0.25)
-        chance = ratio * math.sqrt(inside * (1 - inside) / self.rows) + abs(rest) * math.sqrt(spread / self.rows)
-        return Figure(1 - rest, math.sqrt(own**2 + (rest * noise) ** 2 + chance**2) / variance)
+        low, high = max(error - more, 0.0) / (variance + reach), (error + more) / (variance - reach)
+        return Figure(1 - rest, max(high - rest, rest - low) / 2)
 
     # ---- before anything is paid ------------------------------------------------------------------------------
 
@@ -196,10 +214,14 @@ class ScorePlan:
         return f"{says}, that of the mean absolute error {self.blocks}." if "mae" in self.metrics else f"{says}."
 
     def _refuse_if_empty(self) -> None:
-        """Refuse a score whose noise would not tell even labels spread evenly over the bounds from none."""
+        """Refuse a score whose noise would hide even the errors of guessing the middle for labels spread evenly.
+
+        One error that is not hidden is enough: the other then has a limit.
+        """
         width, expected = self.bounds[1] - self.bounds[0], self.expected()
         sizes = {"mse": width**2 / 12, "mae": width / 4, "r2": 1.0}  # labels spread evenly, and the middle for all
-        short = max(2 * error / sizes[name] for name, error in expected.items())
+        hidden = {name: 2 * error / sizes[name] for name, error in expected.items()}
+        short = max(hidden.pop("r2", 0.0), min(hidden.values()))
         if short < 1:
             return
         epsilon = float(self.epsilon) * short

@@ -1,4 +1,4 @@
-"""Which rows a regressor was trained on, as far as their public features tell."""
+"""Rows that a model was not trained on, as far as their public features show it, and its predictions there."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from labeldp.errors import ParameterError
+from labeldp._arrays import Array
+from labeldp._values import Labels
+from labeldp.errors import LabelError, ParameterError
 from labeldp.estimators.wrappers import innermost
 from labeldp.release.numbers import percent
+from labeldp.tabular import refuse_other_order
 
 Digests = NDArray[np.uint64]
 
@@ -66,3 +69,25 @@ def refuse_seen_rows(model: Any, X: Any, why: str) -> None:
             f"{percent(share)} of these rows have the features of rows that the model was trained on, where "
             f"{percent(chance)} would have them by chance: its errors are too small there, {why}"
         )
+
+
+def fresh_predictions(model: Any, X: Any, y: Any, why: str) -> tuple[Array, Array]:
+    """Return labels of rows that a model was not trained on, and what it predicts for them."""
+    labels = Labels.parse(y).values.astype(np.float64)
+    if labels.ndim != 1:
+        raise LabelError(f"labels must be one column, got shape {labels.shape}")
+    refuse_other_order(X, y)
+    predicted = _predictions(model, X, labels.size)
+    refuse_seen_rows(model, X, why)
+    return labels, predicted
+
+
+def _predictions(model: Any, X: Any, rows: int) -> Array:
+    if not hasattr(model, "predict"):
+        raise ParameterError(f"model must have predict, got {type(model).__name__}")
+    predicted = np.asarray(model.predict(X), dtype=np.float64)
+    if predicted.shape != (rows,):
+        raise ParameterError(f"the model predicts {predicted.shape} values for {rows:,} rows of private labels")
+    if not np.isfinite(predicted).all():
+        raise ParameterError("the model's predictions must be finite")
+    return predicted

@@ -252,7 +252,7 @@ def fit_sums(
 
     Labels are summed once a stage, by ``add_up``; noise is added here, and what follows sees nothing else. Unless
     ``grouped``, the mean of all labels is the only sum: where the table is a sample of the rows. Squared distances
-    from the first model are summed on request, for `private_risk`.
+    from the first model are summed on request.
     """
     low, high = range
     width, middle = high - low, (low + high) / 2

@@ -93,7 +93,7 @@ def save_model(
         What is predicted: the label's name. By default that of y in the fit, if y is a column with a name, else
         "label".
     quality : Risk, optional
-        How good it is, from `private_score` or `private_risk`, to be said on its card and in its report.
+        How good it is, from `fit_and_score` or `private_score`, to be said on its card and in its report.
     force : bool
         Whether a model that is there may be replaced.
 
@@ -113,7 +113,7 @@ def save_model(
         called = label or getattr(model, "label_name_", None) or "label"
         card = write_model(model, encoder, draft, label=called)
         if quality is not None:
-            add_to_card(draft, card, terms_with_score(model.terms_, quality), quality=quality.as_data())
+            add_to_card(draft, card, terms_with_score(model.terms_, quality), **quality.card_entries())
 
 
 def encoder_of(model: LabelReleaseRegressor | ModelReleaseRegressor) -> TableEncoder:

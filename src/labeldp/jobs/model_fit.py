@@ -10,19 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from labeldp._values import Delta, Epsilon, LabelBounds, as_fraction
-from labeldp.errors import DataError, NotUnbiasedError, ParameterError
-from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, Risk, private_risk, private_score
+from labeldp._values import Delta, Epsilon, LabelBounds
+from labeldp.errors import ParameterError
+from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor, Risk, fit_and_score
+from labeldp.estimators.held_out import NOT_SCORED, TEST_SIZE, plan_test
 from labeldp.estimators.quality import terms_with_score
-from labeldp.estimators.score_sums import ScorePlan
 from labeldp.files.places import refuse_same
 from labeldp.jobs.inputs import Inputs, read_inputs
-from labeldp.jobs.reports import Problems, note_problem, reserve_report, try_report
+from labeldp.jobs.reports import Problems, reserve_report, try_report
 from labeldp.ledger import Budget, Charge, Ledger, new_charge, refuse_overspend, total_of
-from labeldp.release.numbers import number
+from labeldp.release.scores import DEFAULT_METRICS
 from labeldp.report import Section
 
 if TYPE_CHECKING:
@@ -74,7 +71,7 @@ def fit_file(
     delta: float = 0.0,
     rows_per_person: int = 1,
     score: float | None = None,
-    metrics: Sequence[str] = ("rmse",),
+    metrics: Sequence[str] = DEFAULT_METRICS,
     format: str | None = None,
     dialect: Dialect | None = None,
     report: str | os.PathLike[str] | None = None,
@@ -136,8 +133,6 @@ def fit_file(
         ledger.charges,
         [new_charge("model", Budget(epsilon), purpose="other", rows_per_person=rows_per_person), *later],
     )
-    risk: Risk | None = None
-    expected: list[str] = []
     problems: Problems = {}
     with reserve_report(report, force=force), reserve_model(out, force=force) as open_draft:
         with open_draft() as draft:
@@ -154,8 +149,9 @@ def fit_file(
                     progress=progress,
                 )
             columns_text(inputs.encoder, label)  # refuses what a model cannot hold
-            train, test, notes = _parts(len(inputs.labels), score, bounds, metrics)
-            for message in [*inputs.notes, *notes]:
+            rows = len(inputs.labels)
+            plans = [] if score is None else [plan_test(rows, score, bounds, metrics)]
+            for message in [*inputs.notes, *(plan.describe() for plan in plans)]:
                 say(message)
             left_out(inputs.left_out)
             refuse_size(f"{out}/", 80 * len(inputs.labels) if release == "labels" else 0)
@@ -171,18 +167,15 @@ def fit_file(
                 model = ModelReleaseRegressor(**shared, delta=delta)
             else:
                 model = LabelReleaseRegressor(**shared)
-            with ledger.reserve(later):
-                model.fit(inputs.X[train], inputs.labels[train])
-            note = score_note(model.charges_, later, len(inputs.labels[test])) if later else None
-            card = write_model(model, inputs.encoder, draft, label=label, note=note)
-        terms = model.terms_
-        with note_problem(problems, "How good the model is could not be measured"):
-            how = {"epsilon": score, "bounds": bounds, "ledger": ledger, "rows_per_person": rows_per_person}
-            risk, expected = _judge(model, inputs, train, test, metrics, how)
-            expected += [note] if note else []
+            risk = _fit(model, inputs, score, metrics, problems)
+            note, expected = None, [not_scored(rows)] if score is None else []
             if risk is not None:
-                scored = terms_with_score(terms, risk)
-                card, terms = add_to_card(out, card, scored, quality=risk.as_data()), scored
+                note = score_note(model.charges_, later, risk.rows)
+                expected = [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", note]
+            card, terms = write_model(model, inputs.encoder, draft, label=label, note=note), model.terms_
+            if risk is not None:
+                terms = terms_with_score(terms, risk)
+                card = add_to_card(draft, card, terms, **risk.card_entries())
         try_report(
             report,
             card,
@@ -194,9 +187,24 @@ def fit_file(
         )
     names = ", ".join(inputs.encoder.names) or "no column"
     notes = [f"The model predicts {label} from {names}.", *inputs.notes]
-    score_data = {} if risk is None else {"quality": risk.as_data()}
-    summary = terms.summary("model", model=type(model).__name__, **score_data)
+    summary = terms.summary("model", model=type(model).__name__, **({} if risk is None else risk.card_entries()))
     return FileFit(out, card, summary, expected, notes, problems)
+
+
+def _fit(
+    model: Any, inputs: Inputs, score: float | None, metrics: Sequence[str], problems: Problems
+) -> Risk | None:
+    """Fit a model, and return its score if one was asked for; if only the score fails, the model stays."""
+    if score is None:
+        model.fit(inputs.X, inputs.labels)
+        return None
+    try:
+        return fit_and_score(model, inputs.X, inputs.labels, epsilon=score, metrics=metrics)[1]
+    except Exception as error:
+        if NOT_SCORED not in getattr(error, "__notes__", ()):
+            raise
+        problems["How good the model is could not be measured"] = error
+        return None
 
 
 def _score_charges(score: float | None, rows_per_person: int) -> list[Charge]:
@@ -221,34 +229,24 @@ def score_note(paid: Sequence[Charge], later: Sequence[Charge], rows: int) -> st
 
 def rows_held_out(rows: int, score: float | None) -> int:
     """Return how many rows a model does not learn from: a tenth, if a score was asked for."""
-    return 0 if score is None else rows // 10
+    return 0 if score is None else int(rows * TEST_SIZE)
 
 
-def _parts(
-    rows: int, score: float | None, bounds: tuple[float, float], metrics: Sequence[str]
-) -> tuple[Any, Any, list[str]]:
-    """Return the rows to learn from, a tenth to judge by if that was asked for, and what ± to expect of it.
+def not_scored(rows: int) -> str:
+    """Return what a score would cost, where none was asked for.
 
-    Which rows these are is public. Both regressors predict inside the bounds, so a score will need no more than is
-    checked here.
+    Examples
+    --------
+    >>> not_scored(4000)
+    'Its error was not measured. A score ..., held out, would cost ε = 0.3 for those rows: add --score 0.3.'
     """
-    if score is None:
-        return slice(None), slice(0), []
-    if rows < 100:
-        raise DataError(f"{rows} rows are too few to hold some out: leave --score out")
-    order, count = np.random.default_rng(0).permutation(rows), rows_held_out(rows, score)
-    plan = ScorePlan.of(count, as_fraction(score), bounds, list(metrics))
-    return np.sort(order[count:]), np.sort(order[:count]), [plan.describe()]
-
-
-def _judge(
-    model: Any, inputs: Inputs, train: Any, test: Any, metrics: Sequence[str], how: dict[str, Any]
-) -> tuple[Risk | None, list[str]]:
-    """Return how wrong a model is, and in words: by rows held out if ε is given for that, else by what is free."""
-    if how["epsilon"] is None:
-        return quality(model, inputs.X[train])
-    risk = private_score(model, inputs.X[test], inputs.labels[test], metrics=list(metrics), **how)
-    return risk, [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}"]
+    enough = max(0.2, math.ceil(10_000 / rows) / 10)  # a tenth of the rows, and noise below a typical error
+    if enough > 20:
+        return f"Its error was not measured: {rows:,} rows are too few for --score."
+    return (
+        "Its error was not measured. A score on a tenth of the rows, held out, would cost "
+        f"ε = {enough:g} for those rows: add --score {enough:g}."
+    )
 
 
 def report_sections(label: str, inputs: Inputs, expected: list[str], risk: Risk | None) -> list[Section]:
@@ -269,27 +267,3 @@ def report_sections(label: str, inputs: Inputs, expected: list[str], risk: Risk 
             rows=[*kinds, *left],
         ),
     ]
-
-
-def quality(model: Any, X: NDArray[np.float64]) -> tuple[Risk | None, list[str]]:
-    """Return how good a model should be, by what left the room already, and in words; None if that does not tell.
-
-    A model's own idea of its error rests on an assumed shape of what it could not see, and came out too good on
-    real tables. So nothing is said where there is only that.
-    """
-    if isinstance(model, LabelReleaseRegressor):
-        try:
-            risk = private_risk(model, X, model.release_)
-        except NotUnbiasedError:
-            pass
-        else:
-            limit = number(risk.rmse_limit, 3)
-            return risk, [
-                f"How good it should be, at no further cost: a typical error of ±{limit} or less.",
-                f"  {risk.summary()}",
-            ]
-    enough = max(0.2, math.ceil(10_000 / len(X)) / 10)  # a tenth of the rows, and noise below a typical error
-    says = "How good it is was not measured"
-    if enough > 20:
-        return None, [f"{says}: {len(X):,} rows are too few for --score."]
-    return None, [f"{says}: --score {enough:g} would, on rows held out, for ε = {enough:g} more."]

@@ -22,6 +22,7 @@ from labeldp.priors.curator import mean_variance
 from labeldp.release.accuracy import Accuracy
 from labeldp.release.numbers import number, percent, times
 from labeldp.release.plan import Request
+from labeldp.release.scores import DEFAULT_METRICS
 
 Bounds = tuple[float, float]
 
@@ -301,10 +302,11 @@ def _least_score(rows: int, bounds: Bounds, epsilon: float) -> float:
     from labeldp.estimators.score_sums import MOST_ROWS, ScorePlan  # noqa: PLC0415 (scikit-learn takes a second)
 
     try:
-        plan = ScorePlan.of(min(rows, MOST_ROWS), as_fraction(epsilon), bounds, "mse")
+        plan = ScorePlan.of(min(rows, MOST_ROWS), as_fraction(epsilon), bounds, DEFAULT_METRICS)
     except ParameterError:
         return math.inf
-    return math.sqrt(2 * plan.expected()["mse"])
+    square = 2 * plan.expected()["mse"]
+    return math.sqrt(square) if 12 * square < (bounds[1] - bounds[0]) ** 2 else math.inf
 
 
 def _needed(curve: Sequence[Outlook], name: str, wanted: float) -> float | None:

@@ -230,8 +230,9 @@ class _Subject:
             ]
             quality = self.about.get("quality")
             if isinstance(quality, dict):  # verified before: what is listed is what it cost
-                held_out = bool(quality.get("statistics"))
-                way = "sums of errors on rows held out, with noise" if held_out else "private labels, at no cost"
+                checked = "rows held out" if "split" in self.about else "rows said to be held out (not checkable)"
+                measured = bool(quality.get("statistics"))
+                way = f"sums of errors on {checked}, with noise" if measured else "private labels, at no cost"
                 left.append(f"A score, how wrong it is: from {way}.")
         elif self.kind == "row-release":
             left = [
@@ -280,7 +281,10 @@ class _Subject:
             return [f"{_amount(cost)} for each use, proven. Uses on the same label add up."]
         lines = [f"{_amount(cost)} in all:", *(f"  {charge}" for charge in paid)]
         if besides and self.costs.people == 1:
-            lines.append(f"No row was used for both, so one label costs {self.costs.for_one} at most.")
+            disjoint = "No row was used for both, so"
+            if "split" not in self.about:
+                disjoint = "If no row was used for both, which cannot be checked,"
+            lines.append(f"{disjoint} one label costs {self.costs.for_one} at most.")
         elif besides:
             lines.append("A person may have rows on both sides, so both count for everyone.")
         if self.terms.rows_per_person > 1:

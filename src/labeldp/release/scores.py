@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from labeldp._values import rounded_up
 from labeldp.errors import ParameterError
 from labeldp.ledger import Charge, Statistic, cost_of, group_budget
 from labeldp.release.numbers import number
@@ -23,6 +24,9 @@ METRICS = {
 }
 """Names of figures, and what they are called, in the order of a summary."""
 
+DEFAULT_METRICS = ("rmse", "mae")
+"""What a score measures unless others are asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -31,9 +35,9 @@ class Figure:
     Attributes
     ----------
     value : float
-        The estimate.
+        The estimate; an error is never negative, and R² is NaN where noise hides the labels' variance.
     standard_error : float
-        By noise, and by the choice of rows.
+        An upper limit, by noise and by the choice of rows: twice it covers in at least 95 % of runs.
 
     Examples
     --------
@@ -45,10 +49,43 @@ class Figure:
     value: float
     standard_error: float
 
+    @property
+    def limit(self) -> float:
+        """What it stays below, with two standard errors."""
+        return max(self.value, 0.0) + 2 * self.standard_error
+
+    @property
+    def hidden(self) -> bool:
+        """Whether an error is not distinguished from 0, so that only its limit says something."""
+        return self.value <= 2 * self.standard_error
+
     def __str__(self) -> str:
         if math.isnan(self.value):
-            return "not told"
+            return "hidden by noise"
         return f"{number(self.value)} ± {number(self.standard_error, 2)}"
+
+
+def describe_figures(figures: Mapping[str, Figure]) -> dict[str, str]:
+    """Return figures for people, by their names: with ±, or as a limit where noise hides an error.
+
+    The mean absolute error comes first where noise hides the squared one.
+
+    Examples
+    --------
+    >>> figures = {"rmse": Figure(0.0, 3.0), "mse": Figure(-40.0, 18.0), "mae": Figure(2.0, 0.1)}
+    >>> describe_figures(figures)
+    {'mean absolute error': '2 ± 0.1', 'typical error (RMSE)': 'below 6 (95 %)'}
+    """
+    shown = {name: str(figures[name]) for name in METRICS if name in figures}
+    for name in ("rmse", "mse", "mae"):
+        if name in figures and figures[name].hidden:
+            root = name == "rmse" and "mse" in figures
+            limit = math.sqrt(figures["mse"].limit) if root else figures[name].limit
+            shown[name] = f"below {number(float(rounded_up(limit, 3)), 3)} (95 %)"
+    if "mse" in figures and figures["mse"].hidden:
+        order = ("mae", "rmse", "r2") if "rmse" in figures else ("mae", "mse", "r2")
+        shown = {name: shown[name] for name in order if name in shown}
+    return {METRICS[name]: text for name, text in shown.items()}
 
 
 def quality_from_data(data: Any) -> str | None:
@@ -64,7 +101,7 @@ def quality_from_data(data: Any) -> str | None:
         rows, price = int(data["rows"]), float(data["epsilon"])
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
-    told = ", ".join(f"{METRICS[name]} {figure}" for name, figure in figures.items())
+    told = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
     way = f"measured on {rows:,} rows for ε = {price:g}" if price else f"estimated from {rows:,} private labels"
     return f"{told}, {way}" if told else None
 

@@ -85,7 +85,7 @@
   function outlook(table, { rows, low, high, epsilon }) {
     const width = high - low, label = width * unitNoise(table, epsilon);
     const held = Math.min(Math.max(Math.floor(rows / table.score_rules.held_out), 1), table.score_rules.most_rows);
-    const scoreNoise = Math.SQRT2 / epsilon / held; // of a mean of squares, in squared widths
+    const scoreNoise = 2 / epsilon / held; // of a mean of squares beside that of errors, in squared widths
     const groups = Object.entries(table.groups).map(([name, count]) => [name, label / Math.sqrt(count)]);
     return {
       label,

@@ -1,0 +1,149 @@
+"""`fit_and_score`: a model is fitted to most rows, and scored on the others, which this library chose."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import _safe_indexing
+
+from labeldp._arrays import Index
+from labeldp._values import Epsilon, LabelBounds, Labels, as_fraction, parse_number
+from labeldp.errors import DataError, ParameterError
+from labeldp.estimators.base import PrivateRegressor
+from labeldp.estimators.quality import Risk, Split
+from labeldp.estimators.score import charged_score
+from labeldp.estimators.score_sums import ScorePlan
+from labeldp.estimators.wrappers import innermost
+from labeldp.ledger import warn_if_seen
+from labeldp.randomness import WordSource, resolve_source
+from labeldp.release.scores import DEFAULT_METRICS
+from labeldp.tabular import refuse_other_order, row_count
+
+TEST_SIZE = 0.1
+FEWEST_ROWS = 100
+
+NOT_SCORED = "the model was fitted and paid for, and can be used; only its score failed"
+"""The note on an error that comes after the fit."""
+
+
+def fit_and_score(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    epsilon: float,
+    test_size: float = TEST_SIZE,
+    metrics: Collection[str] | str = DEFAULT_METRICS,
+    random_state: int | WordSource | None = None,
+) -> tuple[Any, Risk]:
+    """Fit a private regressor to most rows, and score it on the others.
+
+    Rows are held out at random, by their numbers, without a look at labels. No row is in both the fit and the
+    score, so that one label costs the larger of the two; the ledger is charged for both, and a person with several
+    rows may have some in each.
+
+    Parameters
+    ----------
+    model : LabelReleaseRegressor or ModelReleaseRegressor, or a pipeline that ends in one
+        Is fitted, for its own ε. Its bounds, ledger and rows_per_person hold for the score, too.
+    X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
+        Public features.
+    y : array-like
+        Private labels.
+    epsilon : float
+        For the score, all figures together, beyond the model's.
+    test_size : float
+        The share of rows to hold out.
+    metrics : collection of {"mse", "rmse", "mae", "r2"}
+        What the score measures; see `private_score`.
+    random_state : None, int or source of words
+        For the split and the noise of the score; leave it out for a release.
+
+    Returns
+    -------
+    model : as given
+        Fitted.
+    score : Risk
+        ``save_model(model, path, quality=score)`` writes it on the model's card, with the split.
+
+    Raises
+    ------
+    ParameterError, DataError, BudgetError
+        Before anything is charged: bad parameters, fewer than 100 rows, a score of nothing but noise, or a ledger
+        that cannot pay for both.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
+    >>> y = np.clip(2.5 + X[:, 0], 0, 5)
+    >>> ledger = ldp.Ledger(limit=ldp.Budget(1.5))
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5), ledger=ledger)
+    >>> model, score = ldp.fit_and_score(model, X, y, epsilon=0.5)
+    >>> score.rows, score.split, ledger.total
+    (200, Split(seed=..., train_rows=1800, test_rows=200), Budget(epsilon=1.5))
+    """
+    regressor, _ = innermost(model)
+    if not isinstance(regressor, PrivateRegressor):
+        raise ParameterError(
+            "model must be a LabelReleaseRegressor or a ModelReleaseRegressor, or a pipeline that ends in one, "
+            f"got {type(model).__name__}"
+        )
+    refuse_other_order(X, y)
+    labels = Labels.parse(y).values.astype(np.float64)
+    if labels.ndim != 1 or labels.size != row_count(X):
+        raise ParameterError(f"y must be one label for each of the {row_count(X):,} rows of X, got {labels.shape}")
+    plan = plan_test(labels.size, epsilon, regressor.bounds, metrics, test_size)
+    charge = plan.charge(regressor.rows_per_person)
+    source, ledger = resolve_source(random_state), regressor._get_ledger()
+    split = Split(_draw_seed(source), labels.size - plan.rows, plan.rows)
+    train, test = split.indices()
+    if regressor.ledger is None:
+        warn_if_seen(y)
+    X = sparse.csr_array(X) if sparse.issparse(X) else X
+    with ledger.reserve([charge]):
+        model.fit(_take(X, train), _take(y, train))
+    try:
+        predicted = model.predict(_take(X, test))
+        score = charged_score(plan, predicted, labels[test], charge, ledger, source)
+    except Exception as error:
+        error.add_note(NOT_SCORED)
+        raise
+    return model, replace(score, split=split)
+
+
+def plan_test(
+    rows: int,
+    epsilon: float,
+    bounds: tuple[float, float],
+    metrics: Collection[str] | str,
+    test_size: float = TEST_SIZE,
+) -> ScorePlan:
+    """Return the plan of a score on rows held out; all predictions will lie inside the bounds.
+
+    Examples
+    --------
+    >>> plan_test(4000, 1.0, (0, 5), "rmse").rows
+    400
+    """
+    share = parse_number(test_size, "test_size")
+    if not 0 < share < 1:
+        raise ParameterError(f"test_size must lie in (0, 1), such as 0.1, got {share}")
+    if rows < FEWEST_ROWS:
+        raise DataError(f"{rows} rows are too few to hold some out: leave the score out, or give {FEWEST_ROWS}")
+    return ScorePlan.of(max(int(rows * share), 1), as_fraction(Epsilon(epsilon)), LabelBounds(bounds), metrics)
+
+
+def _draw_seed(source: WordSource) -> int:
+    """Return a public seed of 32 bits."""
+    word = np.empty(1, dtype=np.uint64)
+    source.fill(word)
+    return int(word[0] >> np.uint64(32))
+
+
+def _take(table: Any, rows: Index) -> Any:
+    return table.take(rows) if hasattr(table, "to_pylist") else _safe_indexing(table, rows)  # Arrow, or others
