@@ -145,6 +145,16 @@ def test_labels_that_lie_far_from_predictions_give_the_full_bounds_and_it_says_s
     assert made.cost == ldp.Budget(0.3)
 
 
+def test_intervals_as_wide_as_the_bounds_end_at_the_bounds_exactly():
+    """The rounded width, taken from a prediction, may miss a bound by the last digit."""
+    rng = np.random.default_rng(0)
+    for bounds in np.sort(rng.uniform(-1, 1, size=(200, 2)) * [1e-3, 1.0]).tolist():
+        constant, width = Constant(rng.choice(bounds)), bounds[1] - bounds[0]
+        model = ldp.IntervalModel(constant, width, bounds, 0.9, 1, ldp.Budget(0), secure=True, plan=None)
+        assert model.full
+        assert model.predict_interval([[0.0]]).tolist() == [bounds]
+
+
 def test_intervals_are_cut_to_the_bounds_and_the_charge_says_what_for():
     ledger = ldp.Ledger()
     made = intervals(np.full(4000, 0.5), model=Constant(0.45), ledger=ledger, rows_per_person=2)

@@ -227,6 +227,8 @@ def private_intervals(
 
 def _ends(predicted: Array, half_width: float, bounds: Bounds) -> tuple[Array, Array]:
     low, high = bounds
+    if half_width >= high - low:  # a rounded difference could miss a bound
+        return np.full_like(predicted, low), np.full_like(predicted, high)
     return np.maximum(predicted - half_width, low), np.minimum(predicted + half_width, high)
 
 
