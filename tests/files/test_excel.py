@@ -2,8 +2,6 @@
 
 import datetime
 import io
-import threading
-import warnings
 import zipfile
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from openpyxl.comments import Comment
 import labeldp as ldp
 from file_cases import refused, release
 from labeldp.errors import DataError, LabelError, ParameterError
-from labeldp.files import Dialect, TableWriter, excel, open_table
+from labeldp.files import Dialect, TableWriter, open_table
 
 ROWS = 40
 DAY = datetime.datetime(2024, 2, 29)
@@ -207,32 +205,24 @@ def test_without_openpyxl_the_extra_is_named(place, monkeypatch):
     assert "labeldp[excel]" in str(refused("in.xlsx", error=ldp.errors.MissingExtraError))
 
 
-def test_two_files_read_at_once_warn_of_no_label(place, monkeypatch, capsys):
-    """openpyxl warns of a date that is none, and quotes it; filters of warnings are one for all threads."""
+@pytest.mark.parametrize("code", ["yyyy-mm-dd", "[h]:mm"])
+def test_a_label_that_is_formatted_as_a_date_is_refused_by_its_row_whatever_its_value(place, code, capsys):
+    """Whether a number can be a date follows from its value; whether its format is that of a date does not."""
+    told = set()
+    for value in (0, 7, 45_000, -1, 31415926, 1e300):
 
+        def change(book, sheet, value=value):
+            sheet["C4"], sheet["C4"].number_format = value, code
+
+        put(change=change)
+        told.add(str(refused("in.xlsx", "out.xlsx", error=LabelError, missing="drop")))
+    assert told == {"the label 'price' is formatted as a date in row 3: format the column as numbers"}
+    assert capsys.readouterr().err == ""
+
+
+def test_a_public_date_beyond_the_last_year_is_missing(place):
     def change(book, sheet):
-        sheet["C3"], sheet["C3"].number_format = 31415926, "yyyy-mm-dd"
+        sheet["D2"], sheet["D2"].number_format = 31415926, "yyyy-mm-dd"
 
     put(change=change)
-    both, first_ends, threads, scan = threading.Event(), threading.Event(), [], excel._scan
-
-    def meet(sheet):
-        found = scan(sheet)
-        if threading.current_thread() is threads[0]:
-            both.wait(0.3)
-        else:
-            both.set()
-            first_ends.wait(0.3)  # bounded: whoever comes first holds the lock
-        return found
-
-    monkeypatch.setattr(excel, "_scan", meet)
-    threads += [threading.Thread(target=open_table, args=("in.xlsx",), kwargs={"label": "price"}) for _ in "12"]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for thread in threads:
-            thread.start()
-        threads[0].join()
-        first_ends.set()
-        threads[1].join()
-    assert caught == []
-    assert capsys.readouterr().err == ""
+    assert values("in.xlsx", label="price")["day"].to_pylist()[:2] == [None, datetime.date(2024, 3, 1)]

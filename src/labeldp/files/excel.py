@@ -7,23 +7,21 @@ it from the label. Notes, styles, names, other sheets and hidden columns are not
 from __future__ import annotations
 
 import datetime
-import io
-import re
 import sys
-import threading
-import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
-from xml.etree.ElementTree import iterparse
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from labeldp.errors import DataError, LabelDPError, MissingExtraError, ParameterError
+from labeldp.errors import DataError, LabelDPError, LabelError, MissingExtraError, ParameterError
 from labeldp.files.batches import cut, rows_per_batch
 from labeldp.files.dialect import Dialect
+from labeldp.files.excel_parts import RefusedError
+from labeldp.files.excel_reader import DateCell, Workbook
 from labeldp.files.sources import Part
 from labeldp.files.tables import Table
 from labeldp.files.text_types import LabelText
@@ -31,9 +29,18 @@ from labeldp.files.text_types import LabelText
 HEADER_ROWS = 50
 """Rows among which the header is looked for: titles may stand above it."""
 
+MOST_CELLS = 1 << 25
+"""Cells of a table, which is read into memory."""
+
+DAMAGED = (
+    "is damaged, protected by a password, or of another format than its name says: save it as an Excel workbook "
+    "(.xlsx)"
+)
 ERRORS = ("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#GETTING_DATA", "#SPILL!", "#CALC!")
 MIXED = "of several types"
 LAST_FLOAT = sys.float_info.max
+Row = dict[int, Any]
+"""The values of a row by their column, from 0."""
 
 
 def openpyxl() -> Any:
@@ -115,6 +122,12 @@ class SheetTable(Table):
 
     def _label_array(self, cells: list[Any], before: int) -> Any:
         """Return labels: numbers as they are, text as in text files; beyond the last float there is none."""
+        is_date = [isinstance(cell, DateCell) for cell in cells]
+        if any(is_date):
+            raise LabelError(
+                f"the label {self.label!r} is formatted as a date in row {before + is_date.index(True) + 1:,}: "
+                "format the column as numbers"
+            )
         is_number = [isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells]
         text = pa.array(["0" if known else _text(cell) for cell, known in zip(cells, is_number, strict=True)])
         parsed = self._labels.parse(text, before)
@@ -127,43 +140,37 @@ class SheetTable(Table):
         return pc.if_else(pa.array(is_number), numbers, parsed)
 
 
-_ALONE = threading.RLock()
-"""Filters of warnings are one for all threads: whoever changes them for a while must be the only one."""
-
-
 @contextmanager
-def _guard(part: Part) -> Iterator[None]:
-    """Say that the file is damaged where it is, without the original error, which may quote a label."""
+def _open(part: Part) -> Iterator[Workbook]:
+    """Open a workbook, or say what is wrong with it, without the original error, which may quote a label."""
+    openpyxl()
     try:
-        with _ALONE, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # on what openpyxl leaves out, where it may quote a label
-            yield
+        with part.open() as stream:
+            yield Workbook(stream, stream.size())
             return
     except (LabelDPError, MemoryError):
         raise
+    except RefusedError as error:
+        complaint = str(error)
     except OSError as error:
         if error.errno is not None:
             raise
-    except Exception:  # noqa: S110 (what it says may be a label)
-        pass
-    raise DataError(
-        f"{part.name} is damaged, protected by a password, or of another format than its name says: save it as an "
-        "Excel workbook (.xlsx)"
-    )
+        complaint = DAMAGED
+    except Exception:  # what it says may be a label
+        complaint = DAMAGED
+    raise DataError(f"{part.name} {complaint}")
 
 
 def sheet_names(part: Part) -> list[str]:
     """Return the names of a workbook's sheets."""
-    with _guard(part), part.open() as stream:
-        book = openpyxl().load_workbook(io.BufferedReader(_Seekable(stream)), read_only=True)
-        return [sheet.title for sheet in book.worksheets]
+    with _open(part) as book:
+        return book.sheets
 
 
 def read_sheet(part: Part, name: str | None, label: str | None) -> Sheet:
     """Return the values of one sheet; its header is looked for by the label's name, if that is known."""
-    with _guard(part), part.open() as stream:
-        book = openpyxl().load_workbook(io.BufferedReader(_Seekable(stream)), read_only=True, data_only=True)
-        names = [sheet.title for sheet in book.worksheets]
+    with _open(part) as book:
+        names = book.sheets
         if name is None and len(names) > 1:
             raise ParameterError(
                 f"{part.name} has several sheets ({', '.join(map(repr, names[:12]))}): say which, as in "
@@ -173,121 +180,61 @@ def read_sheet(part: Part, name: str | None, label: str | None) -> Sheet:
             raise ParameterError(
                 f"{part.name} has no sheet {name!r}; there are {', '.join(map(repr, names[:12]))}"
             )
-        sheet = book[name or names[0]]
-        sheet.reset_dimensions()  # what a file says of its size may be wrong
-        formulas, hidden = _scan(sheet)
-        header, rows = _split(list(sheet.iter_rows(values_only=True)), label)
-    places = {place: _text(value) for place, value in enumerate(header) if _text(value)}
-    values = [[_value(row[place]) if place < len(row) else None for place in places] for row in rows]
-    values = [row for row in values if any(cell is not None for cell in row)]
+        reader = book.sheet(name or names[0])
+        header, rows = _split(reader.rows(), label)
+        places = {place: text for place, value in header.items() if (text := _text(_value(value)))}
+        columns: list[list[Any]] = [[] for _ in places]
+        for row in rows:
+            values = [_value(row.get(place), is_label=text == label) for place, text in places.items()]
+            if any(value is not None for value in values):
+                for column, value in zip(columns, values, strict=True):
+                    column.append(value)
+                if len(places) * len(columns[0]) > MOST_CELLS:
+                    raise RefusedError(f"has a table of more than {MOST_CELLS:,} cells: save it as CSV")
     if not places:
         raise DataError(f"{part.name} is empty: the sheet has no values")
     return Sheet(
         list(places.values()),
-        dict(
-            zip(
-                places.values(),
-                map(list, zip(*values, strict=True)) if values else [[] for _ in places],
-                strict=True,
-            )
-        ),
-        {name for place, name in places.items() if place in formulas},
-        {name for place, name in places.items() if place in hidden},
+        dict(zip(places.values(), columns, strict=True)),
+        {text for place, text in places.items() if place in reader.formulas},
+        {text for place, text in places.items() if place in reader.hidden},
     )
 
 
-def _split(rows: list[Any], label: str | None) -> tuple[Any, list[Any]]:
+def _split(rows: Iterator[tuple[int, Row]], label: str | None) -> tuple[Row, Iterator[Row]]:
     """Return the header, which names the label if one is known, else has two values or more; and what is below."""
-    for place, row in enumerate(rows[:HEADER_ROWS]):
-        texts = [text for value in row if (text := _text(value))]
-        if label in texts if label is not None else len(texts) > 1:
-            return row, rows[place + 1 :]
-    first = next((place for place, row in enumerate(rows) if any(map(_text, row))), len(rows))
-    return (rows[first] if first < len(rows) else ()), rows[first + 1 :]
-
-
-def _scan(sheet: Any) -> tuple[set[int], set[int]]:
-    """Return the places of columns that have formulas, and of those that are hidden, as the file has them."""
-    formulas: set[int] = set()
-    hidden: set[int] = set()
-    place = 0
-    with sheet._get_source() as stream:
-        if not any(_TELLING.search(text) for text in _overlapping(stream)):  # most sheets: no need to parse it
-            return formulas, hidden
-    with sheet._get_source() as stream:
-        for event, element in iterparse(stream, ("start", "end")):  # noqa: S314 (as openpyxl reads it)
-            tag = element.tag.rpartition("}")[2]
-            if event == "start" and tag == "c":
-                place = _place(element.get("r", "")) if element.get("r") else place + 1
-            elif event == "start" and tag == "row":
-                place = -1
-            elif event == "end" and tag == "f":
-                ends = [_place(cell) for cell in element.get("ref", "").split(":") if cell]
-                formulas |= {place, *(range(ends[0], ends[-1] + 1) if ends else ())}
-            elif event == "start" and tag == "col" and element.get("hidden") in ("1", "true"):
-                hidden |= set(range(int(element.get("min", 1)) - 1, int(element.get("max", 1))))
-            if event == "end" and tag == "row":
-                element.clear()
-    return formulas, hidden
-
-
-_TELLING = re.compile(rb"<(?:\w+:)?f[\s>/]|hidden|\0")
-"""Formulas, what is hidden, or text in another encoding than UTF-8, in which neither could be seen."""
-
-
-def _overlapping(stream: Any) -> Iterator[bytes]:
-    """Yield blocks of a stream, each with the end of the one before, which may hold half a word."""
-    before = b""
-    while block := stream.read(1 << 20):
-        yield before + block
-        before = block[-64:]
-
-
-def _place(cell: str) -> int:
-    """Return the column of a cell, counted from 0.
-
-    Examples
-    --------
-    >>> _place("A1"), _place("AB12")
-    (0, 27)
-    """
-    place = 0
-    for letter in re.sub("[^A-Z]", "", cell.upper()):
-        place = 26 * place + ord(letter) - ord("A") + 1
-    return place - 1
-
-
-class _Seekable(io.RawIOBase):
-    """An Arrow stream that Python's own readers can move in."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._stream.seek(offset, whence)
-        return int(self._stream.tell())
-
-    def tell(self) -> int:
-        return int(self._stream.tell())
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._stream.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+    top = list[Row]()
+    for number, row in rows:
+        top.append(row)
+        texts = [text for value in row.values() if (text := _text(_value(value)))]
+        if number <= HEADER_ROWS and (label in texts if label is not None else len(texts) > 1):
+            return row, (row for _, row in rows)
+        if number >= HEADER_ROWS:
+            break
+    below = chain(top, (row for _, row in rows))
+    return next((row for row in below if any(_text(_value(value)) for value in row.values())), {}), below
 
 
 # ---- values ---------------------------------------------------------------------------------------------------
 
 
-def _value(cell: Any) -> Any:
-    """Return what a cell holds, None for errors and blanks."""
+def _value(cell: Any, *, is_label: bool = False) -> Any:
+    """Return what a cell holds, None for errors and blanks; dates of a label stay as they are, to be refused."""
+    if isinstance(cell, DateCell) and not is_label:
+        return _date(cell)
     return None if isinstance(cell, str) and (not cell.strip() or cell in ERRORS) else cell
+
+
+def _date(cell: DateCell) -> Any:
+    """Return a date, a time or a duration; None beyond the last year."""
+    dates = openpyxl().utils.datetime
+    if isinstance(cell.serial, str):
+        return dates.from_ISO8601(cell.serial)
+    try:
+        epoch = dates.MAC_EPOCH if cell.since_1904 else dates.WINDOWS_EPOCH
+        return dates.from_excel(cell.serial, epoch, timedelta=cell.elapsed)
+    except (OverflowError, ValueError):
+        return None
 
 
 def _text(value: Any) -> str:
