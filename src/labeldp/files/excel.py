@@ -183,19 +183,24 @@ def read_sheet(part: Part, name: str | None, label: str | None) -> Sheet:
         reader = book.sheet(name or names[0])
         header, rows = _split(reader.rows(), label)
         places = {place: text for place, value in header.items() if (text := _text(_value(value)))}
-        columns: list[list[Any]] = [[] for _ in places]
+        columns: dict[int, list[Any]] = {place: [] for place in places}
+        count = 0
         for row in rows:
-            values = [_value(row.get(place), is_label=text == label) for place, text in places.items()]
-            if any(value is not None for value in values):
-                for column, value in zip(columns, values, strict=True):
-                    column.append(value)
-                if len(places) * len(columns[0]) > MOST_CELLS:
-                    raise RefusedError(f"has a table of more than {MOST_CELLS:,} cells: save it as CSV")
+            cells = (
+                (place, _value(row[place], is_label=places[place] == label)) for place in row if place in places
+            )
+            values = {place: value for place, value in cells if value is not None}
+            for place, value in values.items():
+                columns[place] += [None] * (count - len(columns[place]))
+                columns[place].append(value)
+            count += bool(values)
+            if len(places) * count > MOST_CELLS:
+                raise RefusedError(f"has a table of more than {MOST_CELLS:,} cells: save it as CSV")
     if not places:
         raise DataError(f"{part.name} is empty: the sheet has no values")
     return Sheet(
         list(places.values()),
-        dict(zip(places.values(), columns, strict=True)),
+        {places[place]: column + [None] * (count - len(column)) for place, column in columns.items()},
         {text for place, text in places.items() if place in reader.formulas},
         {text for place, text in places.items() if place in reader.hidden},
     )
