@@ -6,18 +6,16 @@
 from __future__ import annotations
 
 import codecs
-import signal
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
-from types import FrameType
 from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
 
+from labeldp.cli.stopping import stoppable
 from labeldp.errors import (
     BudgetError,
     CardError,
@@ -128,7 +126,7 @@ def explained(stopped: str = "Stopped; nothing was written.", ledger: Ledger | N
     ledger : Ledger, optional
         If it is in a file, what was charged to it before it went wrong is said too: it stays spent.
     """
-    with _stoppable():
+    with stoppable():
         try:
             yield
         except KeyboardInterrupt:
@@ -151,25 +149,3 @@ def raise_problem(problems: Mapping[str, Exception]) -> None:
 def _fail(sentence: str, code: int) -> NoReturn:
     tell(news(), sentence, "red")
     raise typer.Exit(code) from None
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """Let a request to end, or a terminal that closes, stop like Ctrl-C, as far as signals can be set here."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    if sys.platform == "win32":
-        closing = signal.SIGBREAK
-    else:
-        closing = signal.SIGHUP
-    old = {kind: signal.signal(kind, stop) for kind in (signal.SIGTERM, closing)}
-    try:
-        yield
-    finally:
-        for kind, handler in old.items():
-            signal.signal(kind, handler)
