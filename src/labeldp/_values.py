@@ -32,7 +32,7 @@ _CHUNK = 1 << 16
 _LAST = float(np.finfo(np.float64).max)
 
 
-# ---- ε, δ and bounds ----------------------------------------------------------------------------------
+# ---- ε, δ, bounds and counts ----------------------------------------------------------------------------------
 
 
 class Epsilon(float):
@@ -89,6 +89,12 @@ def _delta(value: object) -> float:
     return delta
 
 
+def distinguishes(low: float, high: float, floats: float = 2.0**10) -> bool:
+    """Return whether two numbers bound a finite interval with so many floats in it."""
+    width = high - low
+    return 1e-140 < width < 1e140 and width >= floats * math.ulp(max(abs(low), abs(high)))
+
+
 class Bounds(tuple[float, float]):
     """(lo, hi) as floats with enough floats between them to distinguish labels.
 
@@ -132,7 +138,7 @@ class Bounds(tuple[float, float]):
         width = high - low
         if not 1e-140 < width < 1e140:
             raise ParameterError(f"{name} must be between 1e-140 and 1e140 wide, got {width}: change the unit")
-        if width < cls._fewest_floats * math.ulp(max(abs(low), abs(high))):
+        if not distinguishes(low, high, cls._fewest_floats):
             raise ParameterError(
                 f"{name}=({low}, {high}) are so close together, so far from zero, that float64 hardly "
                 "tells labels between them apart: subtract a public offset from labels and bounds"
@@ -148,6 +154,15 @@ class LabelBounds(Bounds):
 
     __slots__ = ()
     _fewest_floats = 2.0**34
+
+
+class Count(int):
+    """An integer, 1 or more: of rows, or of a person's rows."""
+
+    __slots__ = ()
+
+    def __new__(cls, value: object, name: str) -> Self:
+        return value if isinstance(value, cls) else super().__new__(cls, parse_integer(value, name))
 
 
 # ---- labels -------------------------------------------------------------------------------------------
@@ -254,6 +269,10 @@ def _as_float(item: Any) -> float:
 
 def parse_number(value: object, name: str) -> float:
     """Return a real number as a float; text, booleans and NaN are refused."""
+    return value if type(value) is float and not math.isnan(value) else _number(value, name)
+
+
+def _number(value: object, name: str) -> float:
     if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, Real):
         raise ParameterError(f"{name} must be a number, got {type(value).__name__}")
     try:
@@ -340,7 +359,8 @@ def parse_parameter(name: str, declared: Any, value: Any) -> Any:
     if get_origin(declared) is tuple and kinds[0] is float:
         return tuple(parse_numbers(value, name).tolist())
     if float in kinds:
-        return _plain(name, parse_number(value, name))
+        number = parse_number(value, name)
+        return number if math.isfinite(number) else _plain(name, number)
     return _plain(name, value)
 
 

@@ -51,19 +51,27 @@ class Histogram:
             raise ParameterError("nodes must increase, and span less than all floats")
         if (weights < 0).any():
             raise ParameterError("masses must not be negative")
-        largest = weights.max()
-        if not largest > 0:
+        if not weights.max() > 0:
             raise ParameterError("masses must not all be zero")
+        self._fill(edges, weights, origin)
+
+    def _fill(self, edges: NDArray[np.float64], weights: NDArray[np.float64], origin: Any) -> Histogram:
         with np.errstate(over="ignore"):
             done = abs(weights.sum() - 1) < 1e-12  # masses already: keep them to the bit
         if not done:
-            weights /= largest
+            weights = weights / weights.max()
             weights /= weights.sum()
         edges.flags.writeable = False
         weights.flags.writeable = False
         object.__setattr__(self, "nodes", edges)
         object.__setattr__(self, "masses", weights)
         object.__setattr__(self, "origin", origin)
+        return self
+
+    @classmethod
+    def of(cls, nodes: NDArray[np.float64], masses: NDArray[np.float64], origin: Any = None) -> Histogram:
+        """Return the histogram of arrays that were computed here, and that nobody else will change: unchecked."""
+        return object.__new__(cls)._fill(nodes, masses, origin)
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, bounds: tuple[float, float]) -> Histogram:
@@ -198,7 +206,7 @@ class Histogram:
         nodes = np.concatenate([[low], inner, [high]])
         total = self.cumulative(nodes)
         total[0], total[-1] = 0.0, 1.0
-        return Histogram(nodes, np.diff(total), self.origin)
+        return Histogram.of(nodes, np.diff(total), self.origin)
 
     def coarsened(self, bins: int) -> Histogram:
         """Return the prior in at most this many bins, halves of them equally wide and equally likely."""
@@ -209,7 +217,7 @@ class Histogram:
         likely = np.interp(parts, total / total[-1], self.nodes)
         low, high = self.bounds
         nodes = np.unique(np.concatenate([low + (high - low) * parts[:-1], likely[1:-1], [high]]))
-        return Histogram(nodes, np.diff(np.interp(nodes, self.nodes, total)))
+        return Histogram.of(nodes, np.diff(np.interp(nodes, self.nodes, total)))
 
     @classmethod
     def parse(cls, prior: object) -> Histogram:

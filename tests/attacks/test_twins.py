@@ -102,7 +102,7 @@ def test_a_noise_row_that_is_shifted_by_one_is_refused(name):
     channel = mechanisms(EPSILON)[name].channel
     counts = np.roll(channel.counts(), 1).tolist()
     with pytest.raises(ldp.PrivacyProofError):
-        replace(channel, table=sampling.alias_table(counts))
+        replace(channel, table=sampling.alias_tables([counts])[0])
 
 
 def test_a_thousandth_of_a_count_moved_between_cells_is_refused():
@@ -115,8 +115,8 @@ def test_a_thousandth_of_a_count_moved_between_cells_is_refused():
         moved[place] -= part
         moved[channel.reach] += part
         with pytest.raises(ldp.PrivacyProofError, match="must not be used"):
-            replace(channel, table=sampling.alias_table(moved))
-    assert replace(channel, table=sampling.alias_table(counts)).verify().epsilon <= EPSILON
+            replace(channel, table=sampling.alias_tables([moved])[0])
+    assert replace(channel, table=sampling.alias_tables([counts])[0]).verify().epsilon <= EPSILON
 
 
 @pytest.mark.parametrize("name", ["two-point", "unbiased"])
@@ -128,7 +128,7 @@ def test_a_count_moved_between_cells_of_a_table_is_refused(name):
     counts[row, output] -= part
     counts[row, (output + 1) % counts.shape[1]] += part
     with pytest.raises(ldp.PrivacyProofError, match="must not be used"):
-        replace(channel, table=np.array([sampling.alias_table(line.tolist()) for line in counts]))
+        replace(channel, table=np.array([sampling.alias_tables([line.tolist()])[0] for line in counts]))
 
 
 def test_words_moved_from_the_background_to_the_window_are_refused():

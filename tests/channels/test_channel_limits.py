@@ -109,7 +109,7 @@ def test_an_interval_that_gives_a_label_no_row_is_refused(name):
     """Not a number has bits too, and they are the number of a row far outside the table."""
     channel = CASES[name][0]
     for low, high in ((np.nan, 1.0), (0.0, np.inf), (1.0, 1.0), (1.0, 0.0), (0.0, 1e-300), ("0", 1.0)):
-        with pytest.raises(ldp.ParameterError, match="low and high"):
+        with pytest.raises(ldp.LabelDPError, match="low and high"):
             replace(channel, low=low, high=high)
 
 
@@ -185,7 +185,7 @@ def test_a_single_word_under_one_label_and_none_under_another_is_refused():
 
 def test_a_tables_counts_are_read_even_where_a_mask_hides_them():
     """A masked array's largest and smallest count are those that it shows."""
-    fair, open_ = sampling.alias_table([HALF, HALF]), sampling.alias_table([1, WORDS - 1])
+    fair, open_ = sampling.alias_tables([[HALF, HALF]])[0], sampling.alias_tables([[1, WORDS - 1]])[0]
     packed = np.ma.array([fair, open_], mask=[[False, False], [True, True]])
     with refused("ratio"):
         TableChannel(0.0, 1.0, np.arange(2.0), packed, Promise(Fraction(1)))
@@ -233,24 +233,24 @@ def test_shifts_that_are_just_possible_are_built_and_others_refused():
         with refused("must be positive"):
             ShiftChannel.from_counts(0.0, 1.0, steps, margin, THREE, promise)
     with refused("must be positive"):
-        ShiftChannel(0.0, 1.0, 1, 0, 0, sampling.alias_table([HALF, HALF]), promise)
+        ShiftChannel(0.0, 1.0, 1, 0, 0, sampling.alias_tables([[HALF, HALF]])[0], promise)
     with refused("does not reach"):
         ShiftChannel.from_counts(0.0, 1.0, 1, 1, THREE, ANY)
     with refused("fewer values"):
-        ShiftChannel(0.0, 1.0, 1, 1, 2, sampling.alias_table(THREE), promise)
+        ShiftChannel(0.0, 1.0, 1, 1, 2, sampling.alias_tables([THREE])[0], promise)
     with refused("does not exist"):
-        ShiftChannel(0.0, 1.0, 1, 1, 1, sampling.alias_table([*THREE[:2], WORDS // 4 - 1, 1]), promise)
+        ShiftChannel(0.0, 1.0, 1, 1, 1, sampling.alias_tables([[*THREE[:2], WORDS // 4 - 1, 1]])[0], promise)
     with refused("sum to 2"):
         ShiftChannel.from_counts(0.0, 1.0, 1, 1, [0, WORDS, 0], promise)
     with refused("one row"):
-        ShiftChannel(0.0, 1.0, 1, 0, 1, sampling.alias_table(THREE)[None, :], ANY)
+        ShiftChannel(0.0, 1.0, 1, 0, 1, sampling.alias_tables([THREE])[0][None, :], ANY)
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(99, 100)])
 @pytest.mark.parametrize("numbers", [(1.0, 0, 1), (1, 0.5, 1), (1, 0, 1.0), (True, 0, 1), (1, False, 1)])
 def test_a_shifts_numbers_are_integers(numbers, delta):
     with refused("must be positive integers"):
-        ShiftChannel(0.0, 1.0, *numbers, sampling.alias_table(THREE), Promise(Fraction(45), delta))
+        ShiftChannel(0.0, 1.0, *numbers, sampling.alias_tables([THREE])[0], Promise(Fraction(45), delta))
 
 
 def test_a_shifts_numbers_cannot_overflow():

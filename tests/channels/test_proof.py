@@ -135,7 +135,7 @@ def recounted(row):
 @example([WORDS // 4] * 4)
 @example([0, WORDS])
 def test_recount_gives_back_the_counts_that_a_table_was_built_from(counts):
-    table = sampling.alias_table(counts)
+    table = sampling.alias_tables([counts])[0]
     assert recounted(table) == [n % WORDS for n in counts] + [0] * (table.size - len(counts))
 
 
@@ -147,7 +147,7 @@ def test_draw_maps_as_many_words_to_each_output_as_recount_claims(counts):
     """Every column is probed at its first and last word and around its threshold; between those
     words a comparison with one number cannot change its result.
     """
-    table = sampling.alias_table(counts)
+    table = sampling.alias_tables([counts])[0]
     bits = sampling.bits_of(table)
     capacity = WORDS >> bits
     total = [0] * table.size
@@ -167,7 +167,7 @@ def test_draw_maps_as_many_words_to_each_output_as_recount_claims(counts):
 @given(rows(), st.integers(0, WORDS - 1))
 def test_draw_reads_the_row_that_it_is_given(counts, word):
     other = [*counts[1:], counts[0]]
-    table = np.array([sampling.alias_table(counts), sampling.alias_table(other)])
+    table = np.array([sampling.alias_tables([counts])[0], sampling.alias_tables([other])[0]])
     for row in (0, 1):
         start = np.array([row * table.shape[1]])
         together = sampling.draw(table, start, np.array([word], dtype=np.uint64))
@@ -192,7 +192,7 @@ def test_draw_reads_the_row_that_it_is_given(counts, word):
 )
 def test_a_table_is_only_built_from_integer_counts_that_sum_to_all_words(counts):
     with pytest.raises(ldp.PrivacyProofError):
-        sampling.alias_table(counts)
+        sampling.alias_tables([counts])[0]
 
 
 @pytest.mark.parametrize(
@@ -209,14 +209,15 @@ def test_a_table_is_only_built_from_integer_counts_that_sum_to_all_words(counts)
     ],
     ids=lambda row: f"{row.shape} {row.dtype}",
 )
-def test_what_is_no_packed_row_is_not_counted(row):
-    with pytest.raises(ldp.PrivacyProofError, match="packed row"):
-        sampling.recount(row)
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_what_is_no_packed_row_is_not_proven(row, dimensions):
+    with pytest.raises(ldp.PrivacyProofError, match="packed as"):
+        sampling.require_packed(row, dimensions)
 
 
 def test_a_threshold_moved_by_one_changes_the_recount_by_one_word():
     """The twin of the tests above: they would notice a single word."""
-    table = sampling.alias_table([WORDS // 3, WORDS // 3, WORDS - 2 * (WORDS // 3)])
+    table = sampling.alias_tables([[WORDS // 3, WORDS // 3, WORDS - 2 * (WORDS // 3)]])[0]
     before = recounted(table)
     table[3] += np.uint64(4)  # column 3 exists only in the table; its alias gives one word up
     assert recounted(table) != before

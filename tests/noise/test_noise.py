@@ -123,21 +123,14 @@ def test_shifting_by_the_sensitivity_changes_no_probability_by_more_than_e_to_ep
     assert np.abs(np.log(share[2:] / share[:-2])).max() == pytest.approx(float(epsilon), rel=1e-6)
 
 
-BUILDERS = {
-    DiscreteLaplace: "scale",
-    lambda bad: DiscreteLaplace.calibrated(sensitivity=2, epsilon=bad): "epsilon",
-}
-
-
 @pytest.mark.parametrize("bad", [Fraction(0), Fraction(-1, 2), 0.5, 1, True, math.nan, math.inf, "1", None])
 def test_a_scale_that_is_no_positive_fraction_is_refused(bad):
-    for build, name in BUILDERS.items():
-        with pytest.raises(ldp.ParameterError, match=f"^{name} must be a positive Fraction"):
-            build(bad)
+    with pytest.raises(ldp.ParameterError, match="scale must be a positive Fraction"):
+        DiscreteLaplace(bad)
 
 
 def test_a_scale_whose_noise_does_not_fit_into_64_bits_is_refused():
-    with pytest.raises(ldp.ParameterError, match=r"must be at most 2\^52: use a larger"):
+    with pytest.raises(ldp.ParameterError, match=r"at most 2\^52, got .*: use a larger"):
         DiscreteLaplace(Fraction(2**52 + 1))
     assert 2**45 < np.abs(DiscreteLaplace(Fraction(2**52)).sample(6, seeded(9))).max() < 2**59
 

@@ -52,7 +52,7 @@ def test_a_buffer_of_any_shape_is_filled_or_refused_but_never_left_as_it_was(mak
     for buffer in (rows, rows[:, :4], np.zeros(8, dtype=np.uint64)[::2]):
         try:
             make().fill(buffer)
-        except ValueError:
+        except TypeError:
             continue
         assert np.count_nonzero(buffer) == buffer.size
 
@@ -107,7 +107,7 @@ def test_a_key_serves_no_more_than_its_bytes_and_several_fills(monkeypatch):
     make, write = randomness._keystream, randomness._write
     monkeypatch.setattr(randomness, "REKEY_BYTES", 1 << 8)
     monkeypatch.setattr(randomness, "_keystream", lambda *key: keys.append(key) or make(*key))
-    monkeypatch.setattr(randomness, "_write", lambda s, t: writes.append((len(keys), t.size)) or write(s, t))
+    monkeypatch.setattr(randomness, "_write", lambda s, t: writes.append((len(keys), t.nbytes)) or write(s, t))
     source = SecureWords()
     words = [draw(source, n) for n in (5, 32, 33, 1, 300, 7)]
     assert_no_common_word(*words)

@@ -101,6 +101,7 @@ class Promise:
             )
 
     @classmethod
+    @lru_cache(maxsize=256)
     def of(cls, epsilon: float, delta: float = 0.0) -> Promise:
         """Return the promise for floats, however they are read: as written, or as binary numbers.
 
@@ -179,17 +180,14 @@ def float_above(value: Fraction) -> float:
     return number if Fraction(number) >= value else math.nextafter(number, math.inf)
 
 
-def require_promise(promise: object) -> None:
-    """Refuse to prove nothing: without an ε to hold counts to, any counts would do."""
-    if not isinstance(promise, Promise):
-        raise ParameterError(
-            "a channel needs a promise that its counts are compared with: pass Promise.of(epsilon)"
-        )
+NO_PROMISE = "a channel needs a promise that its counts are compared with: pass Promise.of(epsilon)"
+"""Why a proof is refused that would prove nothing: without an ε to hold counts to, any counts would do."""
 
 
 def prove_pure(ratio: Fraction, promise: Promise, checked: str) -> Proof:
     """Compare the worst ratio of counts with the promise, exactly."""
-    require_promise(promise)
+    if not isinstance(promise, Promise):
+        raise ParameterError(NO_PROMISE)
     if ratio > exp_lower(promise.epsilon):
         raise PrivacyProofError(
             f"the counts reach a ratio of e^{epsilon_of(ratio):.9g}, above the promised "
@@ -207,6 +205,8 @@ def fingerprint(channel: Any) -> str:
     """Return a hash of everything that a channel's `sample` and its proof depend on."""
     digest = hashlib.sha256(type(channel).__name__.encode())
     for field in dataclasses.fields(channel):
+        if not field.init:  # computed from the others
+            continue
         value = getattr(channel, field.name)
         if isinstance(value, np.ndarray):
             digest.update(field.name.encode() + array_bytes(value))

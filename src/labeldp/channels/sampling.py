@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._arrays import Array, Index, Words
-from labeldp._values import Bounds
+from labeldp._values import distinguishes
 from labeldp.channels.proof import WORDS
-from labeldp.errors import PrivacyProofError
+from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.randomness.word_sources import CHUNK, WordSource
 
 TOP = 2.0**52
@@ -79,9 +79,12 @@ class Domain:
             If low and high are no plain floats, whose arithmetic could differ from what was proven; or if there
             are no steps, or too many.
         """
-        Bounds((self.low, self.high), "low and high")
         if type(self.low) is not float or type(self.high) is not float:
             raise PrivacyProofError("low and high must be plain floats: pass float(low) and float(high)")
+        if not distinguishes(self.low, self.high):
+            raise ParameterError(
+                f"low and high must be an interval with floats inside, got {self.low}, {self.high}"
+            )
         if type(self.steps) is not int or not 1 <= self.steps <= MOST_STEPS:
             raise PrivacyProofError("steps must be an integer from 1 to 2^51")
 
@@ -164,19 +167,25 @@ class Domain:
 # ---- alias tables -----------------------------------------------------------------------------
 
 
-def alias_table(counts: Sequence[int]) -> Words:
-    """Return the packed table of one row (Vose's method, in integers).
+def alias_tables(rows: Sequence[Sequence[int]]) -> Words:
+    """Return the packed table of each row.
 
     Parameters
     ----------
-    counts : sequence of int
-        Words for each output; they must sum to 2^64.
+    rows : sequence of sequences of int
+        Words for each output; those of a row must sum to 2^64.
     """
-    if set(map(type, counts)) != {int} or sum(counts) != WORDS or min(counts) < 0:
-        raise PrivacyProofError("a row's counts must be non-negative integers that sum to 2^64")
+    for counts in rows:
+        if set(map(type, counts)) != {int} or sum(counts) != WORDS or min(counts) < 0:
+            raise PrivacyProofError("a row's counts must be non-negative integers that sum to 2^64")
+        if len(counts) > 1 << MAX_BITS:
+            raise PrivacyProofError(f"a row has {len(counts)} outputs; at most 2^{MAX_BITS} are possible")
+    return np.array([_alias_table(counts) for counts in rows])
+
+
+def _alias_table(counts: Sequence[int]) -> Words:
+    """Return the packed table of a row, by Vose's method, in integers."""
     bits = max(1, (len(counts) - 1).bit_length())
-    if bits > MAX_BITS:
-        raise PrivacyProofError(f"a row has {len(counts)} outputs; at most 2^{MAX_BITS} are possible")
     capacity = WORDS >> bits
     left = [*counts, *[0] * ((1 << bits) - len(counts))]
     alias = list(range(len(left)))
@@ -200,12 +209,17 @@ def bits_of(table: Words) -> int:
     return int(table.shape[-1]).bit_length() - 1
 
 
+def require_packed(table: Words, dimensions: int) -> None:
+    """Refuse what `draw` and `recount` would read wrongly: one row, or rows, of 2^k entries."""
+    width = table.shape[-1] if table.ndim == dimensions else 0
+    if width < 2 or width & (width - 1) or table.dtype != np.uint64:
+        rows = "one row" if dimensions == 1 else "rows"
+        raise PrivacyProofError(f"a channel of this kind is packed as {rows} of 2, 4, 8 … 64-bit entries")
+
+
 def recount(table: Words) -> Words:
     """Return how many of the 2^64 words `draw` maps to each column, from the table itself: a row, or all."""
-    width = table.shape[-1] if table.ndim in (1, 2) else 0
-    bits = bits_of(table) if width else 0
-    if width < 2 or width != 1 << bits or table.dtype != np.uint64:
-        raise PrivacyProofError("a packed row has 2, 4, 8 … 64-bit entries")
+    width, bits = table.shape[-1], bits_of(table)
     capacity = np.uint64(WORDS >> bits)
     alias = table & np.uint64(width - 1)
     threshold = table >> np.uint64(bits)

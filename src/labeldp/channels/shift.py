@@ -9,7 +9,7 @@ written out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._arrays import Array, Words
-from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, float_above, prove_pure, require_promise
-from labeldp.channels.sampling import Domain, alias_table, draw, frozen_copy, recount
-from labeldp.errors import NotUnbiasedError, PrivacyProofError
+from labeldp.channels.proof import NO_PROMISE, WORDS, Promise, Proof, exp_lower, float_above, prove_pure
+from labeldp.channels.sampling import Domain, alias_tables, draw, frozen_copy, recount, require_packed
+from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
 from labeldp.randomness import WordSource
 
 UNBIASED = 1e-5
@@ -66,6 +66,7 @@ class ShiftChannel:
     reach: int
     table: Words
     promise: Promise
+    _by_row: tuple[Array, Array] | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def from_counts(
@@ -92,7 +93,7 @@ class ShiftChannel:
             If the counts break the promise.
         """
         reach = len(counts) // 2
-        return cls(low, high, steps, margin, reach, alias_table(counts), promise)
+        return cls(low, high, steps, margin, reach, alias_tables([counts])[0], promise)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", frozen_copy(self.table))
@@ -104,13 +105,7 @@ class ShiftChannel:
 
     def counts(self) -> Words:
         """Return the words of each noise value, read back from the table that `sample` uses."""
-        counts = recount(self.table)
-        size = 2 * self.reach + 1
-        if counts.size < size:
-            raise PrivacyProofError("the noise has fewer values than its reach says")
-        if counts[size:].any():
-            raise PrivacyProofError("words lead to a noise value that does not exist")
-        return counts[:size]
+        return recount(self.table)[: 2 * self.reach + 1]
 
     # ---- proof --------------------------------------------------------------------------------
 
@@ -129,12 +124,14 @@ class ShiftChannel:
         if not (integers and self.steps >= 1 and self.reach >= 1 and 0 <= self.margin <= self.reach):
             raise PrivacyProofError("steps and reach must be positive integers, margin one between 0 and reach")
         self._domain.verify()
-        if self.table.ndim != 1:
-            raise PrivacyProofError("a shift channel has one row of noise")
+        require_packed(self.table, 1)
         counts = self.counts()
+        if counts.size != 2 * self.reach + 1:
+            raise PrivacyProofError("the noise has fewer values than its reach says")
         if sum(counts.tolist()) != WORDS:
-            raise PrivacyProofError("the noise's counts do not sum to 2^64")
-        require_promise(self.promise)
+            raise PrivacyProofError("counts do not sum to 2^64: words lead to a noise value that does not exist")
+        if not isinstance(self.promise, Promise):
+            raise ParameterError(NO_PROMISE)
         if self.promise.delta == 0:
             ratio = self._worst_ratio(counts)
             rows, outputs = self.steps + 1, self.steps + 2 * self.margin + 1
@@ -198,6 +195,13 @@ class ShiftChannel:
 
     def _row_moments(self) -> tuple[Array, Array]:
         """Mean shift and variance of each row's output, in steps."""
+        moments = self._by_row
+        if moments is None:
+            moments = self._compute_moments()
+            object.__setattr__(self, "_by_row", moments)
+        return moments
+
+    def _compute_moments(self) -> tuple[Array, Array]:
         share = self.counts().astype(np.float64) / WORDS
         noise = np.arange(-self.reach, self.reach + 1, dtype=np.float64)
         # Clamping replaces noise beyond the margin by the distance to it: a correction by tails.

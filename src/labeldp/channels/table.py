@@ -8,7 +8,7 @@ neighbouring rows, and what holds for every pair of rows holds for every pair of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from labeldp._arrays import Array, Words
 from labeldp.channels.proof import WORDS, Promise, Proof, prove_pure
-from labeldp.channels.sampling import Domain, alias_table, bits_of, draw, frozen_copy, recount
+from labeldp.channels.sampling import Domain, alias_tables, bits_of, draw, frozen_copy, recount, require_packed
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
 
@@ -60,6 +60,7 @@ class TableChannel:
     values: Array
     table: Words
     promise: Promise
+    _by_row: tuple[Array, Array] | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def from_counts(
@@ -83,8 +84,7 @@ class TableChannel:
         PrivacyProofError
             If the counts break the promise.
         """
-        table = np.array([alias_table(row) for row in counts])
-        return cls(low, high, np.array(values, dtype=np.float64), table, promise)
+        return cls(low, high, np.array(values, dtype=np.float64), alias_tables(counts), promise)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", frozen_copy(self.values))
@@ -97,10 +97,7 @@ class TableChannel:
 
     def counts(self) -> Words:
         """Return rows × outputs: the word counts, read back from the tables that `sample` uses."""
-        rows = recount(self.table)
-        if rows[:, self.values.size :].any():
-            raise PrivacyProofError("words lead to an output that does not exist")
-        return rows[:, : self.values.size]
+        return recount(self.table)[:, : self.values.size]
 
     def verify(self) -> Proof:
         """Prove ε from the tables that `sample` uses: every output, every pair of rows.
@@ -110,12 +107,13 @@ class TableChannel:
         PrivacyProofError
             If the counts break the promise.
         """
-        if self.table.ndim != 2 or len(self.table) < 2:
+        require_packed(self.table, 2)
+        if len(self.table) < 2:
             raise PrivacyProofError("a table channel needs two rows")
         self._domain.verify()
         counts = self.counts()
         if any(sum(row) != WORDS for row in counts.tolist()):
-            raise PrivacyProofError("a row's counts do not sum to 2^64")
+            raise PrivacyProofError("a row does not sum to 2^64: words lead to an output that does not exist")
         worst = Fraction(1)
         for most, least in zip(counts.max(axis=0).tolist(), counts.min(axis=0).tolist(), strict=True):
             if least:
@@ -136,6 +134,13 @@ class TableChannel:
 
     def _row_moments(self) -> tuple[Array, Array]:
         """Mean (minus `low`) and variance of each row."""
+        moments = self._by_row
+        if moments is None:
+            moments = self._compute_moments()
+            object.__setattr__(self, "_by_row", moments)
+        return moments
+
+    def _compute_moments(self) -> tuple[Array, Array]:
         share = self.counts().astype(np.float64) / WORDS
         listed = self.values - self.low
         mean = share @ listed

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from numbers import Integral
 from typing import Any, Literal, get_args
 
-from labeldp._values import as_fraction, float_at_least, parse_number, rounded_up
+from labeldp._values import Count, as_fraction, float_at_least, parse_number, rounded_up
 from labeldp.channels.proof import exp_upper
-from labeldp.errors import BudgetError, ParameterError, describe
+from labeldp.errors import BudgetError, ParameterError
 
 LONGEST_AMOUNT = 400
 """Characters of an amount in a file: every float has fewer, and so has the δ of several rows of a person."""
@@ -61,14 +60,22 @@ class Budget:
 
     def __init__(self, epsilon: float | Fraction, delta: float | Fraction = 0) -> None:
         unlimited = isinstance(epsilon, float) and epsilon == math.inf
-        exact = None if unlimited else _exact(epsilon, "epsilon")
-        spent = _exact(delta, "delta")
+        exact = None if unlimited else epsilon if isinstance(epsilon, Fraction) else _exact(epsilon, "epsilon")
+        spent = delta if isinstance(delta, Fraction) else _exact(delta, "delta")
         if exact is not None and exact < 0:
             raise ParameterError(f"epsilon must not be negative, got {epsilon}")
         if not 0 <= spent <= 1:
             raise ParameterError(f"delta must lie in [0, 1], got {delta}")
         object.__setattr__(self, "exact_epsilon", exact)
         object.__setattr__(self, "exact_delta", spent)
+
+    @classmethod
+    def of(cls, epsilon: Fraction | None, delta: Fraction = Fraction(0)) -> Budget:
+        """Return the budget of exact amounts that are known to be some; ε is None where it is infinite."""
+        budget = object.__new__(cls)
+        object.__setattr__(budget, "exact_epsilon", epsilon)
+        object.__setattr__(budget, "exact_delta", delta)
+        return budget
 
     @property
     def epsilon(self) -> float:
@@ -83,8 +90,8 @@ class Budget:
     def __add__(self, other: Budget) -> Budget:
         delta = min(Fraction(1), _sum(self.exact_delta, other.exact_delta))
         if self.exact_epsilon is None or other.exact_epsilon is None:
-            return Budget(math.inf, delta)
-        return Budget(_sum(self.exact_epsilon, other.exact_epsilon), delta)
+            return Budget.of(None, delta)
+        return Budget.of(_sum(self.exact_epsilon, other.exact_epsilon), delta)
 
     def __le__(self, other: Budget) -> bool:
         fits = other.exact_epsilon is None or (
@@ -101,10 +108,10 @@ class Budget:
         """
         delta = max(Fraction(0), self.exact_delta - other.exact_delta)
         if self.exact_epsilon is None:
-            return Budget(math.inf, delta)
+            return Budget.of(None, delta)
         if other.exact_epsilon is None:
-            return Budget(0, delta)
-        return Budget(max(Fraction(0), self.exact_epsilon - other.exact_epsilon), delta)
+            return Budget.of(Fraction(0), delta)
+        return Budget.of(max(Fraction(0), self.exact_epsilon - other.exact_epsilon), delta)
 
     def __str__(self) -> str:
         delta = f" and δ = {rounded_up(self.exact_delta, 3)}" if self.exact_delta else ""
@@ -168,8 +175,6 @@ def _sum(one: Fraction, other: Fraction) -> Fraction:
 
 
 def _exact(value: Any, name: str) -> Fraction:
-    if isinstance(value, Fraction):
-        return value
     number = parse_number(value, name)
     if not math.isfinite(number):
         raise ParameterError(f"{name} must be finite, got {number}")
@@ -178,9 +183,7 @@ def _exact(value: Any, name: str) -> Fraction:
 
 def group_budget(budget: Budget, rows_per_person: int) -> Budget:
     """Return what a person with this many rows is exposed to: k·ε, and k·e^((k−1)ε)·δ."""
-    if isinstance(rows_per_person, bool) or not isinstance(rows_per_person, Integral) or rows_per_person < 1:
-        raise ParameterError(f"rows_per_person must be an integer, 1 or more, got {describe(rows_per_person)}")
-    k = int(rows_per_person)
+    k = Count(rows_per_person, "rows_per_person")
     if budget.exact_epsilon is None or k == 1:
         return budget
     delta = budget.exact_delta
@@ -188,7 +191,7 @@ def group_budget(budget: Budget, rows_per_person: int) -> Budget:
         grown = (k - 1) * budget.exact_epsilon
         hopeless = float(grown) > -math.log(delta)
         delta = Fraction(1) if hopeless else min(Fraction(1), k * exp_upper(grown) * delta)
-    return Budget(k * budget.exact_epsilon, delta)
+    return Budget.of(k * budget.exact_epsilon, delta)
 
 
 Purpose = Literal["labels", "prior", "mean", "sums", "score", "intervals", "other"]
@@ -293,13 +296,15 @@ def new_charge(
 
 def total_of(charges: Iterable[Charge]) -> Budget:
     """Return what charges cost together."""
-    return sum((charge.budget for charge in charges), Budget(0))
+    return sum((charge.budget for charge in charges), Budget.of(Fraction(0)))
 
 
 def refuse_overspend(limit: Budget | None, spent: Sequence[Charge], charges: Sequence[Charge]) -> None:
     """Raise `BudgetError` if charges would pass a limit, beside what is spent already."""
+    if limit is None:
+        return
     before, price = total_of(spent), total_of(charges)
-    if limit is None or before + price <= limit:
+    if before + price <= limit:
         return
     left = limit.minus(before)
     how = "; how much δ may be spent is set when a ledger is created, by limit=Budget(epsilon, delta)"

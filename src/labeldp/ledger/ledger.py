@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from labeldp.errors import LedgerError, ParameterError, RepeatedReleaseWarning
 from labeldp.ledger.budget import Budget, Charge, Purpose, new_charge, refuse_overspend, total_of
@@ -268,9 +268,11 @@ def _copy(limit: Budget | None, spent: Budget) -> Ledger:
 
 def as_ledger(ledger: object) -> Ledger | None:
     """Return a ledger or None, or raise `ParameterError`."""
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
-    return ledger
+    return ledger if ledger is None or isinstance(ledger, Ledger) else _refuse()
+
+
+def _refuse() -> NoReturn:
+    raise ParameterError("ledger must be a Ledger; for a file use Ledger.open(path, limit=...)")
 
 
 _seen: dict[int, weakref.ref[Any]] = {}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp import card_format
-from labeldp._values import Epsilon, Labels, as_fraction, parse_integer, parse_numbers, parse_parameter
+from labeldp._values import Bounds, Count, Epsilon, Labels, as_fraction, parse_numbers, parse_parameter
 from labeldp.channels import Channel, Promise, Proof
 from labeldp.channels.proof import fingerprint
 from labeldp.errors import CardError, ParameterError, PrivacyProofError
@@ -149,8 +149,9 @@ class Mechanism(ABC):
         True
         """
         prior, epsilon = Histogram.parse(prior), Epsilon(epsilon)
-        rows = None if rows is None else parse_integer(rows, "rows")
-        return cls.for_bounds(cls._interval(prior, epsilon, rows, **options), epsilon, prior=prior, **options)
+        rows = None if rows is None else Count(rows, "rows")
+        interval = Bounds(cls._interval(prior, epsilon, rows, **options))
+        return cls.for_bounds(interval, epsilon, prior=prior, **options)
 
     @classmethod
     def _interval(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> tuple[float, float]:

@@ -165,9 +165,8 @@ def expected_risk(mechanism: Mechanism, prior: Histogram, rows: int | None = Non
     points = np.unique(np.concatenate([fine, prior.nodes])) if prior.nodes.size < 4096 else fine
     mass = np.diff(prior.cumulative(points))
     labels = (points[:-1] + points[1:]) / 2
-    channel = mechanism.channel
-    mean = channel.debias(channel.mean(labels))
-    risk = (mean - labels) ** 2 + noise_weight(rows) * channel.variance(labels) / channel.slope() ** 2
+    bias = np.clip(labels, *mechanism.domain) - labels
+    risk = bias**2 + noise_weight(rows) * mechanism.channel.variance(labels) / mechanism.channel.slope() ** 2
     return float(mass @ risk)
 
 

@@ -98,6 +98,11 @@ def mechanism_names() -> list[str]:
     return [name for name, cls in sorted(_registry.items()) if cls.private]
 
 
+def auto_classes() -> list[type[Mechanism]]:
+    """Return the mechanisms among which ``mechanism="auto"`` chooses."""
+    return [cls for _, cls in sorted(_registry.items()) if cls.private and cls.in_auto]
+
+
 def mechanism_class(name: object) -> type[Mechanism]:
     """Return the mechanism registered under a name, by this library or by an installed package.
 

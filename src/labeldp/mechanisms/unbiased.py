@@ -96,7 +96,8 @@ class Unbiased(Mechanism):
         size : int
             Number of label rows and of outputs; the programme takes about a second for 100.
         """
-        (low, high), epsilon, size = Bounds(bounds), Epsilon(epsilon), parse_integer(size, "size", 2, 256)
+        bounds, epsilon, size = Bounds(bounds), Epsilon(epsilon), parse_integer(size, "size", 2, 256)
+        low, high = bounds
         labels = np.linspace(0.0, 1.0, size)
         masses = _row_masses(Histogram(bounds, [1.0]) if prior is None else prior, low, high, size)
         exact = Promise.of(epsilon).epsilon
@@ -108,11 +109,11 @@ class Unbiased(Mechanism):
             counts = _exact(labels, outputs[used], base[used], own[:, used], exact)
             if counts is not None:
                 values = (low + outputs[used] * (high - low)).tolist()
-                table = cls(bounds=(low, high), outputs=tuple(values), counts=counts, epsilon=epsilon)
-                if table.verify().epsilon > 0.999 * epsilon:  # so few outputs may not use all of ε
-                    return table
+                worst = max(max(column) / min(column) for column in zip(*counts, strict=True))
+                if worst > math.exp(0.999 * epsilon):  # so few outputs may not use all of ε
+                    return cls(bounds=bounds, outputs=tuple(values), counts=counts, epsilon=epsilon)
         values, counts = _two_outputs(size, low, high, exact)
-        return cls(bounds=(low, high), outputs=values, counts=counts, epsilon=epsilon)
+        return cls(bounds=bounds, outputs=values, counts=counts, epsilon=epsilon)
 
     @classmethod
     def unit_noise(cls, epsilon: float, **_: object) -> UnitNoise:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,13 +116,6 @@ class Coins:
 # ---- noise --------------------------------------------------------------------------------------------
 
 
-def _positive(value: Fraction, name: str, largest: int | None = None) -> None:
-    if not isinstance(value, Fraction) or value <= 0:
-        raise ParameterError(f"{name} must be a positive Fraction, got {value!r}")
-    if largest is not None and value > largest:
-        raise ParameterError(f"{name} must be at most 2^{largest.bit_length() - 1}: use a larger epsilon")
-
-
 class IntegerNoise:
     """How an exact statistic leaves: with noise on each of its integers, and no other way."""
 
@@ -167,13 +160,15 @@ class DiscreteLaplace(IntegerNoise):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        _positive(self.scale, "scale", _LARGEST)
+        if not isinstance(self.scale, Fraction) or not 0 < self.scale <= _LARGEST:
+            raise ParameterError(
+                f"scale must be a positive Fraction of at most 2^52, got {self.scale!r}: use a larger epsilon"
+            )
 
     @classmethod
     def calibrated(cls, *, sensitivity: int, epsilon: Fraction) -> DiscreteLaplace:
         """Return the noise for a statistic of this L1 sensitivity and budget."""
-        _positive(epsilon, "epsilon")
-        return cls(Fraction(sensitivity) / epsilon)
+        return _calibrated(sensitivity, epsilon)
 
     def variance(self) -> float:
         """Return the variance of one draw."""
@@ -183,3 +178,8 @@ class DiscreteLaplace(IntegerNoise):
     def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
         """Return ``size`` independent draws."""
         return Coins(source).laplace(self.scale, size)
+
+
+@lru_cache(maxsize=256)
+def _calibrated(sensitivity: int, epsilon: Fraction) -> DiscreteLaplace:
+    return DiscreteLaplace(sensitivity / epsilon)

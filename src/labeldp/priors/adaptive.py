@@ -70,7 +70,7 @@ def adaptive_histogram(
     noisy = release(np.add.reduceat(fine, nodes[:-1]), counts).astype(np.float64)
     places, masses = expected_masses(nodes.astype(np.float64), noisy, rows, math.sqrt(counts.noise.variance()))
     low, high = bounds
-    return Histogram(low + places / cells * (high - low), masses, Origin(tuple(spent)))
+    return Histogram.of(low + places / cells * (high - low), masses, Origin(tuple(spent)))
 
 
 # ---- place and scale ----------------------------------------------------------------------------------

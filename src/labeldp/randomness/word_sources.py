@@ -34,8 +34,7 @@ CHUNK_BYTES = 1 << 18
 REKEY_BYTES = 1 << 34
 """A key serves this many bytes at most: 2^30 blocks, far below the 2^64 where AES-CTR frays."""
 
-_ZEROS = np.zeros(CHUNK_BYTES, dtype=np.uint8)
-_ZEROS.flags.writeable = False
+_ZEROS = memoryview(bytes(CHUNK_BYTES))
 
 
 class WordSource(Protocol):
@@ -56,17 +55,15 @@ def _keystream(key: bytes, counter: bytes) -> CipherContext:
     return Cipher(algorithms.AES256(key), modes.CTR(counter)).encryptor()
 
 
-def _write(stream: CipherContext, target: NDArray[np.uint8]) -> None:
-    for start in range(0, target.size, CHUNK_BYTES):
+def _write(stream: CipherContext, target: memoryview) -> None:
+    for start in range(0, target.nbytes, CHUNK_BYTES):
         piece = target[start : start + CHUNK_BYTES]
-        stream.update_into(_ZEROS[: piece.size].data, piece.data)
+        stream.update_into(_ZEROS[: piece.nbytes], piece)
 
 
-def _bytes(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Return the buffer's bytes; reshaping a buffer with gaps would fill a copy and leave it as it was."""
-    if not words.flags.c_contiguous:
-        raise ParameterError("words must be a contiguous buffer")
-    return words.view(np.uint8).reshape(-1)
+def _bytes(words: NDArray[np.uint64]) -> memoryview:
+    """Return the buffer's bytes; one with gaps is a TypeError, where a copy would be filled in its place."""
+    return words.data.cast("B")
 
 
 class SecureWords:
@@ -100,12 +97,12 @@ class SecureWords:
             self._forget()
         target = _bytes(words)
         with self._lock:
-            for start in range(0, target.size, REKEY_BYTES):
+            for start in range(0, target.nbytes, REKEY_BYTES):
                 piece = target[start : start + REKEY_BYTES]
-                if self._stream is None or self._left < piece.size:
+                if self._stream is None or self._left < piece.nbytes:
                     self._stream = _keystream(os.urandom(32), os.urandom(16))
                     self._left = REKEY_BYTES
-                self._left -= piece.size
+                self._left -= piece.nbytes
                 _write(self._stream, piece)
 
     def __reduce__(self) -> NoReturn:
@@ -186,8 +183,10 @@ def resolve_source(random_state: int | WordSource | RowSource | None, rows: int 
     rows : int, optional
         How many labels are about to be randomised, each with words of its own, where that is all that is done.
     """
-    if random_state is None:
-        return default_source()
+    return default_source() if random_state is None else _given_source(random_state, rows)
+
+
+def _given_source(random_state: int | WordSource | RowSource, rows: int | None) -> WordSource:
     if hasattr(random_state, "for_labels"):
         if rows is None:
             raise ParameterError("random_state: words of rows serve a mechanism's randomize, and nothing else")

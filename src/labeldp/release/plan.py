@@ -19,6 +19,8 @@ import numpy as np
 
 from labeldp._values import (
     EPSILON_RANGE,
+    Count,
+    Delta,
     Epsilon,
     LabelBounds,
     as_fraction,
@@ -30,10 +32,11 @@ from labeldp._values import (
 from labeldp.channels.proof import fingerprint
 from labeldp.errors import NotUnbiasedError, ParameterError
 from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, Ledger, Purpose, Statistic, group_budget, name_of_charge, new_charge
+from labeldp.ledger import Budget, Charge, Ledger, Purpose, Statistic, name_of_charge, new_charge
 from labeldp.mechanisms import Mechanism, mechanism_class, mechanism_names
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
 from labeldp.mechanisms.interval import expected_risk
+from labeldp.mechanisms.registry import auto_classes
 from labeldp.priors.origin import origins_of
 from labeldp.randomness import SecureWords, WordSource
 from labeldp.release.terms import Terms
@@ -63,8 +66,8 @@ class Request:
     def __post_init__(self) -> None:
         store = partial(object.__setattr__, self)  # the instance is frozen
         store("method", parse_method(self.trust, self.method))
-        group_budget(Budget(0), self.rows_per_person)
-        Epsilon(self.epsilon)
+        store("rows_per_person", Count(self.rows_per_person, "rows_per_person"))
+        store("epsilon", Epsilon(self.epsilon))
         store("bounds", _bounds(self.bounds))
         if self.zeta is not None:
             parse_positive(self.zeta, "zeta")
@@ -73,12 +76,13 @@ class Request:
             if made or "zeta" not in signature(mechanism_class(self.mechanism)).parameters:
                 raise ParameterError('zeta goes with a mechanism that has one, such as mechanism="rp"')
         store("delta", self._delta())
-        store("prior", _priors(self.prior, self.bounds, self.rows_per_person))
+        known = None if self.prior is None else _priors(self.prior, self.bounds, self.rows_per_person)
+        store("prior", known or (None,) * len(self.bounds))
         self.plan(1)
 
     def _delta(self) -> float:
         """Return the δ to spend in all, if it goes with the mechanism."""
-        delta, columns = parse_number(self.delta, "delta"), len(self.bounds)
+        delta, columns = Delta(self.delta), len(self.bounds)
         if isinstance(self.mechanism, Mechanism):
             epsilon = self.mechanism.epsilon
             if columns > 1 or not math.isfinite(epsilon) or as_fraction(epsilon) != self.share:
@@ -88,7 +92,7 @@ class Request:
                 )
             return self.mechanism.delta
         needs_delta = self.mechanism != "auto" and mechanism_class(self.mechanism).needs_delta
-        if (delta != 0) != needs_delta:
+        if bool(delta) != needs_delta:
             raise ParameterError('delta goes with a mechanism that needs one, such as mechanism="gaussian"')
         if needs_delta and not SMALLEST_DELTA * columns <= delta < 1:
             raise ParameterError(f"delta must lie in [{SMALLEST_DELTA * columns}, 1), got {delta}")
@@ -114,9 +118,14 @@ class Request:
             needed = isinstance(name, str) and (name == "auto" or mechanism_class(name).needs_prior)
             if needed and not has_prior:
                 for_prior = prior_budget(rows, self.share, self.trust)
-        if for_prior:
-            _check_part(for_prior, "prior", columns)
-        _check_part(self.share - for_prior, "labels", columns)
+        low, high = map(as_fraction, EPSILON_RANGE)
+        for part, what in ((for_prior, "prior"), (self.share - for_prior, "labels")):
+            if not (low <= part <= high or (what == "prior" and not part)):
+                of = f" of each of {columns} columns" if columns > 1 else ""
+                raise ParameterError(
+                    f"the part of epsilon for the {what}{of} is {float(part):.3g}: it must lie between "
+                    f"{EPSILON_RANGE[0]:g} and {EPSILON_RANGE[1]:g}"
+                )
         return Plan(self, rows, for_prior, self.share - for_prior)
 
     def refuse_biased(self) -> None:
@@ -159,10 +168,10 @@ class Plan:
         """Return the labels' charges, one for each column, then the priors'."""
         request, columns = self.request, len(self.request.bounds)
         parts: list[tuple[Purpose, str, Budget]] = [
-            ("labels", "labels", Budget(self.for_labels, as_fraction(request.delta) / columns))
+            ("labels", "labels", Budget.of(self.for_labels, as_fraction(request.delta) / columns))
         ]
         if self.for_prior:
-            parts.append(("prior", f"prior ({request.trust})", Budget(self.for_prior)))
+            parts.append(("prior", f"prior ({request.trust})", Budget.of(self.for_prior)))
         return [
             new_charge(
                 name_of_charge(what, k, columns),
@@ -185,8 +194,8 @@ class Plan:
             request.mechanism,
             prior,
             bounds=bounds,
-            epsilon=float_below(self.for_labels),
-            rows=self.rows,
+            epsilon=Epsilon(float_below(self.for_labels)),
+            rows=Count(self.rows, "rows"),
             **{name: value for name, value in options.items() if value},
         )
 
@@ -209,10 +218,9 @@ def choose_mechanism(
     if name != "auto":
         return design(mechanism_class(name))
     candidates: list[Mechanism] = []
-    for cls in map(mechanism_class, mechanism_names()):
-        if cls.in_auto:
-            with suppress(ParameterError):  # a linear programme may find no table; the others always exist
-                candidates.append(design(cls))
+    for cls in auto_classes():
+        with suppress(ParameterError):  # a linear programme may find no table; the others always exist
+            candidates.append(design(cls))
     known = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows)
     return min(candidates, key=lambda mechanism: expected_risk(mechanism, *known))
 
@@ -246,8 +254,6 @@ def _bounds(bounds: Any) -> tuple[Bounds, ...]:
 
 def _priors(prior: Any, bounds: tuple[Bounds, ...], rows_per_person: int) -> tuple[Histogram | None, ...]:
     """Return a known prior for each column, cut to its bounds; one that was paid for covers the same persons."""
-    if prior is None:
-        return (None,) * len(bounds)
     listed = [prior] if isinstance(prior, Histogram) else prior
     if not isinstance(listed, list | tuple) or len(listed) != len(bounds):
         raise ParameterError(f"prior must be a Histogram for each label column, here {len(bounds)}")
@@ -255,14 +261,6 @@ def _priors(prior: Any, bounds: tuple[Bounds, ...], rows_per_person: int) -> tup
         if origin.charge and origin.charge.rows_per_person != rows_per_person:
             raise ParameterError(f"the prior was paid for with rows_per_person={origin.charge.rows_per_person}")
     return tuple(one.restricted(*pair) for one, pair in zip(listed, bounds, strict=True))
-
-
-def _check_part(part: Fraction, what: str, columns: int) -> None:
-    try:
-        Epsilon(float(part))
-    except ParameterError as error:
-        of = f" of each of {columns} columns" if columns > 1 else ""
-        raise ParameterError(f"the part of epsilon for the {what}{of} is {float(part):.3g}: {error}") from None
 
 
 # ---- charge, estimate, design -------------------------------------------------------------------------
