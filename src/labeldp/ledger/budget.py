@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 from labeldp._values import Count, as_fraction, float_at_least, parse_number, rounded_up
 from labeldp.channels.proof import exp_upper
@@ -169,9 +169,11 @@ def _text(amount: Fraction) -> str:
 def _sum(one: Fraction, other: Fraction) -> Fraction:
     """Return an exact sum, or refuse amounts whose denominators have so little in common that it only grows."""
     total = one + other
-    if max(total.numerator, total.denominator).bit_length() > MOST_BITS:
-        raise ParameterError(f"the exact sum of the amounts needs more than {MOST_BITS} bits: round them up first")
-    return total
+    return total if max(total.numerator, total.denominator).bit_length() <= MOST_BITS else _refuse_length()
+
+
+def _refuse_length() -> NoReturn:
+    raise ParameterError(f"the exact sum of the amounts needs more than {MOST_BITS} bits: round them up first")
 
 
 def _exact(value: Any, name: str) -> Fraction:
