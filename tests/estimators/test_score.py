@@ -174,6 +174,13 @@ def test_where_noise_hides_squares_texts_lead_with_the_absolute_error_and_print_
         assert not re.search("−|-[0-9]|mean squared|±( 0|[^ ])", text.replace("1 − error", ""))
 
 
+def test_a_free_figure_on_a_card_of_before_is_read():
+    old = {"how": "assumed", "rows": 250, "epsilon": 0.0, "figures": {"rmse": [10.0, 0.7], "mse": [100.0, 13.0]}}
+    assert quality_from_data(old) == (
+        "typical error (RMSE) 10 ± 0.7, mean squared error 100 ± 13, estimated from 250 private labels"
+    )
+
+
 def population(name, rows, rng):
     """Return labels in [0, 1] and what is predicted for all of them."""
     share = {"rare 0.05 %": 0.0005, "rare 0.2 %": 0.002, "rare 1 %": 0.01, "0/1 half": 0.5, "0/1 nearly all": 0.98}

@@ -74,7 +74,7 @@ def test_every_draw_takes_the_same_work(noise):
 def scores_and_steps(seeds):
     """Return private scores, each with its noise, and the steps that they took."""
     model = SimpleNamespace(predict=lambda X: np.zeros(len(X)))
-    score = partial(ldp.private_score, model, np.zeros((20, 1)), np.ones(20), epsilon=3.0, bounds=(0, 1))
+    score = partial(ldp.private_score, model, np.zeros((20, 1)), np.full(20, 0.5), epsilon=3.0, bounds=(0, 1))
     runs = [counted(lambda source: score(random_state=source).mse, seed) for seed in seeds]
     return [mse for mse, _, _ in runs], {steps for _, _, steps in runs[1:]}
 
