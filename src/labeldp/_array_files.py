@@ -32,7 +32,8 @@ _LARGEST = float(np.finfo(np.float64).max)
 _END = struct.Struct("<4s4H2LH")
 """The end of a zip: signature, disks, members, size and start of their directory, length of a comment."""
 
-_MAX_DIRECTORY = 1 << 16
+_MAX_DIRECTORY = 1 << 14
+"""Bytes of a directory at most; a model with trees has 2 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,10 @@ class ArraySpec:
             raise ValueError(f"its dtype is not {self.dtype}")
 
     def refuse_values(self, array: NDArray[Any]) -> None:
-        """Raise a `ValueError` if a number is not in the range."""
-        if self.dtype != "<U" and not ((array >= np.float64(self.low)) & (array <= np.float64(self.high))).all():
+        """Raise a `ValueError` if a number is not in the range, or text is not Unicode."""
+        if self.dtype == "<U":
+            str(array).encode()
+        elif not ((array >= np.float64(self.low)) & (array <= np.float64(self.high))).all():
             raise ValueError(f"a number is not between {self.low:g} and {self.high:g}")
 
 
@@ -72,6 +75,7 @@ def read_arrays(
     sizes: Mapping[str, tuple[int, int]],
     *,
     optional: Sequence[str] = (),
+    skip_others: bool = False,
 ) -> Arrays:
     """Return the arrays of an ``.npz`` file.
 
@@ -79,11 +83,13 @@ def read_arrays(
     ----------
     path : path-like
     specs : mapping
-        What each array must be, by its name. No other may be there.
+        What each array must be, by its name.
     sizes : mapping
         The least and the largest size of each dimension that the specifications name.
     optional : sequence of str
         Prefixes: arrays whose names start with one of them are all there, or none of them is.
+    skip_others : bool
+        Whether arrays that are not specified may be there; they are not read.
 
     Raises
     ------
@@ -102,9 +108,10 @@ def read_arrays(
     """
     try:
         with open_regular(path) as stream:
-            size = _refuse_directory(stream, len(specs))
+            size = _refuse_directory(stream)
             with zipfile.ZipFile(stream) as archive:
-                arrays = _Reader(archive, specs, dict(sizes), MAX_MEMORY + MAX_EXPANSION * size).read()
+                memory = MAX_MEMORY + MAX_EXPANSION * size
+                arrays = _Reader(archive, specs, dict(sizes), memory).read(skip_others=skip_others)
         _refuse_missing(set(arrays), set(specs), optional)
     except LabelDPError:
         raise
@@ -121,10 +128,12 @@ class _Reader:
     sizes: dict[str, tuple[int, int]]
     memory: int
 
-    def read(self) -> Arrays:
+    def read(self, *, skip_others: bool) -> Arrays:
         arrays: Arrays = {}
         for member in self.archive.infolist():
             name = member.filename.removesuffix(".npy")
+            if skip_others and name not in self.specs:
+                continue
             if name == member.filename or name not in self.specs or name in arrays:
                 raise ValueError("it holds an array that is not expected")
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -160,17 +169,17 @@ class _Reader:
         return np.frombuffer(bytearray(data), dtype).reshape(shape, order="F" if in_columns else "C")
 
 
-def _refuse_directory(stream: BinaryIO, most: int) -> int:
+def _refuse_directory(stream: BinaryIO) -> int:
     """Return the size of a zip whose directory is small; `ZipFile` reads all of it at once."""
     size = stream.seek(0, os.SEEK_END)
     if not _END.size + 20 <= size <= MAX_FILE:
         raise ValueError("its size is not that of a file with arrays")
     stream.seek(size - _END.size - 20)
     before = stream.read(20)  # where a second record would be, of archives above 4 GiB, which counts instead
-    mark, _, _, _, members, directory, _, comment = _END.unpack(stream.read())
+    mark, *_, directory, _, comment = _END.unpack(stream.read())
     if mark != b"PK\5\6" or comment or before[:4] == b"PK\6\7":
         raise ValueError("it is not a plain zip archive")
-    if members > most or directory > _MAX_DIRECTORY:
+    if directory > _MAX_DIRECTORY:
         raise ValueError("it holds more arrays than expected")
     return size
 

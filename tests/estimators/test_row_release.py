@@ -1,6 +1,9 @@
 """A saved release comes back proven, and a file that was changed, forged or seeded says so or is refused."""
 
+import hashlib
 import json
+import os
+import shutil
 
 import numpy as np
 import pytest
@@ -8,8 +11,10 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from forged_cards import forged
-from helpers import seeded
+from helpers import posix_only, seeded
 from labeldp import RowRelease
+from labeldp.channels.proof import array_bytes
+from labeldp.errors import DataError
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(400, 4))
@@ -19,6 +24,16 @@ BOUNDS = (0.0, 5.0)
 
 def release(**more):
     return ldp.LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=2, **more).fit(X, Y).release_
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A saved release of each kind of channel."""
+    folder = tmp_path_factory.mktemp("saved")
+    paths = {name: folder / f"{name}.npz" for name in ("two-point", "rp", "laplace")}
+    for name, path in paths.items():
+        release(mechanism=name).save(path)
+    return paths
 
 
 def test_a_seeded_release_says_that_it_is_not_private(tmp_path):
@@ -48,7 +63,7 @@ def test_a_release_is_saved_whole_and_comes_back_proven(tmp_path):
 
 def test_a_file_that_is_none_or_missing_is_told_apart(tmp_path):
     (tmp_path / "empty.npz").touch()
-    with pytest.raises(ldp.CardError, match="not a saved release"):
+    with pytest.raises(ldp.CardError, match="not written by labeldp"):
         RowRelease.load(tmp_path / "empty.npz")
     with pytest.raises(FileNotFoundError):
         RowRelease.load(tmp_path / "nowhere.npz")
@@ -93,3 +108,85 @@ def test_a_card_that_contradicts_itself_is_refused(lie, tmp_path):
     other = ldp.privatize(Y, epsilon=1.0, bounds=BOUNDS, random_state=seeded(1), epsilon_prior=0.1)
     with pytest.raises(ldp.CardError, match="contradicts"):
         ldp.read_release_card(lying(other.to_card(), lie))
+
+
+def with_arrays(path, changed, **card):
+    """Change arrays of a saved release and its card, with checksums that fit."""
+    with np.load(path) as stored:
+        arrays = {**dict(stored), **changed}
+    content = json.loads(str(arrays.pop("card")))
+    names = content["arrays"]
+    content["arrays"] = {name: hashlib.sha256(array_bytes(arrays[name])).hexdigest() for name in names}
+    np.savez(path, card=np.array(forged({**content, **card})), **arrays)
+    return path
+
+
+ROWS = len(Y)
+HOSTILE = {
+    "true labels": lambda a: {"labels": Y},
+    "one true label": lambda a: {"labels": np.where(np.arange(ROWS) == 7, Y, a["labels"])},
+    "labels beyond all outputs": lambda a: {"labels": a["labels"] + 1e6},
+    "missing labels": lambda a: {"labels": np.full(ROWS, np.nan)},
+    "infinite noise": lambda a: {"noise": np.full(ROWS, np.inf)},
+    "a negative variance": lambda a: {"noise": -a["noise"]},
+    "text": lambda a: {"labels": a["labels"].astype(str)},
+    "labels of less precision": lambda a: {"labels": a["labels"].astype(np.float32)},
+    "a table": lambda a: {"labels": a["labels"][:, None]},
+    "3 rows": lambda a: {name: array[:3] for name, array in a.items()},
+    "3 rows in one array": lambda a: {"part": a["part"][:3]},
+    "a part that does not exist": lambda a: {"part": a["part"] + 2},
+    "a part before the first": lambda a: {"part": a["part"] - 1},
+    "a round for each row": lambda a: {"round": np.arange(ROWS)},
+    "intervals outside the bounds": lambda a: {"high": a["high"] + 9},
+    "intervals the wrong way round": lambda a: {"low": a["high"], "high": a["low"]},
+    "a map that turns labels around": lambda a: {"scale": -a["scale"]},
+    "an array too many": lambda a: {"more": np.zeros(ROWS)},
+}
+
+
+@pytest.mark.parametrize("mechanism", ["two-point", "rp", "laplace"])
+@pytest.mark.parametrize("what", HOSTILE)
+def test_what_cannot_be_a_release_is_refused_though_its_checksums_fit(what, mechanism, saved, tmp_path):
+    path = shutil.copy(saved[mechanism], tmp_path / "release.npz")
+    RowRelease.load(with_arrays(path, {}))
+    with np.load(path) as stored:
+        arrays = {name: array for name, array in stored.items() if name != "card"}
+    with pytest.raises(ldp.CardError):
+        RowRelease.load(with_arrays(path, HOSTILE[what](arrays)))
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        None,
+        {},
+        {"low": 0.0, "high": 5.0, "variance": "much", "residual": 0.0, "sums": 3},
+        {"low": 0.0, "high": 5.0, "variance": 1.0, "residual": 0.0, "sums": 0.5},
+        {"low": -9.0, "high": 5.0, "variance": 1.0, "residual": 0.0, "sums": 3},
+        {"low": 5.0, "high": 0.0, "variance": 1.0, "residual": 0.0, "sums": 3},
+        {"low": 0.0, "high": 5.0, "variance": 10**400, "residual": 0.0, "sums": 3},
+        {"low": 0.0, "high": 5.0, "variance": 1.0, "residual": 0.0, "sums": 3, "more": 1},
+    ],
+)
+def test_what_a_card_says_was_known_is_checked(known, saved, tmp_path):
+    path = shutil.copy(saved["rp"], tmp_path / "release.npz")
+    with pytest.raises(ldp.CardError):
+        RowRelease.load(with_arrays(path, {}, knowledge=known))
+
+
+def test_a_card_of_another_kind_is_refused(saved, tmp_path):
+    path = shutil.copy(saved["rp"], tmp_path / "release.npz")
+    other = ldp.privatize(Y, epsilon=1.0, bounds=BOUNDS).to_card()
+    with np.load(path) as stored:
+        arrays = {name: array for name, array in stored.items() if name != "card"}
+    digests = {name: hashlib.sha256(array_bytes(array)).hexdigest() for name, array in arrays.items()}
+    np.savez(path, card=np.array(forged({**json.loads(other), "arrays": digests})), **arrays)
+    with pytest.raises(ldp.CardError, match="not hold the card of a saved release"):
+        RowRelease.load(path)
+
+
+@posix_only
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe.npz")
+    with pytest.raises(DataError, match="not a regular file"):
+        RowRelease.load(tmp_path / "pipe.npz")

@@ -49,15 +49,19 @@ def test_a_saved_release_with_a_forged_card_is_read_or_refused(saved, data):
         ldp.RowRelease.load(other)
 
 
-def test_a_small_file_that_unpacks_to_much_memory_is_refused(saved):
-    other = saved.with_name("bomb.npz")
+@pytest.mark.parametrize(("bomb", "why"), [("labels", "unpack"), ("more", "not expected")])
+def test_a_small_file_that_unpacks_to_much_memory_is_refused(bomb, why, saved):
+    other, header = saved.with_name("bomb.npz"), {"descr": "<f8", "fortran_order": False, "shape": (40 << 20,)}
     with zipfile.ZipFile(saved) as old, zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED) as new:
-        for name in old.namelist():
-            new.writestr(name, old.read(name))
-        with new.open("more.npy", "w") as member:
-            for _ in range(300):
+        new.writestr("card.npy", old.read("card.npy"))
+        with new.open(f"{bomb}.npy", "w") as member:
+            np.lib.format.write_array_header_1_0(member, header)
+            for _ in range(320):
                 member.write(bytes(1 << 20))
-    with pytest.raises(ldp.CardError, match="unpack"):
+        for name in old.namelist()[1:]:
+            if name != f"{bomb}.npy":
+                new.writestr(name, old.read(name))
+    with pytest.raises(ldp.CardError, match=why):
         ldp.RowRelease.load(other)
 
 

@@ -45,5 +45,8 @@ class Channel(Protocol):
     def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return unbiased labels, or raise."""
 
+    def nearest_output(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the output nearest to each value; of infinite values, the first or the last output."""
+
     def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return P(z ≤ point | label)."""

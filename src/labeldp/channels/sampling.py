@@ -45,6 +45,14 @@ def frozen_copy(array: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
+def nearest_of(known: Array, values: Array) -> Array:
+    """Return which of some known numbers is nearest to each value."""
+    known = np.sort(known)
+    above = np.searchsorted(known, values).clip(min(1, known.size - 1), known.size - 1)
+    below = np.maximum(above - 1, 0)
+    return np.asarray(np.where(values - known[below] < known[above] - values, known[below], known[above]))
+
+
 def select(chosen: NDArray[np.bool_], yes: Words, no: Words) -> Words:
     """Return ``no``, overwritten by ``yes`` where chosen, by masks: the same time for every word."""
     mask = np.negative(chosen.view(np.int8)).astype(np.int64).view(np.uint64)

@@ -191,6 +191,12 @@ class ShiftChannel:
             np.multiply(cell, self._domain.step, out=target)
             target += self.low - self.reach * self._domain.step
 
+    def nearest_output(self, values: Array) -> Array:
+        """Return the output nearest to each value."""
+        step, start = self._domain.step, self.low - self.reach * self._domain.step
+        cell = np.rint((values - start) / step)
+        return np.clip(cell, self.reach - self.margin, self.reach + self.steps + self.margin) * step + start
+
     # ---- moments ------------------------------------------------------------------------------
 
     def _row_moments(self) -> tuple[Array, Array]:

@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 
 from labeldp._arrays import Array, Words
 from labeldp.channels.proof import WORDS, Promise, Proof, prove_pure
-from labeldp.channels.sampling import Domain, alias_tables, bits_of, draw, frozen_copy, recount, require_packed
+from labeldp.channels.sampling import (
+    Domain,
+    alias_tables,
+    bits_of,
+    draw,
+    frozen_copy,
+    nearest_of,
+    recount,
+    require_packed,
+)
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.randomness import WordSource
 
@@ -129,6 +138,10 @@ class TableChannel:
         for piece, rows, word in self._domain.rounded_pieces(labels, source):
             np.left_shift(rows, row_bits, out=rows)
             self.values.take(draw(self.table, rows, word), out=out[piece], mode="clip")
+
+    def nearest_output(self, values: Array) -> Array:
+        """Return the output nearest to each value."""
+        return nearest_of(self.values, values)
 
     # ---- moments ------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from labeldp._arrays import Array, Index, Words
 from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, prove_pure
-from labeldp.channels.sampling import MOST_STEPS, Domain, frozen_copy, pieces, select
+from labeldp.channels.sampling import MOST_STEPS, Domain, frozen_copy, nearest_of, pieces, select
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
 from labeldp.randomness.word_sources import CHUNK, WordSource
 
@@ -220,6 +220,14 @@ class WindowChannel:
         step = self._domain.step
         np.multiply(cell, step, out=out)
         out += self.low + (0.5 - self.window / 2) * step
+
+    def nearest_output(self, values: Array) -> Array:
+        """Return the output nearest to each value."""
+        if self.values is not None:
+            return nearest_of(self.values, values)
+        step = self._domain.step
+        start = self.low + (0.5 - self.window / 2) * step
+        return np.clip(np.rint((values - start) / step), 0, self.cells - 1) * step + start
 
     # ---- moments, exact -----------------------------------------------------------------------
 

@@ -5,25 +5,36 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp import card_format
+from labeldp._array_files import MAX_FILE, ArraySpec, read_arrays
 from labeldp._atomic import atomic_file
-from labeldp.cards.reading import MOST_MECHANISMS, read_any_card
+from labeldp.cards.reading import MOST_MECHANISMS, ReadCard, read_any_card
 from labeldp.channels.proof import array_bytes
-from labeldp.errors import CardError, LabelDPError
+from labeldp.errors import CardError
 from labeldp.estimators.learner import Knowledge, PrivateRows
 from labeldp.ledger import Ledger
+from labeldp.release.possible import is_possible
 from labeldp.release.series import as_series
 from labeldp.release.terms import HoldsTerms, Terms
 
 SCHEMA = "labeldp.row-release"
-MAX_MEMORY, MAX_COMPRESSION = 1 << 28, 64
-"""A saved release may take this much memory, and this many times its file's size: noise shrinks little."""
-_ARRAYS = ("labels", "offset", "scale", "noise", "hidden", "low", "high", "start", "round", "part")
+_ANY, _VARIANCE, _COUNT = (
+    ArraySpec("<f8", ("rows",)),
+    ArraySpec("<f8", ("rows",), 0),
+    ArraySpec("<i8", ("rows",), 0),
+)
+_ARRAYS = {
+    **{"labels": _ANY, "offset": _ANY, "scale": _VARIANCE, "noise": _VARIANCE, "hidden": _VARIANCE},
+    **{"low": _ANY, "high": _ANY, "start": _ANY, "round": _COUNT, "part": _COUNT},
+}
+"""All arrays of a release."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -117,7 +128,7 @@ class RowRelease(HoldsTerms):
     def summary(self) -> str:
         """Return what was done, for people."""
         lines = [self.terms.summary(self.kind)]
-        for number in range(int(self.round.max()) + 1):
+        for number in np.unique(self.round):
             rows = self.round == number
             width = float(np.mean(self.high[rows] - self.low[rows]))
             names = {type(self.mechanisms[p]).__name__ for p in np.unique(self.part[rows])}
@@ -165,33 +176,68 @@ class RowRelease(HoldsTerms):
         Raises
         ------
         CardError
-            If the file is damaged, was changed, or its labels are not those that its card states.
+            If the file is damaged or was changed, its labels are not those that its card states, or there is one
+            that its mechanism cannot have given out.
         """
-        try:
-            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-                _refuse_bomb(archive.zip, os.fstat(stream.fileno()).st_size)
-                read = read_any_card(str(archive["card"]), most_mechanisms=most_mechanisms)
-                arrays = {name: archive[name] for name in _ARRAYS}
-        except FileNotFoundError:
-            raise
-        except LabelDPError:
-            raise
-        except Exception as error:  # whatever a hostile archive makes NumPy and zlib raise
-            raise CardError(f"{os.fspath(path)} is not a saved release: {type(error).__name__}") from None
+        card = ArraySpec("<U", high=card_format.MAX_TEXT)
+        text = str(read_arrays(path, {"card": card}, {}, skip_others=True)["card"])
+        read = read_any_card(text, most_mechanisms=most_mechanisms)  # first: a later version may have other arrays
+        arrays: dict[str, Any] = read_arrays(path, {"card": card, **_ARRAYS}, {"rows": (1, MAX_FILE)})
+        del arrays["card"]
         if {name: _digest(array) for name, array in arrays.items()} != read.content.get("arrays"):
             raise CardError(
                 f"{os.fspath(path)} holds other labels than its card states: it was changed or mixed up"
             )
-        try:
-            return cls(**arrays, knowledge=Knowledge(**read.content["knowledge"]), terms=read.terms)
-        except (KeyError, TypeError):
-            raise CardError(f"{os.fspath(path)} lacks what a saved release has") from None
+        if read.kind != "row-release" or len(read.terms.bounds) != 1:
+            raise CardError(f"{os.fspath(path)} does not hold the card of a saved release")
+        release = cls(**arrays, knowledge=_knowledge(read), terms=read.terms)
+        if not release._is_consistent():
+            raise CardError(f"{os.fspath(path)} holds arrays that do not fit its card")
+        if not release._is_possible():
+            raise CardError(
+                f"{os.fspath(path)} holds labels that their mechanism cannot give out, and that may be true: "
+                "do not use or share the file"
+            )
+        return release
+
+    def _is_consistent(self) -> bool:
+        """Whether arrays have the card's number of rows, and intervals and parts that it knows."""
+        low, high = self.knowledge.low, self.knowledge.high
+        return bool(
+            len(self.labels) == self.terms.rows
+            and (self.low >= low).all()
+            and (self.low < self.high).all()
+            and (self.high <= high).all()
+            and (self.part < len(self.mechanisms)).all()
+            and np.unique(self.round).size <= len(self.mechanisms)
+        )
+
+    def _is_possible(self) -> bool:
+        """Whether every label is offset + scale · an unbiased output of its mechanism."""
+        for part, mechanism in enumerate(self.mechanisms):
+            rows = self.part == part
+            labels, offset, scale = self.labels[rows], self.offset[rows], self.scale[rows]
+            if not is_possible(labels, mechanism, debiased=True, offset=offset, scale=scale).all():
+                return False
+        return True
 
 
-def _refuse_bomb(archive: Any, size: int) -> None:
-    """Refuse a small file that would unpack to more memory than a release of its size can take."""
-    if sum(member.file_size for member in archive.infolist()) > MAX_MEMORY + MAX_COMPRESSION * size:
-        raise CardError("the file would unpack to far more than a saved release of its size")
+def _knowledge(card: ReadCard) -> Knowledge:
+    """Return what a card says was known of all labels before they were released one by one."""
+    (low, high), content = card.terms.bounds[0], card.content.get("knowledge")
+    try:
+        known = Knowledge(**content) if isinstance(content, dict) else None
+    except TypeError:
+        known = None
+    if known is None or not all(map(_is_number, dataclasses.astuple(known))) or type(known.sums) is not int:
+        raise CardError("the card lacks what a saved release has")
+    if not low <= known.low < known.high <= high or min(known.variance, known.sums) < 0:
+        raise CardError("what the card says was known of all labels does not fit its bounds")
+    return known
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
 def _digest(array: NDArray[Any]) -> str:

@@ -48,6 +48,10 @@ class IdentityChannel:
         """Return ``outputs``."""
         return outputs.copy()
 
+    def nearest_output(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``values``: any number is an output."""
+        return values.copy()
+
     def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return 1 from the label on, else 0."""
         return (points >= label).astype(np.float64)
