@@ -12,7 +12,18 @@ import labeldp
 SOURCE = Path(labeldp.__file__).parent
 
 ROOMS = [
-    *("_arrays", "errors", "_values", "_paths", "_atomic", "_reading", "randomness", "channels", "noise"),
+    *(
+        "_arrays",
+        "errors",
+        "_values",
+        "_paths",
+        "_atomic",
+        "_reading",
+        "_array_files",
+        "randomness",
+        "channels",
+        "noise",
+    ),
     *("histogram", "card_format", "mechanisms", "ledger", "priors", "release", "cards", "tabular", "estimators"),
     *("audit", "testing", "comparison", "planning", "datasets"),
 ]

@@ -47,6 +47,8 @@ def _described(value, seen):  # noqa: PLR0911, PLR0912
         return kind, value.tobytes()
     if isinstance(value, LOCKS):
         return (kind,)
+    if isinstance(value, tuple) and all(isinstance(item, (float, *PLAIN)) for item in value):
+        return kind, tuple(_described(item, seen) for item in value)  # immutable: a cache may share it
     if id(value) in seen:
         return kind, "seen", seen[id(value)][0]
     seen[id(value)] = len(seen), value  # kept, so that no id is used twice
