@@ -49,7 +49,7 @@ def fitted():
 def with_trees():
     """The same model with boosted trees blended in, as fits on many rows have them."""
     X = encoder().transform(table())
-    known = Knowledge(*BOUNDS, variance=1.0, sums=3)
+    known = Knowledge(0.0, 1.0, variance=1.0, sums=3)
     inputs = FeatureTable(fitted()._public, X).codes(np.arange(len(X)))
     synthetic = np.random.default_rng(2).normal(size=len(X))
     trees = HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5, max_features=0.6).fit(inputs, synthetic)

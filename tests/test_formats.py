@@ -89,8 +89,9 @@ def test_files_of_a_later_version_are_refused_by_name_and_not_called_damaged(fol
         ldp.Ledger.open(ledger)
 
     model = folder / "model/card.json"
-    model.write_text(newer(model.read_text(encoding="utf-8"), "format"), encoding="utf-8")
-    with pytest.raises(UncheckableError, match=f"the format of the model .* has version 4, {NEWER} 3"):
+    content = json.loads(model.read_text(encoding="utf-8"))
+    model.write_text(forged({**content, "format": 5}), encoding="utf-8")
+    with pytest.raises(UncheckableError, match=f"the format of the model .* has version 5, {NEWER} 4"):
         ldp.load_model(folder / "model")
 
     with np.load(folder / "rows.npz") as archive:

@@ -114,7 +114,7 @@ def test_labels_that_were_paid_for_are_kept_without_the_old_model_if_learning_fr
         raise error
 
     model = new("labels").fit(**OLD)
-    monkeypatch.setattr(label_regressor, "fit_blend", stop)
+    monkeypatch.setattr(label_regressor, "blend_of", stop)
     with pytest.raises(error) as caught:
         fit_again(model)
     assert "release_.labels" in caught.value.__notes__[0]

@@ -18,20 +18,13 @@ from labeldp.errors import ParameterError
 from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.learner import Blend
 from labeldp.estimators.seen_rows import row_digests
+from labeldp.estimators.units import from_units
 from labeldp.estimators.wrappers import warn_of_wrappers
 from labeldp.ledger import Charge, Ledger, as_ledger, warn_if_seen
 from labeldp.release.plan import Payment
 from labeldp.release.terms import Terms
 from labeldp.tabular import TableEncoder, as_table, frame_names, is_frame, refuse_other_order
 from labeldp.tabular.memory import refuse_too_wide
-
-
-def refuse_width(bounds: tuple[float, float]) -> None:
-    """Refuse bounds in a unit in which squares of labels are no numbers for a model."""
-    if not 1e-12 <= bounds[1] - bounds[0] <= 1e15:
-        raise ParameterError(
-            f"a model needs bounds between 1e-12 and 1e15 apart, got {bounds}: measure labels in another unit"
-        )
 
 
 def _refuse_single_column(X: Any) -> None:
@@ -92,7 +85,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ParameterError("this regressor requires y to be passed, but the target y is None")
         Epsilon(self.epsilon)
-        refuse_width(LabelBounds(self.bounds))
+        LabelBounds(self.bounds)
         as_ledger(self.ledger)
         refuse_other_order(X, y)
         self.encoder_ = None
@@ -200,10 +193,14 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _predict(self, X: Any) -> Array:
         public, blend = self.public_model()
-        return blend.predict(FeatureTable(public, X), np.arange(X.shape[0]))
+        predicted = blend.predict(FeatureTable(public, X), np.arange(X.shape[0]))
+        return from_units(predicted, self.terms_.bounds[0])
 
     def public_model(self) -> tuple[PublicFeatures, Blend]:
-        """Return what predicts, as plain numbers: the feature maps, and a blend, without trees if it is linear."""
+        """Return what predicts, in units of the bounds, as plain numbers.
+
+        These are the feature maps, and a blend, without trees if it is linear.
+        """
         check_is_fitted(self)
         if self._blend is None:
             raise ParameterError(

@@ -14,15 +14,14 @@ from labeldp._arrays import Array
 from labeldp._values import Bounds, Epsilon, as_fraction, float_below, parse_choice
 from labeldp.errors import ParameterError
 from labeldp.estimators.base import PrivateRegressor
-from labeldp.estimators.bayes import Observations
 from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.fit_budget import FitBudget
-from labeldp.estimators.label_rounds import LabelRows, Measured, RowPart, RowsHere, draw_rounds, measure
-from labeldp.estimators.learner import fit_blend
+from labeldp.estimators.label_rounds import LabelRows, Measured, RowPart, RowsHere, blend_of, draw_rounds, measure
 from labeldp.estimators.progress import steps
 from labeldp.estimators.round_design import UnitDesign, round_sizes, unit_design
 from labeldp.estimators.row_release import RowRelease
 from labeldp.estimators.threads import idle_cores, limit_threads
+from labeldp.estimators.units import from_units, unit_labels
 from labeldp.ledger import Ledger
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.terms import Terms
@@ -82,7 +81,6 @@ class LabelReleaseRegressor(PrivateRegressor):
 
     release_: RowRelease
     estimator_: Any
-    _sums: list[Observations]
 
     def __init__(
         self,
@@ -142,7 +140,7 @@ class LabelReleaseRegressor(PrivateRegressor):
             unit = unit_design(self.mechanism, for_labels)
             self._warn(y)
             payment = draft._pay(budget.charges(self.rows_per_person))
-            rows: LabelRows[RowPart] = RowsHere(table, labels, bounds, source)
+            rows: LabelRows[RowPart] = RowsHere(table, unit_labels(labels, bounds), bounds, source)
             measured = measure(rows, budget, source, step, squares=True)
             parts = draw_rounds(rows, measured, for_labels, fractions, source, spectrum, unit, step)
             mechanisms = [part.mechanism for part in parts]
@@ -152,25 +150,18 @@ class LabelReleaseRegressor(PrivateRegressor):
             )
             draft.release_ = _as_release(parts, measured, draft.terms_, draft.ledger_)
             draft._public, draft._blend, draft.estimator_ = table.public, None, None
-            draft._sums = measured.observations
             step("model")
             try:
-                draft._learn(table, X, spectrum)
+                if self.estimator is None:
+                    draft._blend = blend_of(table, parts, measured, spectrum)
+                else:
+                    draft.estimator_ = draft._fit_own(X)
             except BaseException as error:
                 error.add_note("the labels were released and paid for: train any learner on release_.labels")
                 self._replace_state(draft)
                 raise
         self._replace_state(draft)
         return self
-
-    def _learn(self, table: FeatureTable, X: Array, spectrum: Array) -> None:
-        """Fit the model, on what may be public."""
-        if self.estimator is None:
-            self._blend = fit_blend(
-                table, self.release_.blocks(), self.release_.knowledge, spectrum, sums=self._sums
-            )
-        else:
-            self.estimator_ = self._fit_own(X)
 
     def _try_own(self, X: Any, bounds: tuple[float, float]) -> None:
         """Refuse an estimator that cannot learn, before anything is spent: by a trial on synthetic labels."""
@@ -208,16 +199,20 @@ class LabelReleaseRegressor(PrivateRegressor):
 
 
 def _as_release(parts: list[RowPart], measured: Measured, terms: Terms, ledger: Ledger) -> RowRelease:
+    """Return what was drawn in units of the bounds as a release of the labels themselves."""
+    bounds = terms.bounds[0]
+    width = bounds[1] - bounds[0]
     labels, offset, scale, noise, hidden, low, high = (np.full(terms.rows, np.nan) for _ in range(7))
     number, part = np.full(terms.rows, -1), np.full(terms.rows, -1)
     for k, piece in enumerate(parts):
         at = piece.private.rows
-        labels[at], noise[at] = piece.private.labels, piece.noise
-        low[at], high[at], hidden[at] = piece.low, piece.high, piece.hidden
-        offset[at], scale[at] = piece.offset, piece.scale
+        offset[at], scale[at] = from_units(piece.offset, bounds), width * piece.scale
+        labels[at] = offset[at] + scale[at] * piece.unit
+        low[at], high[at] = from_units(piece.low, bounds), from_units(piece.high, bounds)
+        noise[at], hidden[at] = piece.noise * width**2, piece.hidden * width**2
         number[at], part[at] = piece.private.round, k
-    knowledge = measured.knowledge
-    start = np.full(terms.rows, knowledge.middle) if measured.sums is None else measured.sums.start
+    start = np.full(terms.rows, measured.knowledge.middle) if measured.sums is None else measured.sums.start
+    start, knowledge = from_units(start, bounds), measured.knowledge.in_bounds(bounds)
     return RowRelease(
         labels, offset, scale, noise, hidden, low, high, start, number, part, knowledge, terms, ledger
     )

@@ -28,6 +28,7 @@ from labeldp.estimators.round_design import (
     round_cuts,
 )
 from labeldp.estimators.sums import CELLS, Stage, SumModel, find_range, fit_sums
+from labeldp.estimators.units import UNIT
 from labeldp.ledger import Statistic
 from labeldp.mechanisms import Mechanism
 from labeldp.priors.curator import count
@@ -63,14 +64,17 @@ class RowPart(Part):
     ----------
     low, high : arrays
         The interval of each row.
+    unit : array
+        The unbiased place in the unit interval.
     offset, scale : arrays
-        The map from the unbiased place in the unit interval to the private label.
+        The map from there to the private label.
     noise : array
         Variance of the noise in each private label, by what was known.
     hidden : float
         Variance of labels that clipping hides, by what was known.
     """
 
+    unit: Array
     low: Array
     high: Array
     offset: Array
@@ -111,7 +115,7 @@ P_co = TypeVar("P_co", bound=Part, covariant=True)
 
 
 class LabelRows(Protocol[P_co]):
-    """Private labels of public rows, wherever they are."""
+    """Private labels of public rows, wherever they are; sums and rounds have them in units of their bounds."""
 
     @property
     def count(self) -> int:
@@ -171,12 +175,11 @@ def measure(
     Under local trust nothing was, and no sum, count or range is taken.
     """
     if not budget.sums:
-        low, high = rows.bounds
-        return Measured(Knowledge(low, high, (high - low) ** 2 / 20))
+        return Measured(Knowledge(*UNIT, variance=1 / 20))
     wallet = SumBudget(budget.sums, rows.count)
     step("range")
-    found = find_range(rows.counts, rows.bounds, wallet, source)
-    low, high = found or rows.bounds
+    found = find_range(rows.counts, UNIT, wallet, source)
+    low, high = found or UNIT
     sums = fit_sums(
         rows.table,
         (low, high),
@@ -253,7 +256,7 @@ def blend_of(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RowsHere:
-    """Rows whose labels are in memory. Their text form shows no label."""
+    """Rows whose labels are in memory, in units of their bounds. Their text form shows no label."""
 
     table: FeatureTable
     labels: Array = field(repr=False)
@@ -275,7 +278,7 @@ class RowsHere:
 
     def counts(self) -> Sums:
         """Return how many labels lie in each cell of the bounds."""
-        return count(self.labels, self.bounds, CELLS)
+        return count(self.labels, UNIT, CELLS)
 
     def add_up(self, stage: Stage) -> Sums:
         """Return a stage's exact sums."""
@@ -318,6 +321,7 @@ def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: Wo
     return RowPart(
         private=PrivateRows(rows, np.asarray(private), float(noise.mean()), plan.number),
         mechanism=mechanism,
+        unit=np.asarray(unit),
         low=low,
         high=high,
         offset=offset,

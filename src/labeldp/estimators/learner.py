@@ -29,6 +29,7 @@ from labeldp.estimators.bayes import (
 from labeldp.estimators.features import FeatureTable
 from labeldp.estimators.threads import idle_cores, limit_threads
 from labeldp.estimators.tree_growth import Growth
+from labeldp.estimators.units import Pair, from_units
 
 _WORTH = 60
 """Trees are tried only if this many rows average the noise below the labels' variance."""
@@ -72,6 +73,12 @@ class Knowledge:
     def middle(self) -> float:
         """What labels are measured from where they are summed."""
         return (self.low + self.high) / 2
+
+    def in_bounds(self, bounds: Pair) -> Knowledge:
+        """Return knowledge of labels in units of the bounds as knowledge of the labels themselves."""
+        low, high = from_units(np.array([self.low, self.high]), bounds).tolist()
+        square = (bounds[1] - bounds[0]) ** 2
+        return Knowledge(low, high, self.variance * square, self.residual * square, self.sums)
 
     def clip(self, values: Array) -> Array:
         """Return values inside the range."""

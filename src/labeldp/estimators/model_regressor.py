@@ -12,6 +12,7 @@ from labeldp.estimators.label_rounds import LabelRows, Part, RowsHere, blend_of,
 from labeldp.estimators.progress import Step, quiet, steps
 from labeldp.estimators.round_design import ROUNDS, round_sizes
 from labeldp.estimators.threads import idle_cores, limit_threads
+from labeldp.estimators.units import unit_labels
 from labeldp.ledger import Ledger
 from labeldp.mechanisms import Mechanism
 from labeldp.randomness import WordSource, resolve_source
@@ -101,7 +102,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         with steps(len(ROUNDS) + 5, shown=self.verbose) as step, limit_threads(idle_cores()):
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
-            draft.fit_rows(RowsHere(table, labels, bounds, source), source, step)
+            draft.fit_rows(RowsHere(table, unit_labels(labels, bounds), bounds, source), source, step)
         self._replace_state(draft)
         return self
 

@@ -18,7 +18,7 @@ from labeldp._atomic import atomic_file
 from labeldp.cards.reading import MOST_MECHANISMS, ReadCard, read_any_card
 from labeldp.channels.proof import array_bytes
 from labeldp.errors import CardError
-from labeldp.estimators.learner import Knowledge, PrivateRows
+from labeldp.estimators.learner import Knowledge
 from labeldp.ledger import Ledger
 from labeldp.release.possible import is_possible
 from labeldp.release.series import as_series
@@ -115,15 +115,6 @@ class RowRelease(HoldsTerms):
         """Whether any interval is narrower than the bounds, so that labels are not fully unbiased."""
         low, high = self.terms.bounds[0]
         return bool((self.low > low).any() or (self.high < high).any())
-
-    def blocks(self) -> list[PrivateRows]:
-        """Return the rows by part, for the learner."""
-        return [
-            PrivateRows(rows, self.labels[rows], float(self.noise[rows].mean()), int(self.round[rows[0]]))
-            for part in range(len(self.mechanisms))
-            for rows in (np.flatnonzero(self.part == part),)
-            if rows.size
-        ]
 
     def summary(self) -> str:
         """Return what was done, for people."""

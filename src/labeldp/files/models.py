@@ -36,13 +36,15 @@ from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.estimators.features import PIECE, FeatureTable, PublicFeatures
 from labeldp.estimators.learner import Blend
 from labeldp.estimators.quality import Risk, terms_with_score
+from labeldp.estimators.units import UNIT, Pair, from_units
 from labeldp.files.model_arrays import as_arrays, read_model_arrays
 from labeldp.files.places import MODEL_FILES, refuse_target, reserve_target, sha256
 from labeldp.release.terms import Terms
 from labeldp.tabular import TableEncoder, Tally, as_table
 
 CARD, COLUMNS, MODEL, RELEASE = "card.json", "columns.json", "model.npz", "release.npz"
-FORMAT = 3
+FORMAT, IN_LABEL_UNITS = 4, 3
+"""The format that is written, in units of the bounds; and the one before, in the label's own unit, still read."""
 
 MAX_COLUMNS = 1 << 25
 """Bytes of ``columns.json`` at most; a column of text with 10,000 values takes about 300 KB."""
@@ -229,6 +231,7 @@ class SavedModel:
     encoder: TableEncoder
     _public: PublicFeatures
     _blend: Blend
+    _bounds: Pair | None
 
     def __repr__(self) -> str:
         return f"<SavedModel of {self.label!r} from {len(self.encoder.names)} columns, {self.card.terms.cost}>"
@@ -256,7 +259,7 @@ class SavedModel:
                 )
         if not np.isfinite(result).all():
             raise CardError("the model's numbers are so large that a prediction is not a number: do not use it")
-        return result
+        return result if self._bounds is None else from_units(result, self._bounds)
 
 
 def load_model(folder: str | os.PathLike[str]) -> SavedModel:
@@ -294,7 +297,9 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
     card = read_any_card(_read_text(folder / CARD, card_format.MAX_TEXT, "there is no model here"))
     if card.kind != "model" or "files" not in card.content:
         raise CardError(f"{folder / CARD} is not the card of a saved model")
-    card_format.require_version(f"the format of the model {folder}", card.content.get("format"), FORMAT)
+    is_old = card.content.get("format") == IN_LABEL_UNITS
+    if not is_old:
+        card_format.require_version(f"the format of the model {folder}", card.content.get("format"), FORMAT)
     hashes, label = card.content["files"], card.content.get("label")
     if not isinstance(hashes, dict) or not {COLUMNS, MODEL} <= set(hashes) <= MODEL_FILES:
         raise CardError(f"{folder / CARD} names other files than a model has")
@@ -309,10 +314,11 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
     public, blend = read_model_arrays(folder / MODEL, encoder.width)
     if len(card.terms.bounds) != 1:
         raise CardError(f"{folder / CARD} must have the bounds of one label")
-    low, high = card.terms.bounds[0]
+    bounds = card.terms.bounds[0]
+    low, high = bounds if is_old else UNIT
     if not low <= blend.knowledge.low < blend.knowledge.high <= high:
         raise CardError("the model predicts outside the bounds on its card")
-    return SavedModel(card, label, encoder, public, blend)
+    return SavedModel(card, label, encoder, public, blend, None if is_old else bounds)
 
 
 _INCOMPLETE = "the model is not complete"

@@ -14,7 +14,6 @@ from pyspark.sql import types as T  # noqa: N812
 from labeldp._arrays import Sums
 from labeldp._values import Delta, Epsilon, LabelBounds
 from labeldp.errors import DataError
-from labeldp.estimators.base import refuse_width
 from labeldp.estimators.bayes import Observations
 from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.label_rounds import Part, Round
@@ -99,7 +98,6 @@ def fit_model(
     Delta(delta)
     group_budget(Budget(0), rows_per_person)
     pair, seed, ledger = LabelBounds(bounds), as_seed(random_state), as_ledger(ledger)
-    refuse_width(pair)
     label = label_column(df, label)
     id = id_column(df, id, label)
     names = feature_columns(df, features, label)
@@ -181,7 +179,7 @@ class ClusterRows:
     def add_up(self, stage: Stage) -> Sums:
         """Return a stage's exact sums over all labels, in one pass."""
         pair = self.frame.select(*self.frame.columns[:2])
-        return sum_integers(pair, stage_summer(stage, self.places))
+        return sum_integers(pair, stage_summer(stage, self.places, self.bounds))
 
     def draw(self, now: Round) -> Part | None:
         """Randomise a round's labels, in one pass.
@@ -192,7 +190,7 @@ class ClusterRows:
         secret = self.key.secret(card=card_checksum(now.mechanism), column=self.label, round=now.number)
         sealed = seal(self.frame, secret)
         try:
-            work = round_drawer(now, self.table.public, mask, sealed, self.share)
+            work = round_drawer(now, self.table.public, mask, sealed, self.share, self.bounds)
             vectors, sample = sum_vectors(self._round_rows(now, mask), work, "float64")
         finally:
             mask.destroy()

@@ -11,6 +11,7 @@ from labeldp.channels.sampling import pieces
 from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.label_rounds import Round, draw_part
 from labeldp.estimators.sums import Stage
+from labeldp.estimators.units import Pair, unit_labels
 from labeldp.randomness.row_ids import IntegerIds, TextIds, public_places
 from labeldp.randomness.row_words import RowWords
 from labeldp.spark.executor import SAMPLE, Batches, Counter, Work, array_ids, floats, vector_batch
@@ -31,7 +32,7 @@ def row_sampler(below: float) -> Work:
     return sample
 
 
-def stage_summer(stage: Stage, places: Words) -> Counter:
+def stage_summer(stage: Stage, places: Words, bounds: Pair) -> Counter:
     """Return a function that adds up a stage's labels, as integers; columns: label, id.
 
     ``places`` are those of the table's rows, sorted: groups and guesses of a stage are in that order.
@@ -39,7 +40,7 @@ def stage_summer(stage: Stage, places: Words) -> Counter:
 
     def sum_stage(batch: pa.RecordBatch) -> NDArray[np.int64]:
         rows = np.searchsorted(places, public_places(array_ids(batch.column(1)))[:, 0])
-        return stage.sums(floats(batch.column(0)), rows)
+        return stage.sums(unit_labels(floats(batch.column(0)), bounds), rows)
 
     return sum_stage
 
@@ -70,7 +71,7 @@ def _pad(secret: bytes, ids: IntegerIds | TextIds) -> Words:
 
 
 def round_drawer(
-    now: Round, public: PublicFeatures, mask: SealedSecret, sealed: SealedSecret, sample: float
+    now: Round, public: PublicFeatures, mask: SealedSecret, sealed: SealedSecret, sample: float, bounds: Pair
 ) -> Work:
     """Return a function that randomises a round's labels and sums what a linear model needs; columns as masked.
 
@@ -87,7 +88,8 @@ def round_drawer(
             ids = array_ids(batch.column(1))
             places = public_places(ids)
             part = int(places[0, 0].view(np.int64)) if part is None else part
-            labels = (batch.column(0).to_numpy().view(np.uint64) ^ _pad(pad, ids)).view(np.float64)
+            bits = batch.column(0).to_numpy().view(np.uint64) ^ _pad(pad, ids)
+            labels = unit_labels(bits.view(np.float64), bounds)
             table, rows = FeatureTable(public, _table(batch, 2)), np.arange(batch.num_rows)
             draws = draw_part(rows, labels, now.centre(table, rows), now, RowWords(secret, ids))
             private = draws.private.labels
