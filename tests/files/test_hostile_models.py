@@ -72,7 +72,7 @@ HOSTILE = {
     "a node that leads to itself": tree_change("left", 1),
     "a node that leads out": tree_change("right", 10**6),
     "a node that leads far out": tree_change("right", 2**40, np.int64),
-    "a node that leads back once it is cast": tree_change("left", 0.5, float),
+    "a node that leads back once it is cast": tree_change("left", 1.5, float),
     "a leaf that is none once it is cast": tree_change("leaf", 256, np.int64),
     "a leaf that is neither": tree_change("leaf", 2),
     "more trees than a model has": lambda a: {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from labeldp import card_format
 from labeldp._array_files import MAX_FILE, ArraySpec, read_arrays
 from labeldp._atomic import atomic_file
-from labeldp.cards.reading import MOST_MECHANISMS, ReadCard, read_any_card
+from labeldp.cards.reading import MOST_MECHANISMS, read_any_card
 from labeldp.channels.proof import array_bytes
 from labeldp.errors import CardError
 from labeldp.estimators.learner import Knowledge
@@ -179,9 +178,10 @@ class RowRelease(HoldsTerms):
             raise CardError(
                 f"{os.fspath(path)} holds other labels than its card states: it was changed or mixed up"
             )
-        if read.kind != "row-release" or len(read.terms.bounds) != 1:
+        known = read.content.get("knowledge", {})  # its values were checked with the card
+        if read.kind != "row-release" or set(known) != {field.name for field in dataclasses.fields(Knowledge)}:
             raise CardError(f"{os.fspath(path)} does not hold the card of a saved release")
-        release = cls(**arrays, knowledge=_knowledge(read), terms=read.terms)
+        release = cls(**arrays, knowledge=Knowledge(**known), terms=read.terms)
         if not release._is_consistent():
             raise CardError(f"{os.fspath(path)} holds arrays that do not fit its card")
         if not release._is_possible():
@@ -211,24 +211,6 @@ class RowRelease(HoldsTerms):
             if not is_possible(labels, mechanism, debiased=True, offset=offset, scale=scale).all():
                 return False
         return True
-
-
-def _knowledge(card: ReadCard) -> Knowledge:
-    """Return what a card says was known of all labels before they were released one by one."""
-    (low, high), content = card.terms.bounds[0], card.content.get("knowledge")
-    try:
-        known = Knowledge(**content) if isinstance(content, dict) else None
-    except TypeError:
-        known = None
-    if known is None or not all(map(_is_number, dataclasses.astuple(known))) or type(known.sums) is not int:
-        raise CardError("the card lacks what a saved release has")
-    if not low <= known.low < known.high <= high or min(known.variance, known.sums) < 0:
-        raise CardError("what the card says was known of all labels does not fit its bounds")
-    return known
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
 def _digest(array: NDArray[Any]) -> str:
