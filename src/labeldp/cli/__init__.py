@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from labeldp import __version__
-from labeldp.cli.shell import spell_out
+from labeldp.cli.shell import plain_usage, spell_out
 
 __all__ = ["COMMANDS", "EXIT_CODES", "app", "load_command"]
 
@@ -127,7 +127,13 @@ class Commands(TyperGroup):
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Make the terminal or pipe take all characters, before the first word is said."""
         spell_out()
-        return super().make_context(*args, **kwargs)
+        with plain_usage():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        with plain_usage():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names in the order in which people need them."""

@@ -17,7 +17,7 @@ from labeldp.audit.run import audit as audit_mechanism
 from labeldp.audit.run import default_labels
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.cli.own_mechanisms import Modules, import_modules
-from labeldp.cli.shell import EXIT, explained, progress
+from labeldp.cli.shell import EXIT, PlainConsole, explained, progress
 from labeldp.errors import ParameterError
 from labeldp.jobs.card_files import read_card_file
 from labeldp.mechanisms.base import Mechanism
@@ -48,7 +48,7 @@ def audit(
 
     What leaves: nothing. No real label is needed, and nothing is spent.
     """
-    console = Console()
+    console = PlainConsole()
     with explained("Stopped; no verdict."):
         import_modules(modules)
         path, text = read_card_file(card)
@@ -61,7 +61,7 @@ def audit(
         console.print(_table(read, audits, path, confidence))
         for name, one in audits:
             if one.convicted:
-                console.print(f"{name}: {one.summary()}", style="red", markup=False, highlight=False)
+                console.print(f"{name}: {one.summary()}", style="red")
         _limits(read, console)
         if any(one.convicted for _, one in audits):
             raise typer.Exit(EXIT["claim"])

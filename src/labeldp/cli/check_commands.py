@@ -19,7 +19,7 @@ from labeldp._values import rounded_up
 from labeldp.cards.verification import Verification, verify_card
 from labeldp.cli.options import Force, Json
 from labeldp.cli.own_mechanisms import Modules, import_modules
-from labeldp.cli.shell import EXIT, explained, news, tell
+from labeldp.cli.shell import EXIT, PlainConsole, explained, news, tell
 from labeldp.errors import ParameterError
 from labeldp.jobs.card_files import read_card_file, read_key, read_signature, report_path
 from labeldp.jobs.sentences import printable
@@ -51,7 +51,7 @@ def explain(
         if as_json:
             typer.echo(json.dumps({"kind": read.kind, **_data(explanation)}, indent=2, allow_nan=False))
         else:
-            _show_explanation(explanation, Console())
+            _show_explanation(explanation, PlainConsole())
 
 
 def _show_explanation(explanation: Explanation, console: Console) -> None:
@@ -143,7 +143,7 @@ def verify(
             }
             typer.echo(json.dumps(data, indent=2))
         else:
-            _show_checks(result, Console())
+            _show_checks(result, PlainConsole())
         if not result.holds:
             raise typer.Exit(EXIT["claim" if result.verdict == "does not hold" else "open"])
 
@@ -228,7 +228,7 @@ def ledger(
         if as_json:
             typer.echo(json.dumps(_ledger_data(opened), indent=2, allow_nan=False))
         else:
-            _show_ledger(opened, Console())
+            _show_ledger(opened, PlainConsole())
 
 
 def _show_ledger(opened: Ledger, console: Console) -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from labeldp._values import Delta, Epsilon, LabelBounds, rounded_up
 from labeldp.cli import options
 from labeldp.cli.comparison_figures import draw_comparison, page_figures
-from labeldp.cli.shell import explained, news, progress, tell
+from labeldp.cli.shell import PlainConsole, explained, news, progress, tell
 from labeldp.comparison import Comparison, compare_table, with_error
 from labeldp.errors import ParameterError
 from labeldp.files.places import refuse_same, refuse_target
@@ -89,7 +89,7 @@ def compare(
         if report is not None:
             refuse_target(str(report), force=force)
             require_matplotlib()
-        screen, console = news(), Console()
+        screen, console = news(), PlainConsole()
         tell(screen, _LOUD, "bold yellow")
         with screen.status("Reading"):
             inputs = read_inputs(

@@ -13,7 +13,7 @@ from rich.console import Console
 from labeldp._values import rounded_up
 from labeldp.cli.compare import show_comparison
 from labeldp.cli.comparison_figures import draw_comparison
-from labeldp.cli.shell import explained, progress, tell
+from labeldp.cli.shell import PlainConsole, explained, progress, tell
 from labeldp.comparison import compare_table, mechanism_noise
 from labeldp.datasets import Survey, make_survey
 from labeldp.errors import MissingExtraError
@@ -45,7 +45,7 @@ def demo(
     stand, and replace older ones.
     """
     with explained():
-        console = Console()
+        console = PlainConsole()
         survey = make_survey(rows)
         low, high = survey.bounds
         tell(console, f"\nA synthetic survey of {rows:,} households.", "bold")

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from labeldp.cli import options
-from labeldp.cli.shell import explained, news, progress, raise_problem, tell
+from labeldp.cli.shell import PlainConsole, explained, news, progress, raise_problem, tell
 from labeldp.jobs.model_fit import fit_file
 from labeldp.jobs.reports import NO_REPORT
 
@@ -70,7 +69,7 @@ def fit(
     with explained(
         "Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.", book
     ):
-        screen, console = news(), Console()
+        screen, console = news(), PlainConsole()
         done = fit_file(
             source,
             out,

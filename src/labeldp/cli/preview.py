@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from labeldp._atomic import atomic_file
 from labeldp.cli import options
-from labeldp.cli.shell import explained, tell
+from labeldp.cli.shell import PlainConsole, explained, tell
 from labeldp.errors import ParameterError
 from labeldp.histogram import Histogram
 from labeldp.planning import preview as make_preview
@@ -57,7 +56,7 @@ def preview(
         result = make_preview(
             rows=rows, bounds=bounds, epsilon=epsilons, prior=prior, wanted=wanted, rows_per_person=rows_per_person
         )
-        console = Console()
+        console = PlainConsole()
         header, lines = result.table()
         table = Table(title=f"{rows:,} rows: what each ε would give", title_justify="left")
         for k, name in enumerate(header):

@@ -157,7 +157,7 @@ def _ask(screen: Console, bars: Bars | None, hints: Sequence[str]) -> None:
         for hint in hints:
             tell(screen, f"For you alone: {as_options(hint)}", "yellow")
         tell(screen, "What you see here, and what you answer, tells something about labels: keep it to yourself.")
-        screen.print("Release the table as it is? \\[y/N] ", end="")
+        screen.print("Release the table as it is? [y/N] ", end="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):  # typer's own question writes to stdout
             tell(screen, "Stopped. Nothing was charged, and nothing written.")
             raise typer.Exit(EXIT["stopped"])

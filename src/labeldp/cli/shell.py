@@ -13,7 +13,8 @@ from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from labeldp.cli.stopping import stoppable
 from labeldp.errors import (
@@ -25,7 +26,7 @@ from labeldp.errors import (
     PrivacyProofError,
     UncheckableError,
 )
-from labeldp.jobs.sentences import explain_error
+from labeldp.jobs.sentences import explain_defect, explain_error, without_controls
 from labeldp.ledger import Ledger
 
 EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "open": 5, "stopped": 130}
@@ -42,6 +43,9 @@ _CODES: dict[type[BaseException], int] = {  # the first that fits counts
     MemoryError: EXIT["machine"],
 }
 
+
+UsageError: Any = typer.BadParameter.__mro__[1]
+"""Typer's errors of wrong options; they quote what was typed, or names of files that a shell filled in."""
 
 _SPELLING = {"ε": "epsilon", "δ": "delta", "−": "-", "±": "+/-", "≤": "<=", "≥": ">=", "≈": "~", "∞": "inf"}
 _SPELLING |= {"✓": "+", "✗": "x", "×": "x", "█": "#", "░": "."}
@@ -62,9 +66,24 @@ def spell_out() -> None:
             stream.reconfigure(errors="labeldp")
 
 
+class PlainConsole(Console):
+    """Prints text as it is: nothing in it is markup, and nothing in it commands a terminal.
+
+    All that a command prints goes through here: names of columns and files are other people's text.
+    """
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Yield what is shown, without control characters but those of Rich itself."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=without_controls(segment.text))
+
+
 def news() -> Console:
     """Return where to tell people how it goes: standard error, so that pipes carry nothing but data."""
-    return Console(stderr=True)
+    return PlainConsole(stderr=True)
 
 
 def someone_looks() -> bool:
@@ -73,8 +92,8 @@ def someone_looks() -> bool:
 
 
 def tell(console: Console, text: str, style: str | None = None) -> None:
-    """Print a text as it is: brackets, numbers and paths are not dressed up, and lines are not broken."""
-    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+    """Print a text without breaking its lines."""
+    console.print(text, style=style, soft_wrap=True)
 
 
 class Bars:
@@ -108,7 +127,12 @@ def progress() -> Iterator[Bars | None]:
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=screen, transient=True) as bar:
         yield Bars(bar)
 
@@ -136,6 +160,10 @@ def explained(stopped: str = "Stopped; nothing was written.", ledger: Ledger | N
                 explain_error(error, ledger),
                 next(code for kind, code in _CODES.items() if isinstance(error, kind)),
             )
+        except (typer.Exit, typer.Abort, UsageError):
+            raise
+        except Exception as error:
+            _fail(explain_defect(error, ledger), EXIT["machine"])
 
 
 def raise_problem(problems: Mapping[str, Exception]) -> None:
@@ -149,3 +177,13 @@ def raise_problem(problems: Mapping[str, Exception]) -> None:
 def _fail(sentence: str, code: int) -> NoReturn:
     tell(news(), sentence, "red")
     raise typer.Exit(code) from None
+
+
+@contextmanager
+def plain_usage() -> Iterator[None]:
+    """Let Typer's errors of wrong options command no terminal."""
+    try:
+        yield
+    except UsageError as error:
+        error.message = without_controls(error.message)
+        raise

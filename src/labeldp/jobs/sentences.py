@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import traceback
+import unicodedata
 
 from labeldp.errors import LabelDPError
 from labeldp.ledger import Ledger, total_of
@@ -19,7 +21,8 @@ _EXTRAS = {
 
 def explain_error(error: BaseException, ledger: Ledger | None = None) -> str:
     """Return one sentence for what went wrong, and one for what stays spent in a ledger's file."""
-    return _sentence(error) + ("" if ledger is None or ledger.path is None else explain_charges(ledger))
+    sentence = _sentence(error).replace("\n", "\ufffd")  # of a name
+    return sentence + ("" if ledger is None or ledger.path is None else explain_charges(ledger))
 
 
 def explain_charges(ledger: Ledger | None) -> str:
@@ -28,6 +31,13 @@ def explain_charges(ledger: Ledger | None) -> str:
         return ""
     spent = f"{total_of(ledger.own_charges)} was charged before that, and stays spent"
     return f". {spent}: mend this before you try again, because that will be charged again."
+
+
+def explain_defect(error: BaseException, ledger: Ledger | None = None) -> str:
+    """Return where in the code an unexpected error happened, and not what it says: that may quote a label."""
+    lines = traceback.format_list(traceback.extract_tb(error.__traceback__))
+    sentence = f"labeldp failed with {type(error).__name__}; its message is left out, since it may quote data"
+    return f"Traceback (most recent call last):\n{''.join(lines)}{sentence}{explain_charges(ledger)}"
 
 
 def _sentence(error: BaseException) -> str:
@@ -75,5 +85,20 @@ def printable(value: object, most: int = 1000) -> str:
     >>> printable("a card" + chr(27) + "[2J says")
     'a card�[2J says'
     """
-    text = "".join(c if c.isprintable() else "\ufffd" for c in str(value)[: most + 1])
+    text = without_controls(str(value)[: most + 1].replace("\n", "\0"))
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def without_controls(text: str) -> str:
+    r"""Return a text without characters that command a terminal, reorder what follows, or are not seen.
+
+    Examples
+    --------
+    >>> without_controls("a" + chr(27) + "[2Jb" + chr(0x202E) + "c\nd")
+    'a�[2Jb�c\nd'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() or c == "\n" or unicodedata.category(c) == "Zs" else "\ufffd" for c in text
+    )
