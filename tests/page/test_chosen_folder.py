@@ -13,6 +13,7 @@ from helpers import posix_only
 from labeldp.errors import ParameterError
 from labeldp.page import chosen_folder
 from labeldp.page.chosen_folder import DROPPED, ChosenFolder
+from labeldp.page.drafts import Drafts
 from page_client import Client
 
 pytestmark = posix_only  # links and pipes lie in the folder
@@ -162,6 +163,24 @@ def test_a_file_that_did_not_arrive_whole_is_not_kept(folder):
     kind = {"content-type": "multipart/form-data; boundary=edge"}
     assert client.request("POST", "/upload", body, kind).status == 400
     assert not list(folder.glob(f"{DROPPED}*/*/*"))
+
+
+@pytest.mark.parametrize("name", ["x.csv.gz", "x.xlsx", "x.parquet", "x.nothing"])
+def test_a_dropped_file_that_is_refused_is_not_kept(folder, name):
+    client = Client(folder).enter()
+    assert client.upload(name, b"price,price\n31415,2\n").status == 400
+    assert not list(folder.glob(f"{DROPPED}*/*/*"))
+
+
+def test_a_dropped_file_goes_with_its_draft_and_all_other_files_stay(folder, monkeypatch):
+    monkeypatch.setattr(Drafts, "MOST", 1)
+    client = Client(folder).enter()
+    dropped = client.draft(client.upload("flats.csv", b"rooms,price\n2,31415\n3,4\n")).source
+    assert dropped.exists()
+    for _ in range(2):
+        client.read("homes.csv", "price")
+    assert not dropped.exists()
+    assert (folder / "homes.csv").exists()
 
 
 KILLED = """

@@ -205,6 +205,11 @@ class ChosenFolder:
         """Whether a path is that of a dropped file."""
         return self._dropped is not None and self._dropped in path.parents
 
+    def discard(self, path: Path) -> None:
+        """Remove a dropped file; any other stays."""
+        if self.is_dropped(path):
+            shutil.rmtree(path.parent, ignore_errors=True)
+
     def remove_dropped(self) -> None:
         """Remove all that was dropped, and the doorway."""
         if self._dropped is not None:

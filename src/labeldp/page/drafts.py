@@ -222,11 +222,11 @@ class Drafts:
         self._folder, self._drafts, self._works = folder, dict[str, Draft](), dict[str, Work]()
 
     def add(self, draft: Draft) -> None:
-        """Keep a draft."""
+        """Keep a draft; of those that are forgotten, dropped files go."""
         self._drafts[draft.id] = draft
         resting = [each.id for each in self._drafts.values() if not each.is_busy]
         for old in resting[: len(self._drafts) - self.MOST]:
-            del self._drafts[old]
+            self._folder.discard(self._drafts.pop(old).source)
 
     def get(self, name: str) -> Draft:
         """Return a draft by its id."""

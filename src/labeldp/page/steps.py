@@ -23,7 +23,7 @@ from labeldp.jobs.sentences import EXPLAINED
 from labeldp.page.drafts import CHANGED, Draft, Header
 from labeldp.page.site import Site, explained_page, go, site_of, started
 from labeldp.page.typed_numbers import number_in, typed
-from labeldp.page.uploads import receive_file
+from labeldp.page.uploads import received_file
 from labeldp.page.words import explain_in_page
 
 SEPARATORS = {"": "as the header shows", ",": "comma", ";": "semicolon", "tab": "tab", "|": "vertical bar"}
@@ -76,8 +76,8 @@ async def upload(request: Request) -> Response:
     """Begin with a file that was dropped."""
     site = site_of(request)
     try:
-        path, _ = await receive_file(request, site.folder, site.keys.form)
-        draft = await run_in_threadpool(Draft.of, path, path.name)
+        async with received_file(request, site.folder, site.keys.form) as path:
+            draft = await run_in_threadpool(Draft.of, path, path.name)
     except EXPLAINED as error:
         return await _start_page(site, explain_in_page(error))
     site.drafts.add(draft)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -98,11 +100,12 @@ class _Parts:
     def discard(self) -> None:
         self.close()
         if self.path is not None:
-            shutil.rmtree(self.path.parent, ignore_errors=True)
+            self._folder.discard(self.path)
 
 
-async def receive_file(request: Request, folder: ChosenFolder, form_key: str) -> tuple[Path, dict[str, str]]:
-    """Return where a dropped file was put, and the other fields of its form.
+@asynccontextmanager
+async def received_file(request: Request, folder: ChosenFolder, form_key: str) -> AsyncIterator[Path]:
+    """Put a dropped file into the folder; it stays there only if nothing goes wrong in the block.
 
     Raises
     ------
@@ -128,12 +131,12 @@ async def receive_file(request: Request, folder: ChosenFolder, form_key: str) ->
         parser.finalize()
         if not parts.is_whole:
             raise ClientDisconnect
+        if parts.path is None:
+            raise ParameterError("choose a file first")
+        yield parts.path
     except (MultipartParseError, ClientDisconnect):
         parts.discard()
         raise ParameterError("the file did not arrive whole: try again") from None
     except BaseException:
         parts.discard()
         raise
-    if parts.path is None:
-        raise ParameterError("choose a file first")
-    return parts.path, parts.fields
