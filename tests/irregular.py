@@ -56,6 +56,11 @@ READ = {  # what is replaced, and what reads it: a command, or a function
     "Ledger.open": ("book.jsonl", lambda: ldp.Ledger.open("book.jsonl")),
     "read_card_file": (CARD, lambda: read_card_file(Path(CARD))),
     "verify_files": ("table.csv", lambda: require(verify_files(Path(CARD).read_text(), file="table.csv"))),
+    "RowRelease.load": ("rows.npz", lambda: ldp.RowRelease.load("rows.npz")),
+    "load_model, its card": ("model/card.json", lambda: ldp.load_model("model")),
+    "load_model, its columns": ("model/columns.json", lambda: ldp.load_model("model")),
+    "load_model, its arrays": ("model/model.npz", lambda: ldp.load_model("model")),
+    "predict MODEL": ("model/card.json", ["predict", "model", "table.csv", "-o", "out.csv"]),
     "ChosenFolder.source": ("table.csv", lambda: ChosenFolder(".").source("table.csv")),
     "ChosenFolder.source of a folder": ("parts/b.csv", lambda: ChosenFolder(".").source("parts")),
 }  # fmt: skip
