@@ -59,9 +59,9 @@ def test_a_pickle_in_the_arrays_is_refused_and_not_run(path):
 
 def tree_change(name, value, dtype=None):
     def change(arrays):
-        inner = int(np.flatnonzero(arrays["trees_leaf"] == 0)[1])
+        inner = int(np.flatnonzero(arrays["trees_leaf"] == 0)[1])  # of the first tree, below its root
         changed = arrays[f"trees_{name}"].astype(dtype or arrays[f"trees_{name}"].dtype)
-        changed[inner] = value
+        changed[inner] = value(inner) if callable(value) else value
         return {f"trees_{name}": changed}
 
     return change
@@ -69,10 +69,10 @@ def tree_change(name, value, dtype=None):
 
 HOSTILE = {
     "a node that leads back": tree_change("left", 0),
-    "a node that leads to itself": tree_change("left", 1),
+    "a node that leads to itself": tree_change("left", lambda node: node),
     "a node that leads out": tree_change("right", 10**6),
     "a node that leads far out": tree_change("right", 2**40, np.int64),
-    "a node that leads back once it is cast": tree_change("left", 1.5, float),
+    "a node that leads back once it is cast": tree_change("left", lambda node: node + 0.5, float),
     "a leaf that is none once it is cast": tree_change("leaf", 256, np.int64),
     "a leaf that is neither": tree_change("leaf", 2),
     "more trees than a model has": lambda a: {
