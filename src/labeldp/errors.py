@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from numbers import Number
 
 import numpy as np
@@ -286,24 +284,3 @@ def describe(value: object) -> str:
     ("'lokal'", '0', 'list')
     """
     return repr(value) if value is None or isinstance(value, str | Number | np.bool_) else type(value).__name__
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a misspelt one may have meant, or None.
-
-    It is never a number: in a text file without a header, names are the values of a row, its label among them.
-
-    Examples
-    --------
-    >>> nearest("prise", ["area", "price"]), nearest("town", ["area", "price"]), nearest("2", ["25"])
-    ('price', None, None)
-    """
-    return next(iter(difflib.get_close_matches(name, [each for each in known if not _is_number(each)], 1)), None)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -13,6 +13,7 @@ from sklearn.utils import column_or_1d, estimator_html_repr
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from labeldp._arrays import Array
+from labeldp._names import name_of_labels
 from labeldp._values import Epsilon, LabelBounds, Labels
 from labeldp.errors import ParameterError
 from labeldp.estimators.features import FeatureTable, PublicFeatures
@@ -36,12 +37,6 @@ def _refuse_single_column(X: Any) -> None:
             "comes before y. Reshape your data with reshape(-1, 1) if it is a single feature, or with "
             "reshape(1, -1) if it is a single row"
         )
-
-
-def _name_of(y: Any) -> str | None:
-    """Return what labels are called, if they are a named column."""
-    names = frame_names(y) if is_frame(y) else [getattr(y, "name", None)]
-    return next((str(name) for name in names if name is not None), None)
 
 
 class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -89,7 +84,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         as_ledger(self.ledger)
         refuse_other_order(X, y)
         self.encoder_ = None
-        self.label_name_ = _name_of(y)
+        self.label_name_ = name_of_labels(y, X)
         if is_frame(X):
             X = self._fit_encoder(X)
         else:
@@ -103,11 +98,6 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_encoder(self, X: Any) -> Array:
         """Learn how the columns of a data frame become numbers, and return the numbers."""
         names = frame_names(X)
-        if self.label_name_ in names:
-            raise ParameterError(
-                f"X has the column {self.label_name_!r}, which is the name of y: features are public, so the "
-                f"labels must not be among them; drop it from X, or rename y if they are not the same"
-            )
         table = as_table(X)
         self.encoder_ = TableEncoder.fit(table, names)
         refuse_too_wide(table.num_rows, self.encoder_.width)

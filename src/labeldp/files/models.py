@@ -29,6 +29,7 @@ from labeldp import card_format
 from labeldp._array_files import MAX_FILE
 from labeldp._arrays import Array
 from labeldp._atomic import atomic_file, atomic_folder
+from labeldp._names import UNNAMED, as_label_name
 from labeldp._reading import read_regular
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.errors import CardError, DataNotFoundError, ParameterError
@@ -112,7 +113,7 @@ def save_model(
     """
     encoder = encoder_of(model)
     with model_folder(path, force=force) as draft:
-        called = label or getattr(model, "label_name_", None) or "label"
+        called = as_label_name(label or getattr(model, "label_name_", None) or UNNAMED)
         card = write_model(model, encoder, draft, label=called)
         if quality is not None:
             add_to_card(draft, card, terms_with_score(model.terms_, quality), **quality.card_entries())

@@ -15,9 +15,10 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from labeldp._atomic import MARK, reserve_name
+from labeldp._names import nearest
 from labeldp._paths import as_path, resolve_path
 from labeldp._reading import open_regular
-from labeldp.errors import DataError, ParameterError, nearest
+from labeldp.errors import DataError, ParameterError
 
 PIPE = "-"
 

@@ -16,7 +16,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from labeldp.errors import DataError, ParameterError, nearest
+from labeldp._names import nearest
+from labeldp.errors import DataError, ParameterError
 from labeldp.files.batches import CELLS, cut, rows_per_batch
 from labeldp.files.columns import (
     ColumnDictionary,

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from labeldp._names import name_of_labels
 from labeldp._values import Labels
 from labeldp.errors import LabelError, ParameterError
 from labeldp.histogram import Histogram
@@ -196,6 +197,7 @@ def privatize(
     >>> release.labels.shape, len(release.mechanism)
     ((5000, 2), 2)
     """
+    name_of_labels(labels)
     array = Labels.parse(labels).values
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
         raise LabelError(f"labels must be of shape (n,) or (n, d), got {array.shape}")

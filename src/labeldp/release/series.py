@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._names import UNNAMED, name_of_labels
 from labeldp.errors import ParameterError
 
 
 def as_series(values: NDArray[np.float64], like: Any) -> Any:
     """Return values as a Series or data frame of the library that ``like`` is from, with its index and names.
 
-    Of ``like``, its type, its index and its names are used, and no value in it.
+    Of ``like``, its type, its index and its names are used, and no value in it. A Series that is named by the
+    number of a column is called ``label``.
 
     Parameters
     ----------
@@ -40,14 +42,15 @@ def as_series(values: NDArray[np.float64], like: Any) -> Any:
     shape = (len(like),) if names is None else (len(like), len(names))
     if shape not in (values.shape, (*values.shape, 1)):
         raise ParameterError(f"like has the shape {shape}, and there are private labels of shape {values.shape}")
+    name = getattr(like, "name", None)
+    if name_of_labels(like) is None and name not in (None, ""):
+        name = UNNAMED
     library, columns = import_module(root), values.reshape(shape)
     if root == "pandas":
-        how = {"name": like.name} if names is None else {"columns": names}
+        how = {"name": name} if names is None else {"columns": names}
         return (library.Series if names is None else library.DataFrame)(columns, index=like.index, **how)
     if root == "polars":
-        return (
-            library.Series(like.name, columns) if names is None else library.DataFrame(columns, schema=list(names))
-        )
+        return library.Series(name, columns) if names is None else library.DataFrame(columns, schema=list(names))
     if names is None:
         return library.array(columns)
     return library.Table.from_arrays([library.array(column) for column in columns.T.copy()], names=list(names))

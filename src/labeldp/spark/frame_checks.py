@@ -8,7 +8,6 @@ known to repeat; any other frame is computed once and kept, if the caller says s
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,6 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from labeldp._names import as_label_name, reads_as_number
 from labeldp.errors import DataError, LabelError, ParameterError
 from labeldp.spark.plan_lineage import FUNCTIONS, SAME_ROWS, analyzed_plan, items, kind_of, kinds, steps
 from labeldp.spark.session import column, is_connect, without_labels
@@ -35,7 +35,7 @@ def _field(df: DataFrame, name: object, parameter: str) -> Any:
             f"{parameter}={name!r} is inside another column, which would carry it along: make it a column of its "
             "own, and take it out of the other"
         )
-    texts = [one for one in names if not re.match(r"[\W_]*\d", one)]  # without a header, labels may be names
+    texts = [one for one in names if not reads_as_number(one)]  # without a header, labels may be names
     near = [one for one in texts if one.lower() == name.lower()] or get_close_matches(name, texts, n=1)
     raise ParameterError(f"there is no column {name!r}" + (f"; is {near[0]!r} meant?" if near else ""))
 
@@ -52,6 +52,7 @@ def label_column(df: DataFrame, label: object) -> str:
         raise ParameterError(f"df must be a DataFrame of Spark, got {type(df).__module__}.{type(df).__name__}")
     refuse_repeated_names(df.columns)
     field = _field(df, label, "label")
+    as_label_name(field.name)
     if not isinstance(field.dataType, T.NumericType):
         kind = field.dataType.simpleString().split("<")[0].split("(")[0]
         raise LabelError(f"labels must be real numbers, got {kind}: convert the column first, with try_cast")

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from labeldp._arrays import Array
-from labeldp.errors import CardError, DataError, ParameterError, nearest
+from labeldp._names import nearest
+from labeldp.errors import CardError, DataError, ParameterError
 from labeldp.tabular.encodings import (
     Categories,
     Numbers,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from labeldp._names import column_names
 from labeldp.errors import DataError
 from labeldp.tabular.arrow import arrow
 
@@ -64,8 +65,7 @@ def refuse_other_order(X: Any, y: Any) -> None:
 
 def frame_names(frame: Any) -> list[str]:
     """Return the names of a data frame's columns, in order; other than text they are written out."""
-    names = getattr(frame, "column_names", None)  # Arrow's tables; their columns are arrays
-    return [str(name) for name in (frame.columns if names is None else names)]
+    return [str(name) for name in column_names(frame) or ()]
 
 
 def as_table(X: Any, names: Sequence[str] | None = None) -> Any:
