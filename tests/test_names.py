@@ -17,7 +17,7 @@ from labeldp.errors import ParameterError
 from labeldp.files import Dialect
 from labeldp.files.text_types import LabelText
 
-SECRET = "66993"
+TRUE_LABEL = "66993"
 NUMBERS = {
     "plain": "66993",
     "point": "66993.5",
@@ -159,5 +159,5 @@ def test_private_labels_in_a_series_have_no_number_for_a_name():
 def test_a_model_is_not_saved_under_a_number(tmp_path):
     model = ldp.ModelReleaseRegressor(**HOW).fit(X, Y)
     with pytest.raises(ParameterError, match="reads as a number"):
-        ldp.save_model(model, tmp_path / "model", label=SECRET)
+        ldp.save_model(model, tmp_path / "model", label=TRUE_LABEL)
     assert not (tmp_path / "model").exists()

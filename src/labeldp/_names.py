@@ -149,7 +149,7 @@ def name_of_labels(labels: Any, features: Any = None) -> str | None:
         is_numbering = _are_positions(own)
     else:
         (name,) = names
-        is_position = isinstance(name, Integral) and not isinstance(name, bool) and name >= 0
+        is_position = isinstance(name, Integral) and not isinstance(name, bool) and int(name) >= 0
         is_numbering = is_position and (beside is None or _are_positions([*{*beside, name}]))
     texts = [] if is_numbering else [as_label_name(name) for name in names if name is not None and name != ""]
     if not {str(name) for name in names if name is not None}.isdisjoint(map(str, beside or ())):

@@ -63,6 +63,8 @@ def compare(
     delta: options.Delta = 0.0,
     plot: options.Plot = None,
     format: options.InputFormat = None,
+    header: options.Header = False,
+    names: options.Names = None,
     report: options.Report = None,
     force: options.Force = False,
 ) -> None:
@@ -81,7 +83,7 @@ def compare(
             raise ParameterError(_REFUSED)
         LabelBounds(bounds)
         Delta(delta)
-        names = _mechanisms(mechanisms, delta)
+        chosen = _mechanisms(mechanisms, delta)
         epsilons = {Epsilon(value) for value in options.parse_numbers(budgets, "--budgets", "0.1,0.3,1,3")}
 
         refuse_same({"the plot": plot, "the report": report}, {"the table": source})
@@ -101,6 +103,7 @@ def compare(
                 missing=missing,
                 rows=rows,
                 format=format,
+                dialect=options.as_dialect(header=header, names=names),
             )
         for note in inputs.notes:
             tell(screen, note)
@@ -110,7 +113,7 @@ def compare(
                 inputs.labels,
                 bounds,
                 budgets=sorted(epsilons),
-                mechanisms=names,
+                mechanisms=chosen,
                 delta=delta,
                 repeats=repeats,
                 progress=update,

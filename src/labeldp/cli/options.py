@@ -99,6 +99,23 @@ Na = Annotated[
         "--na", metavar="WORD", help="A word for missing values beside the usual ones; may be repeated.", **_TEXT
     ),
 ]
+Multiline = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="The public column whose values may have line breaks, never the label.", **_TEXT
+    ),
+]
+_HEADER: dict[str, Any] = {"rich_help_panel": "Names of columns, of text files and sheets"}
+Header = Annotated[
+    bool,
+    typer.Option(
+        "--header", help="The first row names the columns, though names read as numbers (years).", **_HEADER
+    ),
+]
+Names = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMNS", help="Names of all columns, such as a,b,c, if there is no header.", **_HEADER),
+]
 _SHEET: dict[str, Any] = {"rich_help_panel": "Excel"}
 SheetName = Annotated[
     str | None, typer.Option("--sheet", metavar="NAME", help="Which sheet; by default the only one.", **_SHEET)
@@ -139,18 +156,25 @@ def split_names(text: str | None) -> list[str]:
 
 
 def as_dialect(
-    separator: str | None,
-    decimal: str | None,
-    thousands: str | None,
-    encoding: str | None,
-    na: list[str] | None,
-    sheet: str | None,
-    formulas: str | None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    na: list[str] | None = None,
+    sheet: str | None = None,
+    formulas: str | None = None,
+    *,
+    header: bool = False,
+    names: str | None = None,
+    multiline: str | None = None,
 ) -> Dialect:
     """Return how a file is written, as far as it was said."""
     from labeldp.files import Dialect  # noqa: PLC0415 (an extra)
 
-    return Dialect(separator, decimal, thousands, encoding, na or (), sheet, split_names(formulas))
+    listed = {"na": na or (), "formulas": split_names(formulas), "names": split_names(names)}
+    return Dialect(
+        separator, decimal, thousands, encoding, sheet=sheet, header=header, multiline=multiline, **listed
+    )
 
 
 def parse_numbers(text: str, name: str, example: str) -> list[float]:

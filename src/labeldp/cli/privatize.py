@@ -84,6 +84,9 @@ def privatize(
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
     na: options.Na = None,
+    multiline: options.Multiline = None,
+    header: options.Header = False,
+    names: options.Names = None,
     sheet: options.SheetName = None,
     formulas: options.Formulas = None,
     card: Annotated[
@@ -109,7 +112,18 @@ def privatize(
         "spent: labels may have been read.",
         book,
     ):
-        dialect = options.as_dialect(separator, decimal, thousands, encoding, na, sheet, formulas)
+        dialect = options.as_dialect(
+            separator,
+            decimal,
+            thousands,
+            encoding,
+            na,
+            sheet,
+            formulas,
+            header=header,
+            names=names,
+            multiline=multiline,
+        )
         with progress() as update:
             done, problems = privatize_and_report(
                 source,

@@ -140,7 +140,7 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
         written = [entry.get(name) for name in ("separator", "decimal", "encoding", "format")]
         if not all(value is None or isinstance(value, str) for value in written):
             raise DataError("the card does not say how it is written")
-        dialect = files.Dialect(separator=written[0], decimal=written[1], encoding=written[2])
+        dialect = files.Dialect(separator=written[0], decimal=written[1], encoding=written[2], header=True)
         table = files.open_table(path, written[3], dialect=dialect)
         columns = list(table.schema.names)
         listed = _listed_labels(card, entry, columns)

@@ -6,12 +6,25 @@ import codecs
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from labeldp._names import as_text
 from labeldp.errors import ParameterError
 from labeldp.files.places import DELIMITERS
 
 UTF8 = ("utf-8", "utf-8-sig")
 """The encodings that need no translation."""
 
+ENCODINGS = {
+    *(*UTF8, "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "ascii"),
+    *(f"iso8859-{part}" for part in (*range(1, 12), *range(13, 17))),
+    *(f"cp{page}" for page in (*range(1250, 1259), 437, 737, 775, 850, 852, 855, 857, 858, 860, 861, 862, 863)),
+    *("cp865", "cp866", "cp869", "cp874", "cp932", "cp949", "cp950", "koi8-r", "koi8-u"),
+    *("mac-roman", "mac-latin2", "mac-greek", "mac-cyrillic", "mac-turkish", "mac-iceland"),
+    *("shift_jis", "euc_jp", "euc_kr", "gb2312", "gbk", "gb18030", "big5", "big5hkscs"),
+}
+"""The encodings that are read: no state but a byte-order mark, and line breaks and digits as in ASCII."""
+
+SEPARATORS = "\t\x01\x1c\x1d\x1e\x1f !#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+"""What may stand between values: a tab, a blank, punctuation other than quotes, or a separator of ASCII."""
 
 SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 GROUPS = " \u00a0\u2009\u202f'\u2019"
@@ -44,25 +57,33 @@ NULL_WORDS = (
 class Dialect:
     r"""How a file is written, and what of it is read; what is None is detected where that is certain.
 
-    Text files have all but the last two, and Excel files these.
+    The first five are of text files, and so is the last; ``sheet`` and ``formulas`` are of Excel files.
 
     Parameters
     ----------
     separator : str, optional
-        What stands between values: one character, or ``"tab"``. By default the header shows it.
+        What stands between values: one character of ASCII, or ``"tab"``. By default the header shows it.
     decimal : {".", ","}, optional
         The decimal mark. By default public columns show it; else it is a point.
     thousands : str, optional
         The mark between groups of three digits, or ``"space"``. By default public columns show it; else there is
         none.
     encoding : str, optional
-        Such as ``"utf-8"``, ``"utf-16"`` or ``"latin-1"``. By default a byte-order mark or public columns show it.
+        Such as ``"utf-8"``, ``"utf-16"``, ``"latin-1"`` or ``"shift_jis"``. By default a byte-order mark or public
+        columns show it.
     na : sequence of str
         Words for missing values, beside the usual ones such as ``NA``, ``n/a`` and ``-``.
     sheet : str, optional
         The sheet of an Excel workbook; by default the only one.
     formulas : sequence of str
         Public columns of it whose formulas do not use the label, directly or through other cells.
+    header : bool
+        Whether the first row names the columns though most of its values read as numbers, such as years.
+    names : sequence of str
+        Names of all columns, for a file that has no header: its first row is data then.
+    multiline : str, optional
+        The public column whose values may have line breaks. Without it a record that spans lines is refused if
+        one of its lines could be a record: a quote may be missing there.
 
     Examples
     --------
@@ -78,16 +99,28 @@ class Dialect:
     na: Collection[str] = ()
     sheet: str | None = None
     formulas: Collection[str] = ()
+    header: bool = False
+    names: Collection[str] = ()
+    multiline: str | None = None
 
     def __post_init__(self) -> None:
         names = {"tab": "\t", "\\t": "\t", "space": " ", "semicolon": ";", "comma": ",", "point": ".", "dot": "."}
         for name in ("separator", "decimal", "thousands"):
             value = getattr(self, name)
             object.__setattr__(self, name, names.get(value, value))
-        object.__setattr__(self, "na", tuple(self.na))
-        object.__setattr__(self, "formulas", tuple(self.formulas))
-        if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
-            raise ParameterError(f"separator must be one character or 'tab', not {self.separator!r}")
+        for name in ("na", "formulas", "names"):
+            object.__setattr__(self, name, tuple(as_text(each, name) for each in getattr(self, name)))
+        if any("\n" in word or "\r" in word for word in self.na):
+            raise ParameterError("na must be words without line breaks")
+        if self.names and (self.header or not all(map(str.strip, self.names))):
+            raise ParameterError(
+                "names must name every column of a file without a header, and do not go with a header"
+            )
+        if self.separator is not None and (len(self.separator) != 1 or self.separator not in SEPARATORS):
+            raise ParameterError(
+                f"separator must be 'tab' or one character of ASCII that is no letter, digit or quote, not "
+                f"{self.separator!r}"
+            )
         if self.decimal not in (None, ".", ","):
             raise ParameterError(f"decimal must be '.' or ',', not {self.decimal!r}")
         if self.thousands is not None and self.thousands not in (*".,", *GROUPS):
@@ -119,13 +152,15 @@ class Dialect:
 
 def _encoding(name: str) -> str:
     try:
-        info = codecs.lookup(name)
-        if not info._is_text_encoding or info.incrementaldecoder is None:
-            raise LookupError
-        "a,1\n".encode(info.name)
-    except (LookupError, UnicodeError, ValueError):
-        raise ParameterError(f"unknown encoding {name!r}; known are utf-8, utf-16, latin-1, cp1252 …") from None
-    return str(info.name)
+        known = codecs.lookup(name).name
+    except (LookupError, ValueError):  # no such codec, or no name for one
+        known = ""
+    if known not in ENCODINGS:
+        raise ParameterError(
+            f"unknown encoding {name!r}; known are utf-8, utf-16, latin-1, cp1252, shift_jis, gb18030 and others "
+            "of their kind: convert the file to utf-8"
+        )
+    return known
 
 
 def number_pattern(decimal: str, groups: str) -> str:

@@ -38,6 +38,7 @@ DAMAGED = (
 )
 ERRORS = ("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#GETTING_DATA", "#SPILL!", "#CALC!")
 MIXED = "of several types"
+_OTHER_NAMES = "has values in other columns than names were given for, from its first value on: name all of them"
 LAST_FLOAT = sys.float_info.max
 Row = dict[int, Any]
 """The values of a row by their column, from 0."""
@@ -68,9 +69,9 @@ class SheetTable(Table):
     """A table in Excel files, one sheet of each; in memory."""
 
     def __init__(self, parts: list[Part], label: str | None, dialect: Dialect, drop: Collection[str] = ()) -> None:
-        self.dialect = Dialect(na=dialect.na)
+        self.dialect = Dialect(na=dialect.na, header=dialect.header, names=dialect.names)
         self._labels = LabelText(str(label), dialect)
-        self._sheets = [read_sheet(part, dialect.sheet, label) for part in parts]
+        self._sheets = [read_sheet(part, dialect.sheet, label, dialect.names) for part in parts]
         super().__init__(parts, "xlsx", label, [sheet.names for sheet in self._sheets], drop)
         for sheet, part in zip(self._sheets, parts, strict=True):
             self._refuse(part, sheet.hidden, "has hidden columns: show them, or drop them, as in drop={}")
@@ -167,8 +168,11 @@ def sheet_names(part: Part) -> list[str]:
         return book.sheets
 
 
-def read_sheet(part: Part, name: str | None, label: str | None) -> Sheet:
-    """Return the values of one sheet; its header is looked for by the label's name, if that is known."""
+def read_sheet(part: Part, name: str | None, label: str | None, given: Collection[str] = ()) -> Sheet:
+    """Return the values of one sheet; its header is looked for by the label's name, if that is known.
+
+    The columns of a sheet without a header, from the first value on, have the names that were ``given``.
+    """
     with _open(part) as book:
         names = book.sheets
         if name is None and len(names) > 1:
@@ -181,7 +185,7 @@ def read_sheet(part: Part, name: str | None, label: str | None) -> Sheet:
                 f"{part.name} has no sheet {name!r}; there are {', '.join(map(repr, names[:12]))}"
             )
         reader = book.sheet(name or names[0])
-        header, rows = _split(reader.rows(), label)
+        header, rows = _split(reader.rows(), label, given)
         places = {place: text for place, value in header.items() if (text := _text(_value(value)))}
         columns: dict[int, list[Any]] = {place: [] for place in places}
         count = 0
@@ -194,10 +198,14 @@ def read_sheet(part: Part, name: str | None, label: str | None) -> Sheet:
                 columns[place] += [None] * (count - len(columns[place]))
                 columns[place].append(value)
             count += bool(values)
+            if given and any(place not in places and _value(row[place]) is not None for place in row):
+                raise DataError(f"{part.name} {_OTHER_NAMES}")
             if len(places) * count > MOST_CELLS:
                 raise RefusedError(f"has a table of more than {MOST_CELLS:,} cells: save it as CSV")
     if not places:
         raise DataError(f"{part.name} is empty: the sheet has no values")
+    if given and not all(columns.values()):
+        raise DataError(f"{part.name} {_OTHER_NAMES}")
     return Sheet(
         list(places.values()),
         {places[place]: column + [None] * (count - len(column)) for place, column in columns.items()},
@@ -206,8 +214,15 @@ def read_sheet(part: Part, name: str | None, label: str | None) -> Sheet:
     )
 
 
-def _split(rows: Iterator[tuple[int, Row]], label: str | None) -> tuple[Row, Iterator[Row]]:
+def _split(
+    rows: Iterator[tuple[int, Row]], label: str | None, given: Collection[str]
+) -> tuple[Row, Iterator[Row]]:
     """Return the header, which names the label if one is known, else has two values or more; and what is below."""
+    if given:
+        filled = (row for _, row in rows if any(_text(_value(value)) for value in row.values()))
+        first = next(filled, {})
+        start = min((place for place, value in first.items() if _text(_value(value))), default=0)
+        return dict(enumerate(given, start)) if first else {}, chain([first], filled)
     top = list[Row]()
     for number, row in rows:
         top.append(row)

@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from labeldp.errors import ParameterError
 from labeldp.files.dialect import Dialect
 from labeldp.files.excel import SheetTable, read_sheet, sheet_names
 from labeldp.files.places import DELIMITERS, as_format
 from labeldp.files.sniffing import header_dialect
 from labeldp.files.sources import Part, find_parts, folder_types, schema_of
-from labeldp.files.tables import Table, TypedTable
+from labeldp.files.tables import Table, TypedTable, lacks_header
 from labeldp.files.text_files import TextFile, read_header
 from labeldp.files.text_tables import TextTable
 
@@ -26,15 +27,18 @@ class TableHeader:
     dialect : Dialect
         How the header is written.
     names : tuple of str
-        Empty where it must be said first which sheet is meant.
+        Empty where it must be said first which sheet is meant, or what the columns are called.
     sheets : tuple of str
         Of an Excel workbook.
+    lacks_header : bool
+        Whether most names read as numbers, as those of a table without a header do.
     """
 
     format: str
     dialect: Dialect
     names: tuple[str, ...]
     sheets: tuple[str, ...] = ()
+    lacks_header: bool = False
 
 
 def header_of(parts: list[Part], format: str, dialect: Dialect) -> TableHeader:
@@ -46,9 +50,11 @@ def header_of(parts: list[Part], format: str, dialect: Dialect) -> TableHeader:
     elif format == "xlsx":
         sheets = sheet_names(part)
         unclear = dialect.sheet is None and len(sheets) > 1
-        names = [] if unclear else read_sheet(part, dialect.sheet, None).names
+        names = [] if unclear else read_sheet(part, dialect.sheet, None, dialect.names).names
     else:
         names = list(part.query(format, schema_of).names)
+    if lacks_header(names, format, dialect):
+        return TableHeader(format, dialect, (), tuple(sheets), lacks_header=True)
     folders = [] if format == "xlsx" and not names else list(folder_types(parts))
     return TableHeader(format, dialect, (*names, *folders), tuple(sheets))
 
@@ -128,4 +134,8 @@ def table_of(
         return TextTable(parts, format, label, is_text, dialect, exact=exact, drop=drop)
     if format == "xlsx":
         return SheetTable(parts, label, dialect, drop)
+    if dialect.names:
+        raise ParameterError(
+            "names are for text files and sheets without a header: rename the columns in the file"
+        )
     return TypedTable(parts, format, label, exact=exact, drop=drop)

@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Any
 
-from labeldp.errors import ParameterError
-from labeldp.files.dialect import GROUPS, NULL_WORDS, SEPARATOR_NAMES, UTF8, Dialect, number_pattern
+from labeldp.errors import DataError, ParameterError
+from labeldp.files.dialect import GROUPS, NULL_WORDS, SEPARATOR_NAMES, Dialect, number_pattern
 from labeldp.files.places import DELIMITERS
+from labeldp.files.records import LONGEST_RECORD, RawStream, Records, text_reader
 from labeldp.files.sources import Part
 
 WESTERN = "cp1252"
@@ -27,9 +27,6 @@ WESTERN = "cp1252"
 
 ROWS = 1000
 """How many rows are looked at for marks in numbers."""
-
-LONGEST_VALUE = 1 << 23
-"""Characters of a value that can be read: a label may have a million, and must not change what is found out."""
 
 _BYTE_ORDER_MARKS = (
     ("utf-8-sig", codecs.BOM_UTF8),
@@ -40,73 +37,32 @@ _BYTE_ORDER_MARKS = (
 )
 
 
-class RawStream(io.RawIOBase):
-    """An Arrow stream for Python's own readers; where it cannot be read, it ends."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream, self.damaged = stream, False
-
-    def readable(self) -> bool:
-        """Whether it can be read."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer, or a part of it."""
-        try:
-            data = self._stream.read(len(buffer))
-        except OSError as error:
-            if error.errno is not None:
-                raise
-            self.damaged, data = True, b""
-        buffer[: len(data)] = data
-        return len(data)
-
-
-def _mark_invalid(error: UnicodeError) -> tuple[str, int]:
-    """Stand for bytes that are no text in an encoding: half of a pair of characters, which no text has."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    return "\udcff", error.end
-
-
-codecs.register_error("labeldp.invalid", _mark_invalid)
-
-
-def text_reader(raw: RawStream, encoding: str) -> io.TextIOWrapper:
-    """Return the text of a stream without a byte-order mark; bytes that are no text are halves of characters."""
-    name, errors = (encoding, "labeldp.invalid") if encoding not in UTF8 else ("utf-8-sig", "surrogateescape")
-    return io.TextIOWrapper(io.BufferedReader(raw), name, errors=errors, newline="")
-
-
 def find_dialect(part: Part, given: Dialect, format: str, private: Collection[str]) -> Dialect:
     """Return how a text file is written, marks in numbers aside: its separator and its encoding."""
+    start = _first_line(part, given.encoding or _marked_encoding(part))
     encoding = given.encoding or _sniff_encoding(part)
-    header = _header(part, encoding or "latin-1")
-    separator = given.separator or _sniff_separator(header, DELIMITERS[format], private)
+    separator = given.separator or _sniff_separator(start, given, format, private)
     if encoding is None:
-        encoding = WESTERN if _has_other_text(part, separator, private) else "utf-8"
+        encoding = WESTERN if _has_other_text(part, replace(given, separator=separator), private) else "utf-8"
     return replace(given, separator=separator, encoding=encoding)
 
 
 def header_dialect(part: Part, given: Dialect, format: str) -> Dialect:
     """Return how the header of a text file is written; no other line is looked at."""
     encoding = given.encoding or _marked_encoding(part)
+    start = _first_line(part, encoding)
     if encoding is None:
-        encoding = WESTERN if _as_utf8(_header(part, "latin-1")) is None else "utf-8"
-    separator = given.separator or _sniff_separator(_header(part, encoding), DELIMITERS[format], ())
+        encoding = WESTERN if _as_utf8(_first_line(part, "latin-1")) is None else "utf-8"
+    separator = given.separator or _sniff_separator(start, given, format, ())
     return replace(given, separator=separator, encoding=encoding)
 
 
 @contextmanager
-def _rows(part: Part, encoding: str, separator: str) -> Iterator[Iterator[list[str]]]:
-    """Give the rows of a file up to one that cannot be read, which is said later; labels may be long."""
-    limit = python_csv.field_size_limit(LONGEST_VALUE)
-    try:
-        with part.open_text() as stream:
-            reader = python_csv.reader(text_reader(RawStream(stream), encoding), delimiter=separator)
-            yield _readable(row for row in reader if row)
-    finally:
-        python_csv.field_size_limit(limit)
+def _table(part: Part, dialect: Dialect) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
+    """Give the names of a file's columns and its rows, up to one that cannot be read, which is said later."""
+    with part.open_text() as stream:
+        rows = _readable(Records(stream, str(dialect.encoding), str(dialect.separator)))
+        yield list(dialect.names) or next(rows, []), rows
 
 
 def _readable(rows: Iterator[list[str]]) -> Iterator[list[str]]:
@@ -143,38 +99,47 @@ def _sniff_encoding(part: Part) -> str | None:
     return "utf-8"
 
 
-def _header(part: Part, encoding: str) -> str:
-    """Return the line that names the columns, as it is written."""
+def _first_line(part: Part, encoding: str | None) -> str:
+    """Return the first line that is not blank, which names the columns; by default as UTF-8 if it is that."""
     with part.open_text() as stream:
-        text = text_reader(RawStream(stream), encoding)
-        lines = (text.readline(1 << 20) for _ in range(1000))
-        return next((line.lstrip("\ufeff") for line in lines if line.strip("\ufeff \r\n")), "")
+        text = text_reader(RawStream(stream), encoding or "latin-1")
+        try:
+            lines = (text.readline(LONGEST_RECORD + 1) for _ in range(1000))
+            line = next((line.lstrip("\ufeff") for line in lines if line.strip("\ufeff \r\n")), "")
+        except UnicodeError:  # of UTF-16 and UTF-32, which must begin with a mark
+            raise DataError(
+                f"{part.name} has no byte-order mark: say which bytes come first, as in "
+                f'Dialect(encoding="{encoding}-le")'
+            ) from None
+    if len(line) > LONGEST_RECORD:
+        raise DataError(f"{part.name} has a first line of more than {LONGEST_RECORD >> 20} million characters")
+    return line if encoding is not None else _as_utf8(line) or line
 
 
-def _sniff_separator(header: str, usual: str, private: Collection[str]) -> str:
-    """Return the separator by which a header names the private columns, else the usual one, else the only one."""
+def _sniff_separator(header: str, given: Dialect, format: str, private: Collection[str]) -> str:
+    """Return the separator by which a header names the private columns, else the usual one, else the only one.
+
+    A file without a header has the usual one: its first line holds a label.
+    """
 
     def names(separator: str) -> list[str]:
         with suppress(python_csv.Error):
             return next(python_csv.reader([header], delimiter=separator), [])
         return []
 
+    usual = DELIMITERS[format]
     candidates = [usual, *(mark for mark in SEPARATOR_NAMES if mark != usual)]
-    if private:
-        naming = [mark for mark in candidates if len(names(mark)) > 1 and set(private) <= set(names(mark))]
-        if naming:
-            return naming[0]
-    there = [mark for mark in candidates if len(names(mark)) > 1]
-    return there[0] if usual in there or len(there) == 1 else usual
+    there = [] if given.names else [mark for mark in candidates if len(names(mark)) > 1]
+    naming = [mark for mark in there if private and set(private) <= set(names(mark))]
+    return naming[0] if naming else there[0] if len(there) == 1 else usual
 
 
-def _has_other_text(part: Part, separator: str, private: Collection[str]) -> bool:
+def _has_other_text(part: Part, dialect: Dialect, private: Collection[str]) -> bool:
     """Whether the header or a public value is not UTF-8; other values do not count."""
-    with _rows(part, "latin-1", separator) as rows:
-        header = next(rows, [])
+    with _table(part, replace(dialect, encoding="latin-1")) as (header, rows):
         public = [place for place, name in enumerate(header) if not {name, _as_utf8(name)} & set(private)]
         cells = (row[place] for row in rows for place in public if place < len(row))
-        return any(_as_utf8(cell) is None for cell in chain(header, cells))
+        return any(_as_utf8(cell) is None for cell in chain(() if dialect.names else header, cells))
 
 
 def _as_utf8(text: str) -> str | None:
@@ -222,8 +187,8 @@ def _readings(part: Part, dialect: Dialect, private: Collection[str]) -> set[tup
     Only columns of nothing but numbers count. ``1.234`` may be either of two, ``12.5`` and ``1.234.567`` not.
     """
     missing = {*NULL_WORDS, *dialect.na}
-    with _rows(part, str(dialect.encoding), str(dialect.separator)) as rows:
-        columns = {place: set(_READINGS) for place, name in enumerate(next(rows, [])) if name not in private}
+    with _table(part, dialect) as (header, rows):
+        columns = {place: set(_READINGS) for place, name in enumerate(header) if name not in private}
         for row in islice(rows, ROWS):
             for place in [place for place in columns if place < len(row)]:
                 cell = row[place].strip()

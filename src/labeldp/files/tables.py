@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from labeldp._names import nearest
+from labeldp._names import RENAME, as_label_name, look_like_values, nearest
 from labeldp.errors import DataError, ParameterError
 from labeldp.files.batches import CELLS, cut, rows_per_batch
 from labeldp.files.columns import (
@@ -33,6 +33,20 @@ from labeldp.files.sources import Part, folder_types, public_codec, refuse_label
 
 MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
 """Formats in which names may be the values of a row, with its label: messages do not list them."""
+
+_NAME_THEM = 'rename the column, or, if there is no header, name all columns, as in Dialect(names=["a", "b", "c"])'
+
+
+_NO_HEADER = (
+    "the table looks as if the header is missing: most names of columns read as numbers. If there is none, name "
+    'the columns, as in Dialect(names=["a", "b", "c"]); if these are names, confirm them with Dialect(header=True)'
+)
+
+
+def lacks_header(names: Sequence[str], format: str, dialect: Dialect) -> bool:
+    """Whether a first row may have been taken for names, which may be labels then: they must not be shown."""
+    is_said = dialect.header or dialect.names
+    return format in MAY_LACK_HEADER and not is_said and look_like_values(names)
 
 
 class Table:
@@ -78,7 +92,10 @@ class Table:
     def __init__(
         self, parts: list[Part], format: str, label: str | None, names: list[list[str]], drop: Collection[str] = ()
     ) -> None:
+        if any(lacks_header(each, format, self.dialect) for each in names):
+            raise DataError(_NO_HEADER)
         if label is not None:
+            as_label_name(label, _NAME_THEM if format in MAY_LACK_HEADER else RENAME)
             refuse_label_folders(parts, label)
         self.format, self.label, self.stored = format, label, dict[str, Any]()
         self._parts, self._keys = parts, folder_types(parts)

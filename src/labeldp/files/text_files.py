@@ -9,21 +9,22 @@ from __future__ import annotations
 import codecs
 import csv as python_csv
 import io
-import math
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
+from itertools import zip_longest
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
+from labeldp._names import reads_as_number
 from labeldp.errors import DataError, LabelDPError, LabelError
 from labeldp.files.dialect import SEPARATOR_NAMES, UTF8, Dialect
-from labeldp.files.sniffing import RawStream, text_reader
+from labeldp.files.records import TOO_LONG_RECORD, Records
 from labeldp.files.sources import Part, guard_arrow
 from labeldp.files.text_types import LONGEST, TOO_LONG
 
@@ -36,9 +37,10 @@ LONGEST_ROW = 1 << 20
 _LONG_ROW = f"has a row of more than {LONGEST_ROW >> 20} MB, or a quote that never ends"
 _NO_TABLE = "the table cannot be read as text with columns"
 _DAMAGED = "is damaged: it cannot be unpacked"
-_HIDDEN = (
-    "has a value with line breaks in row {row} that looks like further rows, with their labels: a quote is "
-    "missing there, or not closed. Fix it, or save the table as Parquet"
+_QUOTES = (
+    "has a record that spans lines, or text after a closing quote, in {where}: if a quote is missing there, it "
+    "takes labels into a public value. Fix it, or save the table as Parquet; if the values of a public column "
+    'have line breaks, name it, as in Dialect(multiline="COLUMN")'
 )
 
 
@@ -60,6 +62,10 @@ class TextFile:
         if encoding in UTF8:
             return stream
         return pa.PythonFile(io.BufferedReader(_Translation(stream, encoding), 1 << 16), mode="r")
+
+    def records(self, stream: Any, *, strict: bool = False) -> Records:
+        """Return the records of a stream that `open` gave; bytes that are not text become surrogates."""
+        return Records(stream, "utf-8", self.separator, strict=strict)
 
     @property
     def not_text(self) -> str:
@@ -104,7 +110,8 @@ def text_batches(file: TextFile, columns: Sequence[str]) -> Iterator[Any]:
     kinds = dict.fromkeys(columns or names, pa.string())  # no column is left for PyArrow to guess
     convert = arrow_csv.ConvertOptions(include_columns=list(columns), column_types=kinds)
     parse = arrow_csv.ParseOptions(delimiter=file.separator, newlines_in_values=True, ignore_empty_lines=not blank)
-    read = arrow_csv.ReadOptions(block_size=BLOCK, skip_rows=before if blank else 0)
+    given = list(file.dialect.names) or None
+    read = arrow_csv.ReadOptions(block_size=BLOCK, skip_rows=before if blank else 0, column_names=given)
     options = {"read_options": read, "parse_options": parse, "convert_options": convert}
     with file.open() as stream:
         reader = guard_arrow(lambda: arrow_csv.open_csv(stream, **options), _NO_TABLE)
@@ -114,30 +121,36 @@ def text_batches(file: TextFile, columns: Sequence[str]) -> Iterator[Any]:
 
 
 def read_header(file: TextFile) -> tuple[list[str], int, bool]:
-    """Return the names in a text file's header, how many blank lines are before it, and whether it is all."""
+    """Return the names of a text file's columns, the blank lines before its header, and whether it is all.
+
+    Names that were given count as the header of a file that has none.
+    """
+    name, given = file.part.name, list(file.dialect.names)
     with file.open() as stream:
-        raw, is_all = RawStream(stream), False
-        reader = _reader(raw, file)
+        records, is_all = file.records(stream), False
         try:
-            names = next((row for row in reader if row), None)
+            row = next(records, [])
         except python_csv.Error:
-            names = ["\n"]
-        before = reader.line_num - 1
+            row = ["\n"]
+        before = records.lines - 1
         with suppress(python_csv.Error):
-            is_all = next(reader, None) is None and not raw.damaged
-    name = file.part.name
-    if names is None:
-        raise DataError(f"{name} {_DAMAGED if raw.damaged else 'is empty'}")
-    if not _is_text(names):
+            is_all = next(records, None) is None and not records.damaged
+        is_damaged = records.damaged
+    if not row:
+        raise DataError(f"{name} {_DAMAGED if is_damaged else 'is empty'}")
+    spans_lines = any("\n" in each or "\r" in each for each in row)
+    if given:
+        if len(row) != len(given) and not spans_lines:  # that is said of a row, as of others
+            raise DataError(
+                f"{name} has other than {len(given)} values in its first row, and names were given for so many "
+                f"columns. {_other_separator(file)}"
+            )
+        return given, 0, False
+    if not _is_text(row):
         raise DataError(f"{name} {file.not_text.replace('row {row}', 'its header')}")
-    if any("\n" in each or "\r" in each for each in names):
+    if spans_lines:
         raise DataError(f"{name} has a line break in its header, or a quote there that is not closed")
-    return names, before, is_all
-
-
-def _reader(raw: RawStream, file: TextFile, *, strict: bool = False) -> Any:
-    """Return Python's own reader of rows; bytes that are not text become surrogates."""
-    return python_csv.reader(text_reader(raw, "utf-8"), delimiter=file.separator, strict=strict)
+    return row, before, is_all
 
 
 def _is_text(row: list[str]) -> bool:
@@ -147,132 +160,110 @@ def _is_text(row: list[str]) -> bool:
 # ---- what is refused ------------------------------------------------------------------------------------------
 
 
-def check_rows(
-    batch: Any, names: Sequence[str], headers: Collection[tuple[str, tuple[str, ...]]], private: Collection[str]
-) -> bool:
-    """Refuse rows that are too long or hide others; return whether a public value has line breaks.
+def has_line_breaks(batch: Any, public: Sequence[str]) -> bool:
+    """Return whether a public value has line breaks, once no row is too long.
 
-    How long the public text of a row is decides, wherever blocks end. A quote without its end takes all lines up
-    to the next one in, and labels would leave as a part of that value. A line looks like a row, and the first like
-    the rest of its own, if there is a number where a private value would be. ``headers`` are separators and names.
+    How long the public text of a row is decides, wherever blocks end.
     """
-    public = [name for name in names if name not in private]
-    lengths = [pc.cast(pc.binary_length(batch.column(name)), "int64") for name in public]
+    columns = [batch.column(name) for name in public]
+    lengths = [pc.cast(pc.binary_length(column), "int64") for column in columns]
     if lengths and (pc.max(reduce(pc.add, lengths)).as_py() or 0) > LONGEST_ROW:
         raise DataError(f"the table {_LONG_ROW}")
-    values = {name: cells for name in names if (cells := _multiline_values(batch.column(name)))}
-    for separator, header in headers:
-        places = [place for place, name in enumerate(header) if name in private]
-        for name, cells in values.items():
-            if any(_hides_row(cell, separator, header.index(name), places, len(header)) for cell in cells):
-                raise DataError("a value holds rows")
-    return not values.keys().isdisjoint(public)
+    texts = (bytes(column.buffers()[2] or b"") for column in columns)
+    return any(b"\n" in text or b"\r" in text for text in texts)
 
 
-def _multiline_values(column: Any) -> list[str]:
-    data = bytes(column.buffers()[2] or b"")
-    if b"\n" not in data and b"\r" not in data:
-        return []
-    return list(column.filter(pc.match_substring_regex(column, "[\\n\\r]")).to_pylist())
+def hides_record(row: list[str], header: list[str], dialect: Dialect, private: Collection[str]) -> bool:
+    """Return whether a record spans lines and one of them could be a record, with its label.
 
-
-def _hides_row(cell: str, separator: str, own: int, places: Sequence[int], width: int) -> bool:
-    """Whether a value of the column ``own`` holds one of the private columns at ``places`` among ``width``."""
-    first, *others = (line.split(separator) for line in re.split(r"[\r\n]+", cell))
-    if not others:
+    A quote without its end takes the rest of its record in, and further ones: the first line alone has all their
+    separators then. Those inside private values do not count, nor do lines there. In the column that may have line
+    breaks, a line must not have a number where a private value would be, from the left or from the right.
+    """
+    separator, width = str(dialect.separator), len(header)
+    public = ["" if name in private else value for name, value in zip_longest(header, row, fillvalue="")]
+    lines = _lines(separator.join(public))
+    if len(lines) == 1:
         return False
-    rows = list(others)
-    if own + len(first) == width:
-        rows.append([""] * own + first)
-    return any(_is_number(row[place]) for row in rows for place in places if len(row) > place)
+    spanning = [place for place, value in enumerate(public) if len(_lines(value)) > 1]
+    if [header[place] for place in spanning if place < width] == [dialect.multiline]:
+        places = [place for place, name in enumerate(header) if name in private]
+        cells = (line.split(separator) for line in _lines(public[spanning[0]]))
+        return any(_has_number(each, place, width) for each in cells for place in places)
+    return any(line.count(separator) >= width - 1 for line in lines)
 
 
-def _is_number(text: str) -> bool:
-    """Whether text is a number, whatever its marks."""
-    bare = text.strip(' \t"')
-    with suppress(ValueError):
-        return math.isfinite(float(bare))
-    return _ANY_NUMBER.match(bare) is not None
+def _lines(text: str) -> list[str]:
+    return re.split("\r\n|\r|\n", text)
 
 
-_ANY_NUMBER = re.compile(r"[+-]?[^\w\s]?\s*[+-]?[.,]?[0-9][0-9.,'\u2019\s]*([eE][+-]?[0-9]+\s*)?[^\w\s]?$")
+def _has_number(cells: list[str], place: int, width: int) -> bool:
+    """Whether there is a number at a column's position, counted from the left or from the right."""
+    places = (at for at in (place, len(cells) - width + place) if 0 <= at < len(cells))
+    return any(reads_as_number(cells[at]) for at in places)
 
 
 # ---- what is wrong --------------------------------------------------------------------------------------------
 
 
-def first_fault(
-    files: Sequence[TextFile], private: Collection[str], label: str | None, *, strict: bool = False
-) -> LabelDPError | None:
+def first_fault(files: Sequence[TextFile], private: Collection[str], label: str | None) -> LabelDPError | None:
     """Return what is wrong with the first row that is, in the order of files and rows; it quotes nothing.
 
-    With ``strict`` a quote must begin a value, and only the next value or row may come after the one that ends it.
+    Where something is private, quotes are read strictly: a stray one may take a label in.
     """
-    limit = python_csv.field_size_limit(2 * BLOCK)  # what is longer is too long for Arrow, too
-    try:
-        for file in files:
-            with file.open() as stream:
-                problem = _fault_of(file, private, label, RawStream(stream), strict)
-            if problem is not None:
-                return problem
-    finally:
-        python_csv.field_size_limit(limit)
+    for file in files:
+        with file.open() as stream:
+            problem = _fault_of(file, private, label, file.records(stream, strict=bool(private)))
+        if problem is not None:
+            return problem
     return None
 
 
 def _fault_of(
-    file: TextFile, private: Collection[str], label: str | None, raw: RawStream, strict: bool
+    file: TextFile, private: Collection[str], label: str | None, records: Records
 ) -> LabelDPError | None:
-    name, reader = file.part.name, _reader(raw, file, strict=strict)
-    rows = (row for row in reader if row)
-    number, line, header = -1, 0, list[str]()  # the header is row 0
+    name, header = file.part.name, list(file.dialect.names)
+    first = 1 if header else 0  # a header is row 0
+    number, line = first - 1, 0
     try:
-        for number, row in enumerate(rows):
-            line = reader.line_num
-            if number == 0:
+        for number, row in enumerate(records, first):
+            line = records.lines
+            if not header:
                 header = row
                 continue
             fault = _fault_of_row(row, header, file, private, label)
-            if fault is not None and raw.damaged and next(rows, None) is None:
+            if fault is not None and records.damaged and next(records, None) is None:
                 break  # a file that was cut off ends in a part of a row
             if fault == TOO_LONG:
                 return LabelError(TOO_LONG)
             if fault is not None:
-                return DataError(f"{name} {fault.format(row=f'{number:,}')}")
-    except python_csv.Error:
-        return DataError(f"{name} {_fault_of_quotes(number + 1, strict, reader.line_num > line + 1)}")
-    return DataError(f"{name} {_DAMAGED}") if raw.damaged else None
-
-
-def _fault_of_quotes(row: int, strict: bool, has_line_breaks: bool) -> str:
-    """Return what is wrong with a row that Python's reader refuses: its quotes, or, if not strict, its length."""
-    if strict:
-        where = f"row {row:,}" if row else "its header"
-        return (
-            f"has text after a closing quote in {where}, or a quote that is not closed: since some values have "
-            "line breaks, it may take further rows in, with their labels. Fix it, or save the table as Parquet"
-        )
-    return _HIDDEN.format(row=f"{row:,}") if has_line_breaks else _LONG_ROW
+                return DataError(f"{name} {fault.format(row=f'{number:,}', where=f'row {number:,}')}")
+    except python_csv.Error as error:
+        where = f"row {number + 1:,}" if header else "its header"
+        is_long = str(error) == TOO_LONG_RECORD and records.lines <= line + 1  # no quote was open
+        return DataError(f"{name} {_LONG_ROW if is_long else _QUOTES.format(where=where)}")
+    return DataError(f"{name} {_DAMAGED}") if records.damaged else None
 
 
 def _fault_of_row(
     row: list[str], header: list[str], file: TextFile, private: Collection[str], label: str | None
 ) -> str | None:
-    """Return what is wrong with a row; rows in it come first: how long it is follows from their labels."""
-    places, width = [place for place, name in enumerate(header) if name in private], len(header)
-    if places and any(_hides_row(text, file.separator, own, places, width) for own, text in enumerate(row)):
-        return _HIDDEN
-    if len(row) != width:
-        what = "more" if len(row) > width else "fewer"
-        mark = SEPARATOR_NAMES.get(file.separator, f"{file.separator!r}")
-        other = "," if file.separator == ";" else ";"
-        return (
-            f"is ragged: row {{row}} has {what} values than its header, which has {mark} between them. If that is "
-            f'not what separates values, say what does, as in Dialect(separator="{other}")'
-        )
+    """Return what is wrong with a row; lines in it come first: how long it is follows from their labels."""
+    value = dict(zip(header, row, strict=False)).get(str(label), "")
+    if private and (len(_lines(value)) > 1 or hides_record(row, header, file.dialect, private)):
+        return _QUOTES
+    if len(row) != len(header):
+        what = "more" if len(row) > len(header) else "fewer"
+        return f"is ragged: row {{row}} has {what} values than its header. {_other_separator(file)}"
     if not _is_text(row):
         return file.not_text
-    if label in header and len(row[header.index(label)]) > LONGEST:
+    if len(value) > LONGEST:
         return TOO_LONG
     public = [value for name, value in zip(header, row, strict=True) if name not in private]
     return _LONG_ROW if sum(len(value.encode()) for value in public) > LONGEST_ROW else None
+
+
+def _other_separator(file: TextFile) -> str:
+    mark = SEPARATOR_NAMES.get(file.separator, f"{file.separator!r}")
+    other = "," if file.separator == ";" else ";"
+    return f'Values were separated by {mark}: if that is wrong, say what does, as in Dialect(separator="{other}")'

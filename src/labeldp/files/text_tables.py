@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from labeldp.errors import LabelDPError, LabelError
+from labeldp.errors import LabelDPError, LabelError, ParameterError
 from labeldp.files.batches import cut, rows_per_batch
 from labeldp.files.dialect import Dialect
 from labeldp.files.sniffing import find_dialect, find_marks
 from labeldp.files.sources import Part
 from labeldp.files.tables import Table
-from labeldp.files.text_files import TextFile, check_rows, first_fault, read_header, text_batches
+from labeldp.files.text_files import TextFile, first_fault, has_line_breaks, read_header, text_batches
 from labeldp.files.text_types import LabelText, TextType, parse_text
 
 
@@ -37,13 +37,19 @@ class TextTable(Table):
     ) -> None:
         self._is_text, self._exact, self._given = is_text, exact, dialect
         private = {*drop, *(() if label is None else (label,))}
-        self._has_strict_quotes = not private
+        self._has_checked_records = not private
         written = [find_dialect(part, dialect, format, private) for part in parts]
         self._files = {part.name: TextFile(part, each) for part, each in zip(parts, written, strict=True)}
         names = [read_header(file)[0] for file in self._files.values()]
-        self.dialect = replace(written[0], encoding=_common_encoding(parts, written))
-        self._headers = {(str(each.separator), tuple(row)) for each, row in zip(written, names, strict=True)}
+        self.dialect = replace(written[0], encoding=_common_encoding(parts, written, dialect.names))
         super().__init__(parts, format, label, names, drop)
+        self._refuse_multiline_label()
+
+    def _refuse_multiline_label(self) -> None:
+        if self.dialect.multiline is not None:
+            self.refuse_unknown(self.dialect.multiline)
+            if self.dialect.multiline == self.label:
+                raise ParameterError(f"multiline must name a public column, and {self.label!r} is the label")
 
     @property
     def notes(self) -> list[str]:
@@ -91,24 +97,25 @@ class TextTable(Table):
 
         What is wrong is looked for again, row by row, and raised from here, whoever found that there is something:
         not even a traceback shows where a block ended. A public value with a line break may come from a stray
-        quote, and hold a label: all quotes must be in their places then.
+        quote, and hold a label: all records are checked then.
         """
         texts = pa.schema(dict.fromkeys(schema.names, pa.string()))
-        inside = [name for name in schema.names if name not in self._keys]
-        has_line_breaks, files = False, list(self._files.values())
+        public = [name for name in schema.names if name not in self._keys and name not in self.private]
+        found, problem = False, None
         try:
             for batch in cut(self._stored_batches(schema), rows_per_batch(texts)):
-                has_line_breaks |= check_rows(batch, inside, self._headers, self.private)
+                found |= has_line_breaks(batch, public)
                 yield batch
-            if not has_line_breaks or self._has_strict_quotes:
-                return
-            problem = first_fault(files, self.private, self.label, strict=True)
-            self._has_strict_quotes = True
         except LabelDPError as error:
             problem = type(error)(*error.args)
-            problem = first_fault(files, self.private, self.label) or problem
+        if problem is not None or (found and not self._has_checked_records):
+            self._raise_first_fault(problem)
+
+    def _raise_first_fault(self, otherwise: LabelDPError | None) -> None:
+        problem = first_fault(list(self._files.values()), self.private, self.label) or otherwise
         if problem is not None:
             raise problem
+        self._has_checked_records = True
 
     def _read(self, schema: Any) -> Iterator[Any]:
         """Yield rows in the types of a schema.
@@ -128,10 +135,16 @@ class TextTable(Table):
             row += batch.num_rows
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
         if problem is not None:
-            raise problem
+            self._raise_first_fault(problem)
 
 
-def _common_encoding(parts: list[Part], written: Sequence[Dialect]) -> str:
-    """Return the encoding that holds all text: that of all files, else UTF-8; folders may have any name."""
+def _common_encoding(parts: list[Part], written: Sequence[Dialect], names: Collection[str]) -> str:
+    """Return the encoding that holds all text: that of all files, else UTF-8; given names may be any text."""
     encodings = {str(each.encoding) for each in written}
-    return encodings.pop() if len(encodings) == 1 and not parts[0].keys else "utf-8"
+    if len(encodings) > 1 or parts[0].keys:
+        return "utf-8"
+    try:
+        "".join(names).encode(*encodings)
+    except UnicodeEncodeError:
+        return "utf-8"
+    return encodings.pop()

@@ -65,6 +65,7 @@ def as_options(text: str) -> str:
     'drop them, as in --drop tax,net'
     """
     names = r'\[?("[^"]*"(?:, "[^"]*")*)\]?'
+    text = text.replace("Dialect(header=True)", "--header")
     text = re.sub(rf"\bDialect\((\w+)={names}\)|\b(drop)={names}", _as_option, text)
     text = re.sub(r'\b(missing|debiased|trust|mechanism|format|release)="([\w-]+)"', r"--\1 \2", text)
     text = text.replace("limit=Budget(epsilon, delta)", "--limit and --limit-delta")

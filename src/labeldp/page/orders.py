@@ -140,6 +140,9 @@ class Order:
             words += [f"--{name}", {"\t": "tab", " ": "space"}.get(value, value)] if value is not None else []
         words += [word for value in dialect.na for word in ("--na", value)]
         words += ["--formulas", _list(dialect.formulas)] if dialect.formulas else []
+        words += ["--header"] if dialect.header else []
+        words += _option("--names", _list(dialect.names)) if dialect.names else []
+        words += _option("--multiline", dialect.multiline) if dialect.multiline is not None else []
         words += ["--report", _file(str(Path(self.out_name).with_name(self.report.name)))] if self.report else []
         return words
 

@@ -13,6 +13,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
+from labeldp._names import as_label_name
 from labeldp._values import LabelBounds
 from labeldp.errors import LabelDPError, ParameterError
 from labeldp.files import Dialect
@@ -131,6 +132,9 @@ def _dialect(form: Mapping[str, Any]) -> Dialect:
         split_names(form.get("na")),
         given("sheet"),
         split_names(form.get("formulas")),
+        bool(given("header")),
+        split_names(form.get("names")),
+        given("multiline"),
     )
 
 
@@ -179,6 +183,7 @@ def _said_of_columns(draft: Draft, form: FormData) -> tuple[str, tuple[str, ...]
     label = numbers.get(str(form.get("label", "")))
     if label is None:
         raise ParameterError("say which column is private")
+    as_label_name(label, "name all columns below, or rename this one in the file")
     return label, _staying(draft, label, form)
 
 
