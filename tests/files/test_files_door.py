@@ -145,7 +145,7 @@ def test_where_values_have_line_breaks_quotes_are_read_strictly(place, kind, out
     assert "3.14" not in complaint
 
 
-def test_without_line_breaks_quotes_may_be_anywhere(place):
+def test_without_line_breaks_or_separators_in_values_quotes_may_be_anywhere(place):
     (place / "in.csv").write_text('c,price\n"a"b,2\nc"d,3\n')
     assert release("in.csv").terms.rows == 2
 

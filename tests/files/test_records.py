@@ -22,6 +22,7 @@ LOST = {
     "a plain name": ['"Shelf,51234,20', 'Cable",64226,22'],
     "over several records": ['"Shelf,51234,20', "Table,40000,30", 'Cable",64226,22'],
     "in the last column": ['Shelf,51234,"20', 'Cable,64226,"22'],
+    "a list of numbers in quotes behind it": ['"Shelf, oak,51234,"20, 30, 40"'],
     "a label in quotes": ['"Shelf,"51,234",20', 'Cable","64,226",22'],
     "a label in quotes behind it": ['"Shelf, oak,51234,20', 'Cable 21","64,226",22'],
 }

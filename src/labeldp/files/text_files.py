@@ -154,14 +154,17 @@ def read_header(file: TextFile) -> tuple[list[str], int, bool]:
 
 
 def _is_text(row: list[str]) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for value in row for character in value)
+    return not any(_SURROGATE.search(value) for value in row)
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 # ---- what is refused ------------------------------------------------------------------------------------------
 
 
-def has_line_breaks(batch: Any, public: Sequence[str]) -> bool:
-    """Return whether a public value has line breaks, once no row is too long.
+def may_hide_records(batch: Any, public: Sequence[str], separators: Collection[str]) -> bool:
+    """Return whether a public value holds a line break or a separator, once no row is too long.
 
     How long the public text of a row is decides, wherever blocks end.
     """
@@ -169,8 +172,8 @@ def has_line_breaks(batch: Any, public: Sequence[str]) -> bool:
     lengths = [pc.cast(pc.binary_length(column), "int64") for column in columns]
     if lengths and (pc.max(reduce(pc.add, lengths)).as_py() or 0) > LONGEST_ROW:
         raise DataError(f"the table {_LONG_ROW}")
-    texts = (bytes(column.buffers()[2] or b"") for column in columns)
-    return any(b"\n" in text or b"\r" in text for text in texts)
+    texts = [bytes(column.buffers()[2] or b"") for column in columns]
+    return any(mark.encode() in text for text in texts for mark in ("\n", "\r", *separators))
 
 
 def hides_record(row: list[str], header: list[str], dialect: Dialect, private: Collection[str]) -> bool:
@@ -206,30 +209,36 @@ def _has_number(cells: list[str], place: int, width: int) -> bool:
 # ---- what is wrong --------------------------------------------------------------------------------------------
 
 
-def first_fault(files: Sequence[TextFile], private: Collection[str], label: str | None) -> LabelDPError | None:
+def first_fault(
+    files: Sequence[TextFile], private: Collection[str], label: str | None, *, only_quotes: bool = False
+) -> LabelDPError | None:
     """Return what is wrong with the first row that is, in the order of files and rows; it quotes nothing.
 
-    Where something is private, quotes are read strictly: a stray one may take a label in.
+    Where something is private, quotes are read strictly: a stray one may take a label in. With ``only_quotes``
+    nothing else is looked for in records of one line.
     """
     for file in files:
         with file.open() as stream:
-            problem = _fault_of(file, private, label, file.records(stream, strict=bool(private)))
+            records = file.records(stream, strict=bool(private))
+            problem = _fault_of(file, private, label, records, only_quotes=only_quotes)
         if problem is not None:
             return problem
     return None
 
 
 def _fault_of(
-    file: TextFile, private: Collection[str], label: str | None, records: Records
+    file: TextFile, private: Collection[str], label: str | None, records: Records, *, only_quotes: bool
 ) -> LabelDPError | None:
     name, header = file.part.name, list(file.dialect.names)
     first = 1 if header else 0  # a header is row 0
     number, line = first - 1, 0
     try:
         for number, row in enumerate(records, first):
-            line = records.lines
+            before, line = line, records.lines
             if not header:
                 header = row
+                continue
+            if only_quotes and line == before + 1:
                 continue
             fault = _fault_of_row(row, header, file, private, label)
             if fault is not None and records.damaged and next(records, None) is None:

@@ -14,7 +14,7 @@ from labeldp.files.dialect import Dialect
 from labeldp.files.sniffing import find_dialect, find_marks
 from labeldp.files.sources import Part
 from labeldp.files.tables import Table
-from labeldp.files.text_files import TextFile, first_fault, has_line_breaks, read_header, text_batches
+from labeldp.files.text_files import TextFile, first_fault, may_hide_records, read_header, text_batches
 from labeldp.files.text_types import LabelText, TextType, parse_text
 
 
@@ -37,7 +37,7 @@ class TextTable(Table):
     ) -> None:
         self._is_text, self._exact, self._given = is_text, exact, dialect
         private = {*drop, *(() if label is None else (label,))}
-        self._has_checked_records = not private
+        self._has_checked_quotes = not private
         written = [find_dialect(part, dialect, format, private) for part in parts]
         self._files = {part.name: TextFile(part, each) for part, each in zip(parts, written, strict=True)}
         names = [read_header(file)[0] for file in self._files.values()]
@@ -96,26 +96,29 @@ class TextTable(Table):
         """Yield the rows as they are written.
 
         What is wrong is looked for again, row by row, and raised from here, whoever found that there is something:
-        not even a traceback shows where a block ended. A public value with a line break may come from a stray
-        quote, and hold a label: all records are checked then.
+        not even a traceback shows where a block ended. A public value with a line break or a separator may come
+        from a stray quote, and hold a label: the quotes of all records are checked then.
         """
         texts = pa.schema(dict.fromkeys(schema.names, pa.string()))
         public = [name for name in schema.names if name not in self._keys and name not in self.private]
+        separators = {file.separator for file in self._files.values()}
         found, problem = False, None
         try:
             for batch in cut(self._stored_batches(schema), rows_per_batch(texts)):
-                found |= has_line_breaks(batch, public)
+                found |= may_hide_records(batch, public, separators)
                 yield batch
         except LabelDPError as error:
             problem = type(error)(*error.args)
-        if problem is not None or (found and not self._has_checked_records):
+        if problem is not None or (found and not self._has_checked_quotes):
             self._raise_first_fault(problem)
 
     def _raise_first_fault(self, otherwise: LabelDPError | None) -> None:
-        problem = first_fault(list(self._files.values()), self.private, self.label) or otherwise
+        """Raise what is wrong with the files, else another problem; without one only quotes may be wrong."""
+        files = list(self._files.values())
+        problem = first_fault(files, self.private, self.label, only_quotes=otherwise is None) or otherwise
         if problem is not None:
             raise problem
-        self._has_checked_records = True
+        self._has_checked_quotes = True
 
     def _read(self, schema: Any) -> Iterator[Any]:
         """Yield rows in the types of a schema.
