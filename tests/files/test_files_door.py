@@ -21,7 +21,7 @@ SHORT, LONG = "1", "3.14159265358979"
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr("labeldp.files.text_files.BLOCK", 8192)
-    monkeypatch.setattr("labeldp.files.records.LONGEST_RECORD", 16384)
+    monkeypatch.setattr("labeldp.files.text_records.LONGEST_RECORD", 16384)
     monkeypatch.setattr("labeldp.files.text_files.LONGEST_ROW", 1024)
     monkeypatch.setattr("labeldp.files.text_files.LONGEST", 4096)
     monkeypatch.setattr("labeldp.files.text_types.LONGEST", 4096)

@@ -122,7 +122,7 @@ def test_years_are_names_once_that_is_confirmed(place, name):
 def test_names_must_be_as_many_as_there_are_values(place, name):
     PUT[name](place / name, rows())
     told = str(refused(name, name.replace("in", "out"), error=DataError, dialect=Dialect(names=["price", "b"])))
-    assert "2" in told
+    assert "names were given" in told
     assert LABEL not in told
 
 
@@ -161,7 +161,7 @@ def test_a_folder_in_which_one_file_has_no_header_is_refused(place):
 
 @pytest.mark.parametrize("first", ['"oak,3.5,20', 'oak,3.5,"20', 'oak,"3.5,20'])
 def test_a_lost_quote_in_the_first_row_is_told_the_same_however_much_it_takes_in(place, monkeypatch, first):
-    monkeypatch.setattr("labeldp.files.records.LONGEST_RECORD", 4096)
+    monkeypatch.setattr("labeldp.files.text_records.LONGEST_RECORD", 4096)
     told = set()
     for zeros in (0, 100):
         lines = [first, *(f"ash,{'0' * zeros}2.5,{n}" for n in range(50))]

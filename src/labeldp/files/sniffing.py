@@ -19,8 +19,8 @@ from itertools import chain, islice
 from labeldp.errors import DataError, ParameterError
 from labeldp.files.dialect import GROUPS, NULL_WORDS, SEPARATOR_NAMES, Dialect, number_pattern
 from labeldp.files.places import DELIMITERS
-from labeldp.files.records import LONGEST_RECORD, RawStream, Records, text_reader
 from labeldp.files.sources import Part
+from labeldp.files.text_records import LONGEST_RECORD, RawStream, Records, text_reader
 
 WESTERN = "cp1252"
 """What text is that is not UTF-8 and has no byte-order mark: Latin-1, with some signs that Windows adds."""

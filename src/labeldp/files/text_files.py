@@ -24,8 +24,8 @@ import pyarrow.csv as arrow_csv
 from labeldp._names import reads_as_number
 from labeldp.errors import DataError, LabelDPError, LabelError
 from labeldp.files.dialect import SEPARATOR_NAMES, UTF8, Dialect
-from labeldp.files.records import TOO_LONG_RECORD, Records
 from labeldp.files.sources import Part, guard_arrow
+from labeldp.files.text_records import TOO_LONG_RECORD, Records
 from labeldp.files.text_types import LONGEST, TOO_LONG
 
 BLOCK = 1 << 22
