@@ -1,0 +1,133 @@
+"""Headers, names and quotes: what is refused, said and written follows from public columns, however labels look.
+
+Labels have separators in their text here, as numbers with commas between thousands do.
+"""
+
+import pytest
+
+from interference.harness import Way, compared
+from interference.test_commands import codes, typed
+from interference.test_page import Visitor
+from labeldp.files import Dialect, privatize_file
+
+ROWS = 60
+PLAIN = [f"{100 + 37 * row % 900}" for row in range(ROWS)]
+MARKED = [f'"{(1000 + 7919 * row) * 1000:,}.5"' for row in range(ROWS)]
+"""Two columns of labels: short ones, and long ones in quotes with commas."""
+
+NAMES = ["--names", "item,price,size"]
+WHAT = ["--label", "price", "--bounds", "0", "1e9", "--thousands", ","]
+COMMANDS = {
+    "privatize": ["privatize", "in.csv", "-o", "out.csv", *WHAT, "--epsilon", "1", "--ledger", "book.jsonl"],
+    "fit": ["fit", "in.csv", "-o", "model", *WHAT, "--epsilon", "1", "--ledger", "book.jsonl"],
+}
+
+
+def table(labels, header="item,price,size"):
+    return [*([header] if header else []), *(f"item {row},{label},{row / 4}" for row, label in enumerate(labels))]
+
+
+def way(commands, lines):
+    """Return the way out of some commands on a file of lines, which follow from labels."""
+
+    def prepare(folder, labels):
+        (folder / "in.csv").write_text("\n".join(lines(labels)) + "\n")
+
+    return Way(lambda _: [typed(*command) for command in commands], prepare)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("options", [[], ["--header"], ["--names", "a,b"], [*NAMES, "--separator", ";"]])
+def test_a_table_without_a_header_is_refused_in_the_same_words_whatever_its_first_label(
+    command, options, tmp_path
+):
+    out = way([[*COMMANDS[command], *options]], lambda labels: table(labels, header=None))
+    first, found = compared(out, PLAIN, MARKED, tmp_path)
+    assert codes(first) == [2]
+    assert first.files == {}
+    assert found == {}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_names_for_a_table_without_a_header(command, tmp_path):
+    out = way([[*COMMANDS[command], *NAMES]], lambda labels: table(labels, header=None))
+    first, found = compared(out, PLAIN, MARKED, tmp_path)
+    assert codes(first) == [0], first.stderr.decode()
+    assert found == {}
+
+
+NOTES = {
+    "in the first column": ["--multiline", "item"],
+    "in no column": [],
+}
+
+
+@pytest.mark.parametrize("options", NOTES)
+def test_values_with_line_breaks(options, tmp_path):
+    def lines(labels):
+        return ["item,price,size", *(f'"a\nb, c",{label},{row}' for row, label in enumerate(labels))]
+
+    out = way([[*COMMANDS["privatize"], *NOTES[options]]], lines)
+    first, found = compared(out, PLAIN, MARKED, tmp_path)
+    assert codes(first) == [0 if NOTES[options] else 2], first.stderr.decode()
+    assert found == {}
+
+
+LOST = {
+    "before the label": lambda first, second: [f'"Shelf, oak,{first},20', f'Cable 21",{second},22'],
+    "before the label, and twice": lambda first, second: [f'"Shelf, oak,{first},20', f'Table, ash",{second},30'],
+    "behind the label": lambda first, second: [f'Shelf,{first},"20', f'Cable,{second},22"'],
+    "for good": lambda first, second: [f'"Shelf, oak,{first},20', f"Cable,{second},22"],
+    "behind the label, for good": lambda first, second: [f'Shelf,{first},"20', f"Cable,{second},22"],
+    "and found in the same line": lambda first, second: [f'"Shelf,{first},"20, 30, 40"', f"Cable,{second},22"],
+}
+
+
+@pytest.mark.parametrize("options", [[], ["--multiline", "item"], ["--multiline", "size"]])
+@pytest.mark.parametrize("kind", LOST)
+def test_lost_quotes_are_refused_in_the_same_words_however_labels_are_written(kind, options, tmp_path):
+    def lines(labels):
+        rows = table(labels)
+        return [*rows[:20], *LOST[kind](labels[20], labels[21]), *rows[22:]]
+
+    out = way([[*COMMANDS["privatize"], *options]], lines)
+    first, found = compared(out, PLAIN, MARKED, tmp_path)
+    assert codes(first) == [2]
+    assert b"in row 20" in b" ".join(first.stderr.split())
+    assert first.files == {}
+    assert found == {}
+
+
+@pytest.mark.parametrize("multiline", [None, "item"])
+@pytest.mark.parametrize("kind", LOST)
+def test_lost_quotes_raise_the_same_error_from_the_same_line(kind, multiline, tmp_path):
+    def act(_):
+        dialect = Dialect(thousands=",", multiline=multiline)
+        return privatize_file("in.csv", "out.csv", label="price", bounds=(0, 1e9), epsilon=1, dialect=dialect)
+
+    def lines(labels):
+        return [*table(labels)[:20], *LOST[kind](labels[20], labels[21]), *table(labels)[22:]]
+
+    first, found = compared(Way(act, way([], lines).prepare), PLAIN, MARKED, tmp_path)
+    assert first.error[0] == "DataError"
+    assert found == {}
+
+
+def test_the_page_shows_nothing_of_a_table_without_a_header(tmp_path):
+    def act(_):
+        visitor = Visitor()
+        answer = visitor.client.post("/open", path="in.csv")
+        draft = visitor.client.draft(answer)
+        visitor.answers["opened"] = answer.body
+        visitor.answers["named"] = visitor.client.written(draft, names="item,price,size", thousands=",").body
+        visitor.client.name(draft, "price")
+        draft.reading.wait()
+        visitor.look(f"/draft/{draft.id}/table", "read")
+        return visitor.answers
+
+    first, found = compared(
+        Way(act, way([], lambda labels: table(labels, header=None)).prepare), PLAIN, MARKED, tmp_path
+    )
+    assert first.error is None
+    assert b"The header seems to be missing" in first.value[2][0][1]
+    assert found == {}
