@@ -118,3 +118,52 @@ def test_columns_that_stay_are_remembered_through_forms_sent_while_the_table_was
     assert draft.drop == ("side",)
     client.name(draft, "price")
     assert draft.drop == ()
+
+
+def put_without_header(client):
+    rows = ["oak,31415,20", *(f"tree {n},{10 + n % 50}.5,{n}" for n in range(60))]
+    (client.site.folder.root / "bare.csv").write_text("\n".join(rows) + "\n")
+    return client.draft(client.post("/open", path="bare.csv"))
+
+
+def test_a_table_without_a_header_shows_no_column_until_its_columns_are_named(client):
+    draft = put_without_header(client)
+    page = client.get(f"/draft/{draft.id}/table")
+    assert "The header seems to be missing" in page.words
+    assert HIDDEN not in page.html
+    assert 'name="names"' in page.html
+    assert 'name="header"' in page.html
+    assert "price" in client.written(draft, names="item,price,size").words
+    client.name(draft, "price")
+    draft.reading.wait()
+    assert draft.seen.rows == 61
+    assert HIDDEN not in client.get(f"/draft/{draft.id}/table").html
+    client.choose(draft)
+    budget = client.get(f"/draft/{draft.id}/budget")
+    assert "bare.price.ledger.jsonl" in budget.html
+    assert "--names item,price,size" in " ".join(budget.words.split())
+    client.order(draft)
+    assert "bare.csv" in client.release(draft).words
+    files = [path.read_bytes() for path in client.site.folder.root.iterdir() if path.name != "bare.csv"]
+    assert not any(HIDDEN.encode() in content for content in files if b"rooms" not in content)
+
+
+def test_a_header_of_numbers_is_shown_once_it_is_confirmed_and_a_label_still_needs_a_name(client):
+    draft = put_without_header(client)
+    client.written(draft, header="yes")
+    assert draft.header.names == ("oak", "31415", "20")
+    answer = client.name(draft, "31415")
+    assert "reads as a number" in answer.words
+    assert draft.label is None
+    assert draft.reading is None
+
+
+def test_a_column_with_line_breaks_is_named_on_the_page(client):
+    rows = [f'"a\nb",{n % 50}.5,{n}' for n in range(60)]
+    (client.site.folder.root / "lines.csv").write_text("\n".join(["item,price,size", *rows]) + "\n")
+    draft = client.read("lines.csv", "price")
+    page = client.get(f"/draft/{draft.id}/table")
+    assert "“Column with line breaks”" in page.words
+    client.written(draft, multiline="item")
+    draft.reading.wait()
+    assert draft.seen.rows == 60

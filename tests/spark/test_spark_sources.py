@@ -115,6 +115,16 @@ def test_no_message_suggests_a_name_that_may_be_a_label(spark, tmp_path):
         randomize(df, "amonut", MECHANISM, id="id")
 
 
+@pytest.mark.parametrize("name", ["66993", "66.993,50 €", "-6.6e4"])
+def test_a_label_whose_name_reads_as_a_number_is_refused(spark, df, name):
+    """Without a header, names are the values of the first row, and the name of the label is a label."""
+    ledger = ldp.Ledger()
+    with pytest.raises(ldp.ParameterError, match="reads as a number") as told:
+        randomize(df.withColumnRenamed("y", name), name, MECHANISM, id="id", ledger=ledger)
+    assert name not in str(told.value)
+    assert ledger.charges == ()
+
+
 def test_a_file_whose_reading_loses_numbers_tells_by_which_rows_are_missing(spark, df, text_file, tmp_path):
     (tmp_path / "t.json").write_text('{"id":1,"y":5}\n{"id":2,"y":3000000000}\n')
     json = str(tmp_path / "t.json")
