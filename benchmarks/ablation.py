@@ -27,7 +27,7 @@ from labeldp.estimators import (
     LabelReleaseRegressor,
     ModelReleaseRegressor,
     bayes,
-    fit_budget,
+    fit_plan,
     groups,
     label_rounds,
     learner,
@@ -92,7 +92,7 @@ def _no_spread() -> None:
 
 
 def _sums_always() -> None:
-    fit_budget._WORTH_LABELS = math.inf
+    fit_plan._WORTH_LABELS = math.inf
 
 
 PARTS: dict[str, dict[str, Callable[[], None]]] = {

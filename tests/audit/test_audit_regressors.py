@@ -19,7 +19,7 @@ from sklearn.dummy import DummyRegressor
 import labeldp as ldp
 from helpers import seeded
 from labeldp.audit.events import QuantileLens
-from labeldp.estimators import fit_budget, label_rounds, learner, round_design, sums
+from labeldp.estimators import fit_plan, label_rounds, learner, round_design, sums
 from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.groups import Geometry
 from labeldp.estimators.sums import CELLS, STEPS, Stage
@@ -104,8 +104,8 @@ def with_range(monkeypatch):
 
 
 def labels_one_by_one(monkeypatch):
-    monkeypatch.setattr(fit_budget, "_FEWEST_FOR_LABELS", 0.02)
-    monkeypatch.setattr(fit_budget, "_WORTH_LABELS", 0.0)
+    monkeypatch.setattr(fit_plan, "_FEWEST_FOR_LABELS", 0.02)
+    monkeypatch.setattr(fit_plan, "_WORTH_LABELS", 0.0)
 
 
 FITS = {

@@ -17,7 +17,7 @@ from helpers import seeded
 from labeldp.audit.events import QuantileLens
 from labeldp.estimators import sums
 from labeldp.estimators.features import FeatureTable, PublicFeatures
-from labeldp.estimators.fit_budget import SumBudget
+from labeldp.estimators.fit_plan import SumBudget
 from labeldp.estimators.groups import Geometry
 from labeldp.estimators.sums import fit_sums
 from labeldp.ledger import Statistic

@@ -7,10 +7,11 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp._values import as_fraction
 from labeldp.errors import PrivacyProofError
 from labeldp.estimators import label_regressor, label_rounds, sums
 from labeldp.estimators.features import FeatureTable
-from labeldp.estimators.fit_budget import FitBudget, SumBudget
+from labeldp.estimators.fit_plan import FitRequest, SumBudget
 from labeldp.estimators.groups import Geometry
 from labeldp.estimators.label_rounds import RowsHere
 from labeldp.estimators.sums import CELLS, STEPS, Stage, find_range, fit_sums
@@ -81,16 +82,16 @@ def spent(one, other):
 @pytest.mark.parametrize("labels", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_charges_sum_to_epsilon_exactly(epsilon, rows, labels, grouped):
-    budget = FitBudget.plan(Fraction(epsilon), rows, labels=labels, grouped=grouped)
-    assert budget.labels >= 0
-    assert budget.sums > 0, "nothing is known of labels without it"
-    assert budget.labels + budget.sums == Fraction(epsilon)
-    charges = budget.charges(rows_per_person=3)
-    assert sum(charge.budget.exact_epsilon for charge in charges) == 3 * Fraction(epsilon)
+    request = FitRequest(epsilon=float(Fraction(epsilon)), bounds=(0, 5), rows_per_person=3, labels=labels)
+    plan, exact = request.plan(rows, grouped=grouped), as_fraction(float(Fraction(epsilon)))
+    assert plan.for_labels >= 0
+    assert plan.for_sums > 0, "nothing is known of labels without it"
+    assert plan.for_labels + plan.for_sums == exact
+    charges = plan.charges()
+    assert sum(charge.budget.exact_epsilon for charge in charges) == 3 * exact
     assert all(charge.budget.exact_epsilon for charge in charges)
-    assert len(budget.descriptions([], ["noise of sums"])) == len(charges)
     if labels:
-        assert budget.labels >= Fraction(1, 1000), "enough for a mechanism"
+        assert plan.for_labels >= Fraction(1, 1000), "enough for a mechanism"
 
 
 def test_a_budget_for_sums_gives_out_no_more_than_there_is_and_names_what_it_bought():
@@ -306,8 +307,8 @@ def test_with_local_trust_no_sum_count_or_range_is_computed(untouchable):
 
 
 def test_a_variant_that_forgets_local_trust_is_convicted(untouchable, monkeypatch):
-    def forgets(rows, budget, *more, **options):
-        forged = FitBudget.plan(Fraction(2), rows.count, labels=True)
+    def forgets(rows, plan, *more, **options):
+        forged = FitRequest(epsilon=2.0, bounds=BOUNDS).plan(rows.count)
         return label_rounds.measure(rows, forged, *more, **options)
 
     monkeypatch.setattr(label_regressor, "measure", forgets)

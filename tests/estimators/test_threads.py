@@ -6,7 +6,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import labeldp as ldp
 from labeldp.estimators import threads, tree_growth
-from labeldp.estimators.round_design import best_unit_mechanism
 
 
 def pools():
@@ -39,7 +38,7 @@ def test_a_fit_has_no_more_threads_than_idle_cores_and_sets_all_back(monkeypatch
 
     def design(prior, epsilon):
         between.append(pools())
-        return best_unit_mechanism(prior, epsilon)
+        return ldp.RPWithPrior.for_bounds((0, 1), epsilon, prior=prior)
 
     X = np.random.default_rng(0).normal(size=(60, 2))
     ldp.LabelReleaseRegressor(epsilon=4.0, bounds=(0, 5), mechanism=design).fit(X, np.clip(2.5 + X[:, 0], 0, 5))

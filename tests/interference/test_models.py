@@ -17,7 +17,7 @@ from interference import changes
 from interference.harness import Way, assert_nothing_tells, fresh, interference, overspending
 from interference.outputs import described_error
 from labeldp.estimators import sums
-from labeldp.estimators.fit_budget import SumBudget
+from labeldp.estimators.fit_plan import SumBudget
 from labeldp.files.models import load_model, write_model
 from labeldp.tabular import TableEncoder
 

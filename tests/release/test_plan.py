@@ -167,13 +167,13 @@ def test_charges_are_for_labels_first_and_then_for_priors():
 
 
 def test_each_column_is_designed_for_its_own_prior_bounds_and_delta():
-    for low, high in THREE:
-        made = plan(bounds=THREE).mechanism_for(ldp.Histogram([low, low + 1, high], [3, 1]), (low, high))
+    for column, (low, high) in enumerate(THREE):
+        made = plan(bounds=THREE).mechanism_for(ldp.Histogram([low, low + 1, high], [3, 1]), column)
         assert low <= made.interval[0] < made.interval[1] <= high
-        normal = plan(bounds=THREE, mechanism="gaussian", delta=1e-5).mechanism_for(None, (low, high))
+        normal = plan(bounds=THREE, mechanism="gaussian", delta=1e-5).mechanism_for(None, column)
         assert normal.bounds == (low, high)
         assert 0 < Fraction(repr(normal.delta)) <= Fraction(1, 300_000)
-    assert plan(mechanism=MADE).mechanism_for(None, BOUNDS[0]) is MADE
+    assert plan(mechanism=MADE).mechanism_for(None) is MADE
 
 
 @pytest.mark.parametrize(

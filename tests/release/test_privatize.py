@@ -108,7 +108,7 @@ def test_a_release_is_what_its_account_says(how):
     made = release(TWO, epsilon=4.0, bounds=BOUNDS, ledger=ledger, rows_per_person=2, seed=4, **how)
     plan = Request(epsilon=4.0, bounds=BOUNDS, rows_per_person=2, **how).plan(len(TWO))
     priors = tuple(private_prior(plan, column, source, k) for k, column in enumerate(TWO.T))
-    mechanisms = tuple(plan.mechanism_for(prior, pair) for prior, pair in zip(priors, BOUNDS, strict=True))
+    mechanisms = tuple(plan.mechanism_for(prior, column) for column, prior in enumerate(priors))
     columns = [one.randomize(y, random_state=source) for one, y in zip(mechanisms, TWO.T, strict=True)]
     np.testing.assert_array_equal(made.labels, np.column_stack(columns))
     unbiased = [one.debias(z) for one, z in zip(mechanisms, columns, strict=True)]

@@ -89,7 +89,7 @@ def label_noise(
     plan = request.plan(labels.size)
     source = resolve_source(None)
     draws = [
-        mechanism_noise(plan.mechanism_for(private_prior(plan, labels, source), bounds), labels)
+        mechanism_noise(plan.mechanism_for(private_prior(plan, labels, source)), labels)
         for _ in range(_DRAWS if plan.for_prior else 1)
     ]
     ones, means = [draw.one for draw in draws], [draw.mean for draw in draws]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -14,15 +13,16 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from labeldp._arrays import Array
 from labeldp._names import name_of_labels
-from labeldp._values import Epsilon, LabelBounds, Labels
+from labeldp._values import Labels
 from labeldp.errors import ParameterError
 from labeldp.estimators.features import FeatureTable, PublicFeatures
+from labeldp.estimators.fit_plan import FitRequest
 from labeldp.estimators.learner import Blend
 from labeldp.estimators.seen_rows import row_digests
 from labeldp.estimators.units import from_units
 from labeldp.estimators.wrappers import warn_of_wrappers
 from labeldp.ledger import Charge, Ledger, as_ledger, warn_if_seen
-from labeldp.release.plan import Payment
+from labeldp.release.plan import Payment, Plan
 from labeldp.release.terms import Terms
 from labeldp.tabular import TableEncoder, as_table, frame_names, is_frame, refuse_other_order
 from labeldp.tabular.memory import refuse_too_wide
@@ -70,8 +70,12 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Take over all of a draft at once: one assignment, which no interrupt can cut in two."""
         self.__dict__ = draft.__dict__
 
-    def _validate(self, X: Any, y: Any, unknown: dict[str, Any]) -> tuple[Any, Array]:
-        """Return X, dense or sparse, and y, after every check that needs no label's value."""
+    def request(self) -> FitRequest:
+        """Return the parameters, checked."""
+        raise NotImplementedError
+
+    def _validate(self, X: Any, y: Any, unknown: dict[str, Any]) -> tuple[FitRequest, Any, Array]:
+        """Return parameters, X, dense or sparse, and y, after every check that needs no label's value."""
         if unknown:
             raise ParameterError(
                 f"fit does not take {', '.join(unknown)}: weights would change how much one label can move "
@@ -79,8 +83,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         if y is None:
             raise ParameterError("this regressor requires y to be passed, but the target y is None")
-        Epsilon(self.epsilon)
-        LabelBounds(self.bounds)
+        request = self.request()
         as_ledger(self.ledger)
         refuse_other_order(X, y)
         self.encoder_ = None
@@ -93,7 +96,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         labels = column_or_1d(Labels.parse(y).values, warn=True).astype(np.float64)
         check_consistent_length(X, labels)
         self._rows_seen = row_digests(X)
-        return X, labels
+        return request, X, labels
 
     def _fit_encoder(self, X: Any) -> Array:
         """Learn how the columns of a data frame become numbers, and return the numbers."""
@@ -120,10 +123,10 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._charged = ledger if isinstance(ledger, Ledger) and not left_behind else Ledger()
         return self._charged
 
-    def _pay(self, charges: Sequence[Charge]) -> Payment:
+    def _pay(self, plan: Plan) -> Payment:
         """Charge all or none, before any label is used."""
         self.ledger_ = self._get_ledger()
-        return Payment(self.ledger_, charges)
+        return Payment(self.ledger_, plan.charges())
 
     def _warn(self, y: Any) -> None:
         """Warn of what the guarantee leaves out, once nothing but the ledger can refuse any more."""

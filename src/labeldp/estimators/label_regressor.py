@@ -11,14 +11,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import has_fit_parameter
 
 from labeldp._arrays import Array
-from labeldp._values import Bounds, Epsilon, as_fraction, float_below, parse_choice
 from labeldp.errors import ParameterError
 from labeldp.estimators.base import PrivateRegressor
 from labeldp.estimators.features import FeatureTable, PublicFeatures
-from labeldp.estimators.fit_budget import FitBudget
+from labeldp.estimators.fit_plan import FitRequest, UnitDesign
 from labeldp.estimators.label_rounds import LabelRows, Measured, RowPart, RowsHere, blend_of, draw_rounds, measure
 from labeldp.estimators.progress import steps
-from labeldp.estimators.round_design import UnitDesign, round_sizes, unit_design
+from labeldp.estimators.round_design import round_sizes
 from labeldp.estimators.row_release import RowRelease
 from labeldp.estimators.threads import idle_cores, limit_threads
 from labeldp.estimators.units import from_units, unit_labels
@@ -107,6 +106,16 @@ class LabelReleaseRegressor(PrivateRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    def request(self) -> FitRequest:
+        """Return the parameters, checked."""
+        return FitRequest(
+            epsilon=self.epsilon,
+            bounds=self.bounds,
+            mechanism=self.mechanism,
+            trust=self.trust,
+            rows_per_person=self.rows_per_person,
+        )
+
     def fit(self, X: Any, y: Any = None, **unknown: Any) -> LabelReleaseRegressor:
         """Release the labels and learn from them.
 
@@ -121,33 +130,22 @@ class LabelReleaseRegressor(PrivateRegressor):
             Private labels: an array, a Series or an Arrow array.
         """
         draft = self._copy_for_fit()
-        X, labels = draft._validate(X, y, unknown)
-        parse_choice(self.trust, "trust", ("curator", "local"))
-        fractions = round_sizes(self.rounds, X.shape[0])
-        bounds, epsilon = Bounds(self.bounds), as_fraction(Epsilon(self.epsilon))
-        unit_design(self.mechanism, float_below(epsilon))
-        self._try_own(X, bounds)
+        request, X, labels = draft._validate(X, y, unknown)
+        fractions, plan = round_sizes(self.rounds, X.shape[0]), request.plan(X.shape[0])
+        noise = request.unit_noise(plan.epsilon)
+        self._try_own(X, request.bounds[0])
         source = resolve_source(self.random_state)
         with steps(len(fractions) + 5, shown=self.verbose) as step, limit_threads(idle_cores()):
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
             spectrum = table.spectrum()
-            if self.trust == "local":
-                budget = FitBudget(X.shape[0], labels=epsilon)
-            else:
-                budget = FitBudget.plan(epsilon, X.shape[0], labels=True)
-            for_labels = float_below(budget.labels)
-            unit = unit_design(self.mechanism, for_labels)
             self._warn(y)
-            payment = draft._pay(budget.charges(self.rows_per_person))
+            payment, bounds = draft._pay(plan), request.bounds[0]
             rows: LabelRows[RowPart] = RowsHere(table, unit_labels(labels, bounds), bounds, source)
-            measured = measure(rows, budget, source, step, squares=True)
-            parts = draw_rounds(rows, measured, for_labels, fractions, source, spectrum, unit, step)
+            measured = measure(rows, plan, source, step, squares=True)
+            parts = draw_rounds(rows, measured, plan, noise, fractions, spectrum, step)
             mechanisms = [part.mechanism for part in parts]
-            payment.describe(budget.descriptions(mechanisms, measured.noise))
-            draft.terms_ = payment.terms(
-                X.shape[0], (bounds,), source, mechanisms=mechanisms, trust=self.trust, statistics=measured.noise
-            )
+            draft.terms_ = payment.terms(plan, source, mechanisms=mechanisms, statistics=measured.noise)
             draft.release_ = _as_release(parts, measured, draft.terms_, draft.ledger_)
             draft._public, draft._blend, draft.estimator_ = table.public, None, None
             step("model")

@@ -16,23 +16,18 @@ from labeldp._arrays import Array, Index, Sums
 from labeldp.errors import PrivacyProofError
 from labeldp.estimators.bayes import Observations, Posterior
 from labeldp.estimators.features import FeatureTable
-from labeldp.estimators.fit_budget import FitBudget, SumBudget
+from labeldp.estimators.fit_plan import SumBudget
 from labeldp.estimators.learner import Blend, Knowledge, PrivateRows, fit_blend
 from labeldp.estimators.progress import Step, quiet
-from labeldp.estimators.round_design import (
-    Interval,
-    Situation,
-    UnitDesign,
-    best_unit_mechanism,
-    design_interval,
-    round_cuts,
-)
+from labeldp.estimators.round_design import Interval, Situation, design_interval, round_cuts
 from labeldp.estimators.sums import CELLS, Stage, SumModel, find_range, fit_sums
 from labeldp.estimators.units import UNIT
 from labeldp.ledger import Statistic
 from labeldp.mechanisms import Mechanism
+from labeldp.mechanisms.interval import UnitNoise
 from labeldp.priors.curator import count
-from labeldp.randomness import RowSource, WordSource
+from labeldp.randomness import WordSource
+from labeldp.release.plan import Plan
 
 _RESIDUAL_CELLS = 40
 _FLAT_CELLS = 64
@@ -168,15 +163,15 @@ class Measured:
 
 
 def measure(
-    rows: LabelRows[Part], budget: FitBudget, source: WordSource, step: Step = quiet, *, squares: bool = False
+    rows: LabelRows[Part], plan: Plan, source: WordSource, step: Step = quiet, *, squares: bool = False
 ) -> Measured:
     """Return what was paid for before labels: a range, noisy sums and the spread around their model.
 
     Under local trust nothing was, and no sum, count or range is taken.
     """
-    if not budget.sums:
+    if not plan.for_sums:
         return Measured(Knowledge(*UNIT, variance=1 / 20))
-    wallet = SumBudget(budget.sums, rows.count)
+    wallet = SumBudget(plan.for_sums, rows.count)
     step("range")
     found = find_range(rows.counts, UNIT, wallet, source)
     low, high = found or UNIT
@@ -197,11 +192,10 @@ def measure(
 def draw_rounds(
     rows: LabelRows[P_co],
     measured: Measured,
-    epsilon: float,
+    plan: Plan,
+    noise: UnitNoise,
     fractions: Sequence[float],
-    source: WordSource,
     spectrum: Array,
-    unit_design: UnitDesign = best_unit_mechanism,
     step: Step = quiet,
 ) -> list[P_co]:
     """Return all rows, released once each, in rounds of the given sizes; if one was not, nothing is."""
@@ -217,9 +211,9 @@ def draw_rounds(
         else:  # all labels are equally likely
             values = knowledge.width * np.linspace(-0.5, 0.5, _FLAT_CELLS)
             masses = np.full(_FLAT_CELLS, 1 / _FLAT_CELLS)
-        situation = Situation(spectrum, knowledge.variance / 2, blend.rest, rows.count, epsilon)
+        situation = Situation(spectrum, knowledge.variance / 2, blend.rest, rows.count, noise)
         interval = design_interval(values, masses, situation)
-        mechanism = unit_design(interval.unit_prior, epsilon)
+        mechanism = plan.mechanism_for(interval.unit_prior)
         share = (float(cuts[number]), float(cuts[number + 1]))
         part = rows.draw(Round(number, share, interval, mechanism, knowledge, blend))
         if part is not None:
@@ -306,17 +300,20 @@ def _residual_prior(variance: float, width: float) -> tuple[Array, Array]:
 
 
 @np.errstate(all="ignore")  # a warning that depends on labels would leak them
-def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: WordSource | RowSource) -> RowPart:
+def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: WordSource) -> RowPart:
     """Randomise labels over an interval around each centre, inside the bounds."""
     interval, mechanism, knowledge = plan.interval, plan.mechanism, plan.knowledge
     least = 1e-6 * knowledge.width  # of an interval that lies beyond the bounds, that much stays inside
     low = np.clip(centre + interval.low, knowledge.low, knowledge.high - least)
     high = np.clip(centre + interval.high, low + least, knowledge.high)
     width = high - low
-    unit = mechanism.debias(mechanism.randomize((knowledge.clip(labels) - low) / width, random_state=source))
+    channel = mechanism.channel
+    unit = channel.debias(mechanism.sample((knowledge.clip(labels) - low) / width, source))
     offset, scale = centre + interval.shift + interval.slope * (low - centre), interval.slope * width
     private = offset + scale * unit
-    spread = float(interval.unit_prior.masses @ mechanism.unbiased_variance(interval.unit_prior.centers))
+    spread = (
+        float(interval.unit_prior.masses @ channel.variance(interval.unit_prior.centers)) / channel.slope() ** 2
+    )
     noise = np.asarray(spread * scale**2)
     return RowPart(
         private=PrivateRows(rows, np.asarray(private), float(noise.mean()), plan.number),

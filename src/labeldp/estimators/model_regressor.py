@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from labeldp._values import Bounds, Delta, Epsilon, as_fraction, float_below
 from labeldp.estimators.base import PrivateRegressor
 from labeldp.estimators.features import FeatureTable, PublicFeatures
-from labeldp.estimators.fit_budget import FitBudget
+from labeldp.estimators.fit_plan import FitRequest
 from labeldp.estimators.label_rounds import LabelRows, Part, RowsHere, blend_of, draw_rounds, measure
 from labeldp.estimators.progress import Step, quiet, steps
 from labeldp.estimators.round_design import ROUNDS, round_sizes
@@ -84,6 +83,16 @@ class ModelReleaseRegressor(PrivateRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    def request(self) -> FitRequest:
+        """Return the parameters, checked."""
+        return FitRequest(
+            epsilon=self.epsilon,
+            bounds=self.bounds,
+            delta=self.delta,
+            rows_per_person=self.rows_per_person,
+            labels=False,
+        )
+
     def fit(self, X: Any, y: Any = None, **unknown: Any) -> ModelReleaseRegressor:
         """Learn a model that keeps ε for every label; all that was fitted changes at once, at the end.
 
@@ -95,32 +104,29 @@ class ModelReleaseRegressor(PrivateRegressor):
             Private labels: an array, a Series or an Arrow array.
         """
         draft = self._copy_for_fit()
-        X, labels = draft._validate(X, y, unknown)
-        bounds, source = Bounds(self.bounds), resolve_source(self.random_state)
-        Delta(self.delta)
+        request, X, labels = draft._validate(X, y, unknown)
+        source = resolve_source(self.random_state)
         self._warn(y)
         with steps(len(ROUNDS) + 5, shown=self.verbose) as step, limit_threads(idle_cores()):
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
-            draft.fit_rows(RowsHere(table, unit_labels(labels, bounds), bounds, source), source, step)
+            bounds = request.bounds[0]
+            rows = RowsHere(table, unit_labels(labels, bounds), bounds, source)
+            draft.fit_rows(request, rows, source, step)
         self._replace_state(draft)
         return self
 
-    def fit_rows(self, rows: LabelRows[Part], source: WordSource, step: Step = quiet) -> None:
-        """Charge the ledger and learn from rows, wherever they are; the caller has checked the parameters."""
-        epsilon, spectrum = as_fraction(Epsilon(self.epsilon)), rows.table.spectrum()
-        budget = FitBudget.plan(epsilon, rows.count, labels=False, grouped=rows.all_here)
-        payment = self._pay(budget.charges(self.rows_per_person))
-        measured = measure(rows, budget, source, step)
+    def fit_rows(self, request: FitRequest, rows: LabelRows[Part], source: WordSource, step: Step = quiet) -> None:
+        """Charge the ledger and learn from rows, wherever they are."""
+        plan, spectrum = request.plan(rows.count, grouped=rows.all_here), rows.table.spectrum()
+        noise = request.unit_noise(plan.epsilon) if plan.for_labels else None
+        payment = self._pay(plan)
+        measured = measure(rows, plan, source, step)
         blend, parts = measured.blend(rows.table), []
-        if budget.labels:
-            sizes = round_sizes("auto", rows.count)
-            parts = draw_rounds(rows, measured, float_below(budget.labels), sizes, source, spectrum, step=step)
+        if noise is not None:
+            parts = draw_rounds(rows, measured, plan, noise, round_sizes("auto", rows.count), spectrum, step)
             step("model")
             blend = blend_of(rows.table, parts, measured, spectrum)
         self.mechanism_: tuple[Mechanism, ...] = tuple(part.mechanism for part in parts)
-        payment.describe(budget.descriptions(self.mechanism_, measured.noise))
-        self.terms_ = payment.terms(
-            rows.count, (rows.bounds,), source, mechanisms=self.mechanism_, statistics=measured.noise
-        )
+        self.terms_ = payment.terms(plan, source, mechanisms=self.mechanism_, statistics=measured.noise)
         self._blend, self._public = blend, rows.table.public

@@ -6,7 +6,7 @@ free to use, buys accuracy. Each row is released once, in one round.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,7 @@ from labeldp._arrays import Array
 from labeldp.errors import ParameterError
 from labeldp.estimators.bayes import explained_risk
 from labeldp.histogram import Histogram
-from labeldp.mechanisms import Mechanism, RPWithPrior, TwoPoint, mechanism_class
-from labeldp.mechanisms.interval import expected_risk
-from labeldp.mechanisms.rp_with_prior import window_noise
+from labeldp.mechanisms.interval import UnitNoise
 
 _BIAS = 0.5
 """How much of the variance that clipping hides is lost to a learner; the rest its slope brings back."""
@@ -41,14 +39,15 @@ class Situation:
     rest : float
         Variance that they do not.
     rows : int
-    epsilon : float
+    noise : function
+        Variance of the unbiased label on [0, 1] of the mechanism that will be used.
     """
 
     spectrum: Array
     signal: float
     rest: float
     rows: int
-    epsilon: float
+    noise: UnitNoise
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,103 +80,33 @@ def design_interval(values: Array, masses: Array, situation: Situation) -> Inter
     total = np.cumsum(masses)
     lows = np.unique([values[0], *[_quantile(values, total, p) for p in _LOWER[1:]]])
     highs = np.unique([values[-1], *[_quantile(values, total, p) for p in _UPPER[:-1]]])
-    span, nodes = values[-1] - values[0], np.linspace(0.0, 1.0, _UNIT_BINS + 1)
-    mean = float(masses @ values)
-    strength = float(situation.spectrum.sum()) * situation.signal
-    best: Interval | None = None
-    two_point = 1 / np.tanh(situation.epsilon / 2) ** 2 / 4
-    for low in lows:
-        for high in highs:
-            if high - low < 1e-6 * span:
-                continue
-            clipped = np.clip(values, low, high)
-            middle = float(masses @ clipped)
-            variance = float(masses @ (clipped - middle) ** 2)
-            if variance < 1e-12 * span**2:
-                continue
-            slope = float(masses @ ((values - mean) * (clipped - middle))) / variance
-            shift = mean - slope * middle
-            hidden = float(masses @ (values - shift - slope * clipped) ** 2)
-            unit = (clipped - low) / (high - low)
-            q = np.array([float(masses @ (unit - 0.5) ** 2)])
-            noise = min(float(window_noise(situation.epsilon, q)[0][0]), two_point - float(q[0]))
-            level = (noise * (slope * (high - low)) ** 2 + situation.rest) / situation.rows
-            lost = explained_risk(situation.spectrum, situation.signal, level)
-            learnt = 1 - lost / strength if strength > 0 else 1.0
-            risk = lost + _BIAS * hidden * learnt
-            if best is None or risk < best.risk:
-                place = np.minimum((unit * _UNIT_BINS).astype(np.int64), _UNIT_BINS - 1)
-                prior = Histogram(nodes, np.bincount(place, masses, _UNIT_BINS))
-                best = Interval(float(low), float(high), shift, slope, hidden, prior, risk)
-    if best is None:
+    span, mean = values[-1] - values[0], float(masses @ values)
+    low, high = np.repeat(lows, highs.size), np.tile(highs, lows.size)
+    low, high = (ends[high - low >= 1e-6 * span] for ends in (low, high))
+    clipped = np.clip(values, low[:, None], high[:, None])  # a row for each interval
+    centred = clipped - (clipped @ masses)[:, None]
+    variance = centred**2 @ masses
+    if not (variance >= 1e-12 * span**2).any():
         raise ParameterError("the bounds leave no interval in which labels can be distinguished")
-    return best
+    slope = centred @ (masses * (values - mean)) / np.maximum(variance, 1e-12 * span**2)
+    shift = mean - slope * (clipped @ masses)
+    hidden = (values - shift[:, None] - slope[:, None] * clipped) ** 2 @ masses
+    unit = (clipped - low[:, None]) / (high - low)[:, None]
+    noise = situation.noise((unit - 0.5) ** 2 @ masses)
+    level = (noise * (slope * (high - low)) ** 2 + situation.rest) / situation.rows
+    lost = np.array([explained_risk(situation.spectrum, situation.signal, each) for each in level.tolist()])
+    strength = float(situation.spectrum.sum()) * situation.signal
+    risk = lost + _BIAS * hidden * (1 - lost / strength if strength > 0 else 1.0)
+    k = int(np.argmin(np.where(variance >= 1e-12 * span**2, risk, np.inf)))
+    place = np.minimum((unit[k] * _UNIT_BINS).astype(np.int64), _UNIT_BINS - 1)
+    heights = np.bincount(place, masses, _UNIT_BINS).astype(np.float64)
+    prior = Histogram.of(np.linspace(0.0, 1.0, _UNIT_BINS + 1), heights)
+    ends = float(low[k]), float(high[k])
+    return Interval(*ends, float(shift[k]), float(slope[k]), float(hidden[k]), prior, float(risk[k]))
 
 
 def _quantile(values: Array, total: Array, p: float) -> float:
     return float(values[min(int(np.searchsorted(total, p)), values.size - 1)])
-
-
-UnitDesign = Callable[[Histogram, float], Mechanism]
-"""Makes an unbiased mechanism on [0, 1] for a prior there and ε."""
-
-
-def best_unit_mechanism(prior: Histogram, epsilon: float) -> Mechanism:
-    """Return the window or the two points, whichever has less variance under a prior.
-
-    The table of `Unbiased` has a little less still, but earns nothing here that shows (`benchmarks/ablation.md`).
-    """
-    candidates = [kind.for_bounds((0.0, 1.0), epsilon, prior=prior) for kind in (RPWithPrior, TwoPoint)]
-    return min(candidates, key=lambda mechanism: expected_risk(mechanism, prior))
-
-
-def unit_design(mechanism: str | UnitDesign, epsilon: float) -> UnitDesign:
-    """Return what makes the mechanism of each round, tried once on a flat prior before anything is spent."""
-    if mechanism == "auto":
-        design: UnitDesign = best_unit_mechanism
-    elif isinstance(mechanism, str):
-        kind = mechanism_class(mechanism)
-        if kind.needs_delta:
-            raise ParameterError(
-                f'mechanism="{mechanism}" needs delta, and a row\'s label is released with pure epsilon here; try '
-                "privatize"
-            )
-        if not kind.unbiased:
-            raise ParameterError(
-                f'mechanism="{mechanism}" has no unbiased label to learn from; use it through privatize'
-            )
-
-        def design(prior: Histogram, epsilon: float) -> Mechanism:
-            return kind.for_bounds((0.0, 1.0), epsilon, prior=prior)
-
-    elif callable(mechanism):
-        design = mechanism
-    else:
-        raise ParameterError(
-            "mechanism must be a name, or a function (prior, epsilon) that returns a mechanism on [0, 1]: each "
-            "round has its own interval and budget, so a mechanism built beforehand does not fit"
-        )
-
-    def verified_design(prior: Histogram, epsilon: float) -> Mechanism:
-        result = design(prior, epsilon)
-        _refuse_unfit(result, epsilon)
-        return result
-
-    verified_design(Histogram((0.0, 1.0), [1.0]), epsilon)
-    return verified_design
-
-
-def _refuse_unfit(mechanism: object, epsilon: float) -> None:
-    if not isinstance(mechanism, Mechanism):
-        raise ParameterError(f"the mechanism function returned a {type(mechanism).__name__}, not a Mechanism")
-    proof = mechanism.verify()
-    if proof.delta or proof.epsilon > epsilon:
-        raise ParameterError(
-            f"the mechanism keeps {proof.epsilon:.6g}, {proof.delta:.3g}; wanted {epsilon:.6g}, 0"
-        )
-    points = np.linspace(0.0, 1.0, 9)
-    if not np.allclose(mechanism.debias(mechanism.mean(points)), points, atol=1e-3):
-        raise ParameterError("the mechanism must be unbiased on [0, 1]")
 
 
 ROUNDS = (0.2, 0.3, 0.5)

@@ -26,7 +26,7 @@ from labeldp.estimators.bayes import (
     unknown_variance,
 )
 from labeldp.estimators.features import FeatureTable
-from labeldp.estimators.fit_budget import SumBudget
+from labeldp.estimators.fit_plan import SumBudget
 from labeldp.estimators.groups import Geometry, Groups
 from labeldp.estimators.progress import Step, quiet
 from labeldp.noise import DiscreteLaplace

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from labeldp._arrays import Array
+from labeldp._values import Bounds
 
 Pair = tuple[float, float]
 
-UNIT: Pair = (0.0, 1.0)
+UNIT = Bounds((0.0, 1.0))
 """The bounds of labels in their units."""
 
 

@@ -117,8 +117,7 @@ class Mechanism(ABC):
         q is the mean squared distance of labels from the middle. By default it is a straight line, which is
         exact where the variance is a quadratic function of the label, the same on both sides of the middle.
         """
-        low, middle, high = cls.for_bounds((0.0, 1.0), epsilon, **options).unbiased_variance([0.0, 0.5, 1.0])
-        return lambda q: middle + 2 * (low + high - 2 * middle) * q
+        return variance_line(cls.for_bounds((0.0, 1.0), epsilon, **options))
 
     @classmethod
     def design(cls, prior: Histogram, epsilon: float, *, rows: int | None = None, **options: Any) -> Self:
@@ -200,10 +199,17 @@ class Mechanism(ABC):
         """
         array = Labels.parse(labels).values
         source = resolve_source(random_state, rows=array.size)
-        out = np.full(array.shape, np.nan)  # a channel that leaves an entry out must not show freed memory
-        with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
-            self.channel.sample(array.reshape(-1), source, out.reshape(-1))
-        return out
+        return self.sample(array.reshape(-1), source).reshape(array.shape)
+
+    @np.errstate(all="ignore")  # a warning that depends on labels would leak them
+    def sample(
+        self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return private labels of labels that were checked, in one dimension, in ``out`` if that is given."""
+        # a channel that leaves an entry out must not show freed memory
+        result = np.full(labels.shape, np.nan) if out is None else out
+        self.channel.sample(labels, source, result)
+        return result
 
     def verify(self) -> Proof:
         """Prove the guarantee again, in exact arithmetic, from the counts that are sampled.
@@ -312,6 +318,12 @@ class Mechanism(ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.name, self.parameters(), fingerprint(self.channel))
+
+
+def variance_line(mechanism: Mechanism) -> UnitNoise:
+    """Return the variance of a mechanism's unbiased label on [0, 1], as a straight line in q."""
+    low, middle, high = mechanism.unbiased_variance([0.0, 0.5, 1.0])
+    return lambda q: middle + 2 * (low + high - 2 * middle) * q
 
 
 def _rebuild(name: str, parameters: dict[str, Any], channel: str) -> Mechanism:

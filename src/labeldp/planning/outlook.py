@@ -284,7 +284,7 @@ def preview(
 @lru_cache(maxsize=256)
 def _outlook(rows: int, bounds: Bounds, epsilon: float, prior: Histogram | None) -> Outlook:
     free = {"epsilon_prior": 0.0} if prior is None else {"prior": prior}
-    mechanism = Request(epsilon=epsilon, bounds=bounds, **free).plan(rows).mechanism_for(prior, bounds)
+    mechanism = Request(epsilon=epsilon, bounds=bounds, **free).plan(rows).mechanism_for(prior)
     accuracy = Accuracy.under(mechanism, prior, bounds)
     counts = {"label": 1, **GROUPS, "mean": rows}
     errors = accuracy.error_of_mean(np.array(list(counts.values()), dtype=np.float64)).tolist()

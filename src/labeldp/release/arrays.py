@@ -231,8 +231,7 @@ def privatize(
     )
     out = np.full(array.shape, np.nan)
     for column, target, chosen in zip(columns, out.reshape(len(array), -1).T, terms.mechanisms, strict=True):
-        with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
-            chosen.channel.sample(column, source, target)
+        chosen.sample(column, source, target)
     return Release(out, terms, ledger)
 
 

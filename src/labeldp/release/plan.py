@@ -19,6 +19,7 @@ import numpy as np
 
 from labeldp._values import (
     EPSILON_RANGE,
+    Bounds,
     Count,
     Delta,
     Epsilon,
@@ -39,9 +40,7 @@ from labeldp.mechanisms.interval import expected_risk
 from labeldp.mechanisms.registry import auto_classes
 from labeldp.priors.origin import origins_of
 from labeldp.randomness import SecureWords, WordSource
-from labeldp.release.terms import Terms
-
-Bounds = tuple[float, float]
+from labeldp.release.terms import Terms, join_fingerprints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +103,7 @@ class Request:
         return as_fraction(self.epsilon) / len(self.bounds)
 
     def plan(self, rows: int) -> Plan:
-        """Return the plan for this many rows."""
+        """Return the plan for this many rows: how ε is split, and all else that no label decides."""
         columns, has_prior = len(self.bounds), self.prior[0] is not None
         if self.epsilon_prior is not None:
             amount = parse_number(self.epsilon_prior, "epsilon_prior")
@@ -126,14 +125,23 @@ class Request:
                     f"the part of epsilon for the {what}{of} is {float(part):.3g}: it must lie between "
                     f"{EPSILON_RANGE[0]:g} and {EPSILON_RANGE[1]:g}"
                 )
-        return Plan(self, rows, for_prior, self.share - for_prior)
+        return Plan(self, rows, self.share - for_prior, for_prior=for_prior)
+
+    def design(self, prior: Histogram | None, column: int, epsilon: Epsilon, rows: int) -> Mechanism:
+        """Return the mechanism for a column: the instance that was given, or one designed by its class."""
+        if isinstance(self.mechanism, Mechanism):
+            return self.mechanism
+        options = {"delta": float_below(as_fraction(self.delta) / len(self.bounds)), "zeta": self.zeta}
+        given: dict[str, Any] = {name: value for name, value in options.items() if value}
+        bounds = self.bounds[column]
+        return choose_mechanism(self.mechanism, prior, bounds=bounds, epsilon=epsilon, rows=rows, **given)
 
     def refuse_biased(self) -> None:
         """Refuse a mechanism that has no unbiased labels, by a trial that needs no data."""
         if self.mechanism == "auto":  # it chooses among those that have some
             return
-        for prior, pair in zip(self.prior, self.bounds, strict=True):
-            trial = self.plan(1000).mechanism_for(prior or Histogram(pair, [1.0]), pair)
+        for column, (prior, pair) in enumerate(zip(self.prior, self.bounds, strict=True)):
+            trial = self.plan(1000).mechanism_for(prior or Histogram(pair, [1.0]), column)
             try:
                 trial.debias(trial.mean([pair[0]]))
             except NotUnbiasedError:
@@ -155,23 +163,29 @@ class Plan:
     ----------
     request : Request
     rows : int
-    for_prior, for_labels : Fraction
-        Parts of ε, of each label column.
+    for_labels, for_prior, for_sums : Fraction
+        Parts of ε, of each label column; a fit has noisy sums in place of a prior.
     """
 
     request: Request
     rows: int
-    for_prior: Fraction
     for_labels: Fraction
+    for_prior: Fraction = Fraction(0)
+    for_sums: Fraction = Fraction(0)
+
+    @property
+    def epsilon(self) -> Epsilon:
+        """What a label's mechanism may spend."""
+        return Epsilon(float_below(self.for_labels))
 
     def charges(self) -> list[Charge]:
-        """Return the labels' charges, one for each column, then the priors'."""
+        """Return the labels' charges, one for each column, then the priors' or that of sums."""
         request, columns = self.request, len(self.request.bounds)
         parts: list[tuple[Purpose, str, Budget]] = [
-            ("labels", "labels", Budget.of(self.for_labels, as_fraction(request.delta) / columns))
+            ("labels", "labels", Budget.of(self.for_labels, as_fraction(request.delta) / columns)),
+            ("prior", f"prior ({request.trust})", Budget.of(self.for_prior)),
+            ("sums", "sums", Budget.of(self.for_sums)),
         ]
-        if self.for_prior:
-            parts.append(("prior", f"prior ({request.trust})", Budget.of(self.for_prior)))
         return [
             new_charge(
                 name_of_charge(what, k, columns),
@@ -181,23 +195,13 @@ class Plan:
                 rows_per_person=request.rows_per_person,
             )
             for purpose, what, budget in parts
+            if budget.exact_epsilon
             for k in range(columns)
         ]
 
-    def mechanism_for(self, prior: Histogram | None, bounds: Bounds) -> Mechanism:
-        """Return the mechanism for a column: the instance that was given, or one designed by its class."""
-        request = self.request
-        if isinstance(request.mechanism, Mechanism):
-            return request.mechanism
-        options = {"delta": float_below(as_fraction(request.delta) / len(request.bounds)), "zeta": request.zeta}
-        return choose_mechanism(
-            request.mechanism,
-            prior,
-            bounds=bounds,
-            epsilon=Epsilon(float_below(self.for_labels)),
-            rows=Count(self.rows, "rows"),
-            **{name: value for name, value in options.items() if value},
-        )
+    def mechanism_for(self, prior: Histogram | None, column: int = 0) -> Mechanism:
+        """Return the mechanism for a column, by what is known of its labels."""
+        return self.request.design(prior, column, self.epsilon, Count(self.rows, "rows"))
 
 
 def mechanism_choices() -> list[str]:
@@ -206,13 +210,25 @@ def mechanism_choices() -> list[str]:
 
 
 def choose_mechanism(
-    name: str, prior: Histogram | None, *, bounds: Bounds, epsilon: float, rows: int = 1, **options: Any
+    name: str,
+    prior: Histogram | None,
+    *,
+    bounds: Bounds,
+    epsilon: float,
+    rows: int | None = 1,
+    clips: bool = True,
+    **options: Any,
 ) -> Mechanism:
-    """Return the mechanism called ``name``, by `Mechanism.design`; for "auto" the one of least expected risk."""
+    """Return the mechanism called ``name``, by `Mechanism.design`; for "auto" the one of least expected risk.
+
+    Unless it ``clips``, it is for labels anywhere in the bounds, which somebody else has chosen.
+    """
 
     def design(cls: type[Mechanism]) -> Mechanism:
         if prior is None:
             return cls.for_bounds(bounds, epsilon, **options)
+        if not clips:
+            return cls.for_bounds(bounds, epsilon, prior=prior, **options)
         return cls.design(prior, epsilon, rows=rows, **options)
 
     if name != "auto":
@@ -221,7 +237,7 @@ def choose_mechanism(
     for cls in auto_classes():
         with suppress(ParameterError):  # a linear programme may find no table; the others always exist
             candidates.append(design(cls))
-    known = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows)
+    known = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows if clips else None)
     return min(candidates, key=lambda mechanism: expected_risk(mechanism, *known))
 
 
@@ -270,36 +286,48 @@ class Payment:
     """Charges that a ledger has accepted, all of them or none, before anything is released."""
 
     def __init__(self, ledger: Ledger, charges: Sequence[Charge]) -> None:
-        self._ledger = ledger
+        self._ledger, self._charges = ledger, charges
         self._places = ledger.charge_all(charges)
 
-    def describe(self, mechanisms: Sequence[str]) -> None:
-        """Note in the ledger what the first charges were spent on, once that is decided."""
-        for place, mechanism in zip(self._places, mechanisms, strict=False):
-            self._ledger.describe(place, mechanism)
+    def describe(self, texts: Sequence[str | None]) -> None:
+        """Note in the ledger what each charge was spent on, once that is decided."""
+        for place, text in zip(self._places, texts, strict=True):
+            if text is not None:
+                self._ledger.describe(place, text)
 
     def terms(
         self,
-        rows: int,
-        bounds: tuple[tuple[float, float], ...],
+        plan: Plan,
         source: WordSource,
         *,
         mechanisms: Sequence[Mechanism] = (),
         priors: Sequence[Histogram | None] = (),
-        trust: str = "curator",
         statistics: Sequence[Statistic] = (),
     ) -> Terms:
-        """Return the terms of what was paid for: charges as the ledger has them, and those of priors before."""
+        """Return the terms of what was paid for: charges as the ledger has them, and those of priors before.
+
+        The ledger notes what labels and sums were spent on: mechanisms, of a column or of all rounds, and noise.
+        """
+        prints, columns = [fingerprint(mechanism.channel) for mechanism in mechanisms], len(plan.request.bounds)
+        spent = {"sums": "; ".join(map(str, statistics))}
+        self.describe(
+            [
+                join_fingerprints(prints if columns == 1 else prints[charge.column or 0 :][:1])
+                if charge.purpose == "labels"
+                else spent.get(charge.purpose)
+                for charge in self._charges
+            ]
+        )
         recorded = self._ledger.charges
         origins = origins_of(priors)
         before = dict.fromkeys(origin.charge for origin in origins if origin.charge)
         return Terms(
-            rows=rows,
+            rows=plan.rows,
             mechanisms=tuple(mechanisms),
             priors=tuple(priors),
             charges=(*(recorded[place] for place in self._places), *before),
-            bounds=bounds,
-            trust=trust,
+            bounds=plan.request.bounds,
+            trust=plan.request.trust,
             secure=isinstance(source, SecureWords) and all(origin.secure for origin in origins),
             statistics=tuple(statistics),
         )
@@ -323,14 +351,11 @@ def prepare(
     request = plan.request
 
     def design(priors: tuple[Histogram | None, ...]) -> list[Mechanism]:
-        return [plan.mechanism_for(prior, pair) for prior, pair in zip(priors, request.bounds, strict=True)]
+        return [plan.mechanism_for(prior, column) for column, prior in enumerate(priors)]
 
     mechanisms = [] if plan.for_prior else design(request.prior)  # what fails here costs nothing
     payment, priors = Payment(ledger, plan.charges()), request.prior
     if plan.for_prior:
         priors = tuple(estimate_prior(column) for column in range(len(request.bounds)))
         mechanisms = design(priors)
-    payment.describe([fingerprint(mechanism.channel) for mechanism in mechanisms])
-    return payment.terms(
-        plan.rows, request.bounds, source, mechanisms=mechanisms, priors=priors, trust=request.trust
-    )
+    return payment.terms(plan, source, mechanisms=mechanisms, priors=priors)

@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
 
 from labeldp._arrays import Sums
-from labeldp._values import Delta, Epsilon, LabelBounds
 from labeldp.errors import DataError
 from labeldp.estimators.bayes import Observations
 from labeldp.estimators.features import FeatureTable, PublicFeatures
@@ -20,7 +19,7 @@ from labeldp.estimators.label_rounds import Part, Round
 from labeldp.estimators.learner import GROWN, PrivateRows
 from labeldp.estimators.model_regressor import ModelReleaseRegressor
 from labeldp.estimators.sums import CELLS, Stage
-from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, warn_if_seen
+from labeldp.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.randomness import resolve_source
 from labeldp.randomness.row_words import ReleaseKey, card_checksum
 from labeldp.spark.executor import label_counter, spread_by_id, sum_integers, sum_vectors
@@ -94,10 +93,17 @@ def fit_model(
     >>> model.predict(pd.DataFrame({"items": [1.0, 5.0]})).shape
     (2,)
     """
-    Epsilon(epsilon)
-    Delta(delta)
-    group_budget(Budget(0), rows_per_person)
-    pair, seed, ledger = LabelBounds(bounds), as_seed(random_state), as_ledger(ledger)
+    seed, ledger = as_seed(random_state), as_ledger(ledger)
+    model = ModelReleaseRegressor(
+        epsilon=epsilon,
+        bounds=bounds,
+        delta=delta,
+        ledger=ledger,
+        rows_per_person=rows_per_person,
+        random_state=random_state,
+    )
+    request = model.request()
+    pair = request.bounds[0]
     label = label_column(df, label)
     id = id_column(df, id, label)
     names = feature_columns(df, features, label)
@@ -118,16 +124,8 @@ def fit_model(
             refuse_repeated_ids(rows, "c1")
         if ledger is None:
             warn_if_seen(df)
-        model = ModelReleaseRegressor(
-            epsilon=epsilon,
-            bounds=bounds,
-            delta=delta,
-            ledger=ledger,
-            rows_per_person=rows_per_person,
-            random_state=random_state,
-        )
         with release_key(seed) as key:
-            model.fit_rows(ClusterRows.of(rows, pair, count, key, label), resolve_source(seed))
+            model.fit_rows(request, ClusterRows.of(rows, pair, count, key, label), resolve_source(seed))
     finally:
         source.drop()
     model.n_features_in_ = len(names)
