@@ -180,7 +180,7 @@ def test_a_function_that_keeps_epsilon_at_first_only_is_refused_later():
         calls.append(epsilon)
         return ldp.Laplace(bounds=(0, 1), epsilon=epsilon if len(calls) < 4 else 2 * epsilon)
 
-    with pytest.raises(ldp.ParameterError, match="keeps"):
+    with pytest.raises(ldp.ParameterError, match="spends"):
         label_model(mechanism=turns, rounds=4).fit(X, Y)
 
 

@@ -308,7 +308,7 @@ def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: Wo
     high = np.clip(centre + interval.high, low + least, knowledge.high)
     width = high - low
     channel = mechanism.channel
-    unit = channel.debias(mechanism.sample((knowledge.clip(labels) - low) / width, source))
+    unit = channel.debias(mechanism.randomize_checked((knowledge.clip(labels) - low) / width, source))
     offset, scale = centre + interval.shift + interval.slope * (low - centre), interval.slope * width
     private = offset + scale * unit
     spread = (

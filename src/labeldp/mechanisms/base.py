@@ -199,10 +199,10 @@ class Mechanism(ABC):
         """
         array = Labels.parse(labels).values
         source = resolve_source(random_state, rows=array.size)
-        return self.sample(array.reshape(-1), source).reshape(array.shape)
+        return self.randomize_checked(array.reshape(-1), source).reshape(array.shape)
 
     @np.errstate(all="ignore")  # a warning that depends on labels would leak them
-    def sample(
+    def randomize_checked(
         self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
         """Return private labels of labels that were checked, in one dimension, in ``out`` if that is given."""

@@ -231,7 +231,7 @@ def privatize(
     )
     out = np.full(array.shape, np.nan)
     for column, target, chosen in zip(columns, out.reshape(len(array), -1).T, terms.mechanisms, strict=True):
-        chosen.sample(column, source, target)
+        chosen.randomize_checked(column, source, target)
     return Release(out, terms, ledger)
 
 
