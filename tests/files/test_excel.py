@@ -114,7 +114,12 @@ def test_public_columns_with_formulas_are_refused_unless_dropped_or_vouched_for(
 
 def test_a_label_whose_formulas_were_never_computed_is_refused(place):
     put(change=lambda book, sheet: [sheet.__setitem__(f"C{row + 2}", f"=A{row + 2}") for row in range(ROWS)])
-    assert "save it in Excel" in str(refused("in.xlsx", error=DataError))
+    assert "save it in Excel" in str(refused("in.xlsx", error=DataError, dialect=Dialect(formulas=["price"])))
+
+
+def test_a_label_with_formulas_is_refused_unless_vouched_for_because_a_total_repeats_labels(place):
+    put(change=lambda book, sheet: sheet.__setitem__(f"C{ROWS + 2}", f"=SUM(C2:C{ROWS + 1})"))
+    assert "formulas in the label 'price'" in str(refused("in.xlsx", error=ParameterError))
 
 
 def test_a_vouched_for_column_whose_formulas_were_never_computed_is_refused(place):

@@ -179,6 +179,19 @@ def test_columns_that_a_table_computes_are_columns_with_formulas(place):
     release("in.xlsx", dialect=Dialect(formulas=["share"]))
 
 
+def test_a_table_with_a_totals_row_is_refused(place):
+    def change(book, sheet):
+        table = Table(displayName="T", ref=f"A1:D{ROWS + 1}", totalsRowCount=1)
+        table._initialise_columns()
+        for column, name in zip(table.tableColumns, NAMES, strict=True):
+            column.name = name
+        sheet.add_table(table)
+
+    put(change)
+    rewrite({})
+    assert "a totals row" in str(refused("in.xlsx", error=DataError, dialect=Dialect(formulas=["price"])))
+
+
 def test_columns_of_a_pivot_table_are_columns_with_formulas(place):
     put()
     relation = f'<Relationship Id="r1" Type="{RELATIONS}/pivotTable" Target="../pivotTables/p.xml"/>'
@@ -201,6 +214,7 @@ def widths(text):
     [
         b'<cols><col min="4" max="4" width="0" customWidth="1"/></cols>',
         b'<cols><col min="4" max="16384" width="0.0"/></cols>',
+        b'<cols><col min="4" max="4" width="0.01"/></cols>',
         b'<cols><col min="1" max="3" width="9"/><col min="4" max="4" hidden="true" outlineLevel="1"/></cols>',
         b'<sheetFormatPr defaultColWidth="0"/><cols><col min="1" max="3" width="9"/></cols>',
     ],
@@ -212,7 +226,21 @@ def test_columns_without_width_are_hidden(place, columns):
     release("in.xlsx", drop=["share"])
 
 
-@pytest.mark.parametrize("code", [";;;", ";;", '"";"";""', "[White];[White];;", '_x;\\ ;" "', '"***"'])
+@pytest.mark.parametrize(
+    "code",
+    [
+        ";;;",
+        ";;",
+        '"";"";""',
+        ";;0",
+        "[>1000]0;;",
+        '[>1000]0;""',
+        '"";-0;0',
+        "[White];[White];;",
+        '_x;\\ ;" "',
+        '"***"',
+    ],
+)
 def test_columns_whose_format_shows_nothing_of_a_number_are_hidden(place, code):
     put(lambda book, sheet: setattr(sheet["D3"], "number_format", code))
     assert 'hidden columns: show them, or drop them, as in drop=["share"]' in str(refused("plain.xlsx"))

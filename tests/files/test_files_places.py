@@ -17,6 +17,7 @@ from labeldp.cli import app
 from labeldp.errors import DataError, ParameterError
 from labeldp.files import TableWriter, open_table
 from labeldp.files.places import refuse_same
+from labeldp.files.sources import find_parts
 
 LABELS = np.random.default_rng(0).uniform(0, 5, 200)
 
@@ -185,3 +186,16 @@ def test_folders_named_by_the_label_are_refused_where_a_model_is_fitted_too(plac
     pq.write_table(pa.table({"a": [1.0, 2.0]}), folder / "part.parquet")
     with pytest.raises(ParameterError, match="folders named by the label"):
         open_table("data", label="price")
+
+
+def test_a_glob_follows_no_links_that_loop(tmp_path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    for name in ("a.csv", ".hidden.csv"):
+        (inner / name).write_text("x,y\n1,2\n")
+    (inner / "self").symlink_to(".", target_is_directory=True)
+    (inner / "up").symlink_to(inner, target_is_directory=True)
+    parts, _ = find_parts(f"{tmp_path}/**/*.csv", None)
+    assert [part.path for part in parts] == [inner / "a.csv"]
+    with pytest.raises(DataError, match="not a valid glob"):
+        find_parts(f"{tmp_path}/**inner/*.csv", None)

@@ -9,6 +9,7 @@ from labeldp import Budget, BudgetError, Ledger, ParameterError
 from labeldp.estimators import held_out
 from labeldp.files.models import load_model
 from labeldp.jobs import model_fit
+from labeldp.jobs.model_predictions import FilePredictions
 
 
 @pytest.fixture(autouse=True)
@@ -61,3 +62,9 @@ def test_a_model_is_not_paid_for_if_nothing_is_left_for_its_score():
     with pytest.raises(BudgetError):
         fit(book, left_out=charge)
     assert book.total == Budget(0.5)
+
+
+def test_every_copied_column_is_named_however_many_there_are():
+    names = [f"f{k:02}" for k in range(40)]
+    [said] = FilePredictions(1, "price", [], names, []).columns
+    assert all(f"'{name}'" in said for name in names)

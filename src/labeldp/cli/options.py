@@ -124,7 +124,8 @@ Formulas = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMNS",
-        help="Public columns whose formulas do not use the label, such as a,b; others are refused.",
+        help="Columns whose formulas may be used, such as a,b: public ones that do not use the label, or the "
+        "label itself, if each formula uses its own row only. Others are refused.",
         **_SHEET,
     ),
 ]

@@ -76,7 +76,8 @@ class Dialect:
     sheet : str, optional
         The sheet of an Excel workbook; by default the only one.
     formulas : sequence of str
-        Public columns of it whose formulas do not use the label, directly or through other cells.
+        Public columns of it whose formulas do not use the label, directly or through other cells; and the label,
+        if each of its formulas uses cells of its own row only.
     header : bool
         Whether the first row names the columns though most of its values read as numbers, such as years.
     names : sequence of str

@@ -81,6 +81,12 @@ class SheetTable(Table):
                 "has formulas in public columns, which may use the label, directly or through other cells: drop "
                 "these columns, as in drop={}, or say that they do not, as in Dialect(formulas={})",
             )
+            if self.label in sheet.formulas - {*dialect.formulas}:
+                raise ParameterError(
+                    f"{part.name} has formulas in the label {self.label!r}, and a total or a running sum would "
+                    "release labels of other rows again: remove such rows, and say that each formula uses cells "
+                    f'of its own row only, as in Dialect(formulas=["{self.label}"])'
+                )
             for column in [name for name in self._inside if name in sheet.formulas]:
                 if not any(cell is not None for cell in sheet.columns[column]):
                     raise DataError(

@@ -42,6 +42,8 @@ class Style(NamedTuple):
     (True, True, False)
     >>> Style.of(";;;").hides, Style.of('[White]"";"x";;@').hides, Style.of("0;-0;;").hides
     ((True, True), (True, False), (False, True))
+    >>> Style.of("[>1000]0;;").hides, Style.of("0;-0;;@").hides       # zeros alone may be left blank
+    ((True, False), (False, False))
     """
 
     date: bool = False
@@ -56,7 +58,7 @@ class Style(NamedTuple):
         return cls(
             re.search("[dmhys]", sections[0]) is not None,
             sections[0].lstrip().startswith(("[h", "[m", "[s")),
-            (not any(shows[:3]), len(shows) > 3 and not shows[3]),
+            (not all(shows[:2]), len(shows) > 3 and not shows[3]),
         )
 
 
@@ -173,6 +175,10 @@ class SheetReader:
             elif path.endswith("/tableColumn"):
                 place += 1
             elif path == "/table":
+                if int(attributes.get("totalsRowCount", 0)):
+                    raise RefusedError(
+                        "has a table with a totals row, which depends on every label: remove that row"
+                    )
                 first, last = _columns(attributes["ref"])
                 for offset in computed:
                     self._add_formulas(_within(first + offset, first, last), first + offset)
@@ -199,14 +205,14 @@ class SheetReader:
                 self._row_numbers.clear()
             elif path.endswith("/col"):
                 self._add_width(attributes)
-            elif path.endswith("/sheetFormatPr") and _is_zero(attributes.get("defaultColWidth")):
+            elif path.endswith("/sheetFormatPr") and _is_invisible(attributes.get("defaultColWidth")):
                 self.hidden.update(range(MOST_COLUMNS))
 
     def _add_width(self, attributes: dict[str, str]) -> None:
         first = _within(int(attributes["min"]) - 1, self._last_width + 1, MOST_COLUMNS - 1)
         self._last_width = _within(int(attributes["max"]) - 1, first, MOST_COLUMNS - 1)
         columns = range(first, self._last_width + 1)
-        if attributes.get("hidden") in ("1", "true") or _is_zero(attributes.get("width")):
+        if attributes.get("hidden") in ("1", "true") or _is_invisible(attributes.get("width")):
             self.hidden.update(columns)
         elif "width" in attributes:
             self.hidden.difference_update(columns)
@@ -258,8 +264,9 @@ def _number(text: str) -> float:
     return int(text) if len(text) < 40 and text.lstrip("+-").isdigit() else float(text)
 
 
-def _is_zero(width: str | None) -> bool:
-    return width is not None and float(width) <= 0
+def _is_invisible(width: str | None) -> bool:
+    """Whether a width in characters is less than a pixel."""
+    return width is not None and not float(width) >= 0.2
 
 
 def _within(value: int, first: int, last: int) -> int:

@@ -11,6 +11,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -236,14 +237,34 @@ def _meet(one: Path, two: Path) -> bool:
     return one == two or not one.exists() or not two.exists() or one.samefile(two)
 
 
+def expand_glob(pattern: Path) -> tuple[Path, list[Path]]:
+    """Return the folder in which a glob begins, and what it matches; ``**`` follows no links, which may loop.
+
+    Examples
+    --------
+    >>> expand_glob(Path("no such folder/**/*.csv"))[1]
+    []
+    """
+    root = Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1]))
+    if any("**" in part and part != "**" for part in pattern.parts):
+        raise DataError(f"{pattern} is not a valid glob: ** stands alone between slashes")
+    found = root.glob(str(pattern.relative_to(root)))
+    return root, [each for each in found if not any(map(is_hidden, each.relative_to(root).parts))]
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder of this name is no part of a table: hidden, temporary, or a card."""
+    return name.startswith((".", "_", "~$")) or name.endswith((".part", ".card.json"))
+
+
 def _places(source: str | os.PathLike[str] | None) -> Iterator[Path]:
     """Yield a source and all files in it, which may be links that lead elsewhere."""
     if source is None or source == PIPE:
         return
     path = as_path(source)
     if not path.exists() and glob.has_magic(str(source)):
-        for name in glob.iglob(str(source), recursive=True):
-            yield from _places(Path(name))
+        for each in expand_glob(path)[1]:
+            yield from _places(each)
         return
     yield path
     if path.is_dir():

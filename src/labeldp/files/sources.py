@@ -13,7 +13,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote
@@ -23,7 +22,7 @@ import pyarrow as pa
 from labeldp._paths import as_path
 from labeldp._reading import open_regular, regular_status
 from labeldp.errors import DataError, DataNotFoundError, ParameterError
-from labeldp.files.places import PIPE, compression_of, format_of, sniff_format
+from labeldp.files.places import PIPE, compression_of, expand_glob, format_of, is_hidden, sniff_format
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _GZIP = b"\x1f\x8b"
@@ -200,9 +199,8 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
     elif not glob.has_magic(source):
         raise DataNotFoundError(f"there is no file {source}")
     else:
-        paths = (Path(name) for name in sorted(glob.glob(source, recursive=True), key=_sort_key))
-        files = [file for each in paths if not _is_hidden(each) for file in _files_below(each)]
-        root = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts[:-1]))
+        root, paths = expand_glob(path)
+        files = [file for each in sorted(paths, key=_sort_key) for file in _files_below(each)]
     if not files:
         raise DataNotFoundError(f"there are no files in {source}")
     files = list(dict.fromkeys(map(as_path, files)))  # a glob may match a folder and what is in it
@@ -249,15 +247,11 @@ def _sort_key(path: Path | str) -> list[tuple[int, str]]:
     return [(int(piece) if place % 2 else 0, piece) for place, piece in enumerate(pieces)]
 
 
-def _is_hidden(path: Path) -> bool:
-    return path.name.startswith((".", "_", "~$")) or path.name.endswith((".part", ".card.json"))
-
-
 def _files_below(path: Path) -> list[Path]:
     files = [] if path.is_dir() else [path]
     for here, folders, names in os.walk(path):
-        folders[:] = [name for name in folders if not _is_hidden(Path(name))]
-        files += (Path(here, name) for name in names if not _is_hidden(Path(name)))
+        folders[:] = [name for name in folders if not is_hidden(name)]
+        files += (Path(here, name) for name in names if not is_hidden(name))
     return sorted(files, key=_sort_key)
 
 

@@ -43,16 +43,13 @@ class FilePredictions:
 
     @property
     def columns(self) -> list[str]:
-        """Which columns were copied and which were not, in a sentence each."""
-        sentences = [f"Copied from the table: {_listed(self.copied) or 'no column'}."]
+        """Which columns were copied, all of them, and which were not, in a sentence each."""
+        sentences = [f"Copied from the table: {', '.join(map(repr, self.copied)) or 'no column'}."]
         if self.left_out:
             why = "because the model does not use them and they may hold true labels"
-            sentences.append(f"Left out, {why}: {_listed(self.left_out)}.")
+            more = ", …" if len(self.left_out) > 12 else ""
+            sentences.append(f"Left out, {why}: {', '.join(map(repr, self.left_out[:12]))}{more}.")
         return sentences
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
 
 
 def predict_file(

@@ -14,7 +14,7 @@ FIELDS = {
     "encoding": "“Encoding”",
     "na": "“Words for missing values”",
     "sheet": "“The sheet”",
-    "formulas": "“Public columns whose formulas do not use the label”",
+    "formulas": "“Columns whose formulas may be used”",
     "header": "“The first row names the columns”",
     "names": "“Names of all columns”",
     "multiline": "“Column with line breaks”",

@@ -188,14 +188,23 @@ class TableEncoder:
 
 
 def same_name(one: str, other: str) -> bool:
-    """Whether two names are the same but for case and the Unicode form of their accents.
+    """Whether two names look the same: but for case, blanks, invisible characters and forms of a letter.
 
     Examples
     --------
     >>> same_name("Gehalt", "GEHALT"), same_name("sala\u0301rio", "sal\u00e1rio"), same_name("pay", "paid")
     (True, True, False)
+    >>> same_name("pay", " pay\u200b"), same_name("pay", "\uff50\uff41\uff59")
+    (True, True)
     """
-    first, second = (
-        unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()) for name in (one, other)
-    )
-    return first == second
+    return _visible(one) == _visible(other)
+
+
+def _visible(name: str) -> str:
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    shown = "".join(" " if each.isspace() else each for each in text if not _is_invisible(each))
+    return " ".join(shown.split())
+
+
+def _is_invisible(character: str) -> bool:
+    return unicodedata.category(character).startswith("C") and not character.isspace()
