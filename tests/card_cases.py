@@ -10,7 +10,8 @@ from forged_cards import forged
 from labeldp.cards import read_any_card, verify_card
 from labeldp.channels.proof import fingerprint
 from labeldp.ledger import Budget, Charge, Statistic
-from labeldp.priors.origin import Origin, counts_of_labels
+from labeldp.priors.curator import counts_of_labels
+from labeldp.priors.origin import Origin
 from labeldp.release.terms import Terms
 
 WHEN = "2026-01-01T00:00:00+00:00"

@@ -113,9 +113,9 @@ def __getattr__(name: str) -> Any:
     if name in ("load_model", "save_model"):
         from labeldp.files import models  # noqa: PLC0415 (an extra)
 
-        return getattr(models, name)
+        return globals().setdefault(name, getattr(models, name))
     if name in __all__:
         from labeldp import estimators  # noqa: PLC0415
 
-        return getattr(estimators, name)
+        return globals().setdefault(name, getattr(estimators, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

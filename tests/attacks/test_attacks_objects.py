@@ -17,7 +17,7 @@ import labeldp as ldp
 from labeldp.cli import app
 from labeldp.estimators.sums import STEPS
 from labeldp.noise import IntegerNoise
-from labeldp.priors import adaptive
+from labeldp.priors import curator as adaptive
 from object_graph import Secrets, secrets_inside, secrets_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")]

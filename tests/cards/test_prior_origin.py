@@ -13,7 +13,8 @@ from card_cases import PRIOR, STRONG, card, labels, prior, refuse, release
 from forged_cards import put
 from labeldp.cards import read_any_card, verify_card
 from labeldp.ledger import Budget
-from labeldp.priors.origin import Origin, counts_of_labels
+from labeldp.priors.curator import counts_of_labels
+from labeldp.priors.origin import Origin
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
 

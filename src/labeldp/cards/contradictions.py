@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from labeldp.channels.proof import fingerprint
+from labeldp.channels.proof import fingerprint, join_fingerprints
 from labeldp.ledger import Budget, group_budget, name_of_charge, total_of
-from labeldp.release.terms import Terms, join_fingerprints
+from labeldp.release.terms import Terms
 
 
 def contradictions(kind: str, content: dict[str, Any], terms: Terms) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -199,6 +200,11 @@ def prove_pure(ratio: Fraction, promise: Promise, checked: str) -> Proof:
 def array_bytes(array: NDArray[Any]) -> bytes:
     """Return an array's kind, shape and numbers as bytes, the same on every machine, for a hash."""
     return f"{array.dtype.kind}{array.shape}".encode() + array.astype(array.dtype.newbyteorder("<")).tobytes()
+
+
+def join_fingerprints(prints: Sequence[str]) -> str:
+    """Return what one charge for labels says of the mechanisms it paid for: all fingerprints, in order."""
+    return prints[0] if len(prints) == 1 else "; ".join(f"part {k}: {one}" for k, one in enumerate(prints, 1))
 
 
 def fingerprint(channel: Any) -> str:

@@ -30,7 +30,7 @@ from labeldp.estimators.fit_plan import SumBudget
 from labeldp.estimators.groups import Geometry, Groups
 from labeldp.estimators.progress import Step, quiet
 from labeldp.noise import DiscreteLaplace
-from labeldp.priors.windows import half_windows, largest_window, narrowest_level
+from labeldp.priors.curator import half_windows, largest_window, narrowest_level
 from labeldp.randomness import WordSource
 
 Range = tuple[float, float]

@@ -209,20 +209,21 @@ def refuse_same(
     Traceback (most recent call last):
     labeldp.errors.ParameterError: the ledger lies in the folder that is the table, out...: name another
     """
-    targets = [(name, Path(path)) for name, path in outputs.items() if path is not None and path != PIPE]
-    for i, (name, path) in enumerate(targets):
-        if resolve_path(path).name.casefold().endswith(MARK):
+    named = [(name, Path(path)) for name, path in outputs.items() if path is not None and path != PIPE]
+    targets = [(name, path, resolve_path(path)) for name, path in named]
+    for i, (name, path, one) in enumerate(targets):
+        if one.name.casefold().endswith(MARK):
             raise ParameterError(f"{name}, {path}, ends in {MARK}, as files that reserve a name do: name another")
-        for other, place in targets[:i]:
-            _refuse_meeting(name, path, other, place)
+        for other in targets[:i]:
+            _refuse_meeting(name, path, one, *other)
     for source, where in inputs.items():
         for place in _places(where):
-            for name, target in targets:
-                _refuse_meeting(name, target, source, place)
+            other = (source, place, resolve_path(place))
+            for target in targets:
+                _refuse_meeting(*target, *other)
 
 
-def _refuse_meeting(name: str, path: Path, other: str, place: Path) -> None:
-    one, two = resolve_path(path), resolve_path(place)
+def _refuse_meeting(name: str, path: Path, one: Path, other: str, place: Path, two: Path) -> None:
     if _meet(one, two) or (one.exists() and two.exists() and one.samefile(two)):
         raise ParameterError(f"{name} and {other} are the same file, {path}: name another")
     for inner, outer, lies, where, shown in ((name, other, one, two, path), (other, name, two, one, place)):

@@ -159,11 +159,14 @@ def parse_fraction(text: Any) -> Fraction:
 
 
 def _text(amount: Fraction) -> str:
-    if max(amount.numerator, amount.denominator).bit_length() > MOST_BITS or len(str(amount)) > LONGEST_AMOUNT:
-        raise ParameterError(
-            f"epsilon and delta must have at most {LONGEST_AMOUNT} characters as fractions: round them up"
-        )
-    return str(amount)
+    short = max(amount.numerator, amount.denominator).bit_length() <= MOST_BITS
+    return str(amount) if short and len(str(amount)) <= LONGEST_AMOUNT else _refuse_text()
+
+
+def _refuse_text() -> NoReturn:
+    raise ParameterError(
+        f"epsilon and delta must have at most {LONGEST_AMOUNT} characters as fractions: round them up"
+    )
 
 
 def _sum(one: Fraction, other: Fraction) -> Fraction:

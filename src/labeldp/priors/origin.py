@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 from labeldp.histogram import Histogram
@@ -46,16 +44,6 @@ class Origin:
         if self.reports is not None:
             return {"reports": self.reports.to_json()}
         return {"statistics": [one.as_data() for one in self.statistics]} if self.statistics else {}
-
-
-def counts_of_labels(where: str, size: int, epsilon: Fraction) -> Statistic:
-    """Return the statistic of a curator's counts: another label takes one from a bin and adds one to another."""
-    return Statistic(f"counts of labels in {where}", "counts", size, 1, epsilon, "prior")
-
-
-def origins_of(priors: Iterable[Histogram | None]) -> list[Origin]:
-    """Return where priors come from that are not public."""
-    return [prior.origin for prior in priors if prior is not None and prior.origin is not None]
 
 
 def paid_by(prior: Histogram, charge: Charge, *, secure: bool) -> Histogram:

@@ -30,7 +30,7 @@ from labeldp._values import (
     parse_number,
     parse_positive,
 )
-from labeldp.channels.proof import fingerprint
+from labeldp.channels.proof import fingerprint, join_fingerprints
 from labeldp.errors import NotUnbiasedError, ParameterError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, Ledger, Purpose, Statistic, name_of_charge, new_charge
@@ -38,9 +38,8 @@ from labeldp.mechanisms import Mechanism, mechanism_class, mechanism_names
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
 from labeldp.mechanisms.interval import expected_risk
 from labeldp.mechanisms.registry import auto_classes
-from labeldp.priors.origin import origins_of
 from labeldp.randomness import SecureWords, WordSource
-from labeldp.release.terms import Terms, join_fingerprints
+from labeldp.release.terms import Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,8 +272,8 @@ def _priors(prior: Any, bounds: tuple[Bounds, ...], rows_per_person: int) -> tup
     listed = [prior] if isinstance(prior, Histogram) else prior
     if not isinstance(listed, list | tuple) or len(listed) != len(bounds):
         raise ParameterError(f"prior must be a Histogram for each label column, here {len(bounds)}")
-    for origin in origins_of(map(Histogram.parse, listed)):
-        if origin.charge and origin.charge.rows_per_person != rows_per_person:
+    for origin in (Histogram.parse(one).origin for one in listed):
+        if origin is not None and origin.charge and origin.charge.rows_per_person != rows_per_person:
             raise ParameterError(f"the prior was paid for with rows_per_person={origin.charge.rows_per_person}")
     return tuple(one.restricted(*pair) for one, pair in zip(listed, bounds, strict=True))
 
@@ -309,17 +308,14 @@ class Payment:
         The ledger notes what labels and sums were spent on: mechanisms, of a column or of all rounds, and noise.
         """
         prints, columns = [fingerprint(mechanism.channel) for mechanism in mechanisms], len(plan.request.bounds)
-        spent = {"sums": "; ".join(map(str, statistics))}
-        self.describe(
-            [
-                join_fingerprints(prints if columns == 1 else prints[charge.column or 0 :][:1])
-                if charge.purpose == "labels"
-                else spent.get(charge.purpose)
-                for charge in self._charges
-            ]
-        )
+        texts: list[str | None] = []
+        for charge in self._charges:
+            own = prints if columns == 1 else prints[charge.column or 0 :][:1]
+            spent = {"labels": join_fingerprints(own), "sums": "; ".join(map(str, statistics))}
+            texts.append(spent.get(charge.purpose))
+        self.describe(texts)
         recorded = self._ledger.charges
-        origins = origins_of(priors)
+        origins = [prior.origin for prior in priors if prior is not None and prior.origin is not None]
         before = dict.fromkeys(origin.charge for origin in origins if origin.charge)
         return Terms(
             rows=plan.rows,

@@ -22,8 +22,7 @@ from labeldp.histogram import Histogram
 from labeldp.ledger import Ledger
 from labeldp.mechanisms.base import Mechanism
 from labeldp.priors import Reports
-from labeldp.priors.adaptive import adaptive_histogram
-from labeldp.priors.curator import FINE, count
+from labeldp.priors.curator import FINE, adaptive_histogram, count
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.plan import Request, prepare
 from labeldp.release.terms import Terms

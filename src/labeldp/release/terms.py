@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -210,8 +209,3 @@ class HoldsTerms:
     def to_card(self) -> str:
         """Return the card of the release: JSON with a checksum, and no label in it."""
         return self.terms.to_card()
-
-
-def join_fingerprints(prints: Sequence[str]) -> str:
-    """Return what one charge for labels says of the mechanisms it paid for: all fingerprints, in order."""
-    return prints[0] if len(prints) == 1 else "; ".join(f"part {k}: {one}" for k, one in enumerate(prints, 1))

@@ -10,8 +10,7 @@ from labeldp._values import Epsilon, LabelBounds, as_fraction
 from labeldp.errors import DataError
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, new_charge, warn_if_seen
-from labeldp.priors.adaptive import adaptive_histogram
-from labeldp.priors.curator import FINE
+from labeldp.priors.curator import FINE, adaptive_histogram
 from labeldp.priors.origin import paid_by
 from labeldp.randomness import SecureWords, WordSource, resolve_source
 from labeldp.release.stream import LabelCounts
