@@ -46,6 +46,9 @@ NUMBERS = {
     "of NumPy": np.float64(66993.5),
     "a fraction": "66993/2",
     "bytes": b"66993",
+    "a currency of few letters": "66 993 Kč",
+    "a unit": "66993 m²",
+    "thousands in a letter": "66k",
 }
 NAMES = [
     "price",
@@ -55,7 +58,6 @@ NAMES = [
     "2nd",
     "PM2.5",
     "CO2",
-    "5k",
     "Q1",
     "day 1",
     "_c0",
@@ -72,6 +74,12 @@ def test_numbers_of_every_format_read_as_numbers(kind):
 @pytest.mark.parametrize("name", NAMES)
 def test_names_with_words_do_not(name):
     assert not reads_as_number(name)
+
+
+@pytest.mark.parametrize("name", ["Rp66993", "R 66 993", ("price", TRUE_LABEL), (TRUE_LABEL, "")])
+def test_no_letters_before_a_number_and_no_level_of_a_header_makes_it_a_name(name):
+    with pytest.raises(ParameterError, match="reads as a number"):
+        ldp.privatize(pd.Series([1.0, 2.0], name=name), epsilon=1.0, bounds=(0, 5))
 
 
 @tries(200)

@@ -36,12 +36,14 @@ def reads_as_number(name: object) -> bool:
     """Return whether a name reads as a number in any number format: it has digits, and no letters of a word.
 
     Points, commas, blanks, signs, parentheses, percent and currency signs may be anywhere, digits may be of any
-    script; dates and times in digits count too.
+    script, and up to three letters of a unit may follow; dates and times in digits count too.
 
     Examples
     --------
     >>> [reads_as_number(name) for name in ("66993", " 1.234,50 €", "(12 %)", "1e-5", "US$ 5", "６６", 2019)]
     [True, True, True, True, True, True, True]
+    >>> [reads_as_number(name) for name in ("66993 zł", "66k", "1,5 Mio", "66,993元", "7 EUR/m²")]
+    [True, True, True, True, True]
     >>> [reads_as_number(name) for name in ("price", "x1", "price 2019", "2nd", "PM2.5", "")]
     [False, False, False, False, False, False]
     """
@@ -59,8 +61,16 @@ def _is_number(text: str) -> bool:
     marks = "".join("$" if unicodedata.category(letter) == "Sc" else letter for letter in text.lower())
     rest = _LETTERS_IN_NUMBERS.sub("0", re.sub(r"[^\W\d_]{0,3}\$", "$", marks))
     values = [unicodedata.numeric(letter, None) for letter in rest]
-    is_word = any(letter.isalpha() and value is None for letter, value in zip(rest, values, strict=True))
-    return not is_word and any(value is not None for value in values)
+    letters = [letter for letter, value in zip(rest, values, strict=True) if letter.isalpha() and value is None]
+    has_digits = any(value is not None for value in values)
+    return has_digits and (not letters or (len(letters) <= 3 and _NUMBER_AND_UNIT.match(rest) is not None))
+
+
+_NUMBER_AND_UNIT = re.compile(r"[^\w]*\d(?!(?:st|nd|rd|th)(?![^\W_]))")
+"""What begins with a number, such as ``66k``, ``1,5 mio`` and ``66993 m²``; but no ordinal, such as ``2nd``."""
+
+_UNIT_AND_NUMBER = re.compile(r"\W*[^\W\d_]{1,3}[\W_]*(?!(?:19|20)\d\d\W*$)\d(?:[\W_]*\d){2,}\W*")
+"""Up to three letters before three digits or more, such as ``rp66993``; but no year, as in ``pay2019``."""
 
 
 def look_like_values(names: Iterable[str]) -> bool:
@@ -96,11 +106,14 @@ def as_label_name(name: object, advice: str = RENAME) -> str:
     --------
     >>> as_label_name("price")
     'price'
-    >>> as_label_name("66,993")
+    >>> as_label_name("pay2019")
+    'pay2019'
+    >>> as_label_name(("price", "Rp 66,993"))
     Traceback (most recent call last):
     labeldp.errors.ParameterError: the label's name reads as a number, and names are published: rename the column
     """
-    if reads_as_number(name):
+    levels = name if isinstance(name, tuple) else (name,)  # of a MultiIndex
+    if any(reads_as_number(level) or _UNIT_AND_NUMBER.fullmatch(str(level)) for level in levels):
         raise ParameterError(f"the label's name reads as a number, and names are published: {advice}")
     return as_text(str(name), "label")
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from datetime import datetime
 from types import SimpleNamespace
 
@@ -103,3 +104,11 @@ def test_a_clock_set_back_is_written_down_and_changes_nothing_else(tmp_path, mon
     assert ldp.Ledger.open(tmp_path / "ledger").charges[-1].when.startswith("1970")
     with pytest.raises(ldp.BudgetError):
         ledger.charge("labels", epsilon=1.0)
+
+
+def test_a_file_that_is_no_ledger_is_refused_before_its_second_line_is_read(tmp_path):
+    path = tmp_path / "other.jsonl"
+    path.write_bytes(b"{}\n")
+    os.truncate(path, 200 << 20)  # zeros: one line of 200 MiB, which would be refused as too long
+    with pytest.raises(ldp.LedgerError, match="line 1"):
+        ldp.Ledger.open(path)

@@ -255,3 +255,12 @@ def test_a_name_that_is_no_text_is_left_out(folder):
         (folder / os.fsdecode(name)).write_text("rooms,price\n")
     client = Client(folder).enter()
     assert client.get("/").status == client.get("/shelf").status == 200
+
+
+@pytest.mark.parametrize("name", ["~x", "a\\b", "a\nb", "\x1b[2J", "\u200b", "\u00a0x"])
+def test_what_cannot_be_asked_for_by_its_name_is_not_listed(folder, name):
+    for ending in (".card.json", ".csv", ".jsonl"):
+        (folder / f"{name}{ending}").write_text("{}")
+    chosen = ChosenFolder(folder)
+    assert not [each for each in [*chosen.cards(), *chosen.ledgers(), *chosen.tables()] if each.startswith(name)]
+    assert Client(folder).enter().get("/shelf").status == 200

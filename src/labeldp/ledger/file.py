@@ -214,17 +214,17 @@ def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], byte
     """Return the records, their hashes, and what follows the last whole line."""
     if os.fstat(handle).st_size > MOST_BYTES:
         raise LedgerError(f"the ledger {path} is longer than {MOST_BYTES} bytes: start another")
-    with os.fdopen(os.dup(handle), "rb") as stream:
-        stream.seek(0)
-        *lines, tail = stream.read().split(b"\n")
-    if any(len(line) > MOST_LINE for line in (*lines, tail)):
-        raise LedgerError(f"the ledger {path} has a line of more than {MOST_LINE:,} bytes: it is not used")
     records: list[dict[str, Any]] = []
     hashes: list[str] = []
-    _refuse_newer(lines[0] if lines else tail, path)
-    for line in lines:
+    tail = b""
+    for line in _lines(handle, path):
+        if not records:
+            _refuse_newer(line, path)
+        if not line.endswith(b"\n"):
+            tail = line
+            break
         last = hashes[-1] if hashes else ""
-        record = _checked(line, last)
+        record = _checked(line[:-1], last)
         if record is None or (not records and record.get("schema") != SCHEMA):
             raise LedgerError(
                 f"line {len(records) + 1} of {path} is damaged, was changed, or is not a ledger's: the file is "
@@ -240,6 +240,16 @@ def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], byte
     if _parse(tail) is not None or _checked(tail[:-1], hashes[-1]) is not None:
         raise LedgerError(f"the end of the ledger {path} was changed: it is not used, and not repaired")
     return records, hashes, tail
+
+
+def _lines(handle: int, path: str) -> Iterator[bytes]:
+    """Yield the lines with their ends, one at a time: of a file that is no ledger only the first is read."""
+    with os.fdopen(os.dup(handle), "rb") as stream:
+        stream.seek(0)
+        while line := stream.readline(MOST_LINE + 2):
+            if len(line.removesuffix(b"\n")) > MOST_LINE:
+                raise LedgerError(f"the ledger {path} has a line of more than {MOST_LINE:,} bytes: it is not used")
+            yield line
 
 
 def _refuse_newer(line: bytes, path: str) -> None:

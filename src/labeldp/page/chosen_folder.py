@@ -143,8 +143,9 @@ class ChosenFolder:
 
     def _near(self, pattern: str) -> Iterator[Path]:
         for path in [*self.root.glob(pattern), *self.root.glob(f"[!.]*/{pattern}")]:
-            with suppress(OSError, ParameterError):  # a name that is no text fits no page
-                if self.root in resolve_path(path).parents and not path.name.startswith("."):
+            with suppress(OSError, ParameterError):  # what cannot be asked for by its name is not listed
+                self.inside(self.name(path))
+                if not path.name.startswith("."):
                     yield path
 
     def free_name(self, stem: str, ending: str) -> str:
