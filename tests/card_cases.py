@@ -1,5 +1,6 @@
 """Cards of each kind by hand: their terms, the card that states them, and what a reader says of it."""
 
+import dataclasses
 import json
 from fractions import Fraction
 
@@ -24,10 +25,19 @@ OTHERS = [
 ]
 COUNTED = Origin((counts_of_labels("bins", 2, Fraction(1, 2)),))
 PRIOR = ldp.Histogram([0, 1, 5], [1, 3], COUNTED)
-"""A prior from two counts that cost a half, or a public one if there is no charge for it."""
+"""A prior from two counts that cost a half; `release` makes a public one of it if there is no charge for it."""
 REPORTED = ldp.Histogram([0, 1, 5], [1, 3], Origin(reports=ldp.TwoPoint(bounds=(0, 5), epsilon=0.5)))
 """A prior from labels that were randomised one by one."""
 BOUNDS = (0.0, 5.0)
+
+
+def paid(prior, column, charges):
+    """Return a prior that says which charge paid for it: its own, or its column's; else it is public."""
+    if prior is None or prior.origin is None or prior.origin.charge is not None:
+        return prior
+    own = [one for one in charges if one.purpose == "prior" and one.column == column]
+    origin = dataclasses.replace(prior.origin, charge=own[0]) if own else None
+    return ldp.Histogram(prior.nodes, prior.masses, origin)
 
 
 def labels(mechanism=STRONG, epsilon=1, delta=0, *, column=0, people=1):
@@ -54,6 +64,7 @@ def release(*charges, mechanisms=(STRONG,), priors=None, bounds=BOUNDS, trust="c
     """Return the terms of a release; its last column has a prior unless others are given."""
     count = len(mechanisms)
     priors = (None,) * (count - 1) + (PRIOR,) * bool(count) if priors is None else priors
+    priors = tuple(paid(prior, column, charges) for column, prior in enumerate(priors))
     return Terms(70, mechanisms, priors, charges, (bounds,) * count, trust, secure)
 
 
@@ -66,7 +77,12 @@ TERMS = {
     "model": Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "curator", True, SUMS),
     "model of sums": Terms(70, (), (), (other("sums"),), (BOUNDS,), "curator", True, SUMS),
 }
-MORE = {"release": {"file": {"name": "out.csv"}}, "row-release": {"knowledge": KNOWN, "rounds": 2}}
+FILE = {
+    "name": "out.csv", "format": "csv", "rows": 70, "rows_left_out": 0, "column": "price", "unbiased_column": None,
+    "column_holds": "private labels as released, biased", "columns": ["price"], "types_changed": {},
+    "sha256": "0" * 64, "row_order": "public, and kept", "not_copied": "metadata",
+}  # fmt: skip
+MORE = {"release": {"file": FILE}, "row-release": {"knowledge": KNOWN, "rounds": 2}}
 
 
 def card(kind, **changes):

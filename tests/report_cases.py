@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 
 import labeldp as ldp
+from card_cases import FILE
 from forged_cards import forged
 from helpers import mechanisms
 from labeldp.report import Section, blank, render_page, render_report
@@ -61,22 +62,29 @@ def changed(text, **entries):
 
 def hostile(text):
     """Return a release's card with HTML wherever text is free, and the right checksum."""
-    charges = json.loads(text)["charges"]
-    for charge in charges:
-        charge["when"] = HOSTILE
+    content = json.loads(dated(text, HOSTILE))
+    for charge in content["charges"]:
         if charge["purpose"] == "labels":  # what else was paid for is named in full
             charge["what"] += HOSTILE
-    file = {
-        "name": HOSTILE,
-        HOSTILE: HOSTILE,
-        "column": HOSTILE,
+    free = ("name", "format", "column", "column_holds", "unbiased_column", "row_order", "not_copied")
+    more = {
         "columns": [HOSTILE] * 3,
-        "rows": 12,
-        "nested": {"a": [HOSTILE, 1.5, None, True]},
-        "long": "x" * 100_000,
-        **{f"key {k}": k for k in range(500)},
+        "types_changed": {HOSTILE: [HOSTILE, HOSTILE]},
+        "separator": HOSTILE,
+        "encoding": "x" * 100_000,
+        "rows": content["rows"],
     }
-    return changed(text, charges=charges, file=file)
+    return forged({**content, "file": {**FILE, **dict.fromkeys(free, HOSTILE), **more}})
+
+
+def dated(text, when):
+    """Return the card with another time of its charges, wherever they stand on it."""
+    content = json.loads(text)
+    old = {json.dumps(charge["when"]) for charge in content["charges"]}
+    plain = json.dumps(content)
+    for one in old:
+        plain = plain.replace(one, json.dumps(when))
+    return forged(json.loads(plain))
 
 
 @cache

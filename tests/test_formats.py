@@ -79,7 +79,7 @@ def newer(card, entry):
 def test_files_of_a_later_version_are_refused_by_name_and_not_called_damaged(folder):
     card = newer(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json(), "version")
     assert verify_card(card).verdict == "cannot be checked here"
-    with pytest.raises(UncheckableError, match=f"the card has version 3, {NEWER} 2: update labeldp"):
+    with pytest.raises(UncheckableError, match=f"the card has version 4, {NEWER} 3: update labeldp"):
         ldp.load_mechanism(card)
 
     ledger = folder / "budget.jsonl"
@@ -95,6 +95,7 @@ def test_files_of_a_later_version_are_refused_by_name_and_not_called_damaged(fol
         ldp.load_model(folder / "model")
 
     with np.load(folder / "rows.npz") as archive:
-        np.savez(folder / "rows.npz", card=np.array(newer(str(archive["card"]), "version")))
-    with pytest.raises(UncheckableError, match=f"the card has version 3, {NEWER}"):
+        latest = forged({**json.loads(str(archive["card"])), "version": 3})
+        np.savez(folder / "rows.npz", card=np.array(newer(latest, "version")))
+    with pytest.raises(UncheckableError, match=f"the card has version 4, {NEWER}"):
         RowRelease.load(folder / "rows.npz")

@@ -12,9 +12,9 @@ import labeldp
 SOURCE = Path(labeldp.__file__).parent
 
 ROOMS = [
-    *("_arrays", "errors", "_names", "_values", "_paths", "_atomic", "_reading", "_array_files", "randomness"),
-    *("channels", "noise", "histogram", "card_format", "mechanisms", "ledger", "priors", "release", "cards"),
-    *("tabular", "estimators", "audit", "testing", "comparison", "planning", "datasets"),
+    *("_arrays", "errors", "_names", "_values", "_paths", "_atomic", "_reading", "_array_files", "_schema"),
+    *("randomness", "channels", "noise", "histogram", "card_format", "mechanisms", "ledger", "priors", "release"),
+    *("cards", "tabular", "estimators", "audit", "testing", "comparison", "planning", "datasets"),
 ]
 """From top to bottom."""
 

@@ -11,26 +11,23 @@ import json
 import math
 from typing import Any, NoReturn
 
+from labeldp._schema import canonical
 from labeldp.errors import CardError, UncheckableError
 
 SCHEMA = "labeldp.mechanism"
-VERSION = 2
+VERSION, OLDEST = 3, 2
 MAX_TEXT = 1 << 23
 """Longer cards are refused unread: JSON can take 50 times its text in memory. The largest table takes 3 MB."""
 
 
-def _canonical(content: dict[str, Any]) -> str:
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
 def _checksum(content: dict[str, Any]) -> str:
-    return "sha256:" + hashlib.sha256(_canonical(content).encode()).hexdigest()
+    return "sha256:" + hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
 def dump(content: dict[str, Any], schema: str = SCHEMA) -> str:
     """Return the card's text: ``content`` with schema, version and checksum."""
     content = {"schema": schema, "version": VERSION, **content}
-    return _canonical({**content, "checksum": _checksum(content)})
+    return canonical({**content, "checksum": _checksum(content)})
 
 
 def _no_constants(_: str) -> NoReturn:
@@ -49,15 +46,16 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def require_version(what: str, version: object, known: int) -> None:
+def require_version(what: str, version: object, known: int, oldest: int | None = None) -> None:
     """Refuse a version that is not read here; a later one by name, because it may well be sound."""
+    if type(version) is int and (known if oldest is None else oldest) <= version <= known:
+        return
     if type(version) is int and version > known:
         raise UncheckableError(
             f"{what} has version {version}, which a newer labeldp wrote; this one reads version {known}: update "
             "labeldp"
         )
-    if version != known:
-        raise CardError(f"{what} has version {version!r}; this labeldp reads version {known}")
+    raise CardError(f"{what} has version {version!r}; this labeldp reads version {known}")
 
 
 def parse(text: str, *schemas: str) -> dict[str, Any]:
@@ -80,7 +78,7 @@ def parse(text: str, *schemas: str) -> dict[str, Any]:
     expected = schemas or (SCHEMA,)
     if not isinstance(content, dict) or content.get("schema") not in expected:
         raise CardError(f"this is another kind of card, or none: its schema is not {' or '.join(expected)}")
-    require_version("the card", content.get("version"), VERSION)
+    require_version("the card", content.get("version"), VERSION, OLDEST)
     checksum = content.pop("checksum", None)
     if checksum != _checksum(content):
         raise CardError("the card was changed after it was written: its checksum does not fit")

@@ -26,10 +26,10 @@ def hostile_card():
     content = json.loads(release.to_card())
     sigma = release.mechanism.sigma
     many = [
-        ldp.Gaussian(bounds=BOUNDS, epsilon=0.5, delta=1e-5, sigma=sigma * (1 + k / 1000)).to_json()
+        ldp.Gaussian(bounds=BOUNDS, epsilon=0.5, delta=1e-5, sigma=sigma * (1 + k / 1000)).as_data()
         for k in range(SEVERAL)
     ]
-    return forged({**content, "mechanisms": many})
+    return forged({**content, "mechanisms": many, "parts": list(range(SEVERAL))})
 
 
 def work(monkeypatch, read, quick=QUICK):
@@ -90,7 +90,7 @@ def test_a_mechanism_that_many_columns_share_is_proven_and_hashed_a_few_times(mo
     work, verify = [], ldp.TwoPoint.verify
     monkeypatch.setattr(ldp.TwoPoint, "verify", lambda self: (work.append(1), verify(self))[1])
     monkeypatch.setattr(
-        "labeldp.cards.reading.fingerprint", lambda channel: (work.append(1), fingerprint(channel))[1]
+        "labeldp.cards.agreement.fingerprint", lambda channel: (work.append(1), fingerprint(channel))[1]
     )
     text = release(*(labels(column=k) for k in range(100)), mechanisms=(STRONG,) * 100).to_card()
     work.clear()
@@ -115,7 +115,7 @@ def primes(count, digits):
 
 @pytest.mark.parametrize("amount", ["1/" + "9" * 399, "9" * 401, "1e9999", "0." + "1" * 4000, "1/0"])
 def test_an_amount_longer_than_any_the_library_writes_is_refused(amount):
-    with pytest.raises(ldp.CardError, match=r"charges\[2\] is not a valid charge: an amount must be a fraction"):
+    with pytest.raises(ldp.CardError, match=r"charges\[2\]\.budget: must be a fraction"):
         read_any_card(card_with_amounts([amount]))
 
 

@@ -10,7 +10,8 @@ import pytest
 
 import labeldp as ldp
 from card_cases import PRIOR, STRONG, card, labels, prior, refuse, release
-from forged_cards import put
+from forged_cards import forged, put
+from labeldp._schema import plain
 from labeldp.cards import read_any_card, verify_card
 from labeldp.ledger import Budget
 from labeldp.priors.curator import counts_of_labels
@@ -53,8 +54,9 @@ def test_every_prior_that_is_paid_for_says_by_which_charge_and_its_noise_proves_
     text = MADE[case]().to_card()
     content, terms = json.loads(text), read_any_card(text).terms
     for column, entry in enumerate(content["priors"]):
-        charge = terms.charges[entry["charge"]]
-        assert (entry["source"], charge.purpose, charge.column) == ("paid for", "prior", column)
+        charge = terms.priors[column].origin.charge
+        assert (charge in terms.charges, charge.purpose, charge.column) == (True, "prior", column)
+        assert plain(charge) == entry["origin"]["charge"]
         cost = terms.priors[column].origin.cost.exact_epsilon * charge.rows_per_person
         assert cost == pytest.approx(charge.budget.exact_epsilon, rel=1e-6)
         assert cost <= charge.budget.exact_epsilon
@@ -69,7 +71,7 @@ def test_a_prior_that_was_estimated_before_is_not_called_public_and_its_cost_is_
         assert used.cost == Budget(1.25)
         assert used.charges[1] == ledger.charges[0]
         entry = json.loads(used.to_card())["priors"][0]
-        assert (entry["source"], entry["charge"]) == ("paid for", 1)
+        assert entry["origin"]["charge"] == plain(ledger.charges[0])
         assert verify_card(used.to_card()).verdict == "holds"
         left = read_any_card(used.to_card()).explain().sections["What left"]
         assert "The prior: about where labels lie, with noise." in left
@@ -103,13 +105,73 @@ def test_a_prior_is_paid_for_persons_with_as_many_rows_as_its_release():
     assert release_of(prior=known, rows_per_person=2).cost == Budget(2.5)
 
 
+def designed(**options):
+    """Return a mechanism that was designed with a private prior, and the charge for it."""
+    ledger = ldp.Ledger()
+    prior = ldp.estimate_prior(Y, epsilon=0.5, bounds=BOUNDS, ledger=ledger, **options)
+    return ldp.RPWithPrior.design(prior, epsilon=1.0), ledger.charges[0]
+
+
+@pytest.mark.parametrize("name", ["rp", "two-point", "laplace", "rr-on-bins", "unbiased"])
+def test_a_mechanism_carries_what_its_private_prior_cost_to_every_card(name):
+    """Its interval follows from the labels: whoever sees a release with it sees the prior, too."""
+    ledger = ldp.Ledger()
+    prior = ldp.estimate_prior(Y, epsilon=0.5, bounds=BOUNDS, ledger=ledger)
+    made = ldp.mechanisms.mechanism_class(name).design(prior, 1.0)
+    for same in (made, pickle.loads(pickle.dumps(made)), ldp.load_mechanism(made.to_json())):
+        assert same.origin.charge == ledger.charges[0]
+        used = ldp.privatize(Y, epsilon=1.0, bounds=BOUNDS, mechanism=same, ledger=ldp.Ledger())
+        assert used.cost == Budget(1.5)
+        assert verify_card(used.to_card()).verdict == "holds"
+        assert read_any_card(used.to_card()).terms == used.terms
+    assert verify_card(made.to_json()).verdict == "holds"
+    assert "for ε = 0.5 more, once" in read_any_card(made.to_json()).explain().text()
+
+
+def test_the_mechanism_of_a_release_used_again_costs_its_prior_again_on_the_card():
+    first = release_of(mechanism="rp")
+    again = release_of(mechanism=first.mechanism, epsilon=first.mechanism.epsilon)
+    assert again.cost == Budget(1)
+    assert again.charges[1] == first.charges[1]
+
+
+def test_a_mechanism_designed_with_a_prior_from_a_seed_is_not_private_either():
+    with pytest.warns(ldp.InsecureRandomnessWarning):
+        made, _ = designed(random_state=1)
+    used = release_of(mechanism=made)
+    assert not used.secure
+    for text in (used.to_card(), made.to_json()):
+        assert verify_card(text).verdict == "does not hold"
+    content = json.loads(used.to_card())
+    secure = dataclasses.replace(used.terms, secure=True)
+    lie = {"secure": True, "guarantee": secure.guarantee}
+    refuse(forged({**content, **lie}), "came from a seed")
+
+
+def test_a_mechanism_whose_prior_is_not_paid_for_on_the_card_is_refused():
+    made, charge = designed()
+    terms = release_of(mechanism=made).terms
+    refuse(dataclasses.replace(terms, charges=terms.charges[:1]).to_card(), "source of a prior")
+    cheap = dataclasses.replace(made.origin, charge=dataclasses.replace(charge, budget=Budget(0.25)))
+    for origin in (
+        cheap,
+        dataclasses.replace(made.origin, charge=None),
+        dataclasses.replace(cheap, charge=labels()),
+    ):
+        refuse(made.with_origin(origin).to_json(), "contradicts itself")
+    with pytest.raises(ldp.ParameterError, match="paid for with rows_per_person=1"):
+        release_of(mechanism=made, rows_per_person=2)
+
+
 # ---- lies ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", [0, 2, -1, True, 1.0, "1", None, [1]])
-def test_a_prior_is_paid_for_by_the_charge_that_it_names(place):
-    assert SHOWN["charge"] == 1
-    refuse(card("release", priors=[{**SHOWN, "charge": place}]), None)
+@pytest.mark.parametrize(
+    "lie", [None, 1, plain(labels()), plain(prior(epsilon=1)), plain(prior("prior (local)")), [plain(prior())]]
+)
+def test_a_prior_is_paid_for_by_the_charge_that_it_names(lie):
+    assert SHOWN["origin"]["charge"] == plain(prior())
+    refuse(card("release", priors=[put(SHOWN, ("origin", "charge"), lie)]), None)
 
 
 def test_a_prior_whose_noise_costs_more_than_its_charge_does_not_hold():
@@ -134,10 +196,8 @@ def test_two_priors_of_their_own_noise_are_not_paid_for_by_one_charge():
 
 
 def test_a_prior_without_its_noise_cannot_be_checked_and_noise_that_does_not_follow_does_not_hold():
-    bare = {key: value for key, value in SHOWN.items() if key != "statistics"}
-    for entry in (bare, {**SHOWN, "statistics": []}):
-        verification = verify_card(card("release", priors=[entry]))
-        assert verification.verdict == "cannot be checked here"
-    refuse(card("release", priors=[put(SHOWN, ("statistics", 0, "scale"), "3")]), "does not hold")
-    refuse(card("release", priors=[{**bare, "reports": "{}"}]), None)
-    refuse(card("release", priors=[{**bare, "reports": ldp.NoPrivacy().to_json()}]), None)
+    bare = put(SHOWN, ("origin", "statistics"), [])
+    assert verify_card(card("release", priors=[bare])).verdict == "cannot be checked here"
+    refuse(card("release", priors=[put(SHOWN, ("origin", "statistics", 0, "scale"), "3")]), "does not hold")
+    for reports in ("{}", {}, None, ldp.NoPrivacy().as_data(), ldp.NoPrivacy().to_json(), STRONG.as_data()):
+        refuse(card("release", priors=[put(bare, ("origin", "reports"), reports)]), None)

@@ -11,6 +11,7 @@ import labeldp as ldp
 from card_cases import (
     ALL_PARTS,
     BOUNDS,
+    COUNTED,
     IN_ROUNDS,
     KNOWN,
     NORMAL,
@@ -29,7 +30,8 @@ from card_cases import (
     refuse,
     release,
 )  # fmt: skip
-from forged_cards import put
+from forged_cards import forged, put
+from labeldp._schema import plain
 from labeldp.cards import read_any_card, verify_card
 from labeldp.channels.proof import fingerprint
 from labeldp.ledger import Budget
@@ -73,9 +75,9 @@ def test_a_release_is_read_with_its_mechanisms_and_nothing_else_is_a_release():
 @each_kind
 def test_a_card_of_seeded_words_is_read_and_says_so(kind):
     seeded = dataclasses.replace(TERMS[kind], secure=False)
-    assert not read_any_card(card(kind, words="seeded", guarantee=seeded.guarantee)).terms.secure
-    for lie in ({"words": "seeded"}, {"guarantee": seeded.guarantee}, {"words": None}):
-        refuse(card(kind, **lie), "guarantee")
+    assert not read_any_card(card(kind, secure=False, guarantee=seeded.guarantee)).terms.secure
+    for lie in ({"secure": False}, {"guarantee": seeded.guarantee}, {"secure": None}, {"secure": 0}):
+        refuse(card(kind, **lie), "guarantee|secure")
 
 
 GOOD = {
@@ -88,7 +90,7 @@ GOOD = {
         mechanisms=(WEAK, STRONG),
     ),
     "one mechanism for two columns": release(labels(), labels(column=1), mechanisms=(STRONG,) * 2),
-    "a score beside it": release(labels(), other("score")),
+    "an unknown purchase beside it": release(labels(), other("mean")),
     "a real one, for groups, with delta": ldp.privatize(
         [[1.0, 2.0]] * 9, epsilon=4.0, delta=1e-4, bounds=[(0, 5)] * 2, mechanism="gaussian", rows_per_person=3
     ).terms,
@@ -107,7 +109,20 @@ def test_charges_on_a_card_are_exact_so_nothing_is_rounded_between_writer_and_re
     thirds = release(*(labels(weak, third, column=k) for k in range(3)), mechanisms=(weak,) * 3)
     read = read_any_card(thirds.to_card())
     assert (read.content["cost"], read.terms.cost) == ({"epsilon": 1.0, "delta": 0.0}, Budget(1))
-    assert "ε = 1:" in read.content["guarantee"]
+    assert "ε = 1 for all" in read.content["guarantee"]
+
+
+def test_a_card_lists_each_mechanism_once_and_parts_name_them_in_order():
+    two = release(
+        labels(WEAK, 2), labels(STRONG, column=1), labels(WEAK, 2, column=2), mechanisms=(WEAK, STRONG, WEAK)
+    )
+    content = json.loads(two.to_card())
+    assert (len(content["mechanisms"]), content["parts"]) == (2, [0, 1, 0])
+    assert read_any_card(two.to_card()).terms.mechanisms == (WEAK, STRONG, WEAK)
+    weak, strong = content["mechanisms"]
+    for listed, parts in (([strong, weak], [1, 0, 1]), ([weak, strong, weak], [0, 1, 2]), ([weak], [0, 1, 0])):
+        if (listed, parts) != ([weak, strong, weak], [0, 1, 2]):
+            refuse(forged({**content, "mechanisms": listed, "parts": parts}), "list each mechanism once")
 
 
 # ---- each mechanism is paid for, exactly ---------------------------------------------------------------
@@ -142,7 +157,7 @@ def test_a_release_whose_charges_do_not_pay_for_its_mechanisms_is_refused(case):
 
 def test_a_charge_of_everything_pays_for_nothing():
     everything = release(labels(epsilon=math.inf))
-    charges = [one.as_data() for one in everything.charges]
+    charges = [plain(one) for one in everything.charges]
     refuse(card("release", charges=charges, guarantee=everything.guarantee, priors=[None]), "less than everything")
 
 
@@ -199,10 +214,12 @@ def test_what_is_known_of_rows_is_paid_for():
             refuse(stated(known, paid)[1], "does not charge for")
     for known in ({"low": -1.0}, {"high": 6.0}, {"low": 5.0}):
         refuse(stated(known, ("sums",))[1], "outside its bounds")
-    for known in ({"sums": -3}, {"sums": "7"}, {"sums": True}, {"residual": -4.0}, {"variance": 0.0}):
+    for known in ({"residual": -4.0}, {"variance": 0.0}):
         refuse(stated(known, ("sums",))[1], "cannot be")
+    for known in ({"sums": -3}, {"sums": "7"}, {"sums": True}):
+        refuse(stated(known, ("sums",))[1], "knowledge.sums must be")
     for known in ({"low": "x"}, {"variance": None}, {"residual": [1]}, {"high": True}):
-        refuse(stated(known, ("sums",))[1], "must be finite numbers")
+        refuse(stated(known, ("sums",))[1], "must be a number")
 
 
 def test_with_local_trust_no_prior_is_from_counts():
@@ -218,6 +235,7 @@ def test_with_local_trust_no_card_charges_for_sums():
 # ---- priors and bounds ---------------------------------------------------------------------------------
 
 SHOWN = {"nodes": [0.0, 1.0, 5.0], "masses": [0.25, 0.75]}
+PAID = json.loads(card("release"))["priors"][0]
 UNPAID = {
     "its charge is gone": {"charges": [labels()]},
     "another's charge": {"charges": [labels(), prior("prior (local)")]},
@@ -227,16 +245,15 @@ UNPAID = {
     "another's charge beside its own": {"charges": [labels(), prior(), prior("prior (local)")]},
     "a charge, and no prior": {"priors": [None]},
     "trust that is another": {"trust": "local"},
-    "public, and charged": {"priors": [{**SHOWN, "source": "public"}]},
-    "no source": {"priors": [SHOWN]},
-    "a source that is none": {"priors": [{**SHOWN, "source": None}]},
-    "a source that nobody knows, and no charge": {
+    "public, and charged": {"priors": [SHOWN]},
+    "an origin that is none": {"priors": [{**SHOWN, "origin": None}]},
+    "an origin that nobody knows, and no charge": {
         "charges": [labels()],
-        "priors": [{**SHOWN, "source": "a guess"}],
+        "priors": [{**SHOWN, "origin": "a guess"}],
     },
-    "a source that is a list": {"priors": [{**SHOWN, "source": ["public"]}]},
-    "more priors than columns": {"priors": [{**SHOWN, "source": "paid for"}, None]},
-    "a prior that is no histogram": {"priors": [{"nodes": [0, 1], "masses": [-1], "source": "paid for"}]},
+    "an origin that is a list": {"priors": [{**SHOWN, "origin": ["public"]}]},
+    "more priors than columns": {"priors": [PAID, None]},
+    "a prior that is no histogram": {"priors": [{**PAID, "nodes": [0, 1], "masses": [-1]}]},
 }
 
 
@@ -259,7 +276,7 @@ def test_each_column_has_bounds_and_a_prior_or_none():
 
 def test_a_prior_lies_inside_its_bounds_up_to_rounding_of_their_width():
     def with_prior(low, high, bounds=BOUNDS):
-        shown = (ldp.Histogram([low, (low + high) / 2, high], [1, 1]),)
+        shown = (ldp.Histogram([low, (low + high) / 2, high], [1, 1], COUNTED),)
         return release(labels(), prior(), priors=shown, bounds=bounds).to_card()
 
     for low, high in ((0, 5), (0.5, 4.5), (-4e-9, 5), (0, 5 + 4e-9)):
@@ -286,13 +303,14 @@ def test_a_mechanism_for_labels_outside_the_bounds_of_the_card_does_not_hold(mec
 LIES = {
     "cost": ({"epsilon": 10**400, "delta": 0.0}, {"epsilon": "1.5", "delta": 0.0}, {}, None),
     "guarantee": ("all is well", None),
-    "charges": ([], 3, [{"what": "labels"}], [{**labels().as_data(), "purpose": "nothing"}]),
+    "charges": ([], 3, [{"what": "labels"}], [{**plain(labels()), "purpose": "nothing"}]),
     "rows": (0, -1, 1 << 63, True, 1.0, "70", None, [70]),
     "trust": ("nobody", None, 3, ["curator"], {}),
     "bounds": ([], [[0, 5]] * 2, [0, 5], [[5, 5]], [[5, 0]], [[0, 5, 6]], [["0", "5"]], [[0, 10**400]], [5]),
     "priors": (3, [[1, 2]], ["public"]),
-    "mechanisms": (STRONG.to_json(), [[0.0, 5.0]], [ldp.NoPrivacy().to_json()]),
-    "words": (),
+    "mechanisms": (STRONG.to_json(), [[0.0, 5.0]], [ldp.NoPrivacy().as_data()], [STRONG.to_json()]),
+    "parts": (3, [1], [0, 2], [True], [-1], ["0"]),
+    "secure": (1, "secure"),
 }
 """Entry: what it may not be. None of them may be missing."""
 
@@ -315,7 +333,7 @@ def test_the_cost_that_is_stated_follows_from_the_charges_to_the_last_digit(kind
 
 def test_labels_are_not_released_without_a_mechanism():
     for kind in ("release", "row-release"):
-        refuse(card(kind, mechanisms=[]), "shows no mechanism")
+        refuse(card(kind, mechanisms=[], parts=[]), "shows no mechanism")
     refuse(of_terms("model", dataclasses.replace(TERMS["model"], mechanisms=())), "needs mechanisms")
 
 
@@ -327,22 +345,20 @@ def test_what_is_known_of_rows_is_of_its_kind():
 
 def test_models_and_rows_have_one_pair_of_bounds_and_no_prior():
     for kind in ("row-release", "model"):
-        refuse(card(kind, priors=[{**SHOWN, "source": "public"}]), "no prior")
-        assert read_any_card(card(kind, priors=[None])).terms.priors == (None,)
+        for shown in (SHOWN, None):
+            refuse(card(kind, priors=[shown]), "no prior")
 
 
 def test_an_invalid_charge_is_named():
     charges = json.loads(card("release"))["charges"]
-    refuse(
-        card("release", charges=put(charges, (1, "budget"), ["1/0", "0"])), r"charges\[1\] is not a valid charge: "
-    )
+    refuse(card("release", charges=put(charges, (1, "budget"), ["1/0", "0"])), r"charges\[1\]\.budget: must be")
 
 
 @each_kind
 def test_a_card_that_was_changed_or_is_of_another_version_is_refused_for_that(kind):
     text = card(kind)
     refuse(text.replace('"rows":70', '"rows":71'), "checksum")
-    refuse(text.replace('"version":2', '"version":1'), "has version 1; this labeldp reads version 2")
+    refuse(text.replace('"version":3', '"version":1'), "has version 1; this labeldp reads version 3")
 
 
 def test_what_names_no_kind_of_card_is_none():
@@ -363,7 +379,7 @@ def test_what_names_no_kind_of_card_is_none():
 
 def test_verification_names_all_that_was_paid():
     for mechanism, delta, words in (
-        (STRONG, 0, "epsilon = 16 in all"),
+        (STRONG, 0, "epsilon = 16 for all that this card lists"),
         (NORMAL, 0.01, "epsilon = 16, delta = 0.01"),
     ):
         verification = verify_card(release(labels(mechanism, 16, delta), mechanisms=(mechanism,)).to_card())

@@ -206,10 +206,11 @@ def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(fold
         assert "costs ε = 1.5 on top of the model: ε = 3.5 in all" in text
         assert "exposed to the larger of the two" in text
     for text in (words, page.read_text(), later.read_text(), said("explain", tmp_path / "model")):
-        assert "for ε = 3.5 in all, its score on other rows included" in text
+        assert "for ε = 3.5 in all, its score included" in text
         assert "ε = 2 in all" not in text
     checked = said("verify", tmp_path / "model")
-    assert "epsilon = 2 for one label, 3.5 with its score" in checked
+    assert "epsilon = 2 for all that this card lists" in checked
+    assert "labeldp split 400 rows itself" in checked
     assert "that the file holds" not in checked
     for text in (words, page.read_text(), later.read_text()):
         assert "typical error (RMSE)" in text

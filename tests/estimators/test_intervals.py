@@ -227,3 +227,16 @@ def test_digests_tell_rows_apart_and_are_the_same_for_sparse_tables():
     assert np.unique(row_digests(table)).size == np.unique(table, axis=0).shape[0]
     assert np.array_equal(row_digests(sparse.csr_array(table)), row_digests(table))
     assert np.array_equal(row_digests(-np.zeros((1, 2))), row_digests(np.zeros((1, 2))))
+
+
+def test_intervals_around_a_model_from_a_seed_are_not_private_either():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(2500, 2))
+    y = np.clip(2.5 + X[:, 0], 0, 5)
+    with pytest.warns(ldp.InsecureRandomnessWarning):
+        seeded = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5), random_state=1).fit(X[:500], y[:500])
+    fair = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:500], y[:500])
+    for model, secure in ((seeded, False), (fair, True)):
+        made = ldp.private_intervals(model, X[500:], y[500:], epsilon=1.0, bounds=(0, 5), coverage=0.9)
+        assert made.secure is secure
+        assert ("NOT PRIVATE" in made.summary()) is not secure

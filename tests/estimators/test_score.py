@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from helpers import seeded
 from labeldp.estimators import score_sums
 from labeldp.estimators.quality import Risk, rmse_of
 from labeldp.estimators.score_sums import ScorePlan
-from labeldp.release.scores import Figure, quality_from_data
+from labeldp.ledger import RULES
+from labeldp.release.scores import Figure, describe_quality
 
 RNG = np.random.default_rng(8)
 ROWS = 6_000
@@ -39,7 +41,7 @@ def test_a_score_is_the_error_on_fresh_labels_for_its_price():
     risk = ldp.private_score(MODELS["good"], X, Y, epsilon=0.5, bounds=BOUNDS, ledger=ledger)
     assert abs(risk.mse - truth(MODELS["good"])) < 5 * risk.standard_error
     assert risk.cost == ledger.total == ldp.Budget(0.5)
-    assert "DiscreteLaplace" in ledger.charges[0].mechanism
+    assert "discrete Laplace noise of scale" in ledger.charges[0].mechanism
     assert (
         ldp.private_score(MODELS["good"], X, Y, epsilon=0.25, bounds=BOUNDS, rows_per_person=2).cost.epsilon == 0.5
     )
@@ -51,6 +53,9 @@ def test_a_score_is_the_error_on_fresh_labels_for_its_price():
 def test_one_label_moves_the_sums_by_no_more_than_their_noise_is_calibrated_for(metrics, monkeypatch):
     """Predictions and labels in and out of the bounds, every pair of labels; the worst pair reaches it."""
     monkeypatch.setattr(score_sums, "STEPS", 32)
+    rule = RULES["score"]
+    fewer = {size: steps >> 26 for size, steps in rule.steps.items()}  # 32² of (2^18)²
+    monkeypatch.setitem(RULES, "score", rule._replace(steps=fewer))
     places, most = np.append(np.linspace(*BOUNDS, 33), [-3.0, 8.0]), 0.0
     for prediction in (0.0, 0.7, 2.5, 5.0, 6.0):
         largest = max(prediction, abs(5.0 - prediction))
@@ -168,17 +173,15 @@ def test_where_noise_hides_squares_texts_lead_with_the_absolute_error_and_print_
     assert ours == "2,100 ± 90"
     stated = float(re.fullmatch(r"below ([0-9,]+) \(95 %\)", limit)[1].replace(",", ""))
     assert below <= stated <= 1.01 * below
-    for text in (repr(risk), risk.summary(), quality_from_data(risk.as_data()), str(risk.table())):
+    for text in (
+        repr(risk),
+        risk.summary(),
+        describe_quality(risk.as_data(), SimpleNamespace(charges=())),
+        str(risk.table()),
+    ):
         assert "typical error (RMSE)" in text
         assert limit in text
         assert not re.search("−|-[0-9]|mean squared|±( 0|[^ ])", text.replace("1 − error", ""))
-
-
-def test_a_free_figure_on_a_card_of_before_is_read():
-    old = {"how": "assumed", "rows": 250, "epsilon": 0.0, "figures": {"rmse": [10.0, 0.7], "mse": [100.0, 13.0]}}
-    assert quality_from_data(old) == (
-        "typical error (RMSE) 10 ± 0.7, mean squared error 100 ± 13, estimated from 250 private labels"
-    )
 
 
 def population(name, rows, rng):

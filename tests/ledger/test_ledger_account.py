@@ -7,7 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from labeldp import Budget, BudgetError, Ledger, LedgerError, ParameterError
+from labeldp import Budget, BudgetError, CardError, Ledger, LedgerError, ParameterError
+from labeldp._schema import plain, read
 from labeldp.ledger import Charge, group_budget, new_charge, total_of
 
 INFINITE = float("inf")
@@ -86,8 +87,8 @@ def test_a_new_charge_says_what_when_and_for_how_many_rows():
 
 def test_a_charge_is_the_same_after_a_card():
     charge = Charge("labels", Budget(0.5, 1e-6), DATA["when"], "sha256:0123", 2, "labels")
-    assert charge.as_data() == DATA
-    assert Charge.from_data(DATA) == charge
+    assert plain(charge) == DATA
+    assert read(Charge, DATA) == charge
     for same in (
         {"mechanism": None},
         {"rows_per_person": 1},
@@ -95,7 +96,7 @@ def test_a_charge_is_the_same_after_a_card():
         {"what": ""},
         {"column": 3},
     ):
-        assert Charge.from_data({**DATA, **same}).as_data() == {**DATA, **same}
+        assert plain(read(Charge, {**DATA, **same})) == {**DATA, **same}
 
 
 @pytest.mark.parametrize(
@@ -112,8 +113,8 @@ def test_a_charge_is_the_same_after_a_card():
     ids=str,
 )
 def test_what_is_no_charge_is_refused(lie):
-    with pytest.raises(ParameterError):
-        Charge.from_data({**DATA, **lie})
+    with pytest.raises(CardError):
+        read(Charge, {**DATA, **lie})
 
 
 def test_a_ledger_keeps_what_it_is_told_and_where():

@@ -114,5 +114,5 @@ def test_a_sum_of_charges_on_a_page_is_exact():
     release = ldp.privatize(
         np.column_stack([LABELS] * 3), epsilon=0.3, bounds=[(0, 5)] * 3, mechanism="two-point", ledger=ldp.Ledger()
     )
-    assert "ε = 0.3:" in json.loads(release.to_card())["guarantee"]
+    assert "ε = 0.3 for all" in json.loads(release.to_card())["guarantee"]
     assert "0.3001" not in render_report(release.to_card())

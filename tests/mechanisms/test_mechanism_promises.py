@@ -9,8 +9,6 @@ import pytest
 
 import labeldp as ldp
 from helpers import EVERY
-from labeldp.cards import reading
-from labeldp.cards.reading import load_all
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.no_privacy import IdentityChannel
 from mechanism_cases import BOUNDS, make
@@ -71,30 +69,6 @@ def test_a_channel_without_any_promise_is_only_for_an_infinite_epsilon():
     assert NotPrivate().verify().epsilon == math.inf
     with pytest.raises(ldp.PrivacyProofError, match="less privacy"):
         own(IdentityChannel(), epsilon=20.0)
-
-
-# ---- several cards ------------------------------------------------------------------------------------
-
-
-def card(epsilon):
-    return ldp.TwoPoint(bounds=BOUNDS, epsilon=epsilon).to_json()
-
-
-def test_several_cards_give_their_mechanisms_in_order_and_each_distinct_one_once(monkeypatch):
-    built = []
-    load = reading.load_mechanism
-    monkeypatch.setattr(reading, "load_mechanism", lambda text: built.append(text) or load(text))
-    texts = [card(2.0), card(1.0), card(2.0)]
-    assert [mechanism.epsilon for mechanism in load_all(texts)] == [2.0, 1.0, 2.0]
-    assert built == texts[:2]
-    with pytest.raises(ldp.CardError, match="no mechanism"):
-        load_all([])
-
-
-@pytest.mark.parametrize("texts", [None, "", "{}", (), {}, [None], ["{}", 5], [b"{}"]])
-def test_what_is_no_list_of_cards_is_refused(texts):
-    with pytest.raises(ldp.CardError, match="list of cards"):
-        load_all(texts)
 
 
 # ---- labels as they come ------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from helpers import posix_only
+from labeldp.cards import reading
 from labeldp.cards.signatures import key_text
 from labeldp.files import card_check, privatize_file
 from labeldp.files.models import load_model
@@ -48,10 +49,12 @@ def test_a_score_and_an_earlier_release_count_on_every_page_of_a_model(client):
     )
     done, card = client.release(draft).words, client.get("/shelf/card?name=model/card.json").words
     report = client.get("/shelf/report?card=model/card.json").words
-    assert "After all that its ledger counts, ε = 10, they" in client.get(f"/shelf/card?name={first.name}").words
+    earlier = client.get(f"/shelf/card?name={first.name}").words
+    assert "e^ε = 2.72×; by everything in its ledger, ε = 10, by at most 22,027×" in earlier
     for words in (done, card, report):
         assert "A model learned from 271 labels with noise, for ε = 9 in all, its score" in words
-        assert "After all that its ledger counts, ε = 10, they" in words
+        assert "by everything in its ledger, ε = 10, by at most 22,027×" in words
+        assert "After this model alone they can be" in words
         assert "Ask for a score" not in words
     assert f"Do not pass on the folder “{client.site.folder.root.name}”" in done
     shelf_words = client.get("/shelf").words
@@ -298,3 +301,14 @@ def test_predictions_for_a_table_can_be_stopped_and_the_server_waits_for_them(cl
         client.site.drafts.work(name).wait(60)
         assert "Stopped. Nothing was written." in client.get(f"/model?name=model&work={name}").words
         assert not client.site.drafts.is_busy
+
+
+def test_each_view_reads_and_proves_a_card_once(client, monkeypatch):
+    client.release(ready(client))
+    check, count = reading.contradictions, []
+    monkeypatch.setattr(reading, "contradictions", lambda *given: (count.append(1), check(*given))[1])
+    (card,) = client.site.folder.root.glob("*.card.json")
+    for page in ("/shelf", f"/shelf/card?name={card.name}", f"/shelf/report?card={card.name}"):
+        count.clear()
+        assert client.get(page).status == 200
+        assert count == [1], page

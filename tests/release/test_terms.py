@@ -7,11 +7,11 @@ import pytest
 from sklearn.dummy import DummyRegressor
 
 import labeldp as ldp
+from labeldp._schema import plain
 from labeldp.ledger import Budget, Charge
 from labeldp.release.costs import Costs
 from labeldp.release.explanation import explain
-from labeldp.release.scores import score_charges
-from labeldp.release.terms import Terms
+from labeldp.release.terms import Split, Terms
 
 WHEN = "2026-01-01T00:00:00+00:00"
 WEAK, STRONG = (ldp.TwoPoint(bounds=(0, 5), epsilon=epsilon) for epsilon in (2.0, 1.0))
@@ -22,9 +22,10 @@ def charge(epsilon, delta=0, *, purpose="labels", column=0, people=1):
     return Charge(purpose, Budget(epsilon, delta), WHEN, None, people, purpose, column)
 
 
-def terms(*charges, mechanisms=(STRONG,), trust="local", secure=True):
-    count = len(mechanisms)
-    return Terms(70, mechanisms, (None,) * (count - 1) + (PRIOR,), charges, ((0.0, 5.0),) * count, trust, secure)
+def terms(*charges, mechanisms=(STRONG,), trust="local", secure=True, **more):
+    bounds = ((0.0, 5.0),) * len(mechanisms)
+    priors = (None,) * (len(mechanisms) - 1) + (PRIOR,)
+    return Terms(70, mechanisms, priors, charges, bounds, trust, secure, **more)
 
 
 ONE = terms(charge(1), charge(0.5, purpose="prior"))
@@ -44,34 +45,36 @@ def test_a_card_says_all_that_the_terms_say(schema):
     assert content.pop("checksum").startswith("sha256:")
     assert content == {
         "schema": schema,
-        "version": 2,
+        "version": 3,
         "guarantee": TWO.guarantee,
         "cost": {"epsilon": 3.0, "delta": 0.0},
-        "words": "secure",
+        "secure": True,
         "rows": 70,
         "trust": "local",
         "bounds": [[0.0, 5.0], [0.0, 5.0]],
-        "mechanisms": [WEAK.to_json(), STRONG.to_json()],
-        "priors": [None, {"nodes": [0.0, 1.0, 5.0], "masses": [0.25, 0.75], "source": "public"}],
-        "charges": [one.as_data() for one in TWO.charges],
+        "mechanisms": [WEAK.as_data(), STRONG.as_data()],
+        "parts": [0, 1],
+        "priors": [None, {"nodes": [0.0, 1.0, 5.0], "masses": [0.25, 0.75]}],
+        "charges": plain(TWO.charges),
         "statistics": [],
         "file": {"name": "out.csv"},
     }
     assert json.loads(TWO.to_card())["schema"] == "labeldp.release"
-    assert json.loads(ONE.to_card())["priors"][0]["source"] == "paid for"
-    assert json.loads(terms(charge(1), secure=False).to_card())["words"] == "seeded, NOT PRIVATE"
+    assert json.loads(terms(charge(1), secure=False).to_card())["secure"] is False
+    shared = json.loads(terms(charge(1), charge(1, column=1), mechanisms=(STRONG,) * 2).to_card())
+    assert (shared["mechanisms"], shared["parts"]) == ([STRONG.as_data()], [0, 0])
 
 
 def test_the_guarantee_says_who_is_covered_and_by_how_much():
     assert terms(charge(1 / 3)).guarantee == (
-        "label differential privacy with ε = 0.333334: changing one row's label changes the probability of "
-        "anything released by at most a factor e^0.333334; features, the number and order of rows, and bounds "
-        "are public"
+        "label differential privacy with ε = 0.333334 for all that this card lists: changing one row's label "
+        "changes the probability of any of it by at most a factor e^0.333334; features, the number and order of "
+        "rows, and bounds are public"
     )
     assert terms(charge(2, 1e-5, people=3), charge(1, purpose="prior", people=2)).guarantee == (
-        "label differential privacy with ε = 3 and δ = 1e-05: changing all labels of a person with up to 3 rows "
-        "changes the probability of anything released by at most a factor e^3, up to 1e-05; features, the number "
-        "and order of rows, and bounds are public"
+        "label differential privacy with ε = 3 and δ = 1e-05 for all that this card lists: changing all labels of "
+        "a person with up to 3 rows changes the probability of any of it by at most a factor e^3, up to 1e-05; "
+        "features, the number and order of rows, and bounds are public"
     )
     assert terms(charge(1), secure=False).guarantee == "NOT PRIVATE: the noise can be repeated from a seed"
 
@@ -98,38 +101,44 @@ def test_whoever_counted_labels_for_a_prior_saw_them_also_where_noise_was_added_
         assert seen in words["What stayed"][0]
 
 
-def test_the_explanation_of_a_model_names_the_score_that_left_with_it():
-    split = {"split": {"method": "shuffled", "seed": 1, "train_rows": 70, "test_rows": 4000}}
-    for quality, more, said in (
-        (SCORE.as_data(), split, "on rows held out, with noise"),
-        (SCORE.as_data(), {}, "on rows said to be held out (not checkable), with noise"),
-        ({"statistics": []}, {}, "at no cost"),
-    ):
-        assert said in str(explain(ONE, "model", {"quality": quality, **more}).sections["What left"])
+SCORED = (charge(1), charge(0.5, purpose="sums"), charge(0.25, purpose="score"))
+SPLIT = Split(0, 70, 4000)
+
+
+def test_the_explanation_of_a_model_names_the_score_that_was_released_with_it():
+    for split, said in ((None, "said to be held out, which nobody can check"), (SPLIT, "this library held out")):
+        told = explain(terms(*SCORED, split=split), "model", {"quality": SCORE.as_data()})
+        assert said in str(told.sections["What left"])
     assert "score" not in str(explain(ONE, "model").sections["What left"])
 
 
-@pytest.mark.parametrize("shown", [True, False])
-def test_a_model_cost_what_its_score_cost_too_whether_the_card_shows_the_entry_of_the_ledger_or_not(shown):
-    quality = {key: value for key, value in SCORE.as_data().items() if shown or key != "charge"}
-    told = explain(ONE, "model", {"quality": quality, "split": {}}).sections
-    assert "for ε = 1.75 in all, its score on other rows included" in told["What was done"][0]
+@pytest.mark.parametrize(("split", "epsilon"), [(None, "1.75"), (SPLIT, "1.5")])
+def test_a_model_costs_what_its_score_costs_too_unless_this_library_split_the_rows(split, epsilon):
+    model = terms(*SCORED, split=split)
+    told = explain(model, "model", {"quality": SCORE.as_data()}).sections
+    assert "for ε = 1.75 in all, its score included" in told["What was done"][0]
     assert told["What it cost"][0] == "ε = 1.75 in all:"
-    assert told["What it cost"][-1] == "No row was used for both, so one label costs ε = 1.5 at most."
+    assert ("one label costs ε = 1.5." in told["What it cost"][-1]) == (split is not None)
     assert "measured on 4,000 rows for ε = 0.25" in told["How noisy it is"][1]
-    assert "82 % certain" in told["What it means"][1]
-    spent = Costs.of(ONE.charges, [SCORE.charge], [*ONE.charges, SCORE.charge])
-    assert Costs.of(ONE.charges, score_charges(ONE, {"quality": quality}), spent.paid) == spent
-    dear = Costs.of([charge(1, 1e-6)], [charge(2)])
-    assert dear.for_one == Budget(2, 1e-6)
+    assert f"ε = {epsilon} for all that this card lists" in model.guarantee
+    assert terms(charge(1, 1e-6), charge(2, purpose="score"), split=SPLIT).cost == Budget(2, 1e-6)
+    assert terms(charge(1, people=2), charge(2, purpose="score", people=2), split=SPLIT).cost == Budget(3)
 
 
-def test_odds_are_by_all_that_a_ledger_counts_or_else_by_this_release_alone():
-    assert "After this release alone they can be 82 %" in explain(ONE).sections["What it means"][1]
-    both = Costs.of(ONE.charges, recorded=[charge(0.5, purpose="other"), *ONE.charges])
+def test_odds_are_by_this_release_and_in_the_same_sentence_by_all_that_its_ledger_counts():
+    alone = explain(ONE)
+    assert "sees this release alone" in alone.sections["What it means"][0]
+    assert alone.sections["What it means"][0].endswith("by at most e^ε = 4.49×.")
+    assert "After this release alone they can be 82 %" in alone.sections["What it means"][1]
+    both = Costs.of(ONE, [charge(0.5, purpose="other"), *ONE.charges])
     told = explain(ONE, costs=both)
-    assert "After all that its ledger counts, ε = 2, they can be 88 %" in told.sections["What it means"][1]
+    assert told.sections["What it means"][0].endswith(
+        "sees this release alone can raise their odds on any label by at most e^ε = 4.49×; by everything in its "
+        "ledger, ε = 2, by at most 7.39×."
+    )
+    assert (told.budget, told.ledger) == (alone.budget, Budget(2))
     assert told.sections["What it cost"][0] == "ε = 1.5 in all:"
+    assert explain(ONE, costs=Costs.of(ONE, ONE.charges)).sections == alone.sections
 
 
 def test_a_summary_names_each_column_its_mechanism_and_its_noise():

@@ -13,9 +13,7 @@ import labeldp as ldp
 import report_cases as cases
 from command_line import files_in, run, said
 from helpers import NAMES, mechanisms, seeded
-from labeldp._values import rounded_up
 from labeldp.cards.reading import read_any_card
-from labeldp.ledger import Charge, new_charge, total_of
 from labeldp.release.accuracy import Accuracy, noise_and_bias
 from labeldp.release.numbers import at_most
 from labeldp.report import Section, card_report, figures, page, render_page, render_report, write_report
@@ -93,7 +91,7 @@ def test_a_section_that_cannot_be_shown_is_refused(wrong):
 def test_the_report_of_a_release_says_what_it_cost_what_left_and_what_was_proven():
     card = cases.card("release")
     content = json.loads(card)
-    mechanism = ldp.load_mechanism(content["mechanisms"][0])
+    mechanism = ldp.read_release_card(card)["mechanisms"][0]
     proof = mechanism.verify()
     shown = words(cases.page("release"))
     for text in (
@@ -169,7 +167,8 @@ def test_a_file_entry_and_further_sections_are_shown():
     )
     for text in ("sales.csv", "order of rows kept", "A line that falls from 1 to 0."):
         assert text in words(page)
-    told = cases.changed(cases.card("release"), file={"name": "told.parquet", "column": "price"})
+    entry = {**cases.FILE, "name": "told.parquet", "column": "price", "rows": 4000}
+    told = cases.changed(cases.card("release"), file=entry)
     page = words(render_report(told, file={"name": "other.csv"}))
     assert "Private labels in told.parquet" in page
     assert "in the column price" in page
@@ -177,18 +176,11 @@ def test_a_file_entry_and_further_sections_are_shown():
 
 
 def test_the_file_is_told_in_the_order_in_which_people_ask_and_without_what_is_empty():
-    file = {
-        "sha256": "0" * 64,
-        "types_changed": {},
-        "rows": 12,
-        "column": "price",
-        "separator": ";",
-        "name": "a.csv",
-    }
+    file = {**cases.FILE, "rows": 4000, "column": "price", "separator": ";", "name": "a.csv"}
     shown = words(render_report(cases.changed(cases.card("release"), file=file)))
     told = shown[shown.index("The file") :]
     places = [
-        told.index(text) for text in ("name a.csv", "private column price", "rows 12", "semicolon", "SHA-256")
+        told.index(text) for text in ("name a.csv", "private column price", "rows 4,000", "semicolon", "SHA-256")
     ]
     assert places == sorted(places)
     assert "{}" not in shown
@@ -199,9 +191,7 @@ def test_the_file_is_told_in_the_order_in_which_people_ask_and_without_what_is_e
 
 
 def test_the_day_stands_on_top_as_the_card_has_it():
-    charges = json.loads(cases.card("release"))["charges"]
-    dated = [{**charge, "when": "2024-02-29T12:00:01+00:00"} for charge in charges]
-    page = render_report(cases.changed(cases.card("release"), charges=dated))
+    page = render_report(cases.dated(cases.card("release"), "2024-02-29T12:00:01+00:00"))
     assert "2024-02-29 12:00 UTC" in page.partition("<h1>")[0]
 
 
@@ -215,7 +205,7 @@ def test_labels_outside_the_bounds_are_explained_where_there_can_be_some():
 def test_what_is_said_to_stay_is_the_error_of_a_mean_of_ever_so_many_labels(rows):
     labels = np.random.default_rng(rows).lognormal(7.5, 0.6, rows)
     terms = ldp.privatize(labels, epsilon=0.5, bounds=(0, 20_000), random_state=seeded(rows)).terms
-    many = replace(terms, rows=10**18, secure=True)
+    many = replace(terms, rows=10**18, secure=False)
     shown = words(render_report(many.to_card()))
     (stays,) = re.findall(r"(±\S+) stays however many", shown)
     assert re.findall(r"1,000,000,000,000,000,000 (±\S+)", shown) == [stays]
@@ -247,20 +237,17 @@ def test_the_bar_shows_this_release_all_others_and_what_is_left():
 
 
 def test_what_one_label_can_cost_and_what_the_ledger_says_are_told_apart():
-    for rows, one in ((1, "1"), (2, "1.5")):
-        score = new_charge("score", ldp.Budget(0.25), purpose="score", rows_per_person=rows)
-        text = render_report(cases.card("sums-model"), besides=[score])
-        tiles = cases.Reader(text[text.index('class="tiles"') :]).texts
-        assert (
-            tiles[
-                tiles.index(
-                    "ε, the most that this costs " + ("one label" if rows == 1 else "all labels of one person")
-                )
-                - 1
-            ]
-            == one
-        )
-        assert words(text).count("in all") >= 2
+    ledger = cases.ledger()
+    release = ldp.privatize(cases.labels(), epsilon=1.0, bounds=cases.BOUNDS, ledger=ledger)
+    for given, more in ((None, []), (ledger, ["1.5", "4.49×"])):
+        text = render_report(release.to_card(), ledger=given)
+        tiles = cases.Reader(text[text.index('class="tiles"') : text.index("</ul>")]).texts
+        shown = dict(zip(tiles[2::2], tiles[1::2], strict=False))
+        assert shown["ε, the most that this costs one label"] == "1"
+        assert shown["is the most by which odds can grow by this alone"] == "2.72×"
+        assert [value for name, value in shown.items() if "everything in its ledger" in name] == more
+        said = "by at most e^ε = 2.72×; by everything in its ledger, ε = 1.5, by at most 4.49×." in words(text)
+        assert said is (given is not None)
 
 
 def test_a_ledger_that_lacks_the_release_is_pointed_out():
@@ -269,15 +256,10 @@ def test_a_ledger_that_lacks_the_release_is_pointed_out():
 
 
 def test_many_charges_share_the_bar():
-    content = json.loads(cases.card("release"))
-    one = content["charges"][0]
-    charges = [one, *({**one, "what": f"score {k}", "purpose": "score", "mechanism": None} for k in range(29))]
-    total = total_of(map(Charge.from_data, charges))
-    said = content["guarantee"].replace("ε = 1:", f"{total}:").replace("e^1;", f"e^{rounded_up(total.epsilon)};")
-    cost, none = {"epsilon": total.epsilon, "delta": 0.0}, [None]
-    page = render_report(
-        cases.changed(cases.card("release"), charges=charges, cost=cost, guarantee=said, priors=none)
-    )
+    terms = ldp.privatize(cases.labels(), epsilon=1.0, bounds=cases.BOUNDS, mechanism="laplace").terms
+    one = terms.charges[0]
+    more = (replace(one, what=f"mean {k}", purpose="mean", mechanism=None) for k in range(29))
+    page = render_report(replace(terms, charges=(one, *more)).to_card())
     assert "25 more" in words(page)
     assert "over a million ×" in words(page)
 
@@ -398,7 +380,7 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch, tmp_path):
 def test_the_noise_of_sums_and_of_a_prior_is_on_the_page_and_what_cannot_be_checked_is_said():
     for kind in ("sums-model", "rounds", "release"):
         said, listed = words(cases.page(kind)), json.loads(cases.card(kind))
-        for statistic in listed["statistics"] or listed["priors"][0]["statistics"]:
+        for statistic in listed["statistics"] or listed["priors"][0]["origin"]["statistics"]:
             assert f"over epsilon = {statistic['epsilon']} that is noise of scale {statistic['scale']}" in said
         assert "Not all of it can be checked" not in said
     older = cases.changed(cases.card("sums-model"), statistics=[])

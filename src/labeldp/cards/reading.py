@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from labeldp import card_format
-from labeldp._values import Bounds
-from labeldp.cards.contradictions import contradictions
-from labeldp.channels.proof import fingerprint
-from labeldp.errors import CardError, LabelDPError, PrivacyProofError, UncheckableError
-from labeldp.histogram import Histogram
-from labeldp.ledger import Charge, Statistic
+from labeldp._schema import READERS, canonical, plain, read
+from labeldp.cards import version_2
+from labeldp.cards.agreement import contradictions, origin_problem
+from labeldp.cards.schema import CARDS
+from labeldp.errors import CardError
+from labeldp.ledger import Charge
 from labeldp.mechanisms.base import Mechanism
-from labeldp.mechanisms.registry import registered_class
-from labeldp.priors.origin import Origin
 from labeldp.release.costs import Costs
 from labeldp.release.explanation import Explanation, explain
-from labeldp.release.scores import score_charges
 from labeldp.release.terms import Terms
 
-SCHEMAS = (card_format.SCHEMA, "labeldp.release", "labeldp.row-release", "labeldp.model")
 MOST_MECHANISMS = 16
 """A card with more distinct ones is refused: proving one can take a second."""
-
-MOST_STATISTICS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +32,7 @@ class ReadCard:
     kind : {"mechanism", "release", "row-release", "model"}
         What it is the card of.
     content : dict
-        All that it says.
+        All that it says, as version 3 of the format has it.
     terms : Terms
         With mechanisms built anew from their parameters. Those of a mechanism alone have no rows and no charges.
 
@@ -55,17 +49,15 @@ class ReadCard:
     content: dict[str, Any]
     terms: Terms
 
-    def costs(self, recorded: Sequence[Charge] | None = None, besides: Sequence[Charge] = ()) -> Costs:
+    def costs(self, recorded: Sequence[Charge] | None = None) -> Costs:
         """Return what was paid, and what else a ledger counts.
 
         Parameters
         ----------
         recorded : sequence of Charge, optional
             All charges of a ledger.
-        besides : sequence of Charge
-            What was paid for together with it, for other rows; by default the score that is on the card.
         """
-        return Costs.of(self.terms.charges, besides or score_charges(self.terms, self.content), recorded)
+        return Costs.of(self.terms, recorded)
 
     def explain(self, costs: Costs | None = None) -> Explanation:
         """Return what the card says, in words."""
@@ -96,23 +88,17 @@ def load_mechanism(text: str, *, allow_no_privacy: bool = False) -> Any:
     >>> ldp.load_mechanism(mech.to_json()) == mech
     True
     """
-    content = card_format.parse(text)
-    cls = registered_class(content.get("mechanism"))
-    if set(content) != {"schema", "version", "mechanism", "parameters", "channel", "proof"}:
-        raise CardError("the card has other entries than a card of a mechanism")
-    try:
-        mechanism: Mechanism = cls.from_parameters(content["parameters"])
-    except LabelDPError:
-        raise
-    except Exception:
-        raise CardError("the card's parameters are not those of its mechanism") from None
-    if fingerprint(mechanism.channel) != content["channel"]:
-        raise CardError("the card's counts cannot be rebuilt from its parameters")
-    proof = mechanism.verify()
-    if math.isinf(proof.epsilon) and not allow_no_privacy:
+    return _load(card_format.parse(text), allow_no_privacy=allow_no_privacy)
+
+
+def _load(content: dict[str, Any], *, allow_no_privacy: bool) -> Mechanism:
+    entry = {name: value for name, value in content.items() if name not in ("schema", "version")}
+    load = version_2.load_mechanism if content["version"] == 2 else READERS[Mechanism]
+    mechanism: Mechanism = load(entry)
+    if math.isinf(mechanism.verify().epsilon) and not allow_no_privacy:
         raise CardError("this card gives no privacy at all; say allow_no_privacy=True if you mean it")
-    if content["proof"] != proof.as_data():
-        raise CardError("the card claims another proof than its counts give")
+    if mechanism.origin is not None and (problem := origin_problem(mechanism.origin)):
+        raise CardError(f"the card contradicts itself: {problem}")
     return mechanism
 
 
@@ -144,26 +130,27 @@ def read_any_card(
     >>> read_any_card(ldp.Laplace(bounds=(0, 5), epsilon=1.0).to_json()).kind
     'mechanism'
     """
-    content = card_format.parse(text, *SCHEMAS)
+    return read_content(card_format.parse(text, *CARDS), allow_no_privacy, most_mechanisms)
+
+
+def read_content(
+    content: dict[str, Any], allow_no_privacy: bool = False, most_mechanisms: int = MOST_MECHANISMS
+) -> ReadCard:
+    """Return what a card says whose text was parsed, as `read_any_card` does."""
     kind = content["schema"].removeprefix("labeldp.")
-    try:
-        if kind == "mechanism":
-            mechanism = load_mechanism(text, allow_no_privacy=allow_no_privacy)
-            bounds = (mechanism.domain,) if mechanism.private else ()
-            terms = Terms(0, (mechanism,), (None,), (), bounds, "local", True)
-        else:
-            terms = _terms(kind, content, most_mechanisms)
-            for contradiction in contradictions(kind, content, terms):
-                raise CardError(f"the card contradicts itself: {contradiction}")
-            if isinstance(quality := content.get("quality"), dict):
-                parse_statistics(quality.get("statistics", []))
-    except (CardError, PrivacyProofError):
-        raise
-    except LabelDPError as error:
-        raise CardError(f"the card cannot be used: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        raise CardError(f"the card lacks what a card of a {kind} has") from None
-    return ReadCard(kind, content, terms)
+    if kind == "mechanism":
+        mechanism = _load(content, allow_no_privacy=allow_no_privacy)
+        bounds = (mechanism.domain,) if mechanism.private else ()
+        secure = mechanism.origin is None or mechanism.origin.secure
+        return ReadCard(kind, content, Terms(0, (mechanism,), (None,), (), bounds, "local", secure))
+    _refuse_many(content, most_mechanisms)
+    if content["version"] == 2:
+        content = version_2.upgraded(content)
+    card = read(CARDS[content["schema"]], content)
+    terms = _terms(kind, card)
+    for contradiction in contradictions(kind, card, terms):
+        raise CardError(f"the card contradicts itself: {contradiction}")
+    return ReadCard(kind, plain(content), terms)
 
 
 def read_release_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> dict[str, Any]:
@@ -179,7 +166,7 @@ def read_release_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> d
     Returns
     -------
     dict
-        All entries of the card; ``"mechanisms"`` are mechanisms, built anew.
+        All entries of the card; ``"mechanisms"`` are mechanisms, built anew, one for each label column.
 
     Raises
     ------
@@ -196,81 +183,52 @@ def read_release_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> d
     >>> content["cost"], content["rows"], content["mechanisms"][0]
     ({'delta': 0.0, 'epsilon': 1.0}, 2, Laplace(bounds=(0.0, 5.0), epsilon=1.0))
     """
-    card_format.parse(text, "labeldp.release")
-    card = read_any_card(text, most_mechanisms=most_mechanisms)
+    card = read_content(card_format.parse(text, "labeldp.release"), most_mechanisms=most_mechanisms)
     return {**card.content, "mechanisms": list(card.terms.mechanisms)}
 
 
-def load_all(texts: Any, most: int = MOST_MECHANISMS) -> list[Mechanism]:
-    """Return the mechanisms of several cards, each distinct one built and proven once."""
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise CardError("the card's mechanisms are not a list of cards")
-    if not texts:
-        raise CardError("the card shows no mechanism, so nothing says how labels were released")
-    distinct = dict.fromkeys(texts)
+def _refuse_many(content: dict[str, Any], most: int) -> None:
+    """Refuse a card with more distinct mechanisms than allowed, before any is built."""
+    distinct = {canonical(entry) for entry in _mechanism_entries(content)}
     if len(distinct) > most:
         raise CardError(
             f"the card has {len(distinct)} distinct mechanisms, and proving them may take a second each: if you "
             f"trust its writer, read it in Python with most_mechanisms={len(distinct)}"
         )
-    loaded = {text: load_mechanism(text) for text in distinct}
-    return [loaded[text] for text in texts]
 
 
-def _terms(kind: str, content: dict[str, Any], most_mechanisms: int) -> Terms:
-    """Return what a card says as a value, if each entry is of its kind: others print and compute with them."""
-    rows, trust = content["rows"], content["trust"]
-    if type(rows) is not int or not 1 <= rows < 1 << 63:
-        raise CardError("the card's rows must be a positive integer of 63 bits")
-    if trust not in ("curator", "local"):
-        raise CardError('the card\'s trust must be "curator" or "local"')
-    from_sums = kind == "model" and content["mechanisms"] == []
-    charges = tuple(_charge(place, data) for place, data in enumerate(content["charges"]))
+def _mechanism_entries(data: Any) -> Iterator[Any]:
+    """Yield the mechanisms in a card: its own, and those that priors and mechanisms come from."""
+    if isinstance(data, dict):
+        for name, value in data.items():
+            if name == "mechanisms" and isinstance(value, list):
+                yield from value
+            if name == "reports":
+                yield value
+            if name in ("mechanisms", "priors", "origin", "reports"):
+                yield from _mechanism_entries(value)
+    elif isinstance(data, list):
+        for item in data:
+            yield from _mechanism_entries(item)
+
+
+def _terms(kind: str, card: dict[str, Any]) -> Terms:
+    """Return what a card says as a value: each part has one of its mechanisms, which are listed once."""
+    distinct, parts = card["mechanisms"], card["parts"]
+    if not parts and kind != "model":
+        raise CardError("the card shows no mechanism, so nothing says how labels were released")
+    if list(dict.fromkeys(parts)) != list(range(len(distinct))):
+        raise CardError("the card must list each mechanism once, in the order in which its parts name them")
+    if any(math.isinf(mechanism.verify().epsilon) for mechanism in distinct):
+        raise CardError("the card has a mechanism that gives no privacy at all")
     return Terms(
-        rows=rows,
-        mechanisms=() if from_sums else tuple(load_all(content["mechanisms"], most_mechanisms)),
-        priors=_priors(content["priors"], charges, most_mechanisms),
-        charges=charges,
-        bounds=tuple(Bounds(pair) for pair in content["bounds"]),
-        trust=trust,
-        secure=content["words"] == "secure",
-        statistics=parse_statistics(content.get("statistics", [])),
+        rows=card["rows"],
+        mechanisms=tuple(distinct[part] for part in parts),
+        priors=tuple(card["priors"]),
+        charges=tuple(card["charges"]),
+        bounds=tuple(map(tuple, card["bounds"])),
+        trust=card["trust"],
+        secure=card["secure"],
+        statistics=tuple(card["statistics"]),
+        split=card.get("split"),
     )
-
-
-def _charge(place: int, data: Any) -> Charge:
-    try:
-        return Charge.from_data(data)
-    except LabelDPError as error:
-        raise CardError(f"charges[{place}] is not a valid charge: {error}") from None
-
-
-def _priors(entries: list[Any], charges: tuple[Charge, ...], most_mechanisms: int) -> tuple[Histogram | None, ...]:
-    """Return the priors, each with its noise computed or proven again; older cards show none."""
-    texts = [entry["reports"] for entry in entries if entry is not None and "reports" in entry]
-    loaded = dict(zip(texts, load_all(texts, most_mechanisms), strict=True)) if texts else {}
-
-    def read(entry: dict[str, Any]) -> Histogram:
-        place = entry.get("charge")
-        paid = charges[place] if type(place) is int and 0 <= place < len(charges) else None
-        before = None if paid is None or paid.column is not None else paid  # else this release paid for it
-        statistics = parse_statistics(entry.get("statistics", []))
-        origin = Origin(statistics, loaded.get(entry.get("reports")), before)
-        return Histogram(entry["nodes"], entry["masses"], None if origin == Origin() else origin)
-
-    return tuple(None if entry is None else read(entry) for entry in entries)
-
-
-def parse_statistics(entries: Any) -> tuple[Statistic, ...]:
-    """Return what left with noise, each with its noise computed again; older cards list none."""
-    if not isinstance(entries, list) or len(entries) > MOST_STATISTICS:
-        raise CardError(f"the card's statistics must be a list of at most {MOST_STATISTICS}")
-    statistics = []
-    for place, data in enumerate(entries):
-        try:
-            statistics.append(Statistic.from_data(data))
-        except UncheckableError:
-            raise
-        except LabelDPError as error:
-            raise CardError(f"statistics[{place}] does not hold: {error}") from None
-    return tuple(statistics)

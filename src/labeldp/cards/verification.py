@@ -7,14 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from labeldp import card_format
 from labeldp._values import rounded_up
-from labeldp.cards.contradictions import charged_for, spent_on_statistics
-from labeldp.cards.reading import SCHEMAS, ReadCard, parse_statistics, read_any_card
+from labeldp.cards.agreement import charged_for, spent_on_statistics
+from labeldp.cards.reading import ReadCard, read_content
+from labeldp.cards.schema import CARDS
 from labeldp.errors import CardError, LabelDPError, UncheckableError
-from labeldp.ledger import RULES, Statistic, cost_of, group_budget
+from labeldp.ledger import RULES, Statistic
+from labeldp.priors.origin import origins_of
 from labeldp.release.explanation import not_private, proof_of
 from labeldp.release.numbers import times
 from labeldp.release.terms import Terms
@@ -37,9 +39,6 @@ _BEYOND_MODELS = (
 
 _UNSIGNED = "who wrote the card: its checksum finds damage, but it is no signature"
 _SIGNED = "that whoever signed the card tells the truth in it"
-
-FREE = ("unbiased", "prior", "assumed")
-"""What a score may rest on that costs nothing, and no curator measured: labels that are private already."""
 
 Verdict = Literal["holds", "does not hold", "cannot be checked here"]
 
@@ -172,11 +171,11 @@ def verify_card(text: str) -> Verification:
     """
     checks: list[Check] = []
     try:
-        card_format.parse(text, *SCHEMAS)
+        content = card_format.parse(text, *CARDS)
         checks.append(
             Check("checksum", True, "the card is undamaged; anyone can compute a checksum, a forger too")
         )
-        card = read_any_card(text, allow_no_privacy=True)
+        card = read_content(content, allow_no_privacy=True)
         found = tuple(_checks(card))
     except UncheckableError as error:
         return Verification((*checks, Check("agreement", None, str(error), needed=True)), None)
@@ -199,10 +198,11 @@ def _checks(card: ReadCard) -> Iterator[Check]:
 
 
 def noise_checks(card: ReadCard) -> Iterator[Check]:
-    """Yield the noise of priors, statistics and a score, computed again."""
+    """Yield the noise of priors and statistics, computed again, and whether a score is of other rows."""
     yield from _priors(card.terms)
     yield from _noise(card.terms)
-    yield from _score(card)
+    if "quality" in card.content:
+        yield _held_out(card.terms)
 
 
 def _proofs(card: ReadCard) -> Iterator[Check]:
@@ -224,17 +224,16 @@ def _proofs(card: ReadCard) -> Iterator[Check]:
 
 def _priors(terms: Terms) -> Iterator[Check]:
     """Say of each prior whether it was public, or which charge paid for it, and show its noise, computed again."""
-    for column, prior in enumerate(terms.priors):
-        if prior is None:
-            continue
-        name, place = "prior" if len(terms.priors) == 1 else f"prior {column + 1}", terms.prior_charge(column)
-        if place is None:
+    places = {charge: place for place, charge in enumerate(terms.charges)}
+    for name, origin in _origins(terms):
+        if origin is None:
             yield Check(name, None, "the card calls it public: known without these labels, which nobody can check")
             continue
-        charge, origin = terms.charges[place], prior.origin
-        paid = f"paid for by charges[{place}], {charge.what}, epsilon = {charge.budget.exact_epsilon}"
-        if origin is None or origin.cost is None:
-            yield Check(name, None, f"{paid}, and the card does not say with which noise it left", needed=True)
+        charge = origin.charge
+        which = f"charges[{places[charge]}], " if charge in places else ""
+        paid = f"paid for by {which}{charge.what}, epsilon = {charge.budget.exact_epsilon}"
+        if origin.cost is None:
+            yield Check(name, None, f"{paid}, and the card does not say with which noise", needed=True)
         elif origin.reports is not None:
             proof = proof_of(origin.reports)
             how = f"from labels randomised by {type(origin.reports).__name__}, proven to keep"
@@ -244,6 +243,19 @@ def _priors(terms: Terms) -> Iterator[Check]:
                 name, True, f"{paid}; the noise below costs epsilon = {origin.cost.exact_epsilon} for a row"
             )
             yield from _calibrations(origin.statistics, f"{name} noise")
+
+
+def _origins(terms: Terms) -> Iterator[tuple[str, Any]]:
+    """Yield where each prior comes from, those that mechanisms were designed with before included, once."""
+    shown = [prior for prior in terms.priors if prior is not None]
+    for column, prior in enumerate(terms.priors):
+        if prior is not None:
+            yield "prior" if len(terms.priors) == 1 else f"prior {column + 1}", prior.origin
+    known = {prior.origin.charge for prior in shown if prior.origin is not None}
+    for origin in origins_of(terms.mechanisms):
+        if origin.charge not in known:
+            known.add(origin.charge)
+            yield "prior of the design", origin
 
 
 def _noise(terms: Terms) -> Iterator[Check]:
@@ -268,49 +280,22 @@ def _noise(terms: Terms) -> Iterator[Check]:
 
 
 def _notes_fit(terms: Terms, purpose: str) -> bool:
-    """Return whether charges say of the noise, if anything, what the card lists: with or without its name."""
+    """Return whether charges say of the noise, if anything, what the card lists."""
     listed = [one for one in terms.statistics if one.purpose == purpose]
     noted = [charge.mechanism for charge in terms.charges if charge.purpose == purpose]
-    texts = ["; ".join(map(str, listed)), "; ".join(str(one.noise) for one in listed)]
-    return None in noted or "; ".join(map(str, noted)) in texts
+    return None in noted or "; ".join(map(str, noted)) == "; ".join(map(str, listed))
 
 
-def _score(card: ReadCard) -> Iterator[Check]:
-    """Show the noise of a score, whether it is paid for, and whether the guarantee leaves out its cost."""
-    if "quality" not in card.content:
-        return
-    quality, terms = card.content["quality"], card.terms
-    if not isinstance(quality, dict):
-        yield Check("score", False, "the card's quality must be an object that says how it was measured")
-        return
-    statistics = parse_statistics(quality.get("statistics", []))
-    people = terms.rows_per_person
-    cost = group_budget(cost_of(statistics), people)
-    paid = [one for one in terms.statistics if one.purpose == "score"]
-    noise = "; ".join(map(_calibration, statistics))
-    if not statistics and quality.get("how") not in FREE:
-        yield Check(
-            "score", None, "the card shows a score, and does not say with which noise it left", needed=True
-        )
-    elif quality.get("epsilon", cost.epsilon) != cost.epsilon:
-        yield Check("score", False, f"its noise costs epsilon = {cost.exact_epsilon}, and the card states another")
-    elif not statistics:
-        labels = bool(terms.mechanisms)
-        said = "the card says that it follows from private labels" + (
-            ", at no cost, which nobody can check" if labels else ", of which it has none"
-        )
-        yield Check("score", None if labels else False, said)
-    elif paid and Counter(statistics) != Counter(paid):
-        yield Check("score", False, f"the card charges for another score than it shows; {noise}")
-    elif not paid and (people > 1 or not cost <= terms.cost):
-        yield Check(
-            "score", False, f"the guarantee leaves out epsilon = {cost.exact_epsilon} for a score; {noise}"
-        )
-    elif not paid:  # else its charge is on the card, and was shown with the others
-        said = (
-            f"it cost epsilon = {cost.exact_epsilon} on rows held out, so that no label paid for it and the model"
-        )
-        yield Check("score", True, f"{said}; {noise}")
+def _held_out(terms: Terms) -> Check:
+    """Say whether the rows of a score are known to be others than those of its model."""
+    if terms.split is None:
+        detail = "the card may say that scored rows were held out, which nobody can check: both costs are counted"
+        return Check("held out", None, detail)
+    split = terms.split
+    rows = split.train_rows + split.test_rows
+    detail = f"labeldp split {rows:,} rows itself, by a shuffle with the seed {split.seed}"
+    larger = ", so no label paid for the model and the score" if terms.rows_per_person == 1 else ""
+    return Check("held out", True, f"the card says that {detail}{larger}")
 
 
 def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]:
@@ -337,7 +322,5 @@ def _privacy(card: ReadCard) -> Check:
         return Check("privacy", True, "nothing is released yet")
     epsilon, delta = card.terms.cost.epsilon, card.terms.cost.delta
     second, aside = (f", delta = {rounded_up(delta, 3)}", ", delta left aside") if delta else ("", "")
-    costs = card.costs()
-    whole = f" for one label, {rounded_up(costs.total.epsilon)} with its score" if costs.besides else " in all"
-    detail = f"epsilon = {rounded_up(epsilon)}{second}{whole}: odds rise by {times(epsilon)} at most{aside}"
-    return Check("privacy", True, detail)
+    detail = f"epsilon = {rounded_up(epsilon)}{second} for all that this card lists"
+    return Check("privacy", True, f"{detail}: odds rise by {times(epsilon)} at most{aside}")

@@ -27,6 +27,9 @@ class Channel(Protocol):
     def promise(self) -> Promise | None:
         """The (ε, δ) that the counts are held to; None if there is no privacy."""
 
+    def as_data(self) -> dict[str, Any]:
+        """Return all that `sample` and `verify` use as pure data, for a card."""
+
     def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
         """Randomise ``labels`` into ``out``."""
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._schema import canonical
 from labeldp._values import as_fraction
 from labeldp.errors import ParameterError, PrivacyProofError
 
@@ -94,6 +95,10 @@ class Promise:
     epsilon: Fraction
     delta: Fraction = Fraction(0)
 
+    def as_data(self) -> list[str]:
+        """Return ε and δ as pure data: the text of two fractions."""
+        return [str(self.epsilon), str(self.delta)]
+
     def __post_init__(self) -> None:
         exact = isinstance(self.epsilon, Fraction) and isinstance(self.delta, Fraction)
         if not exact or self.epsilon < 0 or not 0 <= self.delta <= 1:
@@ -145,8 +150,12 @@ class Proof:
     checked: str = ""
 
     def as_data(self) -> dict[str, Any]:
-        """Return ε and δ as pure data, for a card."""
-        return {"epsilon": "infinite" if math.isinf(self.epsilon) else self.epsilon, "delta": self.delta}
+        """Return what was proven as pure data, for a card."""
+        return {
+            "epsilon": "infinite" if math.isinf(self.epsilon) else self.epsilon,
+            "delta": self.delta,
+            "ratio": None if self.worst_ratio is None else str(self.worst_ratio),
+        }
 
 
 def epsilon_of(ratio: Fraction) -> float:
@@ -207,8 +216,8 @@ def join_fingerprints(prints: Sequence[str]) -> str:
     return prints[0] if len(prints) == 1 else "; ".join(f"part {k}: {one}" for k, one in enumerate(prints, 1))
 
 
-def fingerprint(channel: Any) -> str:
-    """Return a hash of everything that a channel's `sample` and its proof depend on."""
+def channel_digest(channel: Any) -> str:
+    """Return a hash of everything that a channel's `sample` and its proof depend on, by its names in memory."""
     digest = hashlib.sha256(type(channel).__name__.encode())
     for field in dataclasses.fields(channel):
         if not field.init:  # computed from the others
@@ -219,3 +228,17 @@ def fingerprint(channel: Any) -> str:
         else:
             digest.update(f"{field.name}={value!r};".encode())
     return "sha256:" + digest.hexdigest()
+
+
+_FINGERPRINTS: dict[str, str] = {}
+"""Of channels in use, by their digest: to write out 2^16 counts takes 10 ms."""
+
+
+def fingerprint(channel: Any) -> str:
+    """Return a hash of a channel as it stands on a card: that of the canonical text of its integers."""
+    key = channel_digest(channel)
+    if key not in _FINGERPRINTS:
+        if len(_FINGERPRINTS) >= 256:
+            _FINGERPRINTS.clear()
+        _FINGERPRINTS[key] = "sha256:" + hashlib.sha256(canonical(channel.as_data()).encode()).hexdigest()
+    return _FINGERPRINTS[key]

@@ -8,7 +8,8 @@ written out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._arrays import Array, Words
+from labeldp._schema import plain
 from labeldp.channels.proof import NO_PROMISE, WORDS, Promise, Proof, exp_lower, float_above, prove_pure
 from labeldp.channels.sampling import Domain, alias_tables, draw, frozen_copy, recount, require_packed
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
@@ -44,6 +46,8 @@ class ShiftChannel:
         Packed alias table of the noise, as built by `ShiftChannel.from_counts`.
     promise : Promise
         The (ε, δ) that `verify` compares the counts with.
+    rule : mapping, optional
+        How a card says that the counts follow, see ``docs/formats.md``; by default a card lists them.
 
     Examples
     --------
@@ -66,11 +70,19 @@ class ShiftChannel:
     reach: int
     table: Words
     promise: Promise
+    rule: Mapping[str, Any] | None = None
     _by_row: tuple[Array, Array] | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def from_counts(
-        cls, low: float, high: float, steps: int, margin: int, counts: Sequence[int], promise: Promise
+        cls,
+        low: float,
+        high: float,
+        steps: int,
+        margin: int,
+        counts: Sequence[int],
+        promise: Promise,
+        rule: Mapping[str, Any] | None = None,
     ) -> ShiftChannel:
         """Build the channel from plain integer counts of the noise −reach … reach.
 
@@ -86,6 +98,8 @@ class ShiftChannel:
             How many of 2^64 words lead to each noise value; an odd number of counts.
         promise : Promise
             What the counts must keep.
+        rule : mapping, optional
+            How a card says that the counts follow.
 
         Raises
         ------
@@ -93,7 +107,7 @@ class ShiftChannel:
             If the counts break the promise.
         """
         reach = len(counts) // 2
-        return cls(low, high, steps, margin, reach, alias_tables([counts])[0], promise)
+        return cls(low, high, steps, margin, reach, alias_tables([counts])[0], promise, rule)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", frozen_copy(self.table))
@@ -106,6 +120,17 @@ class ShiftChannel:
     def counts(self) -> Words:
         """Return the words of each noise value, read back from the table that `sample` uses."""
         return recount(self.table)[: 2 * self.reach + 1]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the integers as pure data, for a card; long counts by the rule that they follow from."""
+        counts = self.counts().tolist()
+        return {
+            "kind": "shift",
+            **{name: getattr(self, name) for name in ("low", "high", "steps", "margin", "reach")},
+            "promise": self.promise.as_data(),
+            "counts": plain(self.rule or {"rule": "listed", "listed": counts}),
+            "counts_sha256": hashlib.sha256(",".join(map(str, counts)).encode()).hexdigest(),
+        }
 
     # ---- proof --------------------------------------------------------------------------------
 

@@ -108,6 +108,17 @@ class TableChannel:
         """Return rows × outputs: the word counts, read back from the tables that `sample` uses."""
         return recount(self.table)[:, : self.values.size]
 
+    def as_data(self) -> dict[str, Any]:
+        """Return the integers as pure data, for a card."""
+        return {
+            "kind": "table",
+            "low": self.low,
+            "high": self.high,
+            "promise": self.promise.as_data(),
+            "values": self.values.tolist(),
+            "counts": self.counts().tolist(),
+        }
+
     def verify(self) -> Proof:
         """Prove ε from the tables that `sample` uses: every output, every pair of rows.
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._arrays import Array, Index, Words
+from labeldp._schema import plain
 from labeldp.channels.proof import WORDS, Promise, Proof, exp_lower, prove_pure
 from labeldp.channels.sampling import MOST_STEPS, Domain, frozen_copy, nearest_of, pieces, select
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
@@ -101,6 +103,23 @@ class WindowChannel:
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen_copy(getattr(self, name)))
         self.verify()
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the integers as pure data, for a card; starts that grow by one at each cut by the cuts alone."""
+        bins, cuts = plain(self.bins), None if self.cuts is None else self.cuts.tolist()
+        if bins is not None and cuts is not None:
+            ends = [cut for cut in cuts if cut < math.inf]
+            steady = bins == [0, *accumulate(cut < math.inf for cut in cuts[:-1])]
+            bins, cuts = (None, ends) if steady else (bins, [cut if cut < math.inf else None for cut in cuts])
+        names = ("low", "high", "cells", "window", "background", "extra", "spread_outside")
+        return {
+            "kind": "window",
+            **{name: getattr(self, name) for name in names},
+            "promise": self.promise.as_data(),
+            "bins": bins,
+            "cuts": cuts,
+            "values": plain(self.values),
+        }
 
     # ---- the counts -------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from labeldp._schema import plain
 from labeldp._values import rounded_up
 from labeldp.cards.verification import Verification, verify_card
 from labeldp.cli.options import Force, Json
@@ -294,7 +295,7 @@ def _ledger_data(opened: Ledger) -> dict[str, Any]:
         "limit": _plain(opened.limit),
         "spent": _plain(spent),
         "left": None if opened.limit is None else _plain(opened.limit.minus(spent)),
-        "charges": [{**charge.as_data(), **(_plain(charge.budget) or {})} for charge in charges],
+        "charges": [{**plain(charge), **(_plain(charge.budget) or {})} for charge in charges],
     }
 
 

@@ -14,13 +14,14 @@ from labeldp._arrays import Index
 from labeldp._values import Epsilon, LabelBounds, Labels, as_fraction, parse_number
 from labeldp.errors import DataError, ParameterError
 from labeldp.estimators.base import PrivateRegressor
-from labeldp.estimators.quality import Risk, Split
+from labeldp.estimators.quality import Risk
 from labeldp.estimators.score import charged_score
 from labeldp.estimators.score_sums import ScorePlan
 from labeldp.estimators.wrappers import innermost
 from labeldp.ledger import warn_if_seen
 from labeldp.randomness import WordSource, resolve_source
 from labeldp.release.scores import DEFAULT_METRICS
+from labeldp.release.terms import Split
 from labeldp.tabular import refuse_other_order, row_count
 
 TEST_SIZE = 0.1

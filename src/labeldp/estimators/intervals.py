@@ -40,7 +40,7 @@ class IntervalModel:
     cost : Budget
         What the intervals cost, beyond what was private already.
     secure : bool
-        False if the noise came from a seed: then this is an experiment, and **not private**.
+        False if noise came from a seed, here or in the model: then this is an experiment, and **not private**.
     plan : CoveragePlan or None
         How the half width was searched for; None where rows · ε could not support any search.
     rows_needed : int
@@ -216,7 +216,7 @@ def private_intervals(
         coverage=float(share),
         rows=labels.size,
         cost=Budget(0) if plan is None else charge.budget,
-        secure=isinstance(source, SecureWords),
+        secure=isinstance(source, SecureWords) and bool(getattr(model, "secure_", True)),
         plan=plan,
         rows_needed=least_rows(budget, share) if plan is None else 0,
     )

@@ -4,43 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from labeldp._arrays import Index
 from labeldp.errors import ParameterError, describe
 from labeldp.ledger import Budget, Charge, Statistic
 from labeldp.release.scores import METRICS, Figure, describe_figures
-from labeldp.release.terms import Terms
+from labeldp.release.terms import Split, Terms
 
 _MEANING = "± is one standard error, an upper limit of noise and chance: twice it covers in at least 95 % of runs."
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Which rows a model was scored on, where this library chose them: by a public seed, never by labels.
-
-    Attributes
-    ----------
-    seed : int
-    train_rows, test_rows : int
-        How many rows the model learned from, and on how many others it was scored.
-    """
-
-    seed: int
-    train_rows: int
-    test_rows: int
-
-    def indices(self) -> tuple[Index, Index]:
-        """Return the numbers of the rows to learn from and of those to score, in the order of the table."""
-        order = np.random.default_rng(self.seed).permutation(self.train_rows + self.test_rows)
-        return np.sort(order[self.test_rows :]), np.sort(order[: self.test_rows])
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the split as plain data, for a card."""
-        return {"method": "shuffled", **asdict(self)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -163,26 +135,20 @@ class Risk:
         """Return the figures as plain data, for a card: each value with its standard error."""
         known = {name: figure for name, figure in self.figures.items() if math.isfinite(figure.value)}
         return {
-            "how": "curator",
             "rows": self.rows,
-            "epsilon": self.cost.epsilon,
-            "figures": {name: [figure.value, figure.standard_error] for name, figure in known.items()},
-            "statistics": [statistic.as_data() for statistic in self.statistics],
-            **({} if self.charge is None else {"charge": self.charge.as_data()}),
+            "figures": {
+                name: {"value": figure.value, "standard_error": figure.standard_error}
+                for name, figure in known.items()
+            },
         }
-
-    def card_entries(self) -> dict[str, Any]:
-        """Return what the card of a model says of its score: the figures, and the split if there is one."""
-        split = {} if self.split is None else {"split": self.split.as_data()}
-        return {"quality": self.as_data(), **split}
 
 
 def terms_with_score(terms: Terms, risk: Risk) -> Terms:
     """Return what the card of a model with its score promises: the sum of both costs, as the ledger charged.
 
     Only where this library split the rows itself is it the larger of the two: then each row is in the model or in
-    the score, and if the model cost more, its terms state that already. A person with several rows may have some
-    in both. Both must have been paid for persons with the same number of rows.
+    the score. A person with several rows may have some in both. Both must have been paid for persons with the same
+    number of rows.
     """
     charge, people = risk.charge, terms.rows_per_person
     terms = replace(terms, secure=terms.secure and risk.secure)
@@ -193,9 +159,8 @@ def terms_with_score(terms: Terms, risk: Risk) -> Terms:
             f"the score was paid for with rows_per_person={charge.rows_per_person}, the model with {people}: one "
             "card cannot promise both"
         )
-    if risk.split is not None and people == 1 and charge.budget <= terms.cost:
-        return terms
-    return replace(terms, charges=(*terms.charges, charge), statistics=(*terms.statistics, *risk.statistics))
+    charges, statistics = (*terms.charges, charge), (*terms.statistics, *risk.statistics)
+    return replace(terms, charges=charges, statistics=statistics, split=risk.split)
 
 
 def rmse_of(mse: Figure) -> Figure:

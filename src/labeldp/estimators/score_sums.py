@@ -94,7 +94,7 @@ class ScorePlan:
     def charge(self, rows_per_person: int) -> Charge:
         """Return what the score costs, for a ledger."""
         people = {"rows_per_person": rows_per_person}
-        return new_charge("score", Budget(self.epsilon), purpose="score", mechanism=str(self.noise), **people)
+        return new_charge("score", Budget(self.epsilon), purpose="score", mechanism=str(self.statistic), **people)
 
     def sums(self, predicted: Array, labels: Array) -> Counts:
         """Return the exact sums; labels outside the bounds count as the bounds."""

@@ -31,6 +31,7 @@ def verify_files(
     folder: str | os.PathLike[str] | None = None,
     signature: str | None = None,
     trusted: Sequence[Ed25519PublicKey] = (),
+    verification: Verification | None = None,
 ) -> Verification:
     """Check a card as `verify_card` does, with its signature, and compare it with the file or folder it names.
 
@@ -45,8 +46,10 @@ def verify_files(
         What `sign_card` returned.
     trusted : sequence of public keys
         One of them must have signed the card, if any are given.
+    verification : Verification, optional
+        What `verify_card` returned for this card, where that was called before.
     """
-    verification = verify_card(text)
+    verification = verification or verify_card(text)
     card, checks = verification.card, [check_signature(text, signature, trusted), *verification.checks]
     if card is not None:
         if checks[0].holds:

@@ -116,7 +116,7 @@ def save_model(
         called = as_label_name(label or getattr(model, "label_name_", None) or UNNAMED)
         card = write_model(model, encoder, draft, label=called)
         if quality is not None:
-            add_to_card(draft, card, terms_with_score(model.terms_, quality), **quality.card_entries())
+            add_to_card(draft, card, terms_with_score(model.terms_, quality), quality=quality.as_data())
 
 
 def encoder_of(model: LabelReleaseRegressor | ModelReleaseRegressor) -> TableEncoder:
@@ -236,6 +236,11 @@ class SavedModel:
 
     def __repr__(self) -> str:
         return f"<SavedModel of {self.label!r} from {len(self.encoder.names)} columns, {self.card.terms.cost}>"
+
+    @property
+    def secure_(self) -> bool:
+        """Whether the noise is secure, by its card; False if it came from a seed."""
+        return self.card.terms.secure
 
     @property
     def feature_names_in_(self) -> list[str]:

@@ -175,19 +175,20 @@ def fit_file(
             card, terms = write_model(model, inputs.encoder, draft, label=label, note=note), model.terms_
             if risk is not None:
                 terms = terms_with_score(terms, risk)
-                card = add_to_card(draft, card, terms, **risk.card_entries())
+                card = add_to_card(draft, card, terms, quality=risk.as_data())
         try_report(
             report,
             card,
             problems,
             ledger=ledger,
-            besides=[charge for charge in ledger.own_charges if charge not in terms.charges],
             sections=report_sections(label, inputs, expected, risk),
             force=force,
         )
     names = ", ".join(inputs.encoder.names) or "no column"
     notes = [f"The model predicts {label} from {names}.", *inputs.notes]
-    summary = terms.summary("model", model=type(model).__name__, **({} if risk is None else risk.card_entries()))
+    summary = terms.summary(
+        "model", model=type(model).__name__, **({} if risk is None else {"quality": risk.as_data()})
+    )
     return FileFit(out, card, summary, expected, notes, problems)
 
 

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, NoReturn
 
+from labeldp._schema import LONGEST_AMOUNT, Natural, Positive, parse_fraction
 from labeldp._values import Count, as_fraction, float_at_least, parse_number, rounded_up
 from labeldp.channels.proof import exp_upper
 from labeldp.errors import BudgetError, ParameterError
 
-LONGEST_AMOUNT = 400
-"""Characters of an amount in a file: every float has fewer, and so has the δ of several rows of a person."""
-
 MOST_BITS = 8192
 """Bits of the numerator and the denominator of an exact sum: thousands of honest amounts need a few hundred."""
-
-_FRACTION = re.compile(r"[0-9]+(/[0-9]+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=True, order=False, repr=False)
@@ -146,18 +140,6 @@ class Budget:
         return cls(math.inf if epsilon is None else parse_fraction(epsilon), parse_fraction(delta))
 
 
-def parse_fraction(text: Any) -> Fraction:
-    """Return what `str` of a fraction gave. `Fraction` itself would take 1e999999999, and all memory with it."""
-    if not isinstance(text, str) or len(text) > LONGEST_AMOUNT or not _FRACTION.fullmatch(text):
-        raise ParameterError(
-            f'an amount must be a fraction in text, such as "1/20", of at most {LONGEST_AMOUNT} characters'
-        )
-    try:
-        return Fraction(text)
-    except ZeroDivisionError:
-        raise ParameterError("an amount must be a fraction, and not over 0") from None
-
-
 def _text(amount: Fraction) -> str:
     short = max(amount.numerator, amount.denominator).bit_length() <= MOST_BITS
     return str(amount) if short and len(str(amount)) <= LONGEST_AMOUNT else _refuse_text()
@@ -237,45 +219,12 @@ class Charge:
     budget: Budget
     when: str
     mechanism: str | None = None
-    rows_per_person: int = 1
+    rows_per_person: Positive = 1
     purpose: Purpose = "other"
-    column: int | None = None
+    column: Natural | None = None
 
     def __str__(self) -> str:
         return f"{rounded_up(self.budget.epsilon)} for {self.what}"
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the charge as pure data, for cards and files."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {**fields, "budget": self.budget.as_data()}
-
-    @classmethod
-    def from_data(cls, data: dict[str, Any]) -> Charge:
-        """Return the charge that `as_data` wrote.
-
-        Raises
-        ------
-        ParameterError
-            If it is not a valid charge.
-        """
-        names = [field.name for field in dataclasses.fields(cls)]
-        if not isinstance(data, dict) or set(data) != set(names):
-            raise ParameterError(f"a charge must have these fields and no others: {', '.join(names)}")
-        if not (isinstance(data["what"], str) and isinstance(data["when"], str)):
-            raise ParameterError("what and when of a charge must be text")
-        if not isinstance(data["mechanism"], str | None):
-            raise ParameterError("mechanism of a charge must be text, or null")
-        if not _is_integer(data["rows_per_person"], at_least=1):
-            raise ParameterError("rows_per_person of a charge must be a positive integer of 63 bits")
-        if not isinstance(data["purpose"], str) or data["purpose"] not in get_args(Purpose):
-            raise ParameterError(f"purpose of a charge must be one of {', '.join(get_args(Purpose))}")
-        if data["column"] is not None and not _is_integer(data["column"], at_least=0):
-            raise ParameterError("column of a charge must be an integer from 0, or null")
-        return cls(**{**data, "budget": Budget.from_data(data["budget"])})
-
-
-def _is_integer(value: Any, *, at_least: int) -> bool:
-    return type(value) is int and at_least <= value < 1 << 63
 
 
 def name_of_charge(what: str, column: int, columns: int) -> str:

@@ -27,6 +27,7 @@ import portalocker
 
 from labeldp._atomic import flush_file, flush_folder
 from labeldp._paths import as_path
+from labeldp._schema import plain, read
 from labeldp.errors import LedgerError, ParameterError
 from labeldp.ledger.budget import Budget, Charge, refuse_overspend
 
@@ -75,7 +76,7 @@ class FileStore:
         with self._locked(os.O_RDWR) as (handle, records, last):
             spent = _charges(records, self.path)
             refuse_overspend(self.limit, spent, [*charges, *reserve])
-            self._write(handle, {"charges": [charge.as_data() for charge in charges]}, last)
+            self._write(handle, {"charges": plain(list(charges))}, last)
             return range(len(spent), len(spent) + len(charges))
 
     def describe(self, place: int, mechanism: str) -> None:
@@ -337,7 +338,7 @@ def _charges(records: list[dict[str, Any]], path: str) -> list[Charge]:
     with _well_formed(path):
         for record in records[1:]:
             if set(record) == {"charges"}:
-                charges += [Charge.from_data(entry) for entry in record["charges"]]
+                charges += read(list[Charge], record["charges"], "charges")
                 continue
             place, mechanism = record["describes"], record["mechanism"]
             if type(place) is not int or not 0 <= place < len(charges) or not isinstance(mechanism, str):

@@ -6,28 +6,39 @@ statistic by a rule of this library, and the scale from sensitivity and ε, in e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+from labeldp._schema import Positive
 from labeldp.errors import ParameterError, UncheckableError
-from labeldp.ledger.budget import Budget, parse_fraction
+from labeldp.ledger.budget import Budget
 from labeldp.noise import DiscreteLaplace
+
+NOISE = "discrete Laplace"
 
 
 class Rule(NamedTuple):
-    """By how many steps one label moves a statistic, in the sum of absolute values, and why."""
+    """By how many steps one label moves a statistic, in the sum of absolute values, and why; and how many steps.
+
+    How many steps there are may depend on how many integers there are: ``steps`` has 0 for any number of them.
+    """
 
     factor: int
     reason: str
+    steps: Mapping[int, int]
 
 
 RULES = {
-    "counts": Rule(2, "another label takes 1 from one count and adds 1 to another"),
-    "largest count": Rule(1, "another label moves every count by 1 at most, and so the largest of them"),
-    "sums": Rule(1, "each label is in one sum, as an integer from 0 to the number of steps"),
-    "score": Rule(1, "another label moves all sums of errors, or of labels, by as many steps together: scores.md"),
+    "counts": Rule(2, "another label takes 1 from one count and adds 1 to another", {0: 1}),
+    "largest count": Rule(1, "another label moves every count by 1 at most, and so the largest of them", {1: 1}),
+    "sums": Rule(1, "each label is in one sum, as an integer from 0 to the number of steps", {0: 1 << 16}),
+    "score": Rule(
+        1,
+        "another label moves all sums of errors, or of labels, by as many steps together: scores.md",
+        {1: 1 << 36, 2: 1 << 36, 3: 1 << 37, 4: 1 << 37},
+    ),
 }
 """Each kind of statistic; docs/proofs/regressors.md and scores.md have the proofs."""
 
@@ -58,19 +69,26 @@ class Statistic:
     >>> counts = Statistic("counts of windows", "counts", 16, 1, Fraction(1, 10))
     >>> counts.sensitivity, counts.noise.scale
     (2, Fraction(20, 1))
-    >>> Statistic.from_data(counts.as_data()) == counts
-    True
     """
 
+    DERIVED: ClassVar[tuple[str, ...]] = ("sensitivity", "noise", "scale")
     what: str
     kind: str
-    size: int
-    steps: int
+    size: Positive
+    steps: Positive
     epsilon: Fraction
     purpose: str = "sums"
 
+    def __post_init__(self) -> None:
+        self.refuse_unknown({"kind": self.kind})
+        steps = RULES[self.kind].steps
+        if self.steps != steps.get(self.size, steps.get(0)):
+            raise ParameterError(
+                f"a statistic of the kind {self.kind!r} does not hold {self.size:,} integers of {self.steps} steps"
+            )
+
     def __str__(self) -> str:
-        return f"{self.what}: {self.noise}"
+        return f"{self.what}: {NOISE} noise of scale {self.noise.scale}"
 
     @property
     def sensitivity(self) -> int:
@@ -82,54 +100,19 @@ class Statistic:
         """The noise on each integer."""
         return DiscreteLaplace.calibrated(sensitivity=self.sensitivity, epsilon=self.epsilon)
 
-    def as_data(self) -> dict[str, Any]:
-        """Return the statistic as pure data, with all that its noise follows from."""
-        return {
-            "what": self.what,
-            "kind": self.kind,
-            "integers": self.size,
-            "steps": self.steps,
-            "sensitivity": self.sensitivity,
-            "because": RULES[self.kind].reason,
-            "epsilon": str(self.epsilon),
-            "noise": "discrete Laplace",
-            "scale": str(self.noise.scale),
-            "purpose": self.purpose,
-        }
+    def derived(self) -> dict[str, Any]:
+        """Return what a card states of it beside its fields."""
+        return {"sensitivity": self.sensitivity, "noise": NOISE, "scale": self.noise.scale}
 
     @classmethod
-    def from_data(cls, data: Any) -> Statistic:
-        """Return the statistic that `as_data` wrote, if its noise is what its kind and ε ask for.
-
-        Raises
-        ------
-        UncheckableError
-            If its kind or its noise is not known here.
-        ParameterError
-            If it is not a valid statistic, or has another sensitivity or noise than follows.
-        """
-        names = {"what", "kind", "integers", "steps", "sensitivity", "because"}
-        if not isinstance(data, dict) or set(data) != names | {"epsilon", "noise", "scale", "purpose"}:
-            raise ParameterError("it must have the fields of a statistic and no others")
-        if not all(isinstance(data[name], str) for name in ("what", "kind", "because", "noise", "purpose")):
-            raise ParameterError("its words must be text")
-        if data["kind"] not in RULES or data["noise"] != "discrete Laplace":
+    def refuse_unknown(cls, data: dict[str, Any]) -> None:
+        """Refuse a kind or noise that another version may know."""
+        kind, noise = data.get("kind"), data.get("noise", NOISE)
+        if isinstance(kind, str) and isinstance(noise, str) and (kind not in RULES or noise != NOISE):
             raise UncheckableError(
-                f"the card has a statistic of the kind {data['kind'][:60]!r} with {data['noise'][:60]!r} noise, "
+                f"the card has a statistic of the kind {kind[:60]!r} with {noise[:60]!r} noise, "
                 "which this version of labeldp does not know, so it cannot be checked here"
             )
-        for name in ("integers", "steps", "sensitivity"):
-            if type(data[name]) is not int or not 1 <= data[name] < 1 << 53:
-                raise ParameterError(f"its {name} must be a positive integer of 53 bits")
-        epsilon, scale = parse_fraction(data["epsilon"]), parse_fraction(data["scale"])
-        made = cls(data["what"], data["kind"], data["integers"], data["steps"], epsilon, data["purpose"])
-        if data["sensitivity"] != made.sensitivity:
-            raise ParameterError(f"its sensitivity is {made.sensitivity}, and not {data['sensitivity']}")
-        if data["because"] != RULES[made.kind].reason:
-            raise ParameterError("its sensitivity follows from something else than it says")
-        if scale != made.noise.scale:
-            raise ParameterError("the scale of its noise is not its sensitivity over its epsilon")
-        return made
 
 
 def cost_of(statistics: Iterable[Statistic]) -> Budget:

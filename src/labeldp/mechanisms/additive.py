@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from labeldp.channels import Promise, ShiftChannel
 from labeldp.channels.proof import WORDS, exp_lower
@@ -25,7 +26,11 @@ Period = Callable[[int, Fraction], list[int]]
 """(steps, ε) → weights of 0 … steps − 1 in units of `SCALE`, whose ratio over ``steps`` steps is at most e^ε."""
 
 
-def periodic_channel(low: float, high: float, epsilon: float, period: Period) -> ShiftChannel:
+Rule = Callable[[int], dict[str, Any]]
+"""steps → what a card says of the rule, beside ε and where the noise was cut at first."""
+
+
+def periodic_channel(low: float, high: float, epsilon: float, period: Period, rule: Rule) -> ShiftChannel:
     """Return the channel of a symmetric noise with w(x + steps) = e^(−ε) w(x) for x ≥ 0.
 
     Laplace and staircase noise are both of this kind, so one period determines all counts, and the mass of a
@@ -34,22 +39,25 @@ def periodic_channel(low: float, high: float, epsilon: float, period: Period) ->
     promise = Promise.of(epsilon)
     ranges = max(2.0, 1 + REACH / epsilon)
     steps = max(1, min(STEPS, int((TABLE - 2) / (2 * ranges))))
-    finest = _channel(low, high, steps, ranges, promise, period)
+    finest = _channel(low, high, steps, ranges, promise, period, rule)
     channel = finest
     while not channel.unbiased and steps >= 64:
         steps //= 2  # fewer cells have more words each, so the noise can be cut farther out
-        channel = _channel(low, high, steps, ranges, promise, period)
+        channel = _channel(low, high, steps, ranges, promise, period, rule)
     return channel if channel.unbiased else finest
 
 
-def _channel(low: float, high: float, steps: int, ranges: float, promise: Promise, period: Period) -> ShiftChannel:
-    room = Fraction(0)
+def _channel(
+    low: float, high: float, steps: int, ranges: float, promise: Promise, period: Period, rule: Rule
+) -> ShiftChannel:
+    room, cut = Fraction(0), math.ceil(steps * ranges)
     while True:  # rounding a count to an integer moves ε by up to 1/count on either side: make room
-        counts = _counts(steps, math.ceil(steps * ranges), promise.epsilon - room, period)
+        counts = _counts(steps, cut, promise.epsilon - room, period)
         needed = Fraction(2, min(counts))
         if needed <= room:
             margin = len(counts) // 2 - steps
-            return ShiftChannel.from_counts(low, high, steps, margin, counts, promise)
+            follows = {**rule(steps), "epsilon": promise.epsilon - room, "cut": cut}
+            return ShiftChannel.from_counts(low, high, steps, margin, counts, promise, follows)
         room = needed * Fraction(17, 16)
 
 

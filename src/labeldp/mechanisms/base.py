@@ -6,6 +6,7 @@ import dataclasses
 import math
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
 from types import SimpleNamespace
@@ -15,9 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp import card_format
+from labeldp._schema import plain
 from labeldp._values import Bounds, Count, Epsilon, Labels, as_fraction, parse_numbers, parse_parameter
 from labeldp.channels import Channel, Promise, Proof
-from labeldp.channels.proof import fingerprint
+from labeldp.channels.proof import channel_digest
 from labeldp.errors import CardError, ParameterError, PrivacyProofError
 from labeldp.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise, best_interval
@@ -48,6 +50,8 @@ class Mechanism(ABC):
         Whether to spend a part of ε on a prior that shapes it.
     in_auto : bool
         Whether ``mechanism="auto"`` considers it; that builds it each time.
+    in_channel : mapping of str
+        Parameters that are the channel's ``values`` or ``counts`` to the bit: a card states them once.
 
     Examples
     --------
@@ -68,13 +72,14 @@ class Mechanism(ABC):
     `register` shows one of your own.
     """
 
-    __slots__ = ()
+    __slots__ = ("_origin",)
     name: ClassVar[str]
     private: ClassVar[bool] = True
     unbiased: ClassVar[bool] = True
     needs_delta: ClassVar[bool] = False
     needs_prior: ClassVar[bool] = False
     in_auto: ClassVar[bool] = False
+    in_channel: ClassVar[Mapping[str, str]] = {}
     epsilon: float
     delta: float = 0.0
     channel: Channel
@@ -82,6 +87,19 @@ class Mechanism(ABC):
     @abstractmethod
     def _build(self) -> Channel:
         """Return the channel, which follows from the parameters alone: it is kept, and serves equal parameters."""
+
+    @property
+    def origin(self) -> Any:
+        """Where the private prior comes from that it was designed with; None if there is none."""
+        return getattr(self, "_origin", None)
+
+    def with_origin(self, origin: Any) -> Self:
+        """Return the same mechanism, which remembers what paid for its prior."""
+        same = object.__new__(type(self))
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            object.__setattr__(same, field.name, getattr(self, field.name))
+        object.__setattr__(same, "_origin", origin)
+        return same
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -147,8 +165,13 @@ class Mechanism(ABC):
         >>> mech.domain[1] < 200
         True
         """
-        prior, epsilon = Histogram.parse(prior), Epsilon(epsilon)
-        rows = None if rows is None else Count(rows, "rows")
+        prior, rows = Histogram.parse(prior), None if rows is None else Count(rows, "rows")
+        made = cls._design(prior, Epsilon(epsilon), rows=rows, **options)
+        return made if prior.origin is None else made.with_origin(prior.origin)
+
+    @classmethod
+    def _design(cls, prior: Histogram, epsilon: float, *, rows: int | None, **options: Any) -> Self:
+        """Return the mechanism for `design`, which notes where the prior comes from."""
         interval = Bounds(cls._interval(prior, epsilon, rows, **options))
         return cls.for_bounds(interval, epsilon, prior=prior, **options)
 
@@ -303,13 +326,23 @@ class Mechanism(ABC):
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as pure data, for a card."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        return {field.name: _plain(getattr(self, field.name)) for field in fields if field.init}
+        return {field.name: plain(getattr(self, field.name)) for field in fields if field.init}
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the mechanism as it stands on cards: parameters, the integers of its channel, and the proof."""
+        repeated = self.in_channel.keys()
+        parameters = {name: value for name, value in self.parameters().items() if name not in repeated}
+        return {
+            "mechanism": self.name,
+            "parameters": parameters,
+            "channel": self.channel.as_data(),
+            "proof": self.verify().as_data(),
+            **({} if self.origin is None else {"origin": plain(self.origin)}),
+        }
 
     def to_json(self) -> str:
-        """Return the mechanism's card, for `load_mechanism`: parameters, proof, a fingerprint of its counts."""
-        channel, proof = fingerprint(self.channel), self.verify().as_data()
-        content = {"mechanism": self.name, "parameters": self.parameters(), "channel": channel, "proof": proof}
-        return card_format.dump(content)
+        """Return the mechanism's card, for `load_mechanism`."""
+        return card_format.dump(self.as_data())
 
     @classmethod
     def from_parameters(cls, parameters: dict[str, Any]) -> Self:
@@ -317,7 +350,7 @@ class Mechanism(ABC):
         return cls(**{name: _frozen(value) for name, value in parameters.items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.name, self.parameters(), fingerprint(self.channel))
+        return _rebuild, (self.name, self.parameters(), channel_digest(self.channel), self.origin)
 
 
 def variance_line(mechanism: Mechanism) -> UnitNoise:
@@ -326,11 +359,12 @@ def variance_line(mechanism: Mechanism) -> UnitNoise:
     return lambda q: middle + 2 * (low + high - 2 * middle) * q
 
 
-def _rebuild(name: str, parameters: dict[str, Any], channel: str) -> Mechanism:
+def _rebuild(name: str, parameters: dict[str, Any], channel: str, origin: Any = None) -> Mechanism:
     """Return an unpickled mechanism, built and proven anew, if its counts are those that were pickled."""
     mechanism: Mechanism = registered_class(name).from_parameters(parameters)
-    if fingerprint(mechanism.channel) != channel:
+    if channel_digest(mechanism.channel) != channel:
         raise CardError("the mechanism's counts cannot be rebuilt from its parameters")
+    object.__setattr__(mechanism, "_origin", origin)
     return mechanism
 
 
@@ -354,7 +388,7 @@ def _built(cls: type[Mechanism], values: tuple[Any, ...]) -> tuple[tuple[Any, ..
     One that was changed in memory since it was proven is not used again, but built and proven anew.
     """
     kept = _build_once(cls, values, repr(values))  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
-    if fingerprint(kept[1]) != kept[2]:
+    if channel_digest(kept[1]) != kept[2]:
         _build_once.cache_clear()
         kept = _build_once(cls, values, repr(values))
     return kept[:2]
@@ -366,7 +400,7 @@ def _build_once(cls: type[Mechanism], values: tuple[Any, ...], _: str) -> tuple[
     channel = draft._build()
     if not draft._covers(channel.promise):
         raise PrivacyProofError("the channel promises less privacy than the mechanism")
-    return tuple(getattr(draft, name) for name in _parameter_types(cls)), channel, fingerprint(channel)
+    return tuple(getattr(draft, name) for name in _parameter_types(cls)), channel, channel_digest(channel)
 
 
 def channel_field() -> Any:
@@ -392,11 +426,3 @@ def _on_labels(function: Any, labels: ArrayLike) -> NDArray[np.float64]:
 
 def _frozen(value: object) -> object:
     return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value

@@ -95,9 +95,10 @@ class Gaussian(Mechanism):
     def _with_sigma(self, sigma: float) -> ShiftChannel:
         low, high = self.bounds
         steps = _steps(sigma / (high - low))
-        counts = counts_from_weights(_weights(Fraction(sigma / (high - low)) * steps))
-        promise = Promise.of(self.epsilon, self.delta)
-        channel = ShiftChannel.from_counts(low, high, steps, len(counts) // 2, counts, promise)
+        in_steps = Fraction(sigma / (high - low)) * steps
+        counts = counts_from_weights(_weights(in_steps))
+        promise, rule = Promise.of(self.epsilon, self.delta), {"rule": "gaussian", "sigma": in_steps}
+        channel = ShiftChannel.from_counts(low, high, steps, len(counts) // 2, counts, promise, rule)
         object.__setattr__(self, "sigma", sigma)  # what a card needs to make the same counts on any machine
         return channel
 

@@ -48,7 +48,7 @@ class Laplace(Mechanism):
         return lambda _: 2 / epsilon**2
 
     def _build(self) -> ShiftChannel:
-        return periodic_channel(*self.bounds, self.epsilon, _period)
+        return periodic_channel(*self.bounds, self.epsilon, _period, lambda _: {"rule": "laplace"})
 
 
 def _period(steps: int, epsilon: Fraction) -> list[int]:

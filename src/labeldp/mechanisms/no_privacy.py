@@ -24,6 +24,10 @@ class IdentityChannel:
         """Nothing is promised."""
         return None
 
+    def as_data(self) -> dict[str, Any]:
+        """Return what a card says of it."""
+        return {"kind": "identity"}
+
     def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
         """Copy ``labels`` into ``out``."""
         out[...] = labels

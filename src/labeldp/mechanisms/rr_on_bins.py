@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from labeldp._arrays import Array, Index
-from labeldp._values import Bounds, Epsilon, parse_choice
+from labeldp._values import Bounds, parse_choice
 from labeldp.channels import Promise, WindowChannel
 from labeldp.channels.proof import WORDS, exp_lower
 from labeldp.channels.sampling import Domain
@@ -51,6 +52,7 @@ class RROnBins(Mechanism):
 
     unbiased: ClassVar[bool] = False
     needs_prior: ClassVar[bool] = True
+    in_channel: ClassVar[Mapping[str, str]] = {"outputs": "values"}
     edges: tuple[float, ...]
     outputs: tuple[float, ...]
     epsilon: float
@@ -65,31 +67,22 @@ class RROnBins(Mechanism):
         return cls.design(flat if prior is None else prior.restricted(*bounds), epsilon, **options)
 
     @classmethod
-    def design(
+    def _design(
         cls,
         prior: Histogram,
         epsilon: float,
         *,
+        rows: int | None,
         loss: Literal["squared", "absolute"] = "squared",
-        rows: int | None = None,
         **_: Any,
     ) -> Self:
         """Return the bins and outputs of least expected loss under a prior, exactly.
 
-        Parameters
-        ----------
-        prior : Histogram
-            Public or privately estimated; its bins count as their centres, at most 2048.
-        epsilon : float
-            Privacy budget.
-        loss : {"squared", "absolute"}
-            Of which a single label should have least.
-        rows : int, optional
-            Changes nothing.
+        The prior's bins count as their centres, at most 2048; ``loss`` says of which a single label should have
+        least, and ``rows`` changes nothing.
         """
-        epsilon = Epsilon(epsilon)
         parse_choice(loss, "loss", ("squared", "absolute"))
-        prior = Histogram.parse(prior).coarsened(MOST_VALUES)
+        prior = prior.coarsened(MOST_VALUES)
         used = np.flatnonzero(prior.masses)
         best = optimal_partition(prior.centers[used], prior.masses[used], epsilon, loss)
         # Between the last label of one bin and the first of the next, cut half way.

@@ -59,13 +59,17 @@ class Staircase(Mechanism):
     def _build(self) -> ShiftChannel:
         tread = optimal_tread(self.epsilon, self.minimise)
 
+        def flat_steps(steps: int) -> int:
+            return min(steps, max(1, round(tread * steps + 0.5)))
+
         def period(steps: int, epsilon: Fraction) -> list[int]:
-            growth = exp_lower(epsilon)
-            flat = min(steps, max(1, round(tread * steps + 0.5)))
+            growth, flat = exp_lower(epsilon), flat_steps(steps)
             lower = SCALE * growth.denominator // growth.numerator
             return [SCALE] * flat + [lower] * (steps - flat)
 
-        return periodic_channel(*self.bounds, self.epsilon, period)
+        return periodic_channel(
+            *self.bounds, self.epsilon, period, lambda steps: {"rule": "staircase", "flat": flat_steps(steps)}
+        )
 
 
 def optimal_tread(epsilon: float, minimise: Literal["absolute", "squared"]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -70,6 +71,7 @@ class Unbiased(Mechanism):
 
     needs_prior: ClassVar[bool] = True
     in_auto: ClassVar[bool] = True
+    in_channel: ClassVar[Mapping[str, str]] = {"outputs": "values", "counts": "counts"}
     bounds: tuple[float, float]
     outputs: tuple[float, ...]
     counts: tuple[tuple[int, ...], ...]

@@ -60,8 +60,7 @@ def label_of(card: ReadCard) -> object:
 
 def ledger_of(card: ReadCard, books: Sequence[LedgerView]) -> LedgerView | None:
     """Return the ledger that paid for a card, or None; of copies the one that counts most."""
-    marks = set(map(charge_mark, card.terms.charges))
-    found = [book for book in books if marks and marks <= set(map(charge_mark, book.charges))]
+    found = [book for book in books if card.terms.charges and not card.costs(book.charges).missing]
     return max(found, key=lambda book: book.spent.epsilon, default=None)
 
 

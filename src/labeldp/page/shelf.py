@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -20,7 +19,7 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.cards.signatures import new_key, read_public_key
-from labeldp.cards.verification import Verification
+from labeldp.cards.verification import Verification, verify_card
 from labeldp.errors import ParameterError
 from labeldp.files.card_check import verify_files
 from labeldp.files.places import MODEL_FILES
@@ -63,28 +62,27 @@ class ShelfCard:
     is_signed: bool
 
 
-def _listed(folder: ChosenFolder, name: str, *, check: bool) -> ShelfCard:
+def _listed(folder: ChosenFolder, name: str, *, check: bool) -> tuple[ShelfCard, ReadCard | None]:
+    """Return a card as the shelf lists it, and the card that was read for it, once."""
     path = folder.inside(name)
     is_signed = _signature_of(folder, path) is not None
     try:
         text = read_card_file(path)[1]
-        card = read_any_card(text)
-        is_small = (folder.plain_size(_released(path, card)) or 0) <= MOST_BYTES
-        state = _verified(folder, path, text).verdict if check and is_small else NOT_CHECKED
+        verification = verify_card(text)
+        card, state = verification.card, verification.verdict if verification.card is None else NOT_CHECKED
+        is_small = card is None or (folder.plain_size(_released(path, card)) or 0) <= MOST_BYTES
+        if check and is_small:
+            state = _verified(folder, path, text, verification=verification).verdict
     except EXPLAINED:
-        return ShelfCard(name, "a card that cannot be read", "", "", "does not hold", is_signed)
+        card, state = None, "does not hold"
+    if card is None:
+        return ShelfCard(name, "a card that cannot be read", "", "", state, is_signed), None
     kind = {"model": "a model", "mechanism": "a mechanism"}.get(card.kind, "private labels")
     terms, label = card.terms, label_of(card)
     when = max((charge.when for charge in terms.charges), default="")
     what = f"{kind} of {printable(label, 60)}" if label else kind
-    return ShelfCard(
-        name,
-        what,
-        str(card.costs().total) if terms.charges else "",
-        printable(when)[:16].replace("T", " "),
-        state,
-        is_signed,
-    )
+    cost = str(card.costs().total) if terms.charges else ""
+    return ShelfCard(name, what, cost, printable(when)[:16].replace("T", " "), state, is_signed), card
 
 
 def _released(path: Path, card: ReadCard) -> Path:
@@ -106,16 +104,15 @@ async def shelf_page(request: Request) -> Response:
 
     def look() -> dict[str, Any]:
         names = site.folder.cards()
-        cards = [_listed(site.folder, name, check=place < MOST_CHECKED) for place, name in enumerate(names)]
+        listed = [_listed(site.folder, name, check=place < MOST_CHECKED) for place, name in enumerate(names)]
         ledgers, troubles = ledgers_in(site.folder)
         paid: dict[tuple[object, ...], str] = {}
-        for name in names:
-            with suppress(*EXPLAINED):
-                card = read_any_card(read_card_file(site.folder.inside(name))[1])
-                paid |= dict.fromkeys(map(charge_mark, card.costs().paid), name)
+        for shown, card in listed:
+            if card is not None:
+                paid |= dict.fromkeys(map(charge_mark, card.terms.charges), shown.name)
         for_cards = [[paid.get(charge_mark(charge), "") for charge in book.charges] for book in ledgers]
         return {
-            "cards": cards,
+            "cards": [shown for shown, _ in listed],
             "ledgers": list(zip(ledgers, for_cards, strict=True)),
             "troubles": troubles,
             "charges": CHARGES,
@@ -158,14 +155,19 @@ async def _card_page(
 
 
 def _verified(
-    folder: ChosenFolder, path: Path, text: str, trusted: Sequence[Ed25519PublicKey] = ()
+    folder: ChosenFolder,
+    path: Path,
+    text: str,
+    trusted: Sequence[Ed25519PublicKey] = (),
+    verification: Verification | None = None,
 ) -> Verification:
-    """Check a card, and compare what lies beside it as plain files."""
+    """Check a card, read once, and compare what lies beside it as plain files."""
+    verification = verification or verify_card(text)
     signature, beside = _signature_of(folder, path), None
     given = None if signature is None else read_signature(path, signature)
-    with suppress(*EXPLAINED):
-        beside = None if folder.plain_size(_released(path, read_any_card(text))) is None else path.parent
-    result = verify_files(text, folder=beside, signature=given, trusted=trusted)
+    if verification.card is not None and folder.plain_size(_released(path, verification.card)) is not None:
+        beside = path.parent
+    result = verify_files(text, folder=beside, signature=given, trusted=trusted, verification=verification)
     return replace(result, checks=tuple(replace(each, detail=as_fields(each.detail)) for each in result.checks))
 
 
@@ -225,8 +227,9 @@ def _zipped(folder: Path) -> bytes:
 def _report_of(folder: ChosenFolder, path: Path) -> str:
     """Return the report of a card, with the ledger that paid for it where that is in the folder."""
     text = read_card_file(path)[1]
-    book = ledger_of(read_any_card(text), ledgers_in(folder)[0])
-    return render_report(text, ledger=book.ledger if book else None)
+    verification = verify_card(text)
+    book = None if verification.card is None else ledger_of(verification.card, ledgers_in(folder)[0])
+    return render_report(text, ledger=book.ledger if book else None, verification=verification)
 
 
 @explained_page

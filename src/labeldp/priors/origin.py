@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated
 
+from labeldp._schema import AtMost, optional
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, Statistic, cost_of
 from labeldp.mechanisms import Mechanism
@@ -21,13 +23,13 @@ class Origin:
     reports : Mechanism or None
         What each label was randomised with, where nobody is trusted.
     charge : Charge or None
-        What paid for it, if that was before the release that uses it.
+        What paid for it; None until that is known.
     secure : bool
         False if the noise came from a seed.
     """
 
-    statistics: tuple[Statistic, ...] = ()
-    reports: Mechanism | None = None
+    statistics: Annotated[tuple[Statistic, ...], AtMost(256)] = ()
+    reports: Mechanism | None = optional()
     charge: Charge | None = None
     secure: bool = True
 
@@ -39,14 +41,13 @@ class Origin:
             return Budget(proof.epsilon, proof.delta)
         return cost_of(self.statistics) if self.statistics else None
 
-    def as_data(self) -> dict[str, Any]:
-        """Return the noise as pure data."""
-        if self.reports is not None:
-            return {"reports": self.reports.to_json()}
-        return {"statistics": [one.as_data() for one in self.statistics]} if self.statistics else {}
+
+def origins_of(priors: Iterable[Histogram | Mechanism | None]) -> list[Origin]:
+    """Return where priors come from that are not public: of themselves, or of mechanisms designed with them."""
+    return [one.origin for one in priors if one is not None and one.origin is not None]
 
 
 def paid_by(prior: Histogram, charge: Charge, *, secure: bool) -> Histogram:
-    """Return a prior that was paid for on its own, so that the card of a release that uses it says so."""
+    """Return a prior that says what paid for it, and so does every mechanism that is designed with it."""
     origin = replace(prior.origin or Origin(), charge=charge, secure=secure)
     return Histogram(prior.nodes, prior.masses, origin)

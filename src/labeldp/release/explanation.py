@@ -15,10 +15,11 @@ from labeldp._values import rounded_up
 from labeldp.channels import Proof
 from labeldp.ledger import Budget, total_of
 from labeldp.mechanisms.base import Mechanism
+from labeldp.priors.origin import origins_of
 from labeldp.release.accuracy import describe_largest_noise, describe_noise
 from labeldp.release.costs import Costs
-from labeldp.release.odds import EXAMPLE, RAISE, WEAK, is_weak, odds_figures, whose_labels
-from labeldp.release.scores import quality_from_data, score_charges
+from labeldp.release.odds import EXAMPLE, WEAK, is_weak, odds_figures, odds_sentence, whose_labels
+from labeldp.release.scores import describe_quality
 
 if TYPE_CHECKING:
     from labeldp.release.terms import Terms
@@ -39,8 +40,10 @@ class Explanation:
     ----------
     title : str
     budget : Budget
-        What odds follow from: what one label, or one person, paid for this, or for all that a ledger counts; of a
-        mechanism alone, what it keeps for each use.
+        What odds follow from: what this cost one label, or one person; of a mechanism alone, what it keeps for
+        each use.
+    ledger : Budget or None
+        What all that its ledger counts cost together, where that is more.
     private : bool
     warnings : tuple of str
         What must be read first; NOT PRIVATE is here.
@@ -50,6 +53,7 @@ class Explanation:
 
     title: str
     budget: Budget
+    ledger: Budget | None
     private: bool
     warnings: tuple[str, ...]
     sections: dict[str, tuple[str, ...]]
@@ -108,9 +112,8 @@ def explain(
         What was paid, and what else a ledger counts; by default what terms and the card tell.
     """
     about, reason = about or {}, not_private(terms)
-    costs = costs or Costs.of(terms.charges, score_charges(terms, about))
-    budget = costs.exposure if terms.charges else budget_of(terms)
-    return _Subject(terms, kind, about, budget, costs, reason is None).explanation(reason)
+    costs = costs or Costs.of(terms)
+    return _Subject(terms, kind, about, budget_of(terms), costs, reason is None).explanation(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,7 @@ class _Subject:
         return Explanation(
             title=f"Private labels in {self.file['name']}" if self.file.get("name") else TITLES[self.kind],
             budget=self.budget,
+            ledger=self.ledger,
             private=self.private,
             warnings=tuple([reason] if reason else self.weak()),
             sections={heading: tuple(lines) for heading, lines in sections.items() if lines},
@@ -147,14 +151,19 @@ class _Subject:
         file = self.about.get("file")
         return {key: text for key, text in file.items() if isinstance(text, str)} if isinstance(file, dict) else {}
 
+    @property
+    def ledger(self) -> Budget | None:
+        """What the ledger counts in all, if that is more than this."""
+        return self.costs.total if self.costs.has_ledger and not self.costs.total <= self.budget else None
+
     def weak(self) -> list[str]:
-        epsilon = self.budget.epsilon
+        epsilon = (self.ledger or self.budget).epsilon
         return [WEAK.format(**odds_figures(epsilon))] if is_weak(epsilon) else []
 
     @property
     def trust(self) -> str:
         """Who saw labels: a curator who counted them for a prior did, also where noise was added without one."""
-        counted = any(prior and prior.origin and prior.origin.statistics for prior in self.terms.priors)
+        counted = any(one.statistics for one in origins_of([*self.terms.priors, *self.terms.mechanisms]))
         return "curator" if counted else self.terms.trust
 
     # ---- what was done, and what it means ---------------------------------------------------------------
@@ -168,8 +177,8 @@ class _Subject:
             "row-release": f"Noise was added to {rows} labels before they left, each row once",
             "model": f"A model learned from {rows} labels with noise",
         }[self.kind]
-        extra = ", its score on other rows included" if self.costs.besides else ""
-        said = f"{action}, for {total_of(self.costs.paid)} in all{extra}; {seen} saw the true ones."
+        extra = ", its score included" if any(one.purpose == "score" for one in self.terms.charges) else ""
+        said = f"{action}, for {total_of(self.terms.charges)} in all{extra}; {seen} saw the true ones."
         if not self.private:
             said = f"What came of {rows} labels protects nobody." if action else "It protects nobody."
         elif not action:
@@ -194,15 +203,13 @@ class _Subject:
         if not self.private:
             return ["Nothing is promised to anyone whose label is in it."]
         epsilon, delta = self.budget.epsilon, self.budget.delta
-        seen = after = f"all that its ledger counts, {self.budget},"
-        if self.kind == "mechanism" or self.budget == self.costs.for_one:
-            what = {"mechanism": "the released value", "model": "the model"}.get(self.kind, "this release")
-            seen, after = what, f"{what} alone"
+        seen = {"mechanism": "the released value", "model": "this model"}.get(self.kind, "this release")
         knows = "all features" if self.kind == "mechanism" else "all features, and even every other label,"
         figures = odds_figures(epsilon)
+        whose = whose_labels(self.terms.rows_per_person)
         lines = [
-            RAISE.format(knows=knows, seen=seen, whose=whose_labels(self.terms.rows_per_person), **figures),
-            EXAMPLE.format(after=after, **figures),
+            odds_sentence(epsilon, knows=knows, seen=seen, whose=whose, ledger=self.ledger),
+            EXAMPLE.format(after=f"{seen} alone", **figures),
         ]
         if delta:
             lines.append(
@@ -228,12 +235,10 @@ class _Subject:
                 f"The model ({self.about.get('model', 'a model')}), and all that it will predict.",
                 f"What it was made from: {' and '.join(sources)}.",
             ]
-            quality = self.about.get("quality")
-            if isinstance(quality, dict):  # verified before: what is listed is what it cost
-                checked = "rows held out" if "split" in self.about else "rows said to be held out (not checkable)"
-                measured = bool(quality.get("statistics"))
-                way = f"sums of errors on {checked}, with noise" if measured else "private labels, at no cost"
-                left.append(f"A score, how wrong it is: from {way}.")
+            if "quality" in self.about:
+                which = "said to be held out, which nobody can check"
+                which = which if terms.split is None else "that this library held out"
+                left.append(f"A score, how wrong it is: from sums of errors, with noise, on rows {which}.")
         elif self.kind == "row-release":
             left = [
                 f"{terms.rows:,} private labels, each with the interval in which it was told apart and its noise.",
@@ -245,7 +250,7 @@ class _Subject:
             left = [f"{terms.rows:,} private labels{each}{name}."]
             shown = [column for column, prior in enumerate(terms.priors) if prior is not None]
             if shown:
-                is_paid = any(terms.prior_charge(column) is not None for column in shown)
+                is_paid = bool(origins_of(terms.priors))
                 source = "with noise" if is_paid else "publicly known before"
                 left.append(f"The prior: about where labels lie, {source}.")
             left.append("The mechanism with all its settings: privacy rests on its randomness, not on secrecy.")
@@ -273,19 +278,18 @@ class _Subject:
     # ---- cost and noise -----------------------------------------------------------------------------------
 
     def cost(self) -> list[str]:
-        paid, besides = self.costs.paid, self.costs.besides
+        paid = self.terms.charges
         cost = total_of(paid) if paid else self.budget
         if math.isinf(cost.epsilon):
             return ["All privacy there was."]
         if self.kind == "mechanism":
-            return [f"{_amount(cost)} for each use, proven. Uses on the same label add up."]
+            before = [origin.charge for origin in origins_of(self.terms.mechanisms) if origin.charge is not None]
+            once = [f"Its design used a private prior, for {charge.budget} more, once." for charge in before]
+            return [f"{_amount(cost)} for each use, proven. Uses on the same label add up.", *once]
         lines = [f"{_amount(cost)} in all:", *(f"  {charge}" for charge in paid)]
-        if besides and self.costs.people == 1:
-            disjoint = "No row was used for both, so"
-            if "split" not in self.about:
-                disjoint = "If no row was used for both, which cannot be checked,"
-            lines.append(f"{disjoint} one label costs {self.costs.for_one} at most.")
-        elif besides:
+        if self.terms.split is not None and self.terms.rows_per_person == 1:
+            lines.append(f"This library split the rows, none was used for both: one label costs {self.budget}.")
+        elif self.terms.split is not None:
             lines.append("A person may have rows on both sides, so both count for everyone.")
         if self.terms.rows_per_person > 1:
             lines.append(f"That covers persons with up to {self.terms.rows_per_person:,} rows (group privacy).")
@@ -294,7 +298,7 @@ class _Subject:
     def noise(self) -> list[str]:
         terms = self.terms
         if self.kind == "model":
-            score = quality_from_data(self.about.get("quality"))
+            score = describe_quality(self.about.get("quality"), terms)
             measured = (
                 f"How wrong it is: {score}." if score else "See private_score, or compare with public labels."
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from labeldp._values import rounded_up
+from labeldp.ledger import Budget
 from labeldp.release.numbers import at_most, percent, times
 
 NEARLY_CERTAIN = 0.99
@@ -19,6 +20,30 @@ PEOPLE = (
     "{people} at most after it."
 )
 WEAK = "WEAK: at ε = {epsilon} a guess of 50 % can become {half}. The proof holds, but what it promises is little."
+
+
+def odds_sentence(epsilon: float, *, knows: str, seen: str, whose: str, ledger: Budget | None = None) -> str:
+    """Return the guarantee that every interface shows, with what it covers: this alone, and all in a ledger.
+
+    Parameters
+    ----------
+    epsilon : float
+        What this costs.
+    knows, seen, whose : str
+        Who learns something, from what, and of what.
+    ledger : Budget, optional
+        What its ledger counts in all, where that is more.
+
+    Examples
+    --------
+    >>> print(odds_sentence(1.0, knows="all", seen="this release", whose="any label", ledger=Budget(1.5)))
+    Someone who knows all and sees this release alone can raise their odds on any label by at most e^ε = 2.72×; by
+    everything in its ledger, ε = 1.5, by at most 4.49×.
+    """
+    said = RAISE.format(knows=knows, seen=f"{seen} alone", whose=whose, times=times(epsilon))
+    if ledger is None:
+        return said
+    return f"{said[:-1]}; by everything in its ledger, {ledger}, by at most {times(ledger.epsilon)}."
 
 
 def odds_figures(epsilon: float) -> dict[str, str]:

@@ -38,6 +38,7 @@ from labeldp.mechanisms import Mechanism, mechanism_class, mechanism_names
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
 from labeldp.mechanisms.interval import expected_risk
 from labeldp.mechanisms.registry import auto_classes
+from labeldp.priors.origin import origins_of, paid_by
 from labeldp.randomness import SecureWords, WordSource
 from labeldp.release.terms import Terms
 
@@ -74,8 +75,13 @@ class Request:
             if made or "zeta" not in signature(mechanism_class(self.mechanism)).parameters:
                 raise ParameterError('zeta goes with a mechanism that has one, such as mechanism="rp"')
         store("delta", self._delta())
-        known = None if self.prior is None else _priors(self.prior, self.bounds, self.rows_per_person)
+        known = None if self.prior is None else _priors(self.prior, self.bounds)
         store("prior", known or (None,) * len(self.bounds))
+        designed = [self.mechanism] if isinstance(self.mechanism, Mechanism) else []
+        for origin in origins_of([*self.prior, *designed]):
+            if origin.charge and origin.charge.rows_per_person != self.rows_per_person:
+                people = origin.charge.rows_per_person
+                raise ParameterError(f"the prior was paid for with rows_per_person={people}: pass that")
         self.plan(1)
 
     def _delta(self) -> float:
@@ -267,15 +273,13 @@ def _bounds(bounds: Any) -> tuple[Bounds, ...]:
     return tuple(LabelBounds(pair, f"bounds[{i}]") for i, pair in enumerate(bounds))
 
 
-def _priors(prior: Any, bounds: tuple[Bounds, ...], rows_per_person: int) -> tuple[Histogram | None, ...]:
-    """Return a known prior for each column, cut to its bounds; one that was paid for covers the same persons."""
+def _priors(prior: Any, bounds: tuple[Bounds, ...]) -> tuple[Histogram | None, ...]:
+    """Return a known prior for each column, cut to its bounds."""
     listed = [prior] if isinstance(prior, Histogram) else prior
     if not isinstance(listed, list | tuple) or len(listed) != len(bounds):
         raise ParameterError(f"prior must be a Histogram for each label column, here {len(bounds)}")
-    for origin in (Histogram.parse(one).origin for one in listed):
-        if origin is not None and origin.charge and origin.charge.rows_per_person != rows_per_person:
-            raise ParameterError(f"the prior was paid for with rows_per_person={origin.charge.rows_per_person}")
-    return tuple(one.restricted(*pair) for one, pair in zip(listed, bounds, strict=True))
+    parsed = map(Histogram.parse, listed)
+    return tuple(one.restricted(*pair) for one, pair in zip(parsed, bounds, strict=True))
 
 
 # ---- charge, estimate, design -------------------------------------------------------------------------
@@ -293,6 +297,11 @@ class Payment:
         for place, text in zip(self._places, texts, strict=True):
             if text is not None:
                 self._ledger.describe(place, text)
+
+    def for_prior(self, prior: Histogram | None, column: int, *, secure: bool) -> Histogram | None:
+        """Return the prior of a column that says what paid for it."""
+        (charge,) = [one for one in self._charges if (one.purpose, one.column) == ("prior", column)]
+        return None if prior is None else paid_by(prior, charge, secure=secure)
 
     def terms(
         self,
@@ -315,13 +324,15 @@ class Payment:
             texts.append(spent.get(charge.purpose))
         self.describe(texts)
         recorded = self._ledger.charges
-        origins = [prior.origin for prior in priors if prior is not None and prior.origin is not None]
-        before = dict.fromkeys(origin.charge for origin in origins if origin.charge)
+        charges, origins = [recorded[place] for place in self._places], origins_of([*priors, *mechanisms])
+        known = set(charges)
+        paid = [origin.charge for origin in origins if origin.charge is not None]
+        charges += dict.fromkeys(charge for charge in paid if charge not in known)
         return Terms(
             rows=plan.rows,
             mechanisms=tuple(mechanisms),
             priors=tuple(priors),
-            charges=(*(recorded[place] for place in self._places), *before),
+            charges=tuple(charges),
             bounds=plan.request.bounds,
             trust=plan.request.trust,
             secure=isinstance(source, SecureWords) and all(origin.secure for origin in origins),
@@ -352,6 +363,8 @@ def prepare(
     mechanisms = [] if plan.for_prior else design(request.prior)  # what fails here costs nothing
     payment, priors = Payment(ledger, plan.charges()), request.prior
     if plan.for_prior:
-        priors = tuple(estimate_prior(column) for column in range(len(request.bounds)))
+        secure = isinstance(source, SecureWords)
+        columns = range(len(request.bounds))
+        priors = tuple(payment.for_prior(estimate_prior(column), column, secure=secure) for column in columns)
         mechanisms = design(priors)
     return payment.terms(plan, source, mechanisms=mechanisms, priors=priors)

@@ -1,16 +1,14 @@
-"""What a card says of a model's score: its figures, and what was paid for it on rows that the model never saw."""
+"""What a card says of a model's score: its figures, and what was paid for it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labeldp._values import rounded_up
-from labeldp.errors import ParameterError
-from labeldp.ledger import Charge, Statistic, cost_of, group_budget
+from labeldp.ledger import total_of
 from labeldp.release.numbers import number
 
 if TYPE_CHECKING:
@@ -88,38 +86,12 @@ def describe_figures(figures: Mapping[str, Figure]) -> dict[str, str]:
     return {METRICS[name]: text for name, text in shown.items()}
 
 
-def quality_from_data(data: Any) -> str | None:
-    """Return what a card says of how good a model is, in words; None if it says nothing that can be read.
-
-    Examples
-    --------
-    >>> quality_from_data({"how": "curator", "rows": 900, "epsilon": 1.0, "figures": {"rmse": [0.5, 0.02]}})
-    'typical error (RMSE) 0.5 ± 0.02, measured on 900 rows for ε = 1'
-    """
-    try:
-        figures = {name: Figure(*map(float, data["figures"][name])) for name in METRICS if name in data["figures"]}
-        rows, price = int(data["rows"]), float(data["epsilon"])
-    except (KeyError, TypeError, ValueError, OverflowError):
+def describe_quality(quality: Any, terms: Terms) -> str | None:
+    """Return what a card says of how good a model is, in words, with what that cost; None if it says nothing."""
+    if quality is None:
         return None
+    listed = quality["figures"].items()
+    figures = {name: Figure(entry["value"], entry["standard_error"]) for name, entry in listed}
     told = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
-    way = f"measured on {rows:,} rows for ε = {price:g}" if price else f"estimated from {rows:,} private labels"
-    return f"{told}, {way}" if told else None
-
-
-def score_charges(terms: Terms, about: Mapping[str, Any]) -> tuple[Charge, ...]:
-    """Return what was paid for the score on a card, beside the charges of its terms: of rows held out.
-
-    What it cost follows from its noise; cards that do not show the entry of the ledger do not say when.
-    """
-    quality = about.get("quality")
-    if not isinstance(quality, dict) or not (listed := quality.get("statistics")):
-        return ()
-    if any(one.purpose == "score" for one in terms.statistics):
-        return ()
-    people, spent = terms.rows_per_person, cost_of(Statistic.from_data(one) for one in listed)
-    score = Charge("score", group_budget(spent, people), "", rows_per_person=people, purpose="score")
-    with suppress(ParameterError):
-        noted = Charge.from_data(quality.get("charge", {}))
-        if (noted.budget, noted.rows_per_person, noted.purpose) == (score.budget, people, "score"):
-            return (noted,)
-    return (score,)
+    price = total_of(charge for charge in terms.charges if charge.purpose == "score")
+    return f"{told}, measured on {quality['rows']:,} rows for {price}" if told else None

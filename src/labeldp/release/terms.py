@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labeldp import card_format
+from labeldp._arrays import Index
+from labeldp._schema import Natural, Positive, canonical, plain
 from labeldp._values import rounded_up
 from labeldp.histogram import Histogram
 from labeldp.ledger import Budget, Charge, Statistic, total_of
@@ -19,6 +23,30 @@ from labeldp.release.numbers import number
 
 SUMMARY = ("What was done", "What it cost", "How noisy it is", "Do not")
 """The headings of an explanation that a summary shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Which rows a model was scored on, where this library chose them: by a public seed, never by labels.
+
+    Attributes
+    ----------
+    seed : int
+        Of the random order whose first rows are scored.
+    train_rows, test_rows : int
+        How many rows the model learned from, and on how many others it was scored.
+    method : {"shuffled"}
+    """
+
+    seed: Natural
+    train_rows: Positive
+    test_rows: Positive
+    method: Literal["shuffled"] = field(default="shuffled", repr=False)
+
+    def indices(self) -> tuple[Index, Index]:
+        """Return the numbers of the rows to learn from and of those to score, in the order of the table."""
+        order = np.random.default_rng(self.seed).permutation(self.train_rows + self.test_rows)
+        return np.sort(order[self.test_rows :]), np.sort(order[: self.test_rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +69,9 @@ class Terms:
     secure : bool
         False if the noise came from a seed: then this is an experiment, and **not private**.
     statistics : tuple of Statistic
-        Integers of all rows that left with noise, each part of a charge.
+        Integers of all rows that were released with noise, each part of a charge.
+    split : Split or None
+        How this library split the rows into those that a model learned from and those that it was scored on.
 
     Examples
     --------
@@ -50,8 +80,8 @@ class Terms:
     >>> terms.rows, terms.mechanisms, terms.cost
     (2, (Laplace(bounds=(0.0, 5.0), epsilon=1.0),), Budget(epsilon=1.0))
     >>> print(terms.guarantee)
-    label differential privacy with ε = 1: changing one row's label changes the probability of anything released by
-    at most a factor e^1; features, the number and order of rows, and bounds are public
+    label differential privacy with ε = 1 for all that this card lists: changing one row's label changes the
+    probability of any of it by at most a factor e^1; features, the number and order of rows, and bounds are public
     """
 
     rows: int
@@ -62,20 +92,23 @@ class Terms:
     trust: str
     secure: bool
     statistics: tuple[Statistic, ...] = ()
-    _places: dict[int | Charge | None, int] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        places: dict[int | Charge | None, int] = {}
-        for place, charge in enumerate(self.charges):
-            if charge.purpose == "prior":
-                places.setdefault(charge.column, place)
-                places.setdefault(charge, place)
-        object.__setattr__(self, "_places", places)
+    split: Split | None = None
 
     @property
     def cost(self) -> Budget:
-        """What all of it cost."""
-        return total_of(self.charges)
+        """What one label, or all labels of a person, cost at most: all charges.
+
+        Where this library split the rows, a row is in the model or in its score, and pays the larger of the two.
+        """
+        if self.split is None or self.rows_per_person > 1:
+            return total_of(self.charges)
+        parts = [
+            total_of(charge for charge in self.charges if (charge.purpose == "score") == scored)
+            for scored in (False, True)
+        ]
+        epsilons = [part.exact_epsilon for part in parts if part.exact_epsilon is not None]
+        epsilon = max(epsilons) if len(epsilons) == len(parts) else math.inf
+        return Budget(epsilon, max(part.exact_delta for part in parts))
 
     @property
     def rows_per_person(self) -> int:
@@ -89,17 +122,14 @@ class Terms:
             return "NOT PRIVATE: the noise can be repeated from a seed"
         cost, people = self.cost, self.rows_per_person
         who = "one row's label" if people == 1 else f"all labels of a person with up to {people} rows"
+        apart = self.split is not None and people == 1
         return (
-            f"label differential privacy with {cost}: changing {who} changes the probability of anything "
-            f"released by at most a factor e^{rounded_up(cost.epsilon)}"
+            f"label differential privacy with {cost} for all that this card lists: changing {who} changes the "
+            f"probability of any of it by at most a factor e^{rounded_up(cost.epsilon)}"
             + (f", up to {rounded_up(cost.delta, 3)}" if cost.delta else "")
+            + ("; no row is in both the model and its score" if apart else "")
             + "; features, the number and order of rows, and bounds are public"
         )
-
-    def prior_charge(self, column: int) -> int | None:
-        """Return which charge paid for a column's prior; None if it was public, or there is none."""
-        before = getattr(getattr(self.priors[column], "origin", None), "charge", None)
-        return self._places.get(column if before is None else before)
 
     def summary(self, kind: str = "release", **about: Any) -> str:
         """Return what was done, for people: the part of `explain` that tells releases apart."""
@@ -127,29 +157,29 @@ class Terms:
         **more : pure data
             Further public entries, such as which file the labels are in.
         """
+        once = {id(mechanism): canonical(plain(mechanism)) for mechanism in self.mechanisms}
+        texts = [once[id(mechanism)] for mechanism in self.mechanisms]
+        distinct = {text: place for place, text in enumerate(dict.fromkeys(texts))}
         content = {
             "guarantee": self.guarantee,
             "cost": {"epsilon": self.cost.epsilon, "delta": self.cost.delta},
-            "words": "secure" if self.secure else "seeded, NOT PRIVATE",
+            "secure": self.secure,
             "rows": self.rows,
             "trust": self.trust,
-            "bounds": [list(pair) for pair in self.bounds],
-            "mechanisms": [mechanism.to_json() for mechanism in self.mechanisms],
-            "priors": [self._prior_data(column) for column in range(len(self.priors))],
-            "charges": [charge.as_data() for charge in self.charges],
-            "statistics": [statistic.as_data() for statistic in self.statistics],
+            "bounds": plain(self.bounds),
+            "mechanisms": list(map(json.loads, distinct)),
+            "parts": [distinct[text] for text in texts],
+            "priors": [None if prior is None else _prior_data(prior) for prior in self.priors],
+            "charges": plain(self.charges),
+            "statistics": plain(self.statistics),
+            **({} if self.split is None else {"split": plain(self.split)}),
         }
         return card_format.dump({**more, **content}, schema)
 
-    def _prior_data(self, column: int) -> dict[str, Any] | None:
-        prior = self.priors[column]
-        if prior is None:
-            return None
-        shown, place = {"nodes": prior.nodes.tolist(), "masses": prior.masses.tolist()}, self.prior_charge(column)
-        if place is None:
-            return {**shown, "source": "public"}
-        noise = {} if prior.origin is None else prior.origin.as_data()
-        return {**shown, "source": "paid for", "charge": place, **noise}
+
+def _prior_data(prior: Histogram) -> dict[str, Any]:
+    shown = {"nodes": prior.nodes.tolist(), "masses": prior.masses.tolist()}
+    return shown if prior.origin is None else {**shown, "origin": plain(prior.origin)}
 
 
 class HoldsTerms:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from labeldp._values import rounded_up
-from labeldp.cards.verification import verify_card
+from labeldp.cards.verification import Verification, verify_card
 from labeldp.ledger import Budget, Charge, Ledger, total_of
 from labeldp.release.costs import Costs
 from labeldp.release.explanation import Explanation
@@ -30,7 +30,6 @@ def write_report(
     *,
     file: Mapping[str, Any] | None = None,
     ledger: Ledger | None = None,
-    besides: Sequence[Charge] = (),
     sections: Sequence[Section] = (),
     force: bool = False,
 ) -> None:
@@ -40,7 +39,7 @@ def write_report(
     ----------
     path : path-like
         The file to write.
-    card_text, file, ledger, besides, sections
+    card_text, file, ledger, sections
         As for `render_report`.
     force : bool
         Whether to replace a file.
@@ -63,7 +62,7 @@ def write_report(
     True
     """
     refuse_page(path, force=force)
-    page = render_report(card_text, file=file, ledger=ledger, besides=besides, sections=sections)
+    page = render_report(card_text, file=file, ledger=ledger, sections=sections)
     write_page(path, page, force=force)
 
 
@@ -72,8 +71,8 @@ def render_report(
     *,
     file: Mapping[str, Any] | None = None,
     ledger: Ledger | None = None,
-    besides: Sequence[Charge] = (),
     sections: Sequence[Section] = (),
+    verification: Verification | None = None,
 ) -> str:
     """Return the report of a card, as HTML.
 
@@ -85,10 +84,10 @@ def render_report(
         What to say about the file that the labels are in, where the card does not say it.
     ledger : Ledger, optional
         Shows what else was spent on these labels, and what is left.
-    besides : sequence of Charge
-        What was paid for together with it, for labels of other rows; by default the score that is on the card.
     sections : sequence of Section
         Further parts, shown after what the card tells.
+    verification : Verification, optional
+        What `verify_card` returned for this card, where that was called before.
 
     Returns
     -------
@@ -108,18 +107,18 @@ def render_report(
     >>> "at most e^ε = 2.72×" in page, page.count("<svg")
     (True, 3)
     """
-    card = verify_card(card_text).require_card(allow_open=True)
-    costs = card.costs(None if ledger is None else ledger.charges, besides)
+    card = (verification or verify_card(card_text)).require_card(allow_open=True)
+    costs = card.costs(None if ledger is None else ledger.charges)
     explanation, terms = card.explain(costs), card.terms
     texts = explanation.sections
     entry, banner = card.content.get("file"), "banner weak" if explanation.private else "banner"
     parts: list[Section | str | None] = [
         *(f'<div class="{banner}" role="alert">{escaped(text)}</div>' for text in explanation.warnings),
-        _tiles(explanation, terms, costs),
+        _tiles(explanation, terms),
         _meaning(explanation),
         _sides(texts, {"What left": "open", "What stayed": "safe"}),
         file_section(dict(entry if isinstance(entry, dict) else file or {})),
-        budget_html(costs, ledger) if terms.charges else None,
+        budget_html(terms, costs, ledger) if terms.charges else None,
         Section("How noisy it is", texts["How noisy it is"]) if "How noisy it is" in texts else None,
         *column_sections(card),
         _sides(texts, {"Do": "safe", "Do not": "open"}),
@@ -140,20 +139,20 @@ def _when(charges: Sequence[Charge]) -> str:
     return f"{max(times):%Y-%m-%d %H:%M} UTC" if times else ""
 
 
-def _tiles(explanation: Explanation, terms: Terms, costs: Costs) -> str | None:
+def _tiles(explanation: Explanation, terms: Terms) -> str | None:
     if not explanation.private:
         return None
     whose = "one label" if len(terms.bounds) < 2 else "all labels of one row"
-    whose = whose if costs.people == 1 else "all labels of one person"
-    budget = costs.for_one if terms.charges else explanation.budget
-    epsilon, delta, odds = budget.epsilon, budget.delta, explanation.budget.epsilon
-    whole, half = costs.total.epsilon, percent(float(at_most(0.5, odds)))
+    whose = whose if terms.rows_per_person == 1 else "all labels of one person"
+    epsilon, delta, ledger = explanation.budget.epsilon, explanation.budget.delta, explanation.ledger
+    half = percent(float(at_most(0.5, epsilon)))
     tiles = [
         (rounded_up(epsilon, 4), f"ε, the most that this costs {whose}"),
-        *([] if whole in (epsilon, 0) else [(rounded_up(whole, 4), "ε in all, as a ledger counts")]),
         *([(rounded_up(delta, 3), "δ, on top")] if delta else []),
-        (times(odds), "is the most by which odds can grow"),
-        (f"50 % → {half}", "is the most a guess can gain"),
+        (times(epsilon), "is the most by which odds can grow by this alone"),
+        (f"50 % → {half}", "is the most a guess can gain by this alone"),
+        *([] if ledger is None else [(rounded_up(ledger.epsilon, 4), "ε of everything in its ledger")]),
+        *([] if ledger is None else [(times(ledger.epsilon), "is the most by everything in its ledger")]),
         *([(f"{terms.rows:,}", "labels")] if terms.rows else []),
     ]
     body = "".join(f"<li><b>{escaped(value)}</b>{escaped(name)}</li>" for value, name in tiles)
@@ -195,14 +194,14 @@ MOST = 6
 """Parts of the bar; more would be slivers."""
 
 
-def budget_html(costs: Costs, ledger: Ledger | None) -> str:
+def budget_html(terms: Terms, costs: Costs, ledger: Ledger | None) -> str:
     """Return the section with the bar and the table of a release's charges, beside all that a ledger holds."""
-    parts = _parts(costs.paid, costs.others)
-    words = [f"This cost {total_of(costs.paid)} in all."]
-    if costs.people > 1:
-        words.append(f"That covers persons with up to {costs.people:,} rows (group privacy).")
-    elif costs.besides:
-        words.append(f"No row was paid for twice: one label costs {costs.for_one} at most.")
+    parts = _parts(costs.own, costs.others)
+    words = [f"This cost {total_of(costs.own)} in all."]
+    if terms.rows_per_person > 1:
+        words.append(f"That covers persons with up to {terms.rows_per_person:,} rows (group privacy).")
+    elif terms.split is not None:
+        words.append(f"This library split the rows, and none was paid for twice: one label costs {terms.cost}.")
     if costs.others:
         words.append(f"With all else in the ledger, {costs.total} is spent.")
     if ledger is not None and ledger.limit is not None:
@@ -217,7 +216,7 @@ def budget_html(costs: Costs, ledger: Ledger | None) -> str:
         warning = '<p class="loud">The ledger given does not hold all charges of this release.</p>'
     return (
         f"<section><h2>What it cost</h2>{warning}{paragraphs_html([' '.join(words)])}"
-        f"{_bar(parts)}{_table(costs.paid)}</section>"
+        f"{_bar(parts)}{_table(costs.own)}</section>"
     )
 
 

@@ -42,7 +42,7 @@ def column_sections(card: ReadCard) -> list[Section]:
         which = f", {name}" if len(mechanisms) > 1 else ""
         bounds, prior = (mechanism.domain, None) if in_rounds else (terms.bounds[k], terms.priors[k])
         if prior is not None:
-            sections.append(_prior(prior, mechanism, which, paid=terms.prior_charge(k) is not None))
+            sections.append(_prior(prior, mechanism, which, paid=prior.origin is not None))
         sections.append(_channel(mechanism, prior, which, in_rounds, bounds))
         sections.append(_noise(mechanism, bounds, which, in_rounds))
         if terms.rows and not in_rounds:

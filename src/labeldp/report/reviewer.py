@@ -17,7 +17,7 @@ from labeldp.cards.verification import noise_checks
 from labeldp.channels.proof import fingerprint
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.explanation import proof_of
-from labeldp.release.scores import quality_from_data
+from labeldp.release.scores import describe_quality
 from labeldp.report.page import Section
 
 MOST_ENTRIES = 60
@@ -94,12 +94,12 @@ def _ratio(ratio: Fraction | None) -> str:
 
 def _statements(card: ReadCard) -> Section:
     source = "secure: AES-256 in counter mode, keyed by the operating system"
-    rows = [["random words", source if card.terms.secure else str(card.content.get("words"))]]
+    rows = [["random words", source if card.terms.secure else "seeded, NOT PRIVATE"]]
     if "guarantee" in card.content:
         rows.append(["guarantee, as the card states it", card.content["guarantee"]])
-    if isinstance(card.content.get("note"), str):
+    if "note" in card.content:
         rows.append(["note", card.content["note"]])
-    if (quality := quality_from_data(card.content.get("quality"))) is not None:
+    if (quality := describe_quality(card.content.get("quality"), card.terms)) is not None:
         rows.append(["how good the model is", quality])
     rows += [["bounds (public)", f"{low:.9g} to {high:.9g}"] for low, high in card.terms.bounds]
     rows += [[f"paid for: {charge.what}", charge.mechanism] for charge in card.terms.charges if charge.mechanism]
