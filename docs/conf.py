@@ -114,6 +114,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "labeldp"
 html_additional_pages = {"404": "404.html"}
 html_static_path = ["_static"]
+html_extra_path = ["verify_card.py"]  # as a file to download, at the same address in every version
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_favicon = "_static/logo.svg"

@@ -40,14 +40,19 @@ class Epsilon(float):
 
     Examples
     --------
-    >>> Epsilon(np.float32(0.5)), Epsilon(1)
-    (0.5, 1.0)
+    >>> Epsilon(np.float32(0.5)), Epsilon(1).exact
+    (0.5, Fraction(1, 1))
     """
 
     __slots__ = ()
 
     def __new__(cls, value: object) -> Self:
         return value if isinstance(value, cls) else super().__new__(cls, _epsilon(value))
+
+    @property
+    def exact(self) -> Fraction:
+        """The decimal that the user wrote."""
+        return as_fraction(self)
 
 
 def _epsilon(value: object) -> float:
@@ -181,8 +186,21 @@ class Labels:
         """
         return labels if isinstance(labels, cls) else cls(_finite(labels, allow_empty))
 
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return int(self.values.size)
+
+    def flat(self) -> Labels:
+        """Return them in one dimension."""
+        return Labels(self.values.reshape(-1))
+
+    def columns(self) -> list[Labels]:
+        """Return each label column of (n,) or (n, d) labels."""
+        return [Labels(column) for column in self.values.reshape(len(self.values), -1).T]
+
     def __repr__(self) -> str:
-        return f"<{self.values.size:,} labels>"
+        return f"<{self.size:,} labels>"
 
 
 def _finite(labels: Any, allow_empty: bool) -> NDArray[Any]:

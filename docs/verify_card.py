@@ -1,0 +1,600 @@
+"""Check a card of labeldp without labeldp: ``python verify_card.py CARD``.
+
+This file needs Python 3.11 and nothing else, and shares no code with labeldp. It follows the specification of
+cards (docs/formats.md) and the pseudocode of the proofs (docs/proofs); quotation marks quote them. In exact
+integers it derives each mechanism's worst ratio and delta again from the integers on the card, each statistic's
+noise scale, and the sum of all charges. How labeldp finds the integers from the parameters it does not check: the
+proof is of the integers. It prints a line for each check, and last the verdict; its exit status is
+
+    0: holds          all of it follows, and the stated epsilon and delta are right
+    1: does not hold  something is false, or is not private
+    2: cannot tell    it may hold, and this file does not know enough to say
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import re
+import struct
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+Card = dict[str, Any]
+Amount = tuple[Fraction, Fraction]  # ε and δ
+Proof = tuple[float, float, Fraction | None]  # ε and δ, rounded up, and the worst ratio of counts
+WORDS, ONE = 2**64, 2**192  # random words, of which a count is a number; the unit of exponentials
+MOST_CHARACTERS, MOST_NOISE = 2**23, 2**17  # of a card; values of noise, or counts of a table
+MOST_PROOFS, MOST_WORK = 24, 2**23  # distinct channels of a card; terms of a δ. More would take this file too long
+HOLDS, FALSE, OPEN = "holds", "does not hold", "cannot tell"
+
+
+class NotShownError(Exception):
+    """What a check found instead of what a card must show: a verdict, and why."""
+
+
+def require(true: bool, otherwise: str, verdict: str = FALSE) -> None:
+    """Refuse the card unless a condition of the specification is true."""
+    if not true:
+        raise NotShownError(verdict, otherwise)
+
+
+# ---- "A card is one JSON object in ASCII, at most 2^23 characters." ---------------------------------------------
+def read_bytes(path: str) -> bytes:
+    """Return the content of a regular file, or of the standard input, up to one byte more than a card may have."""
+    if path == "-":
+        return sys.stdin.buffer.read(MOST_CHARACTERS + 1)
+    require(os.path.isfile(path), "it is not a regular file", OPEN)
+    with open(path, "rb") as file:
+        return file.read(MOST_CHARACTERS + 1)
+
+
+def parse(data: bytes) -> Card:
+    """Refuse "a key that occurs twice in an object, and a number that is not finite as a double"."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> Card:
+        require(len(dict(pairs)) == len(pairs), "a key occurs twice in an object")
+        return dict(pairs)
+
+    def finite(text: str) -> int | float:
+        require(math.isfinite(float(text)), "a number is not finite as a double")
+        return float(text) if set(text) & set(".eE") else int(text)
+
+    require(len(data) <= MOST_CHARACTERS and data.isascii(), "not ASCII, or longer than 2^23 characters")
+    hooks: Any = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), finite)
+    try:
+        card = json.loads(data.decode("ascii"), object_pairs_hook=unique, **hooks)
+    except ValueError as error:
+        raise NotShownError(FALSE, f"not JSON: {error}") from None
+    require(isinstance(card, dict), "not a JSON object")
+    return dict(card)
+
+
+def canonical(content: Any) -> str:
+    """Return the canonical text: "JSON with keys sorted by code point, no blanks"."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+
+def sha256(text: str) -> str:
+    """Return the SHA-256 of a text, in hexadecimal digits."""
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def read_card(data: bytes) -> Card:
+    """Check schema, version, fields and checksum, "the SHA-256 of the canonical text of the card without" it."""
+    card = parse(data)
+    schema, version = str(card.get("schema")), card.get("version", 0)
+    require(schema in OBJECTS and schema.startswith("labeldp."), "the schema is that of no card")
+    require(type(version) is int and version >= 2, "the version is that of no card")
+    require(version == 3, f"this file reads version 3; labeldp may read version {version}", OPEN)
+    checksum = "sha256:" + sha256(canonical({key: value for key, value in card.items() if key != "checksum"}))
+    require(card.get("checksum") == checksum, f"without its checksum, the card has {checksum}")
+    conform(card, schema)
+    return card
+
+
+# ---- "Every object below has the fields listed for it and no others." -------------------------------------------
+
+FRACTION = re.compile("[0-9]+(/0*[1-9][0-9]*)?")
+TESTS: dict[str, Callable[[Any], Any]] = {
+    "any": lambda _: True,
+    "text": lambda value: type(value) is str,
+    "boolean": lambda value: type(value) is bool,
+    "integer": lambda value: type(value) is int and 0 <= value < 2**63,  # "`true` is none"
+    "size": lambda value: type(value) is int and 1 <= value < 2**63,
+    "count": lambda value: type(value) is int and 0 <= value <= WORDS,
+    "number": lambda value: type(value) in (int, float),
+    "positive": lambda value: type(value) in (int, float) and value > 0,
+    "error": lambda value: type(value) in (int, float) and value >= 0,
+    "epsilon": lambda value: type(value) in (int, float) or value == "infinite",
+    "fraction": lambda value: type(value) is str and len(value) <= 400 and FRACTION.fullmatch(value),
+    "amount": lambda value: TESTS["fraction"](value) and Fraction(value) > 0,
+    "hash": lambda value: type(value) is str and re.fullmatch("[0-9a-f]{64}", value),
+    "hashes": lambda value: all(map(TESTS["hash"], value.values() if type(value) is dict else [value])),
+    "bounds": lambda pair: conform(pair, "number&") and is_wide(*map(float, pair)),
+}
+DOMAIN = "kind:text low:number high:number promise:fraction& "
+COMMON = """schema:text version:integer checksum:text guarantee:text cost:cost secure:boolean rows:size
+    trust:curator/local bounds:bounds* mechanisms:mechanism* parts:integer* priors:prior|null* charges:charge*
+    statistics:statistic* purpose?:text recipient?:text bounds_reason?:text rounding?:positive|null* """
+FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a pair, type% an object with any names
+    "cost": "epsilon:number delta:number",
+    "charge": """what:text budget:fraction& when:text mechanism:text|null rows_per_person:size column:integer|null
+        purpose:labels/prior/mean/sums/score/boundss/other""",
+    "statistic": """what:text kind:text size:size steps:size sensitivity:integer epsilon:amount noise:text
+        scale:fraction purpose:text""",
+    "proof": "epsilon:epsilon delta:number ratio:fraction|null",
+    "mechanism": "mechanism:text parameters:any% channel:kind= proof:proof origin?:origin",
+    "reports": "mechanism:text parameters:any% channel:kind= proof:proof",
+    "origin": "charge:charge secure:boolean statistics:statistic* reports?:reports",
+    "prior": "nodes:number* masses:number* origin?:origin",
+    "file": """name:text format:text column:text column_holds:text row_order:text not_copied:text separator?:text
+        decimal?:text encoding?:text rows:integer rows_left_out:integer unbiased_column:text|null columns:text*
+        types_changed:text&% sha256:hashes""",
+    "knowledge": "low:number high:number variance:number residual:number sums:integer",
+    "figure": "value:number standard_error:error",
+    "figures": "rmse?:figure mse?:figure mae?:figure r2?:figure",
+    "quality": "rows:size figures:figures",
+    "split": "method:shuffled/ seed:integer train_rows:size test_rows:size",
+    "regression": "names:text* params:number* bse:number* pvalues?:number* conf_int?:number&*",
+    "labeldp.mechanism": """schema:text version:integer checksum:text mechanism:text parameters:any% channel:kind=
+        proof:proof origin?:origin""",
+    "labeldp.release": COMMON + "file?:file label?:text id?:text release?:text",
+    "labeldp.row-release": COMMON + "rounds:size arrays:hash% knowledge:knowledge",
+    "labeldp.model": COMMON + """model:text label?:text note?:text features?:text* format?:integer files?:hash%
+        versions?:text% quality?:quality split?:split regression?:regression""",
+    "kind=identity": "kind:text",
+    "kind=table": DOMAIN + "values:number* counts:count**",
+    "kind=window": DOMAIN + """cells:count window:count background:count extra:count spread_outside:boolean
+        bins:integer*|null cuts:number|null*|null values:number*|null""",
+    "kind=shift": DOMAIN + "steps:integer margin:integer reach:integer counts:rule= counts_sha256:hash",
+    "rule=laplace": "rule:text epsilon:amount cut:integer",
+    "rule=staircase": "rule:text epsilon:amount cut:integer flat:size",
+    "rule=gaussian": "rule:text sigma:amount",
+    "rule=listed": "rule:text listed:count*",
+    **dict.fromkeys(("laplace, shift", "two-point, table", "unbiased, table"), "bounds:bounds epsilon:number"),
+    "staircase, shift": "bounds:bounds epsilon:number minimise:absolute/squared",
+    "gaussian, shift": "bounds:bounds epsilon:number delta:number sigma:positive",
+    "rp, window": "interval:bounds zeta:positive epsilon:number outside:project/uniform",
+    "rr-on-bins, window": "edges:number* epsilon:number",
+}  # fmt: skip
+OBJECTS = {name: dict(field.split(":") for field in text.split()) for name, text in FIELDS.items()}
+
+
+def is_wide(low: float, high: float) -> bool:
+    """Tell bounds "between 1e-140 and 1e140 apart, and at least 1024 units in the last place of the larger"."""
+    return max(1e-140, 1024 * math.ulp(max(abs(low), abs(high)))) <= high - low <= 1e140
+
+
+def conform(value: Any, kind: str, path: str = "card") -> bool:
+    """Refuse a value that is not of a type; the type "kind=" is an object with the fields that its kind needs."""
+    if kind.endswith("|null"):
+        return value is None or conform(value, kind.removesuffix("|null"), path)
+    if kind in TESTS or "/" in kind:
+        right = bool(TESTS[kind](value)) if kind in TESTS else value in kind.split("/")
+        require(right, f"{path} is not of the type {kind}")
+    elif kind[-1] in "*&%":
+        right = type(value) is (dict if kind[-1] == "%" else list) and (kind[-1] != "&" or len(value) == 2)
+        require(right, f"{path} is not an object, a list or a pair")
+        for name, one in value.items() if kind[-1] == "%" else enumerate(value):
+            conform(one, kind[:-1], f"{path}[{name}]")
+    else:
+        require(type(value) is dict, f"{path} is not an object")
+        known = OBJECTS.get(kind + str(value.get(kind[:-1])) if kind[-1] == "=" else kind, {})
+        every, needed = {name.rstrip("?") for name in known}, {name for name in known if name[-1] != "?"}
+        require(needed <= value.keys() <= every, f"{path} lacks a field, or has an unknown one")
+        for name in value:
+            conform(value[name], known.get(name) or known[f"{name}?"], f"{path}.{name}")
+    return True
+
+
+# ---- "A lower bound of e^ε", and roundings ----------------------------------------------------------------------
+def exp_lower(x: Fraction) -> int:
+    """Return a lower bound of e^x in units of 2^-192: the Taylor series, every term rounded down."""
+    require(x <= 1024, "an exponent is above 1024", OPEN)
+    term, total, k = ONE, 0, 0
+    while term:
+        total, k = total + term, k + 1
+        term = term * x.numerator // (x.denominator * k)
+    return total
+
+
+def smallest_double(read: Callable[[float], Fraction], least: Fraction, most: float) -> float:
+    """Return the smallest double from 0 to ``most`` that is read as ``least`` or more."""
+    low, high = 0, struct.unpack("<q", struct.pack("<d", most))[0]  # the bits of doubles from 0 on rise with them
+    while low < high:
+        middle = (low + high) // 2
+        below = read(struct.unpack("<d", struct.pack("<q", middle))[0]) < least
+        low, high = (middle + 1, high) if below else (low, middle)
+    return float(struct.unpack("<d", struct.pack("<q", low))[0])
+
+
+def exact_sum(amounts: Iterable[Fraction]) -> Fraction:
+    """Add; "exact sums whose numerator or denominator has more than 8,192 bits are refused"."""
+    total = Fraction(0)
+    for amount in amounts:
+        total += amount
+        require(max(total.numerator, total.denominator).bit_length() <= 8192, "an exact sum is too long")
+    return total
+
+
+# ---- "The proof in integers" (shift_channel.md, window_channel.md, table_channel.md) ----------------------------
+def pure(pairs: list[tuple[int, int]], promise: Amount) -> Proof:
+    """Return the proof of pairs of a largest and a smallest count: "require R ≤ exp_lower(e)"."""
+    top, bottom = 1, 1
+    for most, least in pairs:
+        require(least > 0 or most == 0, "an output is possible under one label and not under another")
+        top, bottom = (most, least) if most * bottom > top * least else (top, bottom)
+    require(promise[1] == 0, "this channel has no delta, and one is promised")
+    require(top * ONE <= exp_lower(promise[0]) * bottom, f"the worst ratio {top}/{bottom} is above e^{promise[0]}")
+    most_epsilon = math.nextafter(float(promise[0]), math.inf) if top > bottom else 0.0
+    epsilon = smallest_double(lambda e: Fraction(exp_lower(Fraction(e)), ONE), Fraction(top, bottom), most_epsilon)
+    return epsilon, 0.0, Fraction(top, bottom)
+
+
+def prove_table(channel: Card, promise: Amount) -> Proof:
+    """Compare the counts of each output over all rows."""
+    rows, values = channel["counts"], channel["values"]
+    require(len(rows) >= 2 and all(len(row) == len(values) for row in rows), "the table is not rectangular")
+    require(len(rows) * len(values) <= MOST_NOISE, f"a table has more than {MOST_NOISE:,} counts")
+    require(all(sum(row) == WORDS for row in rows), "a row of the table does not sum to 2^64")
+    return pure([(max(column), min(column)) for column in zip(*rows, strict=True)], promise)
+
+
+def prove_window(channel: Card, promise: Amount) -> Proof:
+    """Compare the background of a cell with its background and window."""
+    M, m, b, c = (channel[name] for name in ("cells", "window", "background", "extra"))
+    S, values, bins, cuts = WORDS - M * b, channel["values"], channel["bins"], channel["cuts"]
+    require(min(M, m, b, c) > 0 and c < WORDS and M < 2**63 and M - m < 2**51 and m <= M, "cells are out of range")
+    require(S > 0 and (S - 1) // c < m, "the words of the window do not fit into the cells of the window")
+    if cuts is None:  # "the start goes linearly from 0 at `low` to cells − window at `high`"
+        require(bins is None and m < M, "the start cannot move, or has bins without cuts")
+    elif bins is None:  # "the last start is the length of the list"
+        rising = None not in cuts and all(low < high for low, high in pairwise(cuts))
+        require(rising and len(cuts) <= M - m, "cuts do not rise, or a window starts too late")
+    else:  # "in piece i the start is bins[i], and bins[i] + 1 from cuts[i] on, which is null where"
+        starts = [start + (cut is not None) for start, cut in zip(bins, cuts, strict=False)]
+        require(len(bins) == len(cuts) and max(starts) <= M - m, "bins are wrong, or start too late")
+    require(values is None or (m == 1 and len(values) == M), "not one value for each cell")
+    return pure([(b if m == M and not channel["spread_outside"] else b + min(c, S), b)], promise)
+
+
+def gaussian_weights(rule: Card, r: int) -> list[int]:
+    """Return w[0] … w[r]: "The counts in integers" of gaussian.md."""
+    U, G = 2**256, exp_lower(1 / (2 * Fraction(rule["sigma"]) ** 2))
+    ratio, shrink, weights = U * ONE // G, U * ONE * ONE // (G * G), [U]
+    for _ in range(r):
+        weights.append(weights[-1] * ratio // U)
+        ratio = ratio * shrink // U
+    return weights
+
+
+def periodic_weights(rule: Card, N: int, r: int) -> list[int]:
+    """Return w[0] … w[r − 1] and the tail: "The counts in integers" of laplace.md and staircase.md."""
+    e, c, flat = Fraction(rule["epsilon"]), rule["cut"], rule.get("flat")
+    require(r <= c and c + N <= MOST_NOISE and (flat is None or flat <= N), "cut or flat are out of range")
+    E, g, w = exp_lower(e), exp_lower(e / N), [2**256]
+    require(E > ONE, "the epsilon of the counts is too small")
+    for j in range(1, N):
+        w.append(w[-1] * ONE // g if flat is None else w[0] if j < flat else w[0] * ONE // E)
+    for j in range(N, c + N):
+        w.append(w[j - N] * ONE // E)
+    return [*w[:r], sum(w[c:]) * E // (E - ONE) + sum(w[r:c])]
+
+
+def noise_counts(channel: Card) -> list[int]:
+    """Return the counts of the noise −reach … reach: "From weights to counts"."""
+    rule, r, N, name = channel["counts"], channel["reach"], channel["steps"], channel["counts"]["rule"]
+    require(r >= 1 and 2 * r < MOST_NOISE and N >= 1 and N <= 2**51, "steps or reach are out of range")
+    if name == "listed":
+        return list(rule["listed"])
+    half = gaussian_weights(rule, r) if name == "gaussian" else periodic_weights(rule, N, r)
+    weights, total = half[:0:-1] + half, 2 * sum(half) - half[0]
+    counts = [weight * WORDS // total for weight in weights]
+    counts[r] += WORDS - sum(counts)
+    return counts
+
+
+def worst_delta(n: list[int], N: int, B: int) -> Fraction:
+    """Return the largest δ of all shifts; "Symmetric noise" in shift_channel.md: when the farthest is enough."""
+
+    def stick(t: list[int], s: int) -> Fraction:  # "sum over all o of max(0, t[o] − B · t[o − s]) / 2^64"
+        overlap = sum(max(0, above * ONE - B * below) for above, below in zip(t[s:], t, strict=False))
+        return Fraction(sum(t[:s]) * ONE + overlap, ONE * WORDS)
+
+    farthest = min(N, len(n))
+    if n == n[::-1] and all(a >= b for a, b in pairwise(n[len(n) // 2 :])):
+        return stick(n, farthest)
+    require(farthest * len(n) <= MOST_WORK, "noise that is not symmetric has too many shifts for this file", OPEN)
+    return max(stick(t, s) for t in (n, n[::-1]) for s in range(1, farthest + 1))
+
+
+def prove_shift(channel: Card, promise: Amount) -> Proof:
+    """Compare all outputs under all labels; or, if a δ is promised, find it exactly."""
+
+    def windows(pick: Callable[[int, int], int], span: int = 1) -> list[int]:
+        values = n[r - N - a + 1 : r + a + N]  # the outputs between the two ends, under all labels
+        while span <= N:  # the largest of a run is that of two shorter runs that overlap or touch
+            step = min(span, N + 1 - span)
+            values, span = list(map(pick, values, values[step:])), span + step
+        return values
+
+    n, N, r, a = noise_counts(channel), channel["steps"], channel["reach"], channel["margin"]
+    require(len(n) == 2 * r + 1 and sum(n) == WORDS and a <= r, "counts do not sum to 2^64, or margin is wrong")
+    require(sha256(",".join(map(str, n))) == channel["counts_sha256"], "the counts have another SHA-256")
+    if promise[1] > 0:
+        delta = worst_delta(n, N, exp_lower(promise[0]))
+        require(delta <= promise[1], f"delta is {float(delta)}, above the promised {promise[1]}")
+        epsilon = smallest_double(Fraction, promise[0], math.nextafter(float(promise[0]), math.inf))
+        return epsilon, smallest_double(Fraction, delta, 1.0), None
+    require(r >= N + a, "not every label reaches both ends")
+    pairs = list(zip(windows(max), windows(min), strict=True))
+    pairs += [(sum(t[: r - a + 1]), sum(t[: r - a - N + 1])) for t in (n, n[::-1])]  # the two ends
+    require(all(least > 0 for _, least in pairs), "an output is possible under one label and not under another")
+    return pure(pairs, promise)
+
+
+def check_parameters(name: str, given: Card, channel: Card) -> None:
+    """Compare parameters and channel: "What follows without its code"."""
+    kind, rule = channel["kind"], channel.get("counts", {})
+    conform(given, f"{name}, {kind}", "parameters")
+    stated = [given["epsilon"], given.get("delta", 0)]
+    low, high, steps = float(channel["low"]), float(channel["high"]), channel.get("steps", 0)
+    edges = [low, *(channel["cuts"] or () if name == "rr-on-bins" else ()), high]
+    agree = [
+        0.001 <= given["epsilon"] <= 20,
+        list(map(Fraction, channel["promise"])) == [min(Fraction(repr(one)), Fraction(one)) for one in stated],
+        edges in [given.get(one) for one in ("bounds", "interval", "edges")],
+        kind != "shift" or rule["rule"] == name,
+        kind != "window" or channel["bins"] is None,
+        name != "rp" or channel["cuts"] is channel["values"] is None,
+        name != "rp" or channel["spread_outside"] == (given["outside"] == "uniform"),
+        name != "rr-on-bins" or channel["window"] == 1,
+        name != "two-point" or len(rule) == len(channel["values"]) == 2,
+        name != "gaussian" or Fraction(given["sigma"] / (high - low)) * steps == Fraction(rule["sigma"]),
+    ]
+    require(all(agree), "parameters and channel contradict each other")
+
+
+def check_mechanism(mechanism: Card, proven: dict[str, Proof]) -> str:
+    """Prove the channel again; "refuse if `proof` is not what the pseudocode gives"."""
+    name, stated, channel = mechanism["mechanism"], mechanism["proof"], mechanism["channel"]
+    kind, text = channel["kind"], canonical(channel)
+    require(kind != "identity", "labels are released as they are: not private")
+    conform([float(channel["low"]), float(channel["high"])], "bounds", "low and high")
+    if text not in proven:
+        require(len(proven) < MOST_PROOFS, f"this file proves up to {MOST_PROOFS} channels of a card", OPEN)
+        prove = {"shift": prove_shift, "window": prove_window, "table": prove_table}[kind]
+        proven[text] = math.inf, 1.0, None  # one that fails counts as well
+        proven[text] = prove(channel, (Fraction(channel["promise"][0]), Fraction(channel["promise"][1])))
+    proof = stated["epsilon"], stated["delta"], stated["ratio"] and Fraction(stated["ratio"])
+    derived = "epsilon {}, delta {}, worst ratio {}".format(*proven[text])
+    require(proof == proven[text], f"its integers prove {derived}")
+    known = any(one.startswith(f"{name}, ") for one in OBJECTS)
+    require(known, f"the mechanism {name} is not known here; its integers prove {derived}", OPEN)
+    check_parameters(name, mechanism["parameters"], channel)
+    return f"{name}, by its {kind} channel: {derived}"
+
+
+def check_statistic(one: Card) -> str:
+    """Check "What one label moves, by the kind of statistic" (noise.md), and "sensitivity/epsilon exactly"."""
+    kind, size, epsilon = one["kind"], one["size"], Fraction(one["epsilon"])
+    known = one["noise"] == "discrete Laplace" and kind in ("counts", "largest count", "sums", "score")
+    require(known, f"{kind} with {one['noise']} noise are not known here", OPEN)
+    sizes = {"sums": (2**16, size), "score": (2**36 if size <= 2 else 2**37, 4)}
+    steps, most = sizes.get(kind, (1, 1 if kind == "largest count" else size))
+    moved = 2 * steps if kind == "counts" else steps
+    right = [one["steps"], one["sensitivity"], one["scale"]] == [steps, moved, str(moved / epsilon)]
+    require(right and size <= most and moved / epsilon <= 2**52, f"no {kind} have this size, sensitivity or scale")
+    return f"{size} {kind}, sensitivity {moved}, scale {moved / epsilon}, epsilon {epsilon}"
+
+
+def budget(charge: Card) -> Amount:
+    """Return the exact amount of a charge: "ε above 0"."""
+    require(Fraction(charge["budget"][0]) > 0, "a charge is of epsilon 0")
+    return Fraction(charge["budget"][0]), Fraction(charge["budget"][1])
+
+
+def cost_of(thing: Card) -> Amount:
+    """Return what one row costs by a mechanism, "the proof's doubles count as decimals", or by an origin."""
+    if "proof" in thing:
+        require(thing["proof"]["epsilon"] != "infinite", "an infinite epsilon is not private")
+        return Fraction(repr(thing["proof"]["epsilon"])), Fraction(repr(thing["proof"]["delta"]))
+    if "reports" in thing:
+        return cost_of(thing["reports"])
+    return exact_sum(Fraction(one["epsilon"]) for one in thing["statistics"]), Fraction(0)
+
+
+def require_paid(cost: Amount, charge: Card, what: str) -> None:
+    """Refuse more than was charged: "(kε, min(1, k·exp_upper((k − 1)ε)·δ)) for k rows of a person"."""
+    k, (epsilon, delta), paid = charge["rows_per_person"], cost, budget(charge)
+    x = min((k - 1) * epsilon, Fraction(1024))  # no delta of a card is below 10^-400, and e^1024 is above 10^400
+    upper = Fraction(exp_lower(x), ONE) * (1 + Fraction(1, 2**90)) if k > 1 else Fraction(1)
+    right = k * epsilon <= paid[0] and min(Fraction(1), k * upper * delta) <= paid[1]
+    require(right, f"{what} costs more than was charged for it")
+
+
+# ---- "Agreement. Refuse a card unless all of this holds." -------------------------------------------------------
+def check_cost(card: Card) -> str:
+    """Check (1) to (3): the cost is the sum of all charges, or the larger of two, and the guarantee states it."""
+    charges, k, most = card["charges"], card["charges"][0]["rows_per_person"], sys.float_info.max
+    require(all(one["rows_per_person"] == k for one in charges), "charges have different rows_per_person")
+    larger = "split" in card and k == 1
+    split = [[budget(one) for one in charges if (one["purpose"] == "score") == of] for of in (True, False)]
+    groups = split if larger else [split[0] + split[1]]
+    epsilon, delta = (max(exact_sum(one[i] for one in group) for group in groups) for i in (0, 1))
+    exact = {"epsilon": epsilon, "delta": min(delta, Fraction(1))}
+    for name, x in exact.items():  # "the smallest doubles that, written as decimals, are at least these"
+        up = smallest_double(lambda double: Fraction(repr(double)), x, most)
+        require(card["cost"][name] == up and x <= Fraction(most), f"the charges make up {name} {up}")
+    digits = {"epsilon": Context(prec=6, rounding=ROUND_CEILING), "delta": Context(prec=3, rounding=ROUND_CEILING)}
+    rounded = {name: up.divide(*map(Decimal, exact[name].as_integer_ratio())) for name, up in digits.items()}
+    E, D, both = f"{float(rounded['epsilon']):.6g}", f"{float(rounded['delta']):.3g}", bool(delta)
+    whose = f"all labels of a person with up to {k} rows" if k > 1 else "one row's label"
+    guarantee = (
+        f"label differential privacy with ε = {E}{f' and δ = {D}' * both} for all that this card lists: changing "
+        f"{whose} changes the probability of any of it by at most a factor e^{E}{f', up to {D}' * both}"
+        + "; no row is in both the model and its score" * larger
+        + "; features, the number and order of rows, and bounds are public"
+    )
+    require(card["secure"], "NOT PRIVATE: the noise can be repeated from a seed")
+    require(card["guarantee"] == guarantee, "the guarantee states another cost")
+    return f"{len(charges)} charges make up epsilon {epsilon}, delta {exact['delta']}, for {k} rows of a person"
+
+
+def check_statistics(card: Card) -> str:
+    """Check (4): statistics cost what was charged for their purpose."""
+    unsaid = {one["purpose"] for one in card["charges"]} - {"labels", "prior"}
+    require(len(card["statistics"]) <= 256, "there are more than 256 statistics")
+    for purpose in {one["purpose"] for one in card["statistics"]}:
+        charges = [one for one in card["charges"] if one["purpose"] == purpose not in ("labels", "prior")]
+        bought = [one for one in card["statistics"] if one["purpose"] == purpose]
+        paid = exact_sum(budget(one)[0] for one in charges)
+        cost = exact_sum(Fraction(one["epsilon"]) for one in bought) * card["charges"][0]["rows_per_person"]
+        require(cost <= paid, f"statistics for {purpose} cost epsilon {cost}, and {paid} was charged for them")
+        noted = [one["mechanism"] for one in charges if one["mechanism"] is not None]
+        noise = [f"{one['what']}: discrete Laplace noise of scale {one['scale']}" for one in bought]
+        require(not noted or "; ".join(noted) == "; ".join(noise), f"charges for {purpose} note other noise")
+        unsaid -= {purpose} if cost == paid else set()
+    require(not unsaid, f"the card does not say what all charges for {', '.join(sorted(unsaid))} bought", OPEN)
+    return f"{len(card['statistics'])} statistics cost what was charged for them"
+
+
+def check_labels(card: Card) -> str:
+    """Check (6): each charge for labels "pays for its part", and notes its fingerprint."""
+    parts, mechanisms, release = card["parts"], card["mechanisms"], card["schema"] == "labeldp.release"
+    require(len(set(map(canonical, mechanisms))) == len(mechanisms) <= 16, "mechanisms are many, or not distinct")
+    require([*dict.fromkeys(parts)] == [*range(len(mechanisms))], "parts do not number the mechanisms in order")
+    charges = [one for one in card["charges"] if one["purpose"] == "labels"]
+    shape = [len(card["bounds"]), len(card["priors"]), len(charges)]
+    expected = [len(parts)] * 3 if release else [1, 0, parts != [] or "model" not in card]
+    require(shape == expected, "not all columns are complete")
+    columns = not release or [one["column"] for one in charges] == [*range(len(parts))]
+    names = ["sha256:" + sha256(canonical(one["channel"])) for one in mechanisms]
+    notes = [note for one in charges for note in (one["mechanism"] or "").split("; ")]
+    require(columns and len(notes) == len(parts), "charges note other columns, or another number of parts")
+    several = [f"part {i}: " * (len(parts) > 1 and not release) + names[part] for i, part in enumerate(parts, 1)]
+    require(notes == several, "a charge notes another mechanism")
+    for i, part in enumerate(parts if release else range(len(mechanisms))):
+        require_paid(cost_of(mechanisms[part]), charges[i if release else 0], mechanisms[part]["mechanism"])
+    return f"{len(parts)} parts cost no more than was charged for them"
+
+
+def check_origins(card: Card) -> str:
+    """Check "Origins" and (8): the charge of every origin is on the card, and pays for all noise that names it."""
+    priors = card.get("priors", [])
+    held = [*enumerate(priors), *((None, one) for one in card.get("mechanisms", [card]))]
+    found = [(i, part["origin"]) for i, part in held if part and "origin" in part]
+    charges = card.get("charges", [origin["charge"] for _, origin in found])
+    paid = {canonical({**one, "budget": [*map(str, budget(one))]}): one for one in charges}
+    noise: dict[str, list[Card]] = {key: [] for key, one in paid.items() if one["purpose"] == "prior"}
+    for i, origin in found:
+        charge = origin["charge"]
+        said = {name: origin[name] for name in ("statistics", "reports") if name in origin}
+        key = canonical({**charge, "budget": [*map(str, budget(charge))]})
+        require(key in noise and charge["what"].startswith("prior ("), "a private prior has no charge for a prior")
+        require(all(one["purpose"] == "prior" for one in said["statistics"]), "a statistic has another purpose")
+        many = len(said["statistics"]) > (256 if len(said) == 1 else 0)
+        require(not many, "a prior has more than 256 statistics, or reports as well")
+        require(any(said.values()), "a private prior does not say from what it was estimated", OPEN)
+        require(origin["secure"] or not card.get("secure", True), "a prior from a seed is not private")
+        what = f"prior ({card.get('trust')})" + f", column {i}" * (len(priors) > 1)
+        if i is not None and charge["column"] is not None:
+            require((charge["column"], charge["what"]) == (i, what), f"prior {i} names the charge of another")
+            require(card["trust"] == "curator" or not said["statistics"], "counts need a trusted curator")
+        noise[key] += [] if said in noise[key] else [said]
+        require(len(noise[key]) <= 64, "this file adds up to 64 priors of one charge", OPEN)
+    listed = [one for one in charges if one["purpose"] == "prior"]
+    require(all(noise.values()) and len(noise) == len(listed), "a charge for a prior has no prior of its own")
+    for key, different in noise.items():
+        total = exact_sum(cost_of(one)[0] for one in different), exact_sum(cost_of(one)[1] for one in different)
+        require_paid(total, paid[key], "the noise of a prior")
+    return f"{len(found)} private priors cost no more than was charged for them"
+
+
+def check_rest(card: Card) -> str:
+    """Check (5), (7), and what "Release, rows and model" says of the fields that one kind of card has."""
+    purposes, known = {one["purpose"] for one in card["charges"]}, card.get("knowledge")
+    require(card["trust"] == "curator" or not purposes & {"sums", "mean", "score"}, "sums need a trusted curator")
+    for i, prior in enumerate(card["priors"]):
+        (low, high), channel = card["bounds"][i], card["mechanisms"][card["parts"][i]]["channel"]
+        require(max(low, channel["low"]) < min(high, channel["high"]), f"part {i + 1} lies outside its bounds")
+        nodes, masses = (prior["nodes"], prior["masses"]) if prior else ([low, high], [1])
+        right = len(nodes) == len(masses) + 1 > 1 and all(a < b for a, b in pairwise(nodes))
+        slack = math.inf if prior and "reports" in prior.get("origin", {}) else (high - low) * 1e-9
+        right = right and min(masses) >= 0 < max(masses) and low - slack <= nodes[0] and nodes[-1] <= high + slack
+        require(right, f"prior {i} is wrong, or lies outside its bounds")
+    low, high = card["bounds"][0]
+    free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "residual": 0, "sums": 0}
+    if known and "sums" in purposes:
+        require(low <= known["low"] < known["high"] <= high, "knowledge lies outside the bounds")
+        require(known["variance"] > 0 <= known["residual"], "knowledge is impossible")
+    require("sums" in purposes or known in (None, free), "knowledge was not paid for")
+    split, table, quality = card.get("split"), card.get("regression") or {"none": []}, card.get("quality", {})
+    scored, rows = quality != {}, (card["rows"], quality.get("rows"))
+    require("model" not in card or scored == ("score" in purposes), "a score, or the charge for it, is missing")
+    require(split is None or (split["train_rows"], split["test_rows"]) == rows, "the split has other rows")
+    require(len(set(map(len, table.values()))) == 1, "the lists of the regression are not of one length")
+    right = "rounding" not in card or len(card["rounding"]) == len(card["bounds"])
+    require(right and card.get("file", card)["rows"] == card["rows"], "rounding of columns, or rows of the file")
+    return "trust, bounds, priors, rows, score and file agree"
+
+
+def checks(card: Card) -> Iterator[tuple[str, Callable[[Card], str], Card]]:
+    """Yield all checks of a card that has the right fields, of equal parts once."""
+    proven: dict[str, Proof] = {}
+    mechanisms = card.get("mechanisms", [card])
+    held = [part["origin"] for part in [*mechanisms, *card.get("priors", [])] if part and "origin" in part]
+    mechanisms = mechanisms + [origin["reports"] for origin in held if "reports" in origin]
+    statistics = [one for origin in [*held, card] for one in origin.get("statistics", [])]
+    for one in {canonical(one): one for one in mechanisms}.values():
+        yield "mechanism", lambda mechanism: check_mechanism(mechanism, proven), one
+    for one in {canonical(one): one for one in statistics}.values():
+        yield "statistic", check_statistic, one
+    agreement = (check_cost, check_labels, check_statistics, check_rest) if "charges" in card else ()
+    yield from ((check.__name__.replace("check_", "card, "), check, card) for check in (check_origins, *agreement))
+
+
+def run(what: str, check: Callable[[Any], Any], argument: Any) -> tuple[str, Any]:
+    """Print a line on a check, and return its verdict and what it returned."""
+    try:
+        verdict, result = HOLDS, check(argument)
+        said = (
+            result if isinstance(result, str) else f"{result['checksum']}; fields are those of the specification"
+        )
+    except NotShownError as error:
+        (verdict, said), result = error.args, None
+    except (ArithmeticError, LookupError, RecursionError) as error:
+        verdict, said, result = FALSE, f"no card can have such a number or position: {type(error).__name__}", None
+    print(f"{verdict:13}  {what}: {said[:2000]}".encode("unicode_escape").decode())
+    return verdict, result
+
+
+def verify(data: bytes) -> tuple[str, str]:
+    """Check a card, print a line for each check, and return the verdict and the cost that the card states."""
+    verdict, card = run("text", read_card, data)
+    if verdict != HOLDS:
+        return verdict, "nothing is shown"
+    found, cost = {run(*check)[0] for check in checks(card)}, card.get("cost", card.get("proof"))
+    return min(found, key=(FALSE, OPEN, HOLDS).index), f"epsilon = {cost['epsilon']}, delta = {cost['delta']}"
+
+
+def main() -> int:
+    """Check the card that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("card", metavar="CARD", help="the file of a card; - reads the standard input")
+    try:
+        verdict, cost = verify(read_bytes(parser.parse_args().card))
+    except (NotShownError, OSError, ValueError, MemoryError) as error:
+        verdict, cost = OPEN, f"it cannot be read: {error.args[-1] if error.args else error!r}"
+    print(f"Verdict: {verdict}; {cost}".encode("unicode_escape").decode())
+    return (HOLDS, FALSE, OPEN).index(verdict)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
