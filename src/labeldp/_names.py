@@ -69,8 +69,9 @@ def _is_number(text: str) -> bool:
 _NUMBER_AND_UNIT = re.compile(r"[^\w]*\d(?!(?:st|nd|rd|th)(?![^\W_]))")
 """What begins with a number, such as ``66k``, ``1,5 mio`` and ``66993 m²``; but no ordinal, such as ``2nd``."""
 
-_UNIT_AND_NUMBER = re.compile(r"\W*[^\W\d_]{1,3}[\W_]*(?!(?:19|20)\d\d\W*$)\d(?:[\W_]*\d){2,}\W*")
-"""Up to three letters before three digits or more, such as ``rp66993``; but no year, as in ``pay2019``."""
+_UNIT_AND_NUMBER = re.compile(r"\W*[^\W\d_]{1,3}(?:\W+(?!(?:19|20)\d\d\W*$)\d(?:\W?\d){2,}|\d(?:\W?\d){4,})\W*")
+"""Up to three letters before a number, such as ``R 993`` and ``Rp66993``; but no year, as in ``pay 2019``, and no
+code, such as ``v201``."""
 
 
 def look_like_values(names: Iterable[str]) -> bool:

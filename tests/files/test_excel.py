@@ -232,3 +232,10 @@ def test_a_public_date_beyond_the_last_year_is_missing(place):
 
     put(change=change)
     assert values("in.xlsx", label="price")["day"].to_pylist()[:2] == [None, datetime.date(2024, 3, 1)]
+
+
+def test_a_sheet_with_a_header_and_no_rows_has_no_rows(place):
+    book = Workbook()
+    book.active.append(["id", "price"])
+    book.save("in.xlsx")
+    assert "no rows" in str(refused("in.xlsx", error=DataError))

@@ -185,7 +185,7 @@ def test_a_file_without_a_header_is_not_quoted(place, content):
         open_table("in.csv", label="income")
 
 
-@pytest.mark.parametrize("name", ["x2", "1.3x", "25.2x"])
+@pytest.mark.parametrize("name", ["x2", "x25"])
 def test_a_number_in_the_first_line_is_not_suggested_as_a_column(place, name):
     (place / "in.csv").write_text("a,25,1.34,b\nb,3,2.5,c\n")
     for look in (lambda: open_table("in.csv", label=name), lambda: open_table("in.csv").field(name)):
@@ -274,3 +274,9 @@ def test_arrow_files_are_written_without_it(place):
     assert np.float64(SECRET).tobytes() not in (place / "out.arrow").read_bytes()
     got = open_table("out.arrow")
     assert next(got.batches(list(residues()))).to_pydict() == table.drop_columns("price").to_pydict()
+
+
+def test_names_that_read_as_numbers_are_not_listed_for_any_format(place):
+    pq.write_table(pa.table({"York": ["a"], "51234": [1.0], "north": ["b"]}), "in.parquet")
+    with pytest.raises(LabelDPError, match="no column 'price'; there are 'York', 'north'"):
+        open_table("in.parquet", label="price")

@@ -9,7 +9,7 @@ from labeldp import Budget, BudgetError, Ledger, ParameterError
 from labeldp.estimators import held_out
 from labeldp.files.models import load_model
 from labeldp.jobs import model_fit
-from labeldp.jobs.model_predictions import FilePredictions
+from labeldp.jobs.model_predictions import FilePredictions, predict_file
 
 
 @pytest.fixture(autouse=True)
@@ -68,3 +68,8 @@ def test_every_copied_column_is_named_however_many_there_are():
     names = [f"f{k:02}" for k in range(40)]
     [said] = FilePredictions(1, "price", [], names, []).columns
     assert all(f"'{name}'" in said for name in names)
+
+
+def test_a_column_for_predictions_that_is_not_unicode_is_refused(tmp_path):
+    with pytest.raises(ParameterError, match="column is not valid Unicode"):
+        predict_file(tmp_path / "model", tmp_path / "in.csv", tmp_path / "out.csv", column="pr\udcff")

@@ -171,11 +171,11 @@ def test_a_byte_order_mark_that_is_missing_is_asked_for(place, encoding):
 
 # ---- memory -------------------------------------------------------------------------------------------------
 
-LIMITED = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
-from labeldp.cli import app
-app(sys.argv[1:])
+LIMITED = """if True:
+    import resource, sys
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+    from labeldp.cli import app
+    app(sys.argv[1:])
 """
 
 

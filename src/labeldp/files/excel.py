@@ -7,6 +7,7 @@ it from the label. Notes, styles, names, other sheets and hidden columns are not
 from __future__ import annotations
 
 import datetime
+import io
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -136,15 +137,17 @@ class SheetTable(Table):
                 "format the column as numbers"
             )
         is_number = [isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells]
-        text = pa.array(["0" if known else _text(cell) for cell, known in zip(cells, is_number, strict=True)])
+        texts = ["0" if known else _text(cell) for cell, known in zip(cells, is_number, strict=True)]
+        text = pa.array(texts, pa.string())
         parsed = self._labels.parse(text, before)
         numbers = pa.array(
             [
                 min(max(float(str(cell)), -LAST_FLOAT), LAST_FLOAT) if known else 0.0
                 for cell, known in zip(cells, is_number, strict=True)
-            ]
+            ],
+            pa.float64(),
         )
-        return pc.if_else(pa.array(is_number), numbers, parsed)
+        return pc.if_else(pa.array(is_number, pa.bool_()), numbers, parsed)
 
 
 @contextmanager
@@ -172,6 +175,13 @@ def sheet_names(part: Part) -> list[str]:
     """Return the names of a workbook's sheets."""
     with _open(part) as book:
         return book.sheets
+
+
+def names_in_workbook(data: bytes) -> list[str]:
+    """Return the names that `read_sheet` finds in the first sheet of a workbook."""
+    book = Workbook(io.BytesIO(data), len(data))
+    header, _ = _split(book.sheet(book.sheets[0]).rows(), None, ())
+    return [text for value in header.values() if (text := _text(_value(value)))]
 
 
 def read_sheet(part: Part, name: str | None, label: str | None, given: Collection[str] = ()) -> Sheet:

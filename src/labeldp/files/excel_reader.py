@@ -212,7 +212,7 @@ class SheetReader:
         first = _within(int(attributes["min"]) - 1, self._last_width + 1, MOST_COLUMNS - 1)
         self._last_width = _within(int(attributes["max"]) - 1, first, MOST_COLUMNS - 1)
         columns = range(first, self._last_width + 1)
-        if attributes.get("hidden") in ("1", "true") or _is_invisible(attributes.get("width")):
+        if attributes.get("hidden", "0") not in ("0", "false") or _is_invisible(attributes.get("width")):
             self.hidden.update(columns)
         elif "width" in attributes:
             self.hidden.difference_update(columns)

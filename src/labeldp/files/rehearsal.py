@@ -25,7 +25,7 @@ from labeldp.errors import DataError, ParameterError
 from labeldp.files.batches import size_of, take_rows
 from labeldp.files.dialect import Dialect
 from labeldp.files.encoders import encoder, plain_type
-from labeldp.files.excel import openpyxl
+from labeldp.files.excel import names_in_workbook
 from labeldp.files.places import DELIMITERS, PIPE, is_folder
 
 MOST_COLUMNS, MOST_ROWS = 16_384, 1_048_575
@@ -76,8 +76,9 @@ def refuse_schema(schema: Any, format: str, dialect: Dialect) -> None:
         written = _names_in(_encode(pa.Table.from_batches([], schema), format, dialect), format, dialect)
     except _FAILURES:
         written = None
-    if written != names:
-        changed = next((name for name, other in zip(names, written or [], strict=False) if name != other), None)
+    kept = [name.strip() for name in names] if format == "xlsx" else names  # our reader of sheets strips names
+    if written != kept:
+        changed = next((name for name, other in zip(kept, written or [], strict=False) if name != other), None)
         which = "these column names" if changed is None else f"the column name {changed!r}"
         raise ParameterError(f"{format.upper()} cannot hold {which}: rename, or write another format")
 
@@ -297,8 +298,7 @@ def _names_in(data: Any, format: str, dialect: Dialect) -> list[str]:
         header = re.split(r"[\r\n]", bytes(data).decode(str(written.encoding)), maxsplit=1)[0]  # one line, no more
         return next(csv.reader([header], delimiter=str(written.separator)), [])
     if format == "xlsx":
-        sheet = openpyxl().load_workbook(pa.BufferReader(data), read_only=True).worksheets[0]
-        return ["" if cell is None else str(cell) for row in sheet.iter_rows(values_only=True) for cell in row]
+        return names_in_workbook(bytes(data))
     if format == "parquet":
         import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import)
 

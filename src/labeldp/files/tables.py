@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from labeldp._names import RENAME, as_label_name, look_like_values, nearest
+from labeldp._names import RENAME, as_label_name, look_like_values, nearest, reads_as_number
 from labeldp.errors import DataError, ParameterError
 from labeldp.files.batches import CELLS, cut, rows_per_batch
 from labeldp.files.columns import (
@@ -217,7 +217,8 @@ class Table:
         if name in self._names:
             return
         near = nearest(name, self._names)
-        known = "there are " + ", ".join(map(repr, self._names[:12])) + (", …" if len(self._names) > 12 else "")
+        named = [each for each in self._names if not reads_as_number(each)]  # others may be values of a first row
+        known = "there are " + ", ".join(map(repr, named[:12])) + (", …" if len(named) > 12 else "")
         if self.format in MAY_LACK_HEADER:
             known = "does the first line name the columns?"
         if self.format in DELIMITERS:

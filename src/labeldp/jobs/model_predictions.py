@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from labeldp._names import as_text
 from labeldp.errors import ParameterError
 from labeldp.files.places import PIPE, refuse_same
 from labeldp.jobs.inputs import tally_notes
@@ -89,6 +90,7 @@ def predict_file(
     from labeldp.files import TableWriter, open_table  # noqa: PLC0415 (an extra)
     from labeldp.files.models import load_model  # noqa: PLC0415
 
+    column = as_text(column, "column")
     pa, saved = arrow(), load_model(model)
     progress("Reading", 0, None)
     needs = saved.encoder.names

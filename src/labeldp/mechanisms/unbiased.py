@@ -132,7 +132,8 @@ class Unbiased(Mechanism):
         outputs, counts = self.outputs, self.counts
         if len(outputs) < 2:
             raise ParameterError("outputs must be at least two finite numbers")
-        if len(counts) < 2 or any(len(row) != len(outputs) for row in counts):
+        rows = counts if isinstance(counts, tuple) else ()
+        if len(rows) < 2 or any(not isinstance(row, tuple) or len(row) != len(outputs) for row in rows):
             raise ParameterError("counts needs two or more rows with one count for each output")
         if len(counts) * len(outputs) > MOST_ENTRIES:
             raise ParameterError(f"counts has more than {MOST_ENTRIES} entries")
