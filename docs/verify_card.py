@@ -145,7 +145,7 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "labeldp.mechanism": """schema:text version:integer checksum:text mechanism:text parameters:any% channel:kind=
         proof:proof origin?:origin""",
     "labeldp.release": COMMON + "file?:file label?:text id?:text release?:text",
-    "labeldp.row-release": COMMON + "rounds:size arrays:hash% knowledge:knowledge",
+    "labeldp.row-release": COMMON + "rounds:size arrays?:hash% knowledge:knowledge",
     "labeldp.model": COMMON + """model:text label?:text note?:text features?:text* format?:integer files?:hash%
         versions?:text% quality?:quality split?:split regression?:regression""",
     "kind=identity": "kind:text",

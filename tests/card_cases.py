@@ -82,7 +82,11 @@ FILE = {
     "column_holds": "private labels as released, biased", "columns": ["price"], "types_changed": {},
     "sha256": "0" * 64, "row_order": "public, and kept", "not_copied": "metadata",
 }  # fmt: skip
-MORE = {"release": {"file": FILE}, "row-release": {"knowledge": KNOWN, "rounds": 2}}
+MODEL = {"model": "ModelReleaseRegressor"}
+MORE = {
+    **{"release": {"file": FILE}, "row-release": {"knowledge": KNOWN, "rounds": 2}},
+    **{"model": MODEL, "model of sums": MODEL},
+}
 
 
 def card(kind, **changes):

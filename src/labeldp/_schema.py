@@ -139,15 +139,6 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Fraction) else value
 
 
-def same(one: Any, other: Any) -> bool:
-    """Return whether two pieces of data are equal, of the same types but for 5 and 5.0; True is not 1."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(item, other[key]) for key, item in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
-
-
 def canonical(data: Any) -> str:
     """Return data as canonical JSON: sorted keys, no blanks, ASCII."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -277,7 +268,7 @@ def _instance(kind: Any, data: Any, where: str) -> Any:
     read_fields = _fields(where, data, {**fields, **extra}, _optional(kind))
     value = _made(lambda: kind(**{name: read_fields[name] for name in fields if name in read_fields}), where)
     for name, expected in _made(lambda: _derived(value), where).items():
-        if not same(expected, data[name]):
+        if canonical(expected) != canonical(data[name]):
             raise CardError(f"{where} does not hold: its {name} is {expected}, and not what is stated")
     return value
 

@@ -57,9 +57,9 @@ def test_a_card_of_many_gaussians_makes_few_exact_sums(monkeypatch):
 
 
 def test_without_the_quick_bound_it_would_make_one_for_each_shift(monkeypatch):
-    """The channel is kept since it was built, and proven again as the card is read."""
-    text = ldp.Gaussian(bounds=BOUNDS, epsilon=0.5, delta=1e-5).to_json()
-    assert work(monkeypatch, lambda: ldp.load_mechanism(text), quick=lambda *_: Fraction(2)) == 253
+    """At least once: a channel that was kept since it was built is not built again."""
+    text = ldp.Gaussian(bounds=(-3, 7), epsilon=0.5, delta=1e-5).to_json()  # of no other test
+    assert work(monkeypatch, lambda: ldp.load_mechanism(text), quick=lambda *_: Fraction(2)) >= 253
 
 
 def test_a_large_table_is_counted_in_one_go(monkeypatch):

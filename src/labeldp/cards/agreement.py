@@ -120,6 +120,8 @@ def origin_problem(origin: Origin) -> str | None:
     charge, reports = origin.charge, origin.reports
     if charge is None or charge.purpose != "prior" or not charge.what.startswith("prior ("):
         return "its charges do not fit the source of a prior"
+    if any(one.purpose != "prior" for one in origin.statistics):
+        return "the statistics of a prior must have its purpose"
     if reports is not None and (origin.statistics or reports.origin is not None):
         return "a prior is either from counts or from reports, which have no prior of their own"
     if origin.cost is not None and not group_budget(origin.cost, charge.rows_per_person) <= charge.budget:

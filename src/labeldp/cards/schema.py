@@ -6,7 +6,7 @@ import json
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from labeldp._schema import READERS, AtMost, Between, Hash, Like, Natural, Positive, canonical, read, same
+from labeldp._schema import READERS, AtMost, Between, Hash, Like, Natural, Positive, canonical, read
 from labeldp._values import Bounds
 from labeldp.errors import CardError, LabelDPError
 from labeldp.histogram import Histogram
@@ -158,7 +158,7 @@ class RegressionEntry(TypedDict):
 class ModelCard(Common):
     """The card of a model."""
 
-    model: NotRequired[str]
+    model: str
     label: NotRequired[str]
     note: NotRequired[str]
     features: NotRequired[list[str]]
@@ -200,6 +200,14 @@ def _mechanism(data: Any) -> Mechanism:
     return _rebuilt(registered_class(data["mechanism"]), canonical(data))
 
 
+_BUILT = {
+    "channel": "the card's counts cannot be rebuilt from its parameters",
+    "proof": "the card claims another proof than its counts give",
+    "parameters": "the card's parameters are not written as its mechanism writes them",
+}
+"""What a mechanism states of itself, to the letter, and what is wrong if a card has something else."""
+
+
 @lru_cache(maxsize=64)
 def _rebuilt(cls: Any, text: str) -> Mechanism:
     """Return the mechanism that an entry describes; one that several parts share is proven once."""
@@ -211,10 +219,9 @@ def _rebuilt(cls: Any, text: str) -> Mechanism:
     if repeated.keys() & entry["parameters"].keys():
         raise CardError("a parameter that is in the channel is not repeated")
     mechanism = build_mechanism(entry["mechanism"], {**entry["parameters"], **repeated})
-    if not same(mechanism.channel.as_data(), data["channel"]):
-        raise CardError("the card's counts cannot be rebuilt from its parameters")
-    if not same(mechanism.verify().as_data(), data["proof"]):
-        raise CardError("the card claims another proof than its counts give")
+    stated, built = ({name: canonical(each[name]) for name in _BUILT} for each in (data, mechanism.as_data()))
+    for name in [name for name in _BUILT if stated[name] != built[name]]:
+        raise CardError(_BUILT[name])
     return mechanism.with_origin(entry["origin"]) if "origin" in entry else mechanism
 
 

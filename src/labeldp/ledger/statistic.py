@@ -81,6 +81,8 @@ class Statistic:
 
     def __post_init__(self) -> None:
         self.refuse_unknown({"kind": self.kind})
+        if self.epsilon <= 0:
+            raise ParameterError("the epsilon of a statistic must be positive")
         steps = RULES[self.kind].steps
         if self.steps != steps.get(self.size, steps.get(0)):
             raise ParameterError(
