@@ -105,7 +105,7 @@ def test_a_release_is_paid_for_and_has_a_card_and_nothing_of_the_label(spark):
     release = privatize(df, ledger=ledger, **ASK)
     assert release.frame.columns == ["id", "x", "y"]
     content = ldp.read_release_card(release.card)
-    assert (content["rows"], content["release"], content["words"]) == (ROWS, release.name, "secure")
+    assert (content["rows"], content["release"], content["secure"]) == (ROWS, release.name, True)
     assert release.cost == ledger.total == ldp.Budget(epsilon=1.0)
     assert release.ledger is ledger
     assert release.to_card() == release.card
@@ -293,3 +293,14 @@ def test_missing_labels_and_ids_and_shared_ids_are_refused_without_a_label_in_th
     shared = df.withColumn("id", F.when(F.col("x") == 4, F.lit(9)).otherwise(F.col("x")))
     refuse(shared, DataError, "share an id", allow_related=["x"])
     assert privatize(shared, check_ids=False, **ASK).terms.rows == ROWS
+
+
+@pytest.mark.parametrize("name", ["a.b", "a`b"])
+def test_a_label_or_an_id_may_have_a_dot_or_a_backtick_in_its_name(spark, name):
+    df = frame(spark, labels=LABELS[:300])
+    ask = {"epsilon": 1.0, "bounds": BOUNDS}
+    renamed = df.withColumnRenamed("y", name)
+    assert estimate_prior(renamed, label=name, **ask).masses.size
+    assert privatize(renamed, label=name, id="id", **ask).terms.rows == 300
+    by_name = df.withColumnRenamed("id", name)
+    assert privatize(by_name, label="y", id=name, trust="local", **ask).terms.rows == 300

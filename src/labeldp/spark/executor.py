@@ -75,7 +75,8 @@ def sum_vectors(frame: DataFrame, work: Work, dtype: str = "int64") -> tuple[Vec
     """Return the vectors that ``work`` computes from partitions, added up by key, and the sample beside them.
 
     They are added up on executors that each get all vectors of some keys, so that the driver gets one of each.
-    Sums of floats depend on the order, so each partition's must have a part of its own, which is public.
+    Sums of floats depend on the order, so each partition's must have a part of its own, which is public. ``work``
+    sees columns by position: Spark cannot resolve every name of a column again.
     """
 
     def add(batches: Batches) -> Batches:
@@ -88,7 +89,8 @@ def sum_vectors(frame: DataFrame, work: Work, dtype: str = "int64") -> tuple[Vec
                 sums[key] = sums[key] + vector if key in sums else vector
         yield vector_batch(sums)
 
-    vectors = frame.mapInArrow(work, _SCHEMA).repartition("key").sortWithinPartitions("key", "part")
+    numbered = frame.toDF(*(f"c{position}" for position in range(len(frame.columns))))
+    vectors = numbered.mapInArrow(work, _SCHEMA).repartition("key").sortWithinPartitions("key", "part")
     pairs = list(_pairs(without_labels(vectors.mapInArrow(add, _SCHEMA).toArrow)))
     sums = {key: np.frombuffer(data, dtype=dtype) for key, data in pairs if key != SAMPLE}
     return sums, b"".join(data for key, data in pairs if key == SAMPLE)
