@@ -246,6 +246,34 @@ def test_predictions_hold_no_column_that_the_owner_said_stays_and_need_no_privat
     assert "needs the column 'rooms', which you said is private" in client.predict("model", "homes.csv").words
 
 
+@pytest.mark.parametrize("how", ["opened again", "changed in a tab", "open in a second tab", "read the wrong way"])
+def test_a_column_that_was_said_to_be_private_stays_private_until_another_is_said(client, how):
+    client.release(ready(client, leaves="model", epsilon=2))
+    homes, others = client.site.folder.root / "homes.csv", client.site.folder.root / "others.csv"
+    others.write_text(homes.read_text())
+    first = client.draft(client.post("/open", path="others.csv"))
+    second = client.draft(client.post("/open", path="others.csv")) if how == "open in a second tab" else None
+    client.name(first, "rooms", drop=["side"])
+    first.reading.wait()
+    if how == "read the wrong way":
+        client.written(first, separator=";")
+        client.written(first, separator=",")
+    elif second is None:
+        others.write_text(others.read_text() + "1,north,12.5\n")
+        if how == "opened again":
+            client.post("/open", path="others.csv")
+        else:
+            client.name(first, "rooms")  # refused: the file changed
+            assert first.label is None
+    refused = client.predict("model", "others.csv").words
+    assert "needs the column 'rooms', which you said is private" in refused
+    assert not list(client.site.folder.root.glob("*predicted*"))
+    newest = client.draft(client.post("/open", path="others.csv"))
+    client.name(newest, "price", drop=["side"])
+    client.predict("model", "others.csv")
+    assert (client.site.folder.root / "others.predicted.csv").read_text().startswith("rooms,prediction\n")
+
+
 @posix_only
 def test_a_table_that_becomes_another_after_the_click_is_not_predicted_for(client, tmp_path_factory, monkeypatch):
     client.release(ready(client, leaves="model", epsilon=2))

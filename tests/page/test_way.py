@@ -342,3 +342,10 @@ def test_progress_is_told_to_scripts_without_a_label(client):
     data = json.loads(client.get(f"/draft/{draft.id}/progress?what=release").body)
     assert data["state"] == "done"
     assert set(data) == {"state", "what", "done", "percent", "can_stop"}
+
+
+@pytest.mark.parametrize("path", ["/alive", "/bye", "/close"])
+def test_a_form_without_the_page_s_key_is_refused_and_not_a_failure(client, path):
+    answer = client.request("POST", path, b"page=a")
+    assert answer.status == 400
+    assert "the form was not sent by this page" in answer.words

@@ -29,6 +29,7 @@ async def static_file(request: Request) -> Response:
     return Response((home / name).read_bytes(), media_type=KINDS[f".{name.rpartition('.')[2]}"])
 
 
+@explained_page
 async def alive(request: Request) -> Response:
     """Hear that a page is open."""
     form = await site_of(request).form(request)
@@ -36,6 +37,7 @@ async def alive(request: Request) -> Response:
     return JSONResponse({})
 
 
+@explained_page
 async def bye(request: Request) -> Response:
     """Hear that a page was closed, or left for another."""
     form = await site_of(request).form(request)

@@ -18,7 +18,10 @@ from labeldp.page.work import Work
 
 CHANGED = "The file changed since it was read. Look at it again: nothing was charged."
 
-AGAIN = ("label", "bounds", "stays", "missing", "shuffle", "rows_per_person")
+WITHHELD = ("private", "stays")
+"""What is said of columns once, and holds until something else is said, also when the file changed."""
+
+AGAIN = (*WITHHELD, "label", "bounds", "missing", "shuffle", "rows_per_person")
 """What is said of a table once, and holds when it is opened again."""
 
 
@@ -55,6 +58,9 @@ class Draft:
         What the source is called, for people.
     read : Header
     label : str or None
+        The private column, while the header has it.
+    private : str or None
+        The last column that was said to be private, also once the file changed or is read the wrong way.
     stays : tuple of str
         Columns that are not to leave, also those that the header lacks while the file is read the wrong way.
     entered : dict
@@ -68,6 +74,7 @@ class Draft:
     read: Header
     id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
     label: str | None = None
+    private: str | None = None
     bounds: tuple[float, float] | None = None
     stays: tuple[str, ...] = ()
     missing: Literal["error", "drop"] = "error"
@@ -82,10 +89,11 @@ class Draft:
     @classmethod
     def of(cls, source: Path, name: str, like: Draft | None = None) -> Draft:
         """Return a new draft for a table, once its header was read; with what another says of the same table."""
-        if like is None or like.is_changed:
+        if like is None:
             return cls(source, name, Header.of(source, Dialect()))
-        said = {what: getattr(like, what) for what in AGAIN}
-        return cls(source, name, Header.of(source, like.dialect), **said)
+        is_changed = like.is_changed
+        said = {what: getattr(like, what) for what in (WITHHELD if is_changed else AGAIN)}
+        return cls(source, name, Header.of(source, Dialect() if is_changed else like.dialect), **said)
 
     def take(self, read: Header, label: str | None, stays: tuple[str, ...]) -> None:
         """Take a header and what is said of its columns, and read the table, in a thread, if there is a label.
@@ -99,6 +107,7 @@ class Draft:
         self.label, self.stays, self.reading = label, stays, None
         if label is None:
             return
+        self.private = label
         drop = self.drop
 
         def task(work: Work) -> tuple[Overview, list[str]]:
@@ -249,8 +258,10 @@ class Drafts:
         return self._works.get(name)
 
     def like(self, source: Path) -> Draft | None:
-        """Return the newest draft for the same table, if there is one."""
-        return next((draft for draft in reversed(self._drafts.values()) if draft.source == source), None)
+        """Return the newest draft for the same table, of those that withhold columns if there are such."""
+        drafts = [draft for draft in reversed(self._drafts.values()) if draft.source == source]
+        withholding = [draft for draft in drafts if draft.private is not None or draft.stays]
+        return next(iter([*withholding, *drafts]), None)
 
     def unfinished(self) -> list[Draft]:
         """Return those whose label was said and whose release was not done, newest first."""

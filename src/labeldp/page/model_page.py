@@ -136,12 +136,12 @@ async def table_form(request: Request) -> Response:
 
 
 def _staying(draft: Draft, model: SavedModel, header: TableHeader) -> list[str]:
-    """Return the columns of a table that are not to leave, and refuse a model that learnt from its label."""
-    if draft.label in model.encoder.names:
+    """Return the columns of a table that are not to leave, and refuse a model that needs the private one."""
+    if draft.private in model.encoder.names:
         raise ParameterError(
-            f"the model needs the column {draft.label!r}, which you said is private: predictions would reveal it"
+            f"the model needs the column {draft.private!r}, which you said is private: predictions would reveal it"
         )
-    return [name for name in header.names if name in (*draft.stays, draft.label)]
+    return [name for name in header.names if name in (*draft.stays, draft.private)]
 
 
 def _work_of(request: Request) -> Work | None:
