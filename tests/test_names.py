@@ -170,3 +170,49 @@ def test_a_model_is_not_saved_under_a_number(tmp_path):
     with pytest.raises(ParameterError, match="reads as a number"):
         ldp.save_model(model, tmp_path / "model", label=TRUE_LABEL)
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("regressor", [ldp.LabelReleaseRegressor, ldp.ModelReleaseRegressor])
+@pytest.mark.parametrize(
+    ("feature", "y"),
+    [
+        ("label", Y),
+        ("LABEL ", pd.Series(Y)),
+        ("label", pl.Series(Y)),
+        ("label", pd.DataFrame(Y)),
+        ("label", pd.Series(Y, name="Label")),
+        ("Pay", pd.Series(Y, name="pay\u200b")),
+    ],
+)
+def test_a_feature_with_the_name_of_the_label_is_refused_before_the_charge(regressor, feature, y):
+    ledger = ldp.Ledger()
+    with pytest.raises(ParameterError, match="which is the name of y"):
+        regressor(**HOW, ledger=ledger).fit(X.rename(columns={"a": feature}), y)
+    assert ledger.charges == ()
+
+
+@pytest.mark.parametrize("regressor", [ldp.LabelReleaseRegressor, ldp.ModelReleaseRegressor])
+@pytest.mark.parametrize("y", [pd.DataFrame({"y": Y, "z": Y}), np.column_stack([Y, Y]), Y.reshape(-1, 1, 1)])
+def test_several_columns_of_labels_are_refused_by_a_regressor_with_their_shape(regressor, y):
+    ledger = ldp.Ledger()
+    with pytest.raises(ldp.LabelError, match="one column of labels, got the shape"):
+        regressor(**HOW, ledger=ledger).fit(X, y)
+    assert ledger.charges == ()
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("source", SERIES)
+def test_the_name_of_a_label_has_at_most_a_thousand_characters(entry, source):
+    ledger = ldp.Ledger()
+    with pytest.raises(ParameterError, match="has 1,001 characters") as caught:
+        ENTRIES[entry](SERIES[source]("y" * 1001), ledger)
+    assert len(str(caught.value)) < 200
+    assert ledger.charges == ()
+
+
+def test_the_column_of_a_frame_without_names_is_called_label():
+    release = ldp.privatize(Y, **HOW)
+    frames = (pd.DataFrame(Y), pd.DataFrame({"0": Y}), pl.DataFrame({"0": Y}), pl.DataFrame({"": Y}))
+    assert [list(release.to_series(like=frame).columns) for frame in frames] == [["label"]] * 4
+    assert release.to_series(like=pa.table({"0": Y})).column_names == ["label"]
+    assert release.to_series(like=pa.table({"pay": Y})).column_names == ["pay"]

@@ -22,6 +22,9 @@ UNNAMED = "label"
 
 RENAME = "rename the column"
 
+LONGEST = 1_000
+"""Characters that the name of a label may have."""
+
 _CURRENCIES = (
     "aud|brl|cad|chf|cny|czk|dkk|eur|fr|gbp|hkd|huf|inr|jpy|kr|krw|mxn|nok|nzd|pln|rmb|rs|rub|sek|sgd|usd|zar"
 )
@@ -116,7 +119,10 @@ def as_label_name(name: object, advice: str = RENAME) -> str:
     levels = name if isinstance(name, tuple) else (name,)  # of a MultiIndex
     if any(reads_as_number(level) or _UNIT_AND_NUMBER.fullmatch(str(level)) for level in levels):
         raise ParameterError(f"the label's name reads as a number, and names are published: {advice}")
-    return as_text(str(name), "label")
+    text = as_text(str(name), "label")
+    if len(text) > LONGEST:
+        raise ParameterError(f"the label's name has {len(text):,} characters, {LONGEST:,} are allowed: {advice}")
+    return text
 
 
 def as_text(text: str, parameter: str) -> str:
@@ -124,6 +130,29 @@ def as_text(text: str, parameter: str) -> str:
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         raise ParameterError(f"{parameter} is not valid Unicode text: {text!r}")
     return text
+
+
+def same_name(one: str, other: str) -> bool:
+    """Whether two names look the same: but for case, blanks, invisible characters and forms of a letter.
+
+    Examples
+    --------
+    >>> same_name("Gehalt", "GEHALT"), same_name("sala\u0301rio", "sal\u00e1rio"), same_name("pay", "paid")
+    (True, True, False)
+    >>> same_name("pay", " pay\u200b"), same_name("pay", "\uff50\uff41\uff59")
+    (True, True)
+    """
+    return _visible(one) == _visible(other)
+
+
+def _visible(name: str) -> str:
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    shown = "".join(" " if each.isspace() else each for each in text if not _is_invisible(each))
+    return " ".join(shown.split())
+
+
+def _is_invisible(character: str) -> bool:
+    return unicodedata.category(character).startswith("C") and not character.isspace()
 
 
 def column_names(frame: Any) -> list[Any] | None:
@@ -144,7 +173,8 @@ def name_of_labels(labels: Any, features: Any = None) -> str | None:
     Raises
     ------
     ParameterError
-        If a name reads as a number otherwise, or is that of a feature.
+        If a name reads as a number otherwise, or looks the same as that of a feature; labels without a name are
+        called ``label``.
 
     Examples
     --------
@@ -166,11 +196,14 @@ def name_of_labels(labels: Any, features: Any = None) -> str | None:
         is_position = isinstance(name, Integral) and not isinstance(name, bool) and int(name) >= 0
         is_numbering = is_position and (beside is None or _are_positions([*{*beside, name}]))
     texts = [] if is_numbering else [as_label_name(name) for name in names if name is not None and name != ""]
-    if not {str(name) for name in names if name is not None}.isdisjoint(map(str, beside or ())):
-        which = f"the column {texts[0]!r}" if texts else "a column"
+    called = {_visible(str(name)) for name in [*names, *([] if texts else [UNNAMED])] if name is not None}
+    clashes = [name for name in map(str, beside or ()) if _visible(name) in called]
+    if clashes:
+        which = "a column" if is_numbering else f"the column {clashes[0]!r}"
+        unnamed = "" if texts else f" (a y without a name is called {UNNAMED!r})"
         raise ParameterError(
-            f"X has {which}, which is the name of y: features are public, so the labels must not be among them; "
-            "drop it from X, or rename y if they are not the same"
+            f"X has {which}, which is the name of y{unnamed}: features are public, so labels must not be among "
+            "them; drop it from X, or rename y if they are not the same"
         )
     return texts[0] if texts else None
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from labeldp._arrays import Array
 from labeldp._names import name_of_labels
 from labeldp._values import Labels
-from labeldp.errors import ParameterError
+from labeldp.errors import LabelError, ParameterError
 from labeldp.estimators.features import FeatureTable, PublicFeatures
 from labeldp.estimators.fit_plan import FitRequest
 from labeldp.estimators.learner import Blend
@@ -37,6 +37,17 @@ def _refuse_single_column(X: Any) -> None:
             "comes before y. Reshape your data with reshape(-1, 1) if it is a single feature, or with "
             "reshape(1, -1) if it is a single row"
         )
+
+
+def _single_column(labels: NDArray[Any]) -> Array:
+    """Return labels, one for each row, or refuse another shape."""
+    if labels.ndim != 1 and (labels.ndim != 2 or labels.shape[1] != 1):
+        raise LabelError(
+            f"y must be one column of labels, got the shape {labels.shape}: fit a model for each column; "
+            "their costs add up"
+        )
+    column: Array = column_or_1d(labels, warn=True).astype(np.float64)
+    return column
 
 
 class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -93,7 +104,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             _refuse_single_column(X)
             X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
-        labels = column_or_1d(Labels.parse(y).values, warn=True).astype(np.float64)
+        labels = _single_column(Labels.parse(y).values)
         check_consistent_length(X, labels)
         self._rows_seen = row_digests(X)
         return request, X, labels

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from labeldp._names import as_text
+from labeldp._names import as_text, same_name
 from labeldp.errors import ParameterError
 from labeldp.files.places import PIPE, refuse_same
 from labeldp.jobs.inputs import tally_notes
-from labeldp.tabular import Tally, same_name
+from labeldp.tabular import Tally
 from labeldp.tabular.arrow import arrow
 
 if TYPE_CHECKING:

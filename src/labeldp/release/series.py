@@ -16,7 +16,7 @@ def as_series(values: NDArray[np.float64], like: Any) -> Any:
     """Return values as a Series or data frame of the library that ``like`` is from, with its index and names.
 
     Of ``like``, its type, its index and its names are used, and no value in it. A Series that is named by the
-    number of a column is called ``label``.
+    number of a column, and the only column of a frame without names, is called ``label``.
 
     Parameters
     ----------
@@ -43,8 +43,9 @@ def as_series(values: NDArray[np.float64], like: Any) -> Any:
     if shape not in (values.shape, (*values.shape, 1)):
         raise ParameterError(f"like has the shape {shape}, and there are private labels of shape {values.shape}")
     name = getattr(like, "name", None)
-    if name_of_labels(like) is None and name not in (None, ""):
-        name = UNNAMED
+    if name_of_labels(like) is None:
+        name = UNNAMED if name not in (None, "") else name
+        names = [UNNAMED] if names is not None and len(names) == 1 else names
     library, columns = import_module(root), values.reshape(shape)
     if root == "pandas":
         how = {"name": name} if names is None else {"columns": names}

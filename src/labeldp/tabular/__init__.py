@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from labeldp.tabular.encoder import TableEncoder, same_name
+from labeldp.tabular.encoder import TableEncoder
 from labeldp.tabular.encodings import Tally
 from labeldp.tabular.frames import as_table, frame_names, is_frame, refuse_other_order, row_count
 from labeldp.tabular.memory import read_columns
@@ -20,7 +20,6 @@ __all__ = [
     "read_columns",
     "refuse_other_order",
     "row_count",
-    "same_name",
 ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from labeldp._arrays import Array
-from labeldp._names import nearest
+from labeldp._names import nearest, same_name
 from labeldp.errors import CardError, DataError, ParameterError
 from labeldp.tabular.encodings import (
     Categories,
@@ -185,26 +184,3 @@ class TableEncoder:
         except (ValueError, RecursionError):
             raise CardError("the description of the model's columns is not valid JSON") from None
         return cls.from_data(data)
-
-
-def same_name(one: str, other: str) -> bool:
-    """Whether two names look the same: but for case, blanks, invisible characters and forms of a letter.
-
-    Examples
-    --------
-    >>> same_name("Gehalt", "GEHALT"), same_name("sala\u0301rio", "sal\u00e1rio"), same_name("pay", "paid")
-    (True, True, False)
-    >>> same_name("pay", " pay\u200b"), same_name("pay", "\uff50\uff41\uff59")
-    (True, True)
-    """
-    return _visible(one) == _visible(other)
-
-
-def _visible(name: str) -> str:
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    shown = "".join(" " if each.isspace() else each for each in text if not _is_invisible(each))
-    return " ".join(shown.split())
-
-
-def _is_invisible(character: str) -> bool:
-    return unicodedata.category(character).startswith("C") and not character.isspace()
