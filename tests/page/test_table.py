@@ -167,3 +167,38 @@ def test_a_column_with_line_breaks_is_named_on_the_page(client):
     client.written(draft, multiline="item")
     draft.reading.wait()
     assert draft.seen.rows == 60
+
+
+def test_a_first_row_that_may_be_no_header_shows_no_number_until_it_is_confirmed(client):
+    for name, rows in {"half.csv": "York,oak,31415,20", "some.tsv": "York\toak\tab\t31,415 zł"}.items():
+        (client.site.folder.root / name).write_text("\n".join([rows] * 60) + "\n")
+        answer = client.post("/open", path=name)
+        draft = client.draft(answer)
+        assert "York" in answer.words
+        assert "column 4" in answer.words
+        answers = [answer, client.name(draft, draft.header.names[3]), client.written(draft, na="none")]
+        assert not any(HIDDEN in each.html or "31,415" in each.html for each in answers)
+        assert draft.label is None
+    years = client.site.folder.root / "years.csv"
+    years.write_text("item,price,2019\n" + "oak,4.5,3\n" * 60)
+    draft = client.draft(client.post("/open", path="years.csv"))
+    assert "2019" in client.written(draft, header="yes").words
+
+
+def test_no_message_shows_where_the_folder_is(client):
+    root = client.site.folder.root
+    (root / "sub").mkdir()
+    (root / "sub" / "text.csv").write_text("oak,4.5,3\n" * 60)
+    opened = client.draft(client.post("/open", path="sub/text.csv"))
+    dropped = client.draft(client.upload("text.csv", b"item,price,size\n" + b"oak,4.5,3\n" * 60))
+    for draft, name in ((opened, "sub/text.csv has other than 2 values"), (dropped, "text.csv has other than 2")):
+        page = client.written(draft, names="a,b")
+        assert name in page.words
+        assert str(root) not in page.html
+        assert ".labeldp-page-" not in page.html
+    other = client.read("homes.csv", "price")
+    client.choose(other, missing="yes")
+    (root / "out.csv").touch()
+    page = client.order(other)
+    assert "out.csv exists already" in page.words
+    assert str(root) not in page.html

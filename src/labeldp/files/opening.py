@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from labeldp._names import reads_as_number
 from labeldp.errors import ParameterError
 from labeldp.files.dialect import Dialect
 from labeldp.files.excel import SheetTable, read_sheet, sheet_names
 from labeldp.files.places import DELIMITERS, as_format
 from labeldp.files.sniffing import header_dialect
 from labeldp.files.sources import Part, find_parts, folder_types, schema_of
-from labeldp.files.tables import Table, TypedTable, lacks_header
+from labeldp.files.tables import MAY_LACK_HEADER, Table, TypedTable, lacks_header
 from labeldp.files.text_files import TextFile, read_header
 from labeldp.files.text_tables import TextTable
 
@@ -39,6 +40,18 @@ class TableHeader:
     names: tuple[str, ...]
     sheets: tuple[str, ...] = ()
     lacks_header: bool = False
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The names to show while nobody has said which column is the label.
+
+        One that reads as a number may be a label of the first row, unless the header was confirmed or given, or
+        the format has one always: its position is shown.
+        """
+        if self.format not in MAY_LACK_HEADER or self.dialect.header or self.dialect.names:
+            return self.names
+        pairs = enumerate(self.names, 1)
+        return tuple(f"column {position}" if reads_as_number(name) else name for position, name in pairs)
 
 
 def header_of(parts: list[Part], format: str, dialect: Dialect) -> TableHeader:

@@ -20,7 +20,7 @@ from labeldp import __version__
 from labeldp._values import rounded_up
 from labeldp.errors import ParameterError
 from labeldp.jobs.sentences import EXPLAINED, printable
-from labeldp.page.chosen_folder import ChosenFolder
+from labeldp.page.chosen_folder import DROPPED, ChosenFolder
 from labeldp.page.drafts import Drafts
 from labeldp.page.guard import Keys
 from labeldp.page.lifetime import Lifetime
@@ -67,6 +67,7 @@ class Site:
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
             undefined=StrictUndefined,
+            finalize=self._without_folder,
             trim_blocks=True,
             lstrip_blocks=True,
             extensions=[InRoom],
@@ -79,6 +80,15 @@ class Site:
             "thousands": lambda value: f"{value:,}",
         }
         return environment
+
+    def _without_folder(self, value: Any) -> Any:
+        """Return what is put into a page with paths in the folder, where messages name whole ones."""
+        return self._folder_path.sub("", value) if type(value) is str else value
+
+    @cached_property
+    def _folder_path(self) -> re.Pattern[str]:
+        """Where the folder is, or in it the one for dropped files, before a name in it."""
+        return re.compile(rf"{re.escape(str(self.folder.root))}[/\\](?:{re.escape(DROPPED)}\w+[/\\])?")
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page of a template; whatever is put in is escaped."""
