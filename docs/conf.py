@@ -66,7 +66,7 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {
     "inherited-members": "Mechanism,BaseEstimator,RegressorMixin,TransformerMixin,_SetOutputMixin,"
     "_MetadataRequester,BaseException,ImportError,OSError,Protocol",
-    "exclude-members": "as_data, as_text, blocks, card_entries, check, checked, coarsened, completed, describe, "
+    "exclude-members": "as_data, as_text, blocks, check, checked, coarsened, completed, describe, "
     "dialect_for, fit_rows, for_numbers, from_data, from_parameters, html, parse, "
     "prior_charge, public_model, refuse_unknown, remembers, set_score_request, predict_numbers",  # for other rooms
 }

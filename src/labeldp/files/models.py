@@ -307,13 +307,13 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
     if not is_old:
         card_format.require_version(f"the format of the model {folder}", card.content.get("format"), FORMAT)
     hashes, label = card.content["files"], card.content.get("label")
-    if not isinstance(hashes, dict) or not {COLUMNS, MODEL} <= set(hashes) <= MODEL_FILES:
+    if not {COLUMNS, MODEL} <= set(hashes) <= MODEL_FILES:
         raise CardError(f"{folder / CARD} names other files than a model has")
     for name, expected in hashes.items():
         if _digest(folder / name, MAX_COLUMNS if name == COLUMNS else MAX_FILE) != expected:
             raise CardError(f"{folder / name} is not what the card says: it was changed or mixed up")
     encoder = TableEncoder.from_json(_read_text(folder / COLUMNS, MAX_COLUMNS, _INCOMPLETE))
-    if not isinstance(label, str) or card.content.get("features") != encoder.names:
+    if label is None or card.content.get("features") != encoder.names:
         raise CardError(f"{folder / CARD} names other columns than {COLUMNS}, or no label")
     if listed := encoder.listed(label):
         raise CardError(f"the model predicts {label!r}, and lists {listed!r} among its columns: do not use it")

@@ -54,8 +54,7 @@ def ledgers_in(folder: ChosenFolder) -> tuple[list[LedgerView], list[str]]:
 
 def label_of(card: ReadCard) -> object:
     """Return the name of the column that a card speaks of, if it says so."""
-    entry = card.content if card.kind == "model" else card.content.get("file")
-    return entry.get("label" if card.kind == "model" else "column") if isinstance(entry, dict) else None
+    return card.content.get("label") if card.kind == "model" else card.content.get("file", {}).get("column")
 
 
 def ledger_of(card: ReadCard, books: Sequence[LedgerView]) -> LedgerView | None:

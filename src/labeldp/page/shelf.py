@@ -87,9 +87,7 @@ def _listed(folder: ChosenFolder, name: str, *, check: bool) -> tuple[ShelfCard,
 
 def _released(path: Path, card: ReadCard) -> Path:
     """Return where the table or the model lies that a card speaks of, if it lies beside it."""
-    entry = card.content.get("file")
-    name = entry.get("name") if isinstance(entry, dict) else None
-    return path.parent if card.kind == "model" else path.parent / str(name)
+    return path.parent if card.kind == "model" else path.parent / card.content.get("file", {}).get("name", "None")
 
 
 def _signature_of(folder: ChosenFolder, path: Path) -> Path | None:

@@ -147,9 +147,8 @@ class _Subject:
 
     @property
     def file(self) -> dict[str, str]:
-        """What is said of the file that the labels are in, where that is text."""
-        file = self.about.get("file")
-        return {key: text for key, text in file.items() if isinstance(text, str)} if isinstance(file, dict) else {}
+        """What is said of the file that the labels are in."""
+        return dict(self.about.get("file", {}))
 
     @property
     def ledger(self) -> Budget | None:

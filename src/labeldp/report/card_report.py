@@ -111,13 +111,13 @@ def render_report(
     costs = card.costs(None if ledger is None else ledger.charges)
     explanation, terms = card.explain(costs), card.terms
     texts = explanation.sections
-    entry, banner = card.content.get("file"), "banner weak" if explanation.private else "banner"
+    banner = "banner weak" if explanation.private else "banner"
     parts: list[Section | str | None] = [
         *(f'<div class="{banner}" role="alert">{escaped(text)}</div>' for text in explanation.warnings),
         _tiles(explanation, terms),
         _meaning(explanation),
         _sides(texts, {"What left": "open", "What stayed": "safe"}),
-        file_section(dict(entry if isinstance(entry, dict) else file or {})),
+        file_section(dict(card.content.get("file") or file or {})),
         budget_html(terms, costs, ledger) if terms.charges else None,
         Section("How noisy it is", texts["How noisy it is"]) if "How noisy it is" in texts else None,
         *column_sections(card),

@@ -20,8 +20,6 @@ from labeldp.release.explanation import proof_of
 from labeldp.release.scores import describe_quality
 from labeldp.report.page import Section
 
-MOST_ENTRIES = 60
-
 
 def proof_sections(card: ReadCard, checksum: str) -> list[Section]:
     """Return the proofs, run again just now, and what they were run with."""
@@ -162,13 +160,11 @@ def file_section(file: dict[str, Any]) -> Section | None:
     entries = {name: value for name, value in {**known, **file}.items() if value not in ({}, [], None, "")}
     rows = [
         [
-            ENTRIES.get(name, str(name).replace("_", " ")),
+            ENTRIES.get(name, name.replace("_", " ")),
             _changes(value) if name == "types_changed" else _short(value),
         ]
-        for name, value in list(entries.items())[:MOST_ENTRIES]
+        for name, value in entries.items()
     ]
-    if len(entries) > MOST_ENTRIES:
-        rows.append(["more entries, not shown", str(len(entries) - MOST_ENTRIES)])
     return Section("The file", rows=rows) if rows else None
 
 
@@ -187,12 +183,6 @@ def _short(value: object) -> str:
 _MARKS = {"\t": "tab", ",": "comma", ";": "semicolon", ".": "point", "|": "vertical bar"}
 
 
-def _changes(value: object) -> str:
+def _changes(value: dict[str, tuple[str, str]]) -> str:
     """Return the columns whose type changed, in words."""
-    if isinstance(value, dict) and all(_is_change(pair) for pair in value.values()):
-        return "; ".join(f"{name}: {was} → {now}" for name, (was, now) in value.items())
-    return _short(value)
-
-
-def _is_change(pair: object) -> bool:
-    return isinstance(pair, list) and len(pair) == 2 and all(isinstance(word, str) for word in pair)
+    return "; ".join(f"{name}: {was} → {now}" for name, (was, now) in value.items())
