@@ -81,12 +81,16 @@ def parts_of(frame):
 
 
 def card_content(card):
-    """Return what a card says, but for the time of its charges and the checksum over it."""
-    content = json.loads(card)
-    content.pop("checksum")
-    for charge in content["charges"]:
-        charge.pop("when")
-    return content
+    """Return what a card says, but for the time of its charges, wherever they stand, and the checksum over it."""
+
+    def timeless(data):
+        if isinstance(data, list):
+            return [timeless(item) for item in data]
+        if not isinstance(data, dict):
+            return data
+        return {key: timeless(value) for key, value in data.items() if key not in ("when", "checksum")}
+
+    return timeless(json.loads(card))
 
 
 class Replay:

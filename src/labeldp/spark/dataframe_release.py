@@ -238,7 +238,8 @@ def privatize(
                 request, counts, ledger=ledger, source=resolve_source(seed), reports=count_reports
             )
             design = terms.mechanisms[0]
-            sealed = seal(rows, key.secret(card=card_checksum(design), column=label, round=LABELS))
+            bare = card_checksum(design.with_origin(None))  # an origin has the time of its charge
+            sealed = seal(rows, key.secret(card=bare, column=label, round=LABELS))
         try:
             work = releaser(design.to_json(), sealed, debiased=debiased)
             frame = release_frame(rows, label, id, work, debiased=second, count=counts.rows)
