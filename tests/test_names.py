@@ -77,7 +77,9 @@ def test_names_with_words_do_not(name):
     assert not reads_as_number(name)
 
 
-@pytest.mark.parametrize("name", ["Rp66993", "R 66 993", ("price", TRUE_LABEL), (TRUE_LABEL, "")])
+@pytest.mark.parametrize(
+    "name", ["Rp66993", "R 66 993", "66,993 korun a year", "$66 per year", ("price", TRUE_LABEL), (TRUE_LABEL, "")]
+)
 def test_no_letters_before_a_number_and_no_level_of_a_header_makes_it_a_name(name):
     with pytest.raises(ParameterError, match="reads as a number"):
         ldp.privatize(pd.Series([1.0, 2.0], name=name), epsilon=1.0, bounds=(0, 5))

@@ -72,9 +72,13 @@ def _is_number(text: str) -> bool:
 _NUMBER_AND_UNIT = re.compile(r"[^\w]*\d(?!(?:st|nd|rd|th)(?![^\W_]))")
 """What begins with a number, such as ``66k``, ``1,5 mio`` and ``66993 m²``; but no ordinal, such as ``2nd``."""
 
-_UNIT_AND_NUMBER = re.compile(r"\W*[^\W\d_]{1,3}(?:\W+(?!(?:19|20)\d\d\W*$)\d(?:\W?\d){2,}|\d(?:\W?\d){4,})\W*")
-"""Up to three letters before a number, such as ``R 993`` and ``Rp66993``; but no year, as in ``pay 2019``, and no
-code, such as ``v201``."""
+_AMOUNT = re.compile(
+    r"\W*[^\W\d_]{1,3}(?:\W+(?!(?:19|20)\d\d\W*$)\d(?:\W?\d){2,}|\d(?:\W?\d){4,})\W*$"
+    r"|\W*\d(?:\W?\d){4,}"
+    r"|\s*[$\u00a3\u00a5\u20a0-\u20cf]\W*\d"
+)
+"""Up to three letters and a number, such as ``R 993`` and ``Rp66993``, five digits or more, or a currency sign and
+a digit at the start; but no year, as in ``pay 2019``, and no code, such as ``v201``."""
 
 
 def look_like_values(names: Iterable[str]) -> bool:
@@ -117,7 +121,7 @@ def as_label_name(name: object, advice: str = RENAME) -> str:
     labeldp.errors.ParameterError: the label's name reads as a number, and names are published: rename the column
     """
     levels = name if isinstance(name, tuple) else (name,)  # of a MultiIndex
-    if any(reads_as_number(level) or _UNIT_AND_NUMBER.fullmatch(str(level)) for level in levels):
+    if any(reads_as_number(level) or _AMOUNT.match(str(level)) for level in levels):
         raise ParameterError(f"the label's name reads as a number, and names are published: {advice}")
     text = as_text(str(name), "label")
     if len(text) > LONGEST:

@@ -162,9 +162,10 @@ def test_names_that_a_sheet_makes_the_same_are_refused_before_the_charge(place):
 
 
 def test_names_that_no_card_could_list_are_refused_before_the_charge(place):
-    write(["v"] * ROWS, name="x" * (1 << 21))
-    for out in FORMATS.values():
-        assert "shorten them" in str(refused("in.arrow", out))
+    for name in ("x" * (1 << 21), "\U0001f600" * (1 << 18)):  # which takes 12 characters there
+        write(["v"] * ROWS, name=name)
+        for out in FORMATS.values():
+            assert "shorten them" in str(refused("in.arrow", out))
 
 
 def test_a_writer_alone_writes_no_sheet_that_cannot_be_read(place):

@@ -31,6 +31,7 @@ from labeldp._arrays import Array
 from labeldp._atomic import atomic_file, atomic_folder
 from labeldp._names import UNNAMED, as_label_name
 from labeldp._reading import read_regular
+from labeldp._schema import canonical
 from labeldp.cards.reading import ReadCard, read_any_card
 from labeldp.errors import CardError, DataNotFoundError, ParameterError
 from labeldp.estimators import LabelReleaseRegressor, ModelReleaseRegressor
@@ -188,12 +189,14 @@ def columns_text(encoder: TableEncoder, label: str) -> str:
             f"the values of the text columns would take {len(text):,} bytes in the model, and may take "
             f"{MAX_COLUMNS:,}: drop columns, or shorten values"
         )
+    if len(canonical(list(encoder.names))) > card_format.MAX_TEXT // 4:
+        raise ParameterError("the names of the columns are too long for a card: shorten them")
     return text
 
 
 def add_to_card(folder: Path, card: str, terms: Terms, **more: Any) -> str:
     """Write the terms and further public entries on the card of a saved model, if it is this one; return it."""
-    if (folder / CARD).read_bytes() != card.encode():
+    if read_regular(folder / CARD, card_format.MAX_TEXT) != card.encode():
         raise CardError(f"{folder / CARD} is another model's by now, and was left as it is")
     promised = card_format.parse(terms.to_card("labeldp.model"), "labeldp.model")
     card = card_format.dump({**card_format.parse(card, "labeldp.model"), **promised, **more}, "labeldp.model")

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from labeldp._schema import canonical
 from labeldp.card_format import MAX_TEXT
 from labeldp.errors import DataError, ParameterError
 from labeldp.files.batches import size_of, take_rows
@@ -34,8 +35,8 @@ MOST_COLUMNS, MOST_ROWS = 16_384, 1_048_575
 MOST_CHARACTERS = 32_767
 MOST_INTEGER = 1 << 53
 
-MOST_NAMES = MAX_TEXT // 8
-"""Characters of all names together: a card lists them."""
+MOST_NAMES = MAX_TEXT // 4
+"""Characters of all names together as a card writes them; it may list them twice."""
 
 _XML = r"\t\n\r\x20-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}"
 """The characters that XML 1.0 can hold."""
@@ -65,8 +66,8 @@ def refuse_schema(schema: Any, format: str, dialect: Dialect) -> None:
     names = schema.names
     if format == "xlsx" and len({name.strip() for name in names}) < len(names):
         raise ParameterError("XLSX cannot hold two column names that differ in spaces only: rename one")
-    if sum(map(len, names)) > MOST_NAMES:
-        raise ParameterError(f"the column names have more than {MOST_NAMES:,} characters together: shorten them")
+    if len(canonical(names)) > MOST_NAMES:
+        raise ParameterError(f"the column names take more than {MOST_NAMES:,} characters on a card: shorten them")
     if format == "xlsx" and len(names) > MOST_COLUMNS:
         raise ParameterError(f"a sheet of Excel has {MOST_COLUMNS:,} columns at most: write CSV or Parquet")
     _refuse_column(pa.array(names, pa.large_string()), "the column names have", format, dialect)
