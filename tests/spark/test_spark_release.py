@@ -57,7 +57,7 @@ def on_one_machine(ids, seed, **ask):
     key = ReleaseKey.from_seed(seed)
 
     def words(mechanism, number):
-        return RowWords(key.secret(card=card_checksum(mechanism), column="y", round=number), ids)
+        return RowWords(key.secret(card=card_checksum(mechanism.with_origin(None)), column="y", round=number), ids)
 
     def count(reports):
         return reports.count(
