@@ -57,7 +57,7 @@ $(DIST)/.done: pyproject.toml
 env: $(VENV)/.dev  ## Build .venv with all that tests need
 	@tests/install_chromium.sh
 
-demo: $(VENV)/.core  ## Install, train private models on a synthetic survey, draw their price
+demo: $(VENV)/.core  ## Install, train private models on a synthetic survey, plot error against ε
 	$(BIN)/labeldp demo
 
 paper: $(VENV)/.paper  ## Compute the paper's tables (hours on 2 cores; the same command continues a stopped run)
@@ -71,9 +71,9 @@ test: $(VENV)/.dev  ## Run all tests
 	@tests/install_chromium.sh
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-test-fast: $(VENV)/.dev  ## Run the tests that take less than a minute together: no slow ones, no Spark, no browser
+test-fast: $(VENV)/.dev  ## Run a few quick tests of every file in under a minute: no slow ones, no Spark, no browser
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup \
-		-m "not slow and not spark and not browser"
+		-m "not slow and not further and not spark and not browser"
 
 test-lowest: $(LOWEST)/.done  ## Run all tests with the lowest versions that pyproject.toml allows; some: TESTS="-m 'not slow'"
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n 2 --dist loadgroup $(TESTS)
@@ -94,8 +94,8 @@ bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other lib
 	$(BIN)/python -m benchmarks.split
 	$(BIN)/python -m benchmarks.files
 
-mutants: $(VENV)/.mutants  ## Change the privacy-critical rooms one thing at a time; tests must notice (hours; some rooms: ROOMS="noise/integers.py release/plan.py")
-	$(BIN)/python -m benchmarks.mutants $(ROOMS)
+mutants: $(VENV)/.mutants  ## Change privacy-critical modules one thing at a time; tests must detect it (hours; some modules: MODULES="exact/integers.py release/plan.py")
+	$(BIN)/python -m benchmarks.mutants $(MODULES)
 
 docs: $(VENV)/.docs  ## Build the site into build/site; a warning is an error
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site

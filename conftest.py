@@ -6,25 +6,35 @@ from unittest import mock
 import pytest
 
 from labeldp import InsecureRandomnessWarning
+from labeldp.exact.word_sources import SecureWords, SeededWords
 from labeldp.mechanisms import registry
-from labeldp.randomness import SecureWords, SeededWords
 
 collect_ignore_glob = ["src/labeldp/spark/dataframe_*.py"]  # tests/spark runs their examples, in its session
 
 
 @pytest.fixture(autouse=True)
-def own_registry(monkeypatch):
+def own_registry():
     """Let each test register mechanisms of its own."""
-    monkeypatch.setattr(registry, "_registry", dict(registry._registry))
+    before = dict(registry.REGISTRY)
+    yield
+    registry.REGISTRY.clear()
+    registry.REGISTRY.update(before)
 
 
-REAL_WORDS = {"attacks", "interference", "randomness", "spark"}
-"""Folders whose tests are about random words themselves, or fix them in a way of their own."""
+REAL_WORDS = {
+    "attacks",
+    "interference",
+    "spark",
+    "test_random_words",
+    "test_randomness",
+    "test_randomness_processes",
+}
+"""Folders and files whose tests are about random words themselves, or fix them in a way of their own."""
 
 
 def _repeatable_words(request):
     """Let all that draws secure words draw the same ones: noise that is right may look wrong by chance."""
-    if request.path.parent.name in REAL_WORDS:
+    if {request.path.parent.name, request.path.stem} & REAL_WORDS:
         yield
         return
     with warnings.catch_warnings():

@@ -23,16 +23,9 @@ import numpy as np
 import typer
 
 from benchmarks.accuracy.tables import TABLES, load
-from labeldp.estimators import (
-    LabelReleaseRegressor,
-    ModelReleaseRegressor,
-    bayes,
-    fit_plan,
-    groups,
-    label_rounds,
-    learner,
-    sums,
-)
+from labeldp.learning import bayes, fit_plan, groups, label_rounds, learner, sums
+from labeldp.learning.label_regressor import LabelReleaseRegressor
+from labeldp.learning.model_regressor import ModelReleaseRegressor
 
 NAMES = [name for name, table in TABLES.items() if table.half == "choose"]
 MOST_ROWS = 8000

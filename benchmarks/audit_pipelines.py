@@ -1,4 +1,4 @@
-"""Whole pipelines as functions of their data set, as users run them; and such as must be convicted.
+"""Whole pipelines as functions of their data set, as users run them; and some with a violation.
 
 The two data sets differ in one label, extreme, in an extreme row. ``python -m benchmarks.audit --part pipelines``
 and ``--part broken`` audit them.
@@ -21,7 +21,7 @@ from rich.console import Console
 
 import labeldp as ldp
 from benchmarks.report import Sheet
-from labeldp.estimators.sums import STEPS, Stage
+from labeldp.learning.sums import STEPS, Stage
 
 BOUNDS = (0.0, 5.0)
 ROWS = 40
@@ -132,7 +132,7 @@ BROKEN: Pipelines = {
 
 
 def pipelines(which: str, listed: Pipelines, part: float, workers: int, console: Console) -> Sheet:
-    columns = ["pipeline", "rows", "runs each", "ledger's ε", "measured ≥", "best case", "verdict", "min"]
+    columns = ["pipeline", "rows", "runs each", "ledger's ε", "measured ≥", "detectable", "verdict", "min"]
     sheet = Sheet(f"Whole pipelines {which}, one extreme label in an extreme row", columns)
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         for name, (pipeline, rows, runs) in listed.items():
@@ -156,7 +156,7 @@ def pipelines(which: str, listed: Pipelines, part: float, workers: int, console:
                     f"{samples:,}",
                     number(ledger.total.epsilon),
                     number(found.epsilon),
-                    number(found.best_case),
+                    number(found.detectable),
                     found.verdict,
                     f"{minutes:.1f}",
                 ]

@@ -68,7 +68,7 @@ else:
 """
 PRIVATE = """
 import sys
-from labeldp.cli import app
+from labeldp.app.cli import app
 sys.argv = ["labeldp", "privatize", sys.argv[1], "-o", sys.argv[2], "--force", *sys.argv[3:]]
 app()
 """

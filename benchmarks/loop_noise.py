@@ -1,4 +1,4 @@
-"""The same integer noise from coins that stop early: exact, and its time tells the noise. A twin for comparison.
+"""The same integer noise from coins that stop early: exact, but its time leaks the noise. For comparison only.
 
 The sampler of Canonne, Kamath and Steinke ("The discrete Gaussian for differential privacy", 2020) as published,
 and as the library drew its noise once: a loop that runs ⌊noise/scale⌋ times, and coins that are tossed until the
@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.noise import DiscreteLaplace
-from labeldp.randomness import WordSource
+from labeldp.exact.integers import DiscreteLaplace
+from labeldp.exact.word_sources import WordSource
 
 _BATCH = 1 << 10
 

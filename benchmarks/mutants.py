@@ -1,6 +1,6 @@
-"""Mutants of the privacy-critical rooms, and whether the tests notice them: ``make mutants``.
+"""Mutants of the privacy-critical modules, and whether the tests notice them: ``make mutants``.
 
-mutmut changes one thing at a time in a copy of the tree; a mutant that all tests of its room let through has
+mutmut changes one thing at a time in a copy of the tree; a mutant that all tests of its module let through has
 survived. Survivors are listed with what was changed.
 """
 
@@ -25,58 +25,21 @@ from rich.console import Console
 from benchmarks.report import Sheet
 
 ROOT = Path(__file__).parent.parent
-CHANNELS = [
-    "channels/test_channels.py",
-    "channels/test_channel_limits.py",
-    "channels/test_domain.py",
-    "channels/test_proof.py",
-    "channels/test_tampering.py",
+MODULES = [
+    *(f"exact/{name}.py" for name in ("proof", "sampling", "table", "window", "shift")),
+    *(f"exact/{name}.py" for name in ("probabilities", "integers", "word_sources", "row_words", "row_ids")),
+    "mechanisms/base.py",
+    *(f"accounts/{name}.py" for name in ("budget", "ledger", "ledger_file", "terms", "reading")),
+    *(f"release/{name}.py" for name in ("plan", "arrays", "stream")),
 ]
-NOISE = ["noise/test_coins.py", "noise/test_noise.py"]
-ROW_WORDS = ["randomness/test_row_words.py", "randomness/test_row_ids.py"]
-ROOMS = {
-    "channels/proof.py": ["channels/test_proof.py"],
-    "channels/sampling.py": ["channels/test_domain.py", "channels/test_proof.py", "channels/test_channels.py"],
-    "channels/table.py": CHANNELS,
-    "channels/window.py": CHANNELS,
-    "channels/shift.py": [*CHANNELS, "channels/test_delta_channels.py"],
-    "noise/probabilities.py": NOISE,
-    "noise/integers.py": NOISE,
-    "randomness/word_sources.py": ["randomness/test_randomness.py"],
-    "randomness/row_words.py": ROW_WORDS,
-    "randomness/row_ids.py": ROW_WORDS,
-    "mechanisms/base.py": [
-        "cards/test_forged_cards.py",
-        "cards/test_kept_cards.py",
-        "mechanisms/test_mechanism_promises.py",
-    ],
-    "ledger/budget.py": ["ledger/test_ledger_account.py", "ledger/test_rounded_up.py"],
-    "ledger/ledger.py": [
-        "ledger/test_ledger_account.py",
-        "ledger/test_ledger_opening.py",
-        "ledger/test_ledger.py",
-        "ledger/test_repetition.py",
-    ],
-    "ledger/file.py": [
-        "ledger/test_ledger_format.py",
-        "ledger/test_ledger_file.py",
-        "ledger/test_ledger_opening.py",
-    ],
-    "release/plan.py": ["release/test_plan.py"],
-    "release/arrays.py": ["release/test_privatize.py"],
-    "release/stream.py": ["release/test_stream.py"],
-    "release/terms.py": ["release/test_terms.py", "cards/test_reading.py"],
-    "card_format.py": ["cards/test_card_text.py"],
-    "cards/reading.py": ["cards/test_reading.py", "cards/test_forged_cards.py"],
-}
-"""What is mutated, and the tests that answer for it."""
+"""What is mutated: where a mistake costs privacy. The quick tests of its package must detect it."""
 
 SETTINGS = """
 [tool.mutmut]
 source_paths = ["src"]
 only_mutate = ["src/labeldp/{module}"]
 pytest_add_cli_args_test_selection = {tests}
-pytest_add_cli_args = ["-p", "no:xdist", "-p", "no:cacheprovider", "-k", "not whoever_makes_it"]
+pytest_add_cli_args = ["-p", "no:xdist", "-p", "no:cacheprovider", "-m", "not slow", "-k", "not whoever_makes_it"]
 also_copy = ["conftest.py", "README.md", "docs", "examples"]
 type_check_command = {types}
 do_not_mutate_patterns = {words}
@@ -84,9 +47,9 @@ timeout_constant = 10.0
 timeout_multiplier = 2.0
 track_dependencies = false
 """
-# Tests of whom a warning points at are left out: mutmut's own frame stands between.
+# Tests of the line that a warning names are left out: mutmut's own frame is between.
 WORDS = [r"raise \w*(Error|_error)\(", r"warn\(", r'yield "', r'^\s*f?"[^"]* [^"]* [^"]*"']
-"""Lines that speak to people: their words are no matter of privacy, and not mutated."""
+"""Lines with messages for people: their text does not concern privacy, and is not mutated."""
 CONFTEST = """
 import pytest
 
@@ -97,6 +60,16 @@ def pytest_sessionfinish(session, exitstatus):
     if exitstatus == 2 and session.testsfailed:  # a test file that cannot be imported any more has noticed too
         session.exitstatus = 1
 """
+BESIDE = {"mechanisms": ["accounts"]}
+"""Packages whose tests are run besides those of a module's own: cards are mechanisms in text."""
+
+
+def tests_of(module: str) -> list[str]:
+    """Return the folders of tests that must detect a mutant of a module."""
+    package = module.partition("/")[0]
+    return [package, *BESIDE.get(package, [])]
+
+
 NOTICED = {"killed", "timeout", "caught by type check", "segfault"}
 
 
@@ -115,7 +88,7 @@ class Copy:
         checker = str(Path(__file__).with_name("mutant_types.py"))
         settings = SETTINGS.format(
             module=module,
-            tests=json.dumps([f"tests/{test}" for test in ROOMS[module]]),
+            tests=json.dumps([f"tests/{test}" for test in tests_of(module)]),
             types=json.dumps([sys.executable, checker, "mypy", f"src/labeldp/{module}"]),
             words=json.dumps(WORDS),
         )
@@ -159,20 +132,20 @@ class Copy:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("modules", nargs="*", default=list(ROOMS), help="such as ledger/file.py; all by default")
+    parser.add_argument("modules", nargs="*", default=MODULES, help="such as accounts/terms.py; all by default")
     parser.add_argument("--out", type=Path, default=Path("mutants.json"), help="where results are kept")
     parser.add_argument("--again", action="store_true", help="only those that survived the last time")
-    parser.add_argument("--tonight", action="store_true", help="one room, another each day")
+    parser.add_argument("--tonight", action="store_true", help="one module, another each day")
     parser.add_argument(
         "--least", type=float, default=0.0, help="fail where a smaller part is noticed, such as 0.9"
     )
     parser.add_argument("--children", type=int, default=os.cpu_count() or 1, help="how many at a time")
     chosen = parser.parse_args()
-    unknown = sorted(set(chosen.modules) - set(ROOMS))
+    unknown = sorted(set(chosen.modules) - set(MODULES))
     if unknown:
-        parser.error(f"no room of that name: {', '.join(unknown)}; there are {', '.join(ROOMS)}")
+        parser.error(f"no module of that name: {', '.join(unknown)}; there are {', '.join(MODULES)}")
     if chosen.tonight:
-        chosen.modules = [list(ROOMS)[date.today().toordinal() % len(ROOMS)]]
+        chosen.modules = [MODULES[date.today().toordinal() % len(MODULES)]]
     kept = json.loads(chosen.out.read_text()) if chosen.out.exists() else {}
     console = Console()
     failed = False

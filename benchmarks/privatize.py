@@ -1,4 +1,4 @@
-"""Whether `privatize` keeps what it states, and how much luck is in it: ``python -m benchmarks.privatize``.
+"""Whether `privatize` has the error it states, and how much luck is in it: ``python -m benchmarks.privatize``.
 
 The same labels are released again and again with ``mechanism="auto"``. The error is the mean of the debiased
 labels less the true mean; the stated ± is the one that `Release.summary` shows. An rms of 1 means that the ± is
@@ -25,8 +25,8 @@ from rich.progress import Progress
 
 import labeldp as ldp
 from benchmarks.speed import Sheet, commit
-from labeldp.release.accuracy import Accuracy
-from labeldp.release.numbers import number
+from labeldp.accounts.accuracy import Accuracy
+from labeldp.accounts.numbers import number
 from labeldp.release.plan import choose_mechanism
 
 RESULTS = Path(__file__).with_suffix(".md")
@@ -102,7 +102,7 @@ class Cell:
         ]
 
 
-def noise_of(mechanism: ldp.Mechanism, labels: Labels) -> float:
+def noise_of(mechanism: ldp.mechanisms.Mechanism, labels: Labels) -> float:
     """Return the root mean square of the noise in these labels."""
     return math.sqrt(float(mechanism.unbiased_variance(labels).mean()))
 

@@ -22,7 +22,7 @@ def table(page: str, after: str) -> list[list[str]]:
 
 
 def span(values: list[str]) -> str:
-    """Return the least and the largest of some numbers, in words."""
+    """Return the least and the largest of some numbers, as text."""
     return " to ".join(dict.fromkeys([min(values, key=float), max(values, key=float)]))
 
 
@@ -66,15 +66,15 @@ def intervals() -> str:
 
 
 def audits() -> str:
-    acquitted, audited = (
+    passed, audited = (
         sum(int(row[-1].split(" of ")[place]) for row in table("benchmarks/audit.md", "### Our mechanisms"))
         for place in (0, 1)
     )
     others = [row for row in table("benchmarks/audit.md", "### Other libraries") if "diffprivlib" in row[0]]
-    convicted = sum(row[-1] == "CONVICTED" for row in others)
+    detected = sum(row[-1] == "VIOLATION" for row in others)
     return (
-        f"{acquitted} of {audited} audits from samples acquit the mechanisms here; {convicted} of {len(others)} "
-        "convict the floating-point noise of diffprivlib"
+        f"{passed} of {audited} audits from samples find no violation in these mechanisms; {detected} of "
+        f"{len(others)} detect the leak in diffprivlib's floating-point noise"
     )
 
 
@@ -84,8 +84,8 @@ def mutants() -> str:
         r"\*\*([\d,]+) mutants .*?: ([\d,]+) noticed, ([\d,]+) equivalent, ([\d,]+) left", text
     )[0]
     return (
-        f"of {total} deliberate mistakes in privacy-critical code, tests and types notice {noticed}, and "
-        f"{equivalent} change nothing that is promised; {left} was left (counted before those tests were merged)"
+        f"of {total} deliberate mistakes in privacy-critical code, tests and types detect {noticed}; {equivalent} "
+        f"change no behaviour; {left} was left (counted before those tests were merged)"
     )
 
 

@@ -28,7 +28,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.report import Sheet, commit, cpu, load, met
 from labeldp import LabelReleaseRegressor, ModelReleaseRegressor
-from labeldp.estimators import label_regressor, learner, model_regressor, threads, tree_growth
+from labeldp.learning import base, learner, runtime
 
 HERE = Path(__file__).parent
 REGRESSORS = {"labels": LabelReleaseRegressor, "model": ModelReleaseRegressor}
@@ -100,8 +100,8 @@ def busy(limited: int) -> dict[str, float]:
     """Return wall seconds of a fit on a quiet and on a busy machine, with threads limited or not."""
     X, y = table(20_000, 20)
     if not limited:
-        for module in (label_regressor, model_regressor, learner, tree_growth):
-            module.idle_cores = threads.usable_cores  # as before there was a limit
+        for module in (base, learner):
+            module.idle_cores = runtime.usable_cores  # as before there was a limit
 
     def fit() -> None:
         LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(X, y)

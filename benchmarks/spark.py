@@ -24,7 +24,8 @@ from rich.console import Console
 
 import labeldp as ldp
 from benchmarks.report import Sheet
-from labeldp.spark import executor, privatize
+from labeldp.spark import executor
+from labeldp.spark.dataframe_release import privatize
 from labeldp.spark.executor import spread_by_id
 from reproduction.criteo import COLUMNS, make_criteo_like
 

@@ -35,7 +35,7 @@ from rich.progress import Progress
 
 import labeldp as ldp
 from benchmarks.report import Sheet, commit, cpu, keep, load, met
-from labeldp.channels import proof
+from labeldp.exact import proof
 
 HERE = Path(__file__).parent
 PEER_PYTHON = HERE.parent / ".venv-peers" / "bin" / "python"
@@ -54,7 +54,7 @@ PROGRAMME_SECONDS = 5.0
 Seconds = dict[str, list[float]]
 """Seconds a label, for each contestant and round."""
 
-Maker = Callable[[], ldp.Mechanism]
+Maker = Callable[[], ldp.mechanisms.Mechanism]
 Tick = Callable[[], None]
 
 
@@ -75,8 +75,8 @@ def mechanisms(epsilon: float) -> dict[str, Maker]:
         "Staircase": lambda: ldp.Staircase(bounds=BOUNDS, epsilon=epsilon),
         "Gaussian": lambda: ldp.Gaussian(bounds=BOUNDS, epsilon=epsilon, delta=1e-5),
         "TwoPoint": lambda: ldp.TwoPoint(bounds=BOUNDS, epsilon=epsilon),
-        "RROnBins": lambda: ldp.RROnBins.from_parameters(rr),
-        "Unbiased": lambda: ldp.Unbiased.from_parameters(table),
+        "RROnBins": lambda: ldp.RROnBins(**rr),
+        "Unbiased": lambda: ldp.Unbiased(**table),
     }
 
 

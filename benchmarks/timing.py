@@ -1,4 +1,4 @@
-"""Does the time of a curator's noise tell the noise? Measured, ``python -m benchmarks.timing``.
+"""Does the time of a curator's noise leak the noise? Measured, ``python -m benchmarks.timing``.
 
 One integer is released with noise, very often, for two statistics that are as far apart as one label can move
 them, and each call is timed. *Loops* is the noise of `benchmarks.loop_noise`: coins that are tossed until one
@@ -30,9 +30,9 @@ from scipy import stats
 import labeldp as ldp
 from benchmarks.loop_noise import LoopNoise
 from benchmarks.report import Sheet, commit, cpu, load
-from labeldp.audit.bounds import loss_at_least
-from labeldp.noise import DiscreteLaplace
-from labeldp.randomness import SecureWords
+from labeldp.evidence.loss_bounds import loss_at_least
+from labeldp.exact.integers import DiscreteLaplace
+from labeldp.exact.word_sources import SecureWords
 
 RESULTS = Path(__file__).with_suffix(".md")
 LEVEL = 1e-3

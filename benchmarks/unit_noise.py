@@ -18,11 +18,11 @@ NODES = 320
 
 
 def main() -> None:
-    """Write ``planning/unit_noise.json``: ε times the noise in bounds (0, 1)."""
+    """Write ``evidence/unit_noise.json``: ε times the noise in bounds (0, 1)."""
     budgets = np.clip(np.linspace(*np.sqrt(EPSILON_RANGE), NODES) ** 2, *EPSILON_RANGE)
-    outlooks = ldp.preview(rows=1, bounds=(0, 1), epsilon=budgets.tolist()).outlooks
-    noise = [float(f"{outlook.epsilon * outlook.label:.6g}") for outlook in outlooks]
-    path = Path(ldp.__file__).parent / "planning" / "unit_noise.json"
+    points = ldp.preview(rows=1, bounds=(0, 1), epsilon=budgets.tolist()).budgets
+    noise = [float(f"{point.epsilon * point.label:.6g}") for point in points]
+    path = Path(ldp.__file__).parent / "evidence" / "unit_noise.json"
     path.write_text(json.dumps(noise) + "\n", encoding="utf-8")
 
 

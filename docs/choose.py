@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import labeldp as ldp
-from labeldp.planning.choices import choice_html
+from labeldp.evidence.choices import choice_html
 
-STATIC = Path("src", "labeldp", "page", "static")
+STATIC = Path("src", "labeldp", "app", "page", "static")
 FIGURES = "<!-- figures -->"
 
 

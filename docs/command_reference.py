@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from labeldp.cli import COMMANDS, EXIT_CODES, load_command
+from labeldp.app.cli import COMMANDS, EXIT_CODES, load_command
 
 __all__ = ["command_text", "commands_text", "exit_codes_text", "setup"]
 
@@ -75,7 +75,7 @@ def _parameter_text(parameter: Any) -> str:
 def _prose(text: str) -> str:
     """Return a paragraph of help with commands and options as code."""
     text = re.sub(r"(?<![\w-])(--[a-z][a-z-]*|labeldp [a-z]+)", r"`\1`", text)
-    return re.sub(r"^What leaves:", "**What leaves:**", text)
+    return re.sub(r"^What is released:", "**What is released:**", text)
 
 
 def _fill(_app: Any, page: str, source: list[str]) -> None:

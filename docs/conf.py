@@ -67,8 +67,8 @@ autodoc_default_options = {
     "inherited-members": "Mechanism,BaseEstimator,RegressorMixin,TransformerMixin,_SetOutputMixin,"
     "_MetadataRequester,BaseException,ImportError,OSError,Protocol",
     "exclude-members": "as_data, as_text, blocks, check, checked, coarsened, completed, describe, "
-    "dialect_for, fit_rows, for_numbers, from_data, from_parameters, html, parse, "
-    "prior_charge, public_model, refuse_unknown, remembers, set_score_request, predict_numbers",  # for other rooms
+    "dialect_for, fit_rows, for_numbers, from_data, html, parse, "
+    "prior_charge, public_model, refuse_unknown, remembers, set_score_request, predict_numbers",  # not for users
 }
 python_maximum_signature_line_length = 80
 toc_object_entries_show_parents = "hide"

@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from labeldp.page.serving import serve
+from labeldp.app.page.serving import serve
 
 OUT = Path(__file__).with_name("page")
 SIZE = {"width": 900, "height": 900}
@@ -29,7 +29,7 @@ def write_table(path: Path) -> None:
         rent = min(3000, max(150, 190 + 8.5 * area + rng.normal(0, 120)))
         built = "" if rng.random() < 0.02 else str(rng.integers(1900, 2024))
         lines.append(f"{rooms};{area:.1f};{rng.choice(towns)};{built};{rent:.2f}".replace(".", ","))
-    path.write_text("\n".join(lines) + "\n", encoding="latin-1")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8-sig")
 
 
 def draw(tab: Any, name: str, height: int) -> None:
@@ -46,29 +46,29 @@ def draw(tab: Any, name: str, height: int) -> None:
 
 
 def walk(tab: Any) -> None:
-    """Go from a table to the shelf."""
+    """Go from a table to the list of releases."""
     tab.get_by_role("button", name="flats.csv").click()
     tab.get_by_label("rent is private").check()
     tab.get_by_role("button", name="Read the table").click()
-    tab.get_by_role("link", name="Go on with").wait_for()
+    tab.get_by_role("link", name="Continue with").wait_for()
     draw(tab, "table", 800)
-    tab.get_by_role("link", name="Go on with").click()
-    tab.get_by_label("The lowest").fill("0")
-    tab.get_by_label("The highest").fill("3000")
-    draw(tab, "label", 760)
-    tab.get_by_role("button", name="Go on to the budget").click()
-    tab.get_by_label("The most").fill("3")
-    tab.get_by_label("ε", exact=True).fill("1")
+    tab.get_by_role("link", name="Continue with").click()
+    tab.get_by_label("Lowest possible").fill("0")
+    tab.get_by_label("Highest possible").fill("3000")
+    draw(tab, "column", 760)
+    tab.get_by_role("button", name="Continue to the budget").click()
+    tab.get_by_label("Limit").fill("3")
+    tab.get_by_label("Privacy budget (ε)", exact=True).fill("1")
     draw(tab, "budget", 900)
-    tab.get_by_role("button", name="Look at the order").click()
+    tab.get_by_role("button", name="Review the release").click()
     tab.get_by_role("button", name="Release").wait_for()
     draw(tab, "release", 700)
     tab.get_by_role("button", name="Release").click()
-    tab.get_by_role("heading", name="It is done").wait_for(timeout=120_000)
+    tab.get_by_role("heading", name="Released").wait_for(timeout=120_000)
     draw(tab, "done", 860)
-    tab.get_by_role("link", name="To the shelf").click()
-    tab.get_by_role("heading", name="What was released").wait_for()
-    draw(tab, "shelf", 660)
+    tab.get_by_role("link", name="All releases").click()
+    tab.get_by_role("heading", name="Releases of this folder").wait_for()
+    draw(tab, "releases", 660)
     tab.get_by_role("button", name="Close labeldp").click()
 
 

@@ -13,8 +13,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from labeldp import Ledger, privatize
-from labeldp.datasets import make_survey
-from labeldp.report import write_report
+from labeldp.app.report.card_report import write_report
+from labeldp.evidence.survey import make_survey
 
 OUT = Path(__file__).with_suffix(".png")
 SIZE = {"width": 1180, "height": 2111}

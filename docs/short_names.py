@@ -26,7 +26,9 @@ def _resolve(app: Any, _env: Any, node: Any, content: Any) -> Any:
     domain = app.env.get_domain("py")
     known = {name for name, entry in domain.objects.items() if entry.objtype in KINDS and not entry.aliased}
     names = [name for name in known if name.endswith(f".{short}") and not name.startswith("labeldp.spark.")]
-    names += [name for name in [f"labeldp.Mechanism.{short.rpartition('.')[2]}"] if name in domain.objects]
+    names += [
+        name for name in [f"labeldp.mechanisms.Mechanism.{short.rpartition('.')[2]}"] if name in domain.objects
+    ]
     if len(names) != 1:
         return None
     role = domain.objects[names[0]].objtype

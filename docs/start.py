@@ -11,7 +11,7 @@ import matplotlib as mpl
 import numpy as np
 
 from labeldp import privatize
-from labeldp.datasets import make_survey
+from labeldp.evidence.survey import make_survey
 
 mpl.use("svg")
 

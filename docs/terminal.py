@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from labeldp.datasets import make_survey
+from labeldp.evidence.survey import make_survey
 
 WIDTH = 92
 UP = "\x1b[1A"

@@ -3,7 +3,7 @@ An income survey
 ================
 
 A survey asked 20,000 households for their yearly income. Age, schooling and region may be known;
-the income may not. We release the incomes with noise that keeps ε = 1, and look at what is lost,
+the income may not. We release the incomes with ε = 1, and look at what is lost,
 and what is not.
 
 The survey is synthetic. So the picture can show true incomes beside private ones: an owner of real
@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import labeldp as ldp
-from labeldp.datasets import make_survey
+from labeldp.evidence.survey import make_survey
 
 plt.style.use("labeldp.plots")
 
@@ -62,7 +62,7 @@ private, error = mean_by_age(release.debiased)
 # On the left, each dot is a household. Private labels are drawn from a list of values, which gives
 # the rows of dots. Every income leads to each of them, at most e = 2.7 times as often as any other
 # income does: that is ε = 1, and a private label says little about its household. On the right,
-# thousands of such labels together tell how incomes rise and fall with age. That is what a release
+# thousands of such labels together show how incomes rise and fall with age. That is what a release
 # is for: groups and models, never a single row.
 
 figure, (single, means) = plt.subplots(1, 2, figsize=(9, 4.2), width_ratios=[1, 1.3])

@@ -3,7 +3,7 @@ Choosing ε
 ==========
 
 A utility wants to publish the yearly electricity use of 12,000 households, with noise. Which ε?
-More of it means less noise and less privacy. Bounds and the number of rows tell what each ε gives
+More of it means less noise and less privacy. Bounds and the number of rows show what each ε gives
 **before any label is read**, so the choice can be discussed with everyone, and costs nothing.
 """
 
@@ -32,7 +32,7 @@ plan
 
 statistics = ldp.Histogram([0, 1_500, 2_500, 4_000, 6_000, 15_000], [18, 27, 33, 17, 5])
 informed = ldp.preview(rows=12_000, bounds=(0, 15_000), epsilon=[0.3, 1.0, 3.0], prior=statistics)
-for before, after in zip(plan.outlooks, informed.outlooks, strict=True):
+for before, after in zip(plan.budgets, informed.budgets, strict=True):
     print(f"ε = {before.epsilon:<4g} ±{before.hundred:,.0f}, with statistics ±{after.hundred:,.0f}")
 
 # %%
@@ -51,12 +51,12 @@ lines = [
     ("hundred", "mean of 100", "--"),
     ("mean", "mean of all", ":"),
 ]
-budgets = [outlook.epsilon for outlook in plan.curve]
+budgets = [point.epsilon for point in plan.curve]
 ring = {"marker": "o", "linestyle": "", "markerfacecolor": "white", "markersize": 7}
 for number, (name, words, dash) in enumerate(lines):
-    values = [getattr(outlook, name) for outlook in plan.curve]
+    values = [getattr(point, name) for point in plan.curve]
     errors.plot(budgets, values, dash, color=f"C{number}", label=words)
-    values = [getattr(outlook, name) for outlook in informed.outlooks]
+    values = [getattr(point, name) for point in informed.budgets]
     errors.plot([0.3, 1, 3], values, color=f"C{number}", **ring)
 errors.plot([], [], color="0.4", label="with public statistics", **ring)
 errors.axhline(700, color="0.45", linewidth=1)

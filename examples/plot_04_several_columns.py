@@ -2,7 +2,7 @@
 Several private columns
 =======================
 
-A table may have more than one private column. Here 30,000 households told what they use in a year:
+A table may have more than one private column. Here 30,000 households say what they use in a year:
 electricity, gas and water. All three belong to the same household, so they share its ε.
 """
 
@@ -50,14 +50,14 @@ for charge in release.ledger.charges:
 # households.
 
 for name, limits in zip(columns, bounds, strict=True):
-    shared, alone = ldp.preview(rows=len(use), bounds=limits, epsilon=[1.0, 3.0]).outlooks
+    shared, alone = ldp.preview(rows=len(use), bounds=limits, epsilon=[1.0, 3.0]).budgets
     print(f"{name:17} ±{shared.hundred:,.0f} as one of three, ±{alone.hundred:,.0f} alone")
 
 # %%
 # The picture
 # -----------
 # The mean of each column by the size of the household: grey is true, and known here only because
-# the table is synthetic; in colour is what the release tells, with two standard errors. There are
+# the table is synthetic; in colour is what the release shows, with two standard errors. There are
 # few households of five, so their ± is widest. Noise is drawn for each column on its own, so
 # columns may also be added up or compared.
 

@@ -2,7 +2,7 @@
 A model with intervals
 ======================
 
-Sometimes only a model is to leave, and not a single label, not even with noise. How far may the
+Sometimes only a model is released, and not a single label, not even with noise. How far may the
 truth then lie from a prediction? ``private_intervals`` answers from rows that were kept back, with
 a coverage that is proven.
 
@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import labeldp as ldp
-from labeldp.datasets import make_survey
+from labeldp.evidence.survey import make_survey
 
 plt.style.use("labeldp.plots")
 

@@ -76,7 +76,7 @@ folder.cleanup()
 # -----------
 # Large orders come in the evening: the private table shows it as the raw one does. At night there
 # are few orders, and their means have a wide ±. Evening means are a little low, because the
-# largest amounts were clipped; where, the release says above. One order tells next to nothing
+# largest amounts were clipped; where, the release says above. One order shows next to nothing
 # about its amount.
 
 place = answer["part"].to_numpy()

@@ -44,7 +44,7 @@ suspects = {
 # The audit
 # ---------
 # Outputs for the labels 0 and 5 are compared through several lenses: their size, their last bits,
-# and more. Half of the samples look for events that tell the labels apart, the other half counts
+# and more. Half of the samples look for events that distinguish the labels, the other half counts
 # how often these happen. A claim that is true is refuted in one audit of a million, at most.
 
 sizes = [300, 1_000, 3_000, 10_000, 30_000, 100_000]
@@ -53,19 +53,19 @@ audits = {
     for name, suspect in suspects.items()
 }
 for name, (*_, last) in audits.items():
-    verdict = "CONVICTED" if last.convicted else "not convicted"
+    verdict = last.verdict
     by_size = max(event.epsilon for event in last.tested if event.lens == "size")
-    print(f"{name:26} {verdict:14} ε ≥ {last.epsilon:.2f}, by size alone {by_size:.2f}")
-print(f"Laplace for ε = {last.showable:.2f} would be convicted four times out of five")
+    print(f"{name:26} {verdict:22} ε ≥ {last.epsilon:.2f}, by size alone {by_size:.2f}")
+print(f"At best, ε = {last.detectable:.2f} would have been detected four times out of five")
 
 # %%
 # The picture
 # -----------
-# A line that rises above the claim convicts. A quarter of the noise is found with a few thousand
-# samples, and its line approaches ε = 4, which is what it is. Plain floats look honest by their
-# size; their last bits give them away, and the more samples, the worse. The mechanism of this
+# A line that rises above the claim is a violation. A quarter of the noise is found with a few
+# thousand samples, and its line approaches ε = 4, which is what it is. Plain floats look honest by
+# their size; their last bits reveal them, and the more samples, the worse. The mechanism of this
 # library comes close to its claim, for it spends what it says, and does not pass it. An audit that
-# convicts nobody is no proof. ``ldp.Laplace`` has one besides: ``mechanism.verify()``.
+# detects nothing is no proof. ``ldp.Laplace`` has one besides: ``mechanism.verify()``.
 
 figure, axes = plt.subplots()
 axes.axhspan(1.0, 9.0, color="C1", alpha=0.08, linewidth=0)
@@ -77,6 +77,6 @@ axes.set(xlabel="samples of each label", ylabel="the true ε is at least", ylim=
 axes.set_xscale("log")
 axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
 axes.minorticks_off()
-axes.set_title("Above the claim: convicted, with confidence 0.999999")
+axes.set_title("Above the claim: a violation, with confidence 0.999999")
 axes.legend(loc="upper left")
 plt.show()

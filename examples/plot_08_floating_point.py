@@ -4,7 +4,7 @@ The attack on floating point
 
 Noise is private on paper. On a computer it is a float, and floats have gaps: which numbers can be
 reached depends on the label that noise was added to. Mironov showed in 2012 that the last bits of
-such noise give labels away. Here one can see it.
+such noise reveal labels. Here one can see it.
 """
 
 import matplotlib.pyplot as plt

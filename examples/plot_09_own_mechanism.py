@@ -15,7 +15,7 @@ import numpy as np
 
 import labeldp as ldp
 from labeldp import mechanisms
-from labeldp.testing import check_mechanism
+from labeldp.evidence import check_mechanism
 
 plt.style.use("labeldp.plots")
 
@@ -65,7 +65,7 @@ class Plateau(mechanisms.Mechanism):
 
 try:
     Plateau(bounds=(0, 10), epsilon=2.0, cut=True)
-except ldp.PrivacyProofError as refusal:
+except ldp.errors.PrivacyProofError as refusal:
     print(refusal)
 
 plateau = Plateau(bounds=(0, 10), epsilon=2.0)

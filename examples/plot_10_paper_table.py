@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import labeldp as ldp
-from labeldp.datasets import make_survey
+from labeldp.evidence.survey import make_survey
 
 plt.style.use("labeldp.plots")
 
@@ -78,9 +78,9 @@ paper = {name: np.array(errors) / 1.33 for name, errors in printed.items()}
 # prior, and a mechanism that is best there, pays. Unbiased does better here than printed: it is
 # the optimal design for the prior, and the paper gave it five outputs.
 #
-# One thing no picture shows: as published, the paper's RPWithPrior and Staircase keep no ε at all.
+# One thing no picture shows: as published, the paper's RPWithPrior and Staircase have no ε at all.
 # The reproduction of the full tables, with these columns repeated both as published and as they
-# should be, tells why.
+# should be, shows why.
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True, sharex=True)
 panels[0].set_title("here: survey, 4,000 rows, ridge")

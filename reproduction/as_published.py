@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import labeldp as ldp
-from labeldp.randomness import WordSource
+from labeldp.exact.word_sources import WordSource
 from reproduction.published import parameters
 
 Array = NDArray[np.float64]
@@ -28,7 +28,7 @@ def leaking_interval(
     """
     shares = parameters(dataset, epsilon)
     if shares is None:
-        raise ldp.ParameterError(f"the paper has no parameters for {dataset} at epsilon={epsilon:g}")
+        raise ldp.errors.ParameterError(f"the paper has no parameters for {dataset} at epsilon={epsilon:g}")
     share, zeta = shares
     reach = _SENSITIVITY[dataset]
     last = y[-(y.size % batch or batch) :]

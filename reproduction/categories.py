@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.datasets import Dataset
+from reproduction.datasets.dataset import Dataset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

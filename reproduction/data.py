@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from labeldp import datasets
-from labeldp.datasets import Dataset
 from labeldp.errors import ParameterError
+from reproduction import datasets
 from reproduction.categories import CategoricalDataset
 from reproduction.criteo import load_criteo, make_criteo_like
+from reproduction.datasets.dataset import Dataset
 from reproduction.protocol import DATASETS, Source, seed_of
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import labeldp as ldp
-from labeldp.datasets import Dataset
+from reproduction.datasets.dataset import Dataset
 from reproduction.labels import experiment
 from reproduction.protocol import paper_name, seed_of
 from reproduction.published import BUDGETS, parameters

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import labeldp as ldp
-from labeldp.noise import DiscreteLaplace
-from labeldp.randomness import SeededWords
+from labeldp.exact.integers import DiscreteLaplace
+from labeldp.exact.word_sources import SeededWords
 from reproduction.as_published import leaking_labels
 from reproduction.columns import COLUMNS, NO_PRIVACY, NOT_PRIVATE, Cell
 from reproduction.protocol import seed_of
@@ -45,7 +45,7 @@ def labels_for(cell: Cell, y: Array, bounds: tuple[float, float], dataset: str, 
     """
     key = cell.column
     if key == NO_PRIVACY.key:
-        return Labels(ldp.NoPrivacy().randomize(y), math.inf, 0.0, NOT_PRIVATE)
+        return Labels(ldp.mechanisms.NoPrivacy().randomize(y), math.inf, 0.0, NOT_PRIVATE)
     source = _words(dataset, cell.trial, COLUMNS[key].release or key, cell.epsilon)
     if key == "as-published":
         values, detail = leaking_labels(y, dataset, cell.epsilon, batch, source)
@@ -95,7 +95,7 @@ def regressor(cell: Cell, bounds: tuple[float, float], dataset: str) -> Any:
 
 
 @cache
-def _additive(key: str, bounds: tuple[float, float], epsilon: float) -> ldp.Mechanism:
+def _additive(key: str, bounds: tuple[float, float], epsilon: float) -> ldp.mechanisms.Mechanism:
     """Return noise that needs no prior; it is the same in every trial, so it is built once."""
     if key == "gaussian":
         return ldp.Gaussian(bounds=bounds, epsilon=epsilon, delta=DELTA)

@@ -12,8 +12,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from labeldp.datasets import Dataset
 from reproduction.categories import categories_of
+from reproduction.datasets.dataset import Dataset
 from reproduction.protocol import Protocol
 
 Parameters = dict[str, Any]

@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.datasets import Dataset
 from labeldp.errors import ParameterError
 from reproduction.categories import CategoricalDataset
+from reproduction.datasets.dataset import Dataset
 from reproduction.published import BUDGETS
 
 Source = Literal["text", "code"]

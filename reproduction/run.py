@@ -15,11 +15,11 @@ import jax
 import numpy as np
 
 from labeldp import __version__
-from labeldp.datasets import Dataset
 from labeldp.errors import ParameterError
 from reproduction import workers
 from reproduction.categories import categories_of
 from reproduction.columns import NO_PRIVACY, Cell, Column
+from reproduction.datasets.dataset import Dataset
 from reproduction.labels import Labels
 from reproduction.networks import Network
 from reproduction.protocol import Protocol, network_features, seed_of, split

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import labeldp as ldp
-from labeldp.datasets import Dataset
 from reproduction.columns import COLUMNS, Cell
+from reproduction.datasets.dataset import Dataset
 from reproduction.labels import labels_for
 from reproduction.protocol import paper_name, split
 from reproduction.published import COLUMNS as PUBLISHED

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from labeldp.datasets import Dataset
 from reproduction.categories import categories_of
 from reproduction.columns import COLUMNS, Cell
+from reproduction.datasets.dataset import Dataset
 from reproduction.labels import Labels, experiment, labels_for, private_mean, regressor
 from reproduction.protocol import Protocol, split
 from reproduction.store import Result

@@ -1,4 +1,4 @@
-"""Randomisers with a known flaw, each a function of labels, for audits to convict.
+"""Randomisers with a known flaw, each a function of labels, for audits to detect.
 
 The three of diffprivlib 0.6.6 are written as its source draws them, in NumPy for speed: that package does not
 import with the scikit-learn used here. `benchmarks/audit.py` audits the package itself.

@@ -8,13 +8,21 @@ import pytest
 
 import labeldp as ldp
 from forged_cards import forged
-from labeldp.cards import read_any_card, verify_card
-from labeldp.channels.proof import fingerprint
-from labeldp.ledger import Budget, Charge, Statistic
-from labeldp.priors.curator import counts_of_labels
-from labeldp.priors.origin import Origin
-from labeldp.release.terms import Terms
+from helpers import MAKERS
+from labeldp.accounts.budget import Budget, Charge
+from labeldp.accounts.reading import read_any_card
+from labeldp.accounts.statistic import Origin, Statistic
+from labeldp.accounts.terms import Terms
+from labeldp.accounts.verification import verify_card
+from labeldp.exact.proof import fingerprint
+from labeldp.release.curator import counts_of_labels
 
+SMALL = {
+    **MAKERS,
+    "gaussian": lambda e, b: ldp.Gaussian(bounds=b, epsilon=e, delta=0.01),
+    "unbiased": lambda e, b: ldp.Unbiased.design(ldp.Histogram(b, [1]), e, size=4),
+}
+"""Mechanisms whose cards are short, by name."""
 WHEN = "2026-01-01T00:00:00+00:00"
 STRONG, WEAK = (ldp.TwoPoint(bounds=(0, 5), epsilon=epsilon) for epsilon in (1.0, 2.0))
 PARTS = tuple(ldp.TwoPoint(bounds=(0, 1), epsilon=epsilon) for epsilon in (1.0, 0.9))
@@ -101,6 +109,6 @@ def of_terms(kind, terms, **more):
 
 
 def refuse(text, match="contradicts itself"):
-    with pytest.raises(ldp.CardError, match=match):
+    with pytest.raises(ldp.errors.CardError, match=match):
         read_any_card(text)
     assert not verify_card(text).holds

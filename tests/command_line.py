@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 from typer.testing import CliRunner
 
-from labeldp.cli import app
+from labeldp.app.cli import app
 
 
 def run(*words, code=0, text=None, columns=200):

@@ -1,4 +1,4 @@
-"""Makes `helpers` importable (pytest's importlib mode does not put this folder on the path); shared fixtures."""
+"""Put this folder on the path, so that tests can import `helpers`; mark tests; shared fixtures."""
 
 import json
 import os
@@ -22,33 +22,42 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-collect_ignore = [
-    "irregular.py",
-    "quick_daemon.py",
-    "spark_connect.py",
-    "spark_trouble.py",
-    "windows_like.py",
-]  # programs that tests start
+PROGRAMS = [
+    "tables/irregular",
+    "windows_like",
+    "spark/quick_daemon",
+    "spark/connect_program",
+    "spark/trouble_program",
+]
+"""What tests start in processes of their own."""
+
+collect_ignore = [f"{name}.py" for name in PROGRAMS]
 if find_spec("pyspark") is None or sys.platform == "win32":  # where Spark needs programs of Hadoop's own
-    collect_ignore += ["spark", "spark_interference.py"]
+    collect_ignore += ["spark"]
 if sys.platform == "win32":
     collect_ignore += ["killing.py"]
 
 
-MARKS = {
-    "spark": "spark",
-    **dict.fromkeys(["test_report_browser", "test_choices_browser", "test_page_browser"], "browser"),
-    **dict.fromkeys(["cli", "estimators", "files", "interference", "page", "report", "reproduction"], "slow"),
-    **dict.fromkeys(["test_cards", "test_forged_cards", "test_ledger_processes", "test_privatize"], "slow"),
-    **dict.fromkeys(["README", "guide"], "slow"),
-}
-"""Folders and files, of tests and doctests, that carry a mark as a whole; others are marked where they are."""
+QUICK_TESTS = 5
+"""Of each file, `make test-fast` runs so many tests, those that are not slow, with one case each."""
 
 
 def pytest_collection_modifyitems(items):
+    """Mark Spark's folder, users of a browser, long documents, and all but a few quick tests of each file."""
+    tests = {}
     for item in items:
-        for name in {item.path.parent.name, item.path.stem} & MARKS.keys():
-            item.add_marker(MARKS[name])
+        if item.path.parent.name == "spark":
+            item.add_marker("spark")
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+        if {item.path.parent.name, item.path.stem} & {"README", "guide"}:
+            item.add_marker("slow")
+        if any(item.iter_markers("slow")):
+            continue
+        quick, name = tests.setdefault(item.path, set()), item.nodeid.partition("[")[0]
+        if name in quick or len(quick) >= QUICK_TESTS:
+            item.add_marker("further")
+        quick.add(name)
 
 
 def pytest_make_parametrize_id(config, val, argname):
@@ -112,7 +121,7 @@ def spark_builder(folder, master):
         "spark.executor.extraJavaOptions": SHORT_LIVED,
         "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
         "spark.local.dir": str(folder / "local"),
-        "spark.python.daemon.module": "quick_daemon",
+        "spark.python.daemon.module": "spark.quick_daemon",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
@@ -124,9 +133,9 @@ def spark_builder(folder, master):
 
 
 def spark_program(name, folder):
-    """Run a program of this folder that needs a Spark of its own, and return the answer that it prints."""
+    """Run a program of tests/spark that needs a Spark of its own, and return the answer that it prints."""
     spark_builder(folder, "local[1]")  # skips where there is no Spark
-    command = [sys.executable, str(Path(__file__).with_name(name)), str(folder)]
+    command = [sys.executable, str(Path(__file__).parent / "spark" / name), str(folder)]
     how = {"capture_output": True, "text": True, "timeout": 1800, "check": False}
     done = subprocess.run(command, cwd=folder, **how)  # noqa: S603, PLW1510
     found = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]

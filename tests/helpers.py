@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 import labeldp as ldp
-from labeldp.mechanisms import mechanism_class, mechanism_names
-from labeldp.randomness import SeededWords
+from labeldp.exact.word_sources import SeededWords
+from labeldp.mechanisms.registry import mechanism_class, mechanism_names
 
 posix_only = pytest.mark.skipif(
     sys.platform == "win32", reason="Windows has no forks, and other signals and rights"
@@ -20,6 +20,9 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has 
 
 FALSE_ALARM = 1e-6
 """A statistical test that is right fails at most this often, over all seeds."""
+
+PATIENCE = 300
+"""Seconds after which a process counts as deadlocked."""
 
 WORDS = 1 << 64
 HALF = np.uint64(0x8000000080000000)

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 import labeldp as ldp
-from labeldp.files.card_check import verify_files
-from labeldp.files.models import load_model
+from labeldp.app.card_check import verify_files
+from labeldp.learning.models import load_model
 
 EPSILON = 0.125
 WORKER = """
@@ -28,11 +28,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import labeldp as ldp
-import labeldp.cli.privatize, labeldp.files.file_release, labeldp.ledger.file
-from labeldp.tabular.arrow import arrow
+import labeldp.app.cli.privatize, labeldp.tables.file_release, labeldp.accounts.ledger_file
+from labeldp.tables.arrow import arrow
 from labeldp._atomic import atomic_file
-from labeldp.cli import app
-from labeldp.tabular import TableEncoder
+from labeldp.app.cli import app
+from labeldp.tables.encoder import TableEncoder
 
 LABELS = np.linspace(1, 4, 60)
 FEATURES = LABELS[:, None]
@@ -49,7 +49,7 @@ def fit(folder, number, ledger):
     model.release_.save(f"{folder}/{number}.npz")
 
 def replaced(folder, number, ledger):
-    from labeldp.files.models import model_folder, write_model
+    from labeldp.learning.models import model_folder, write_model
     fitted = ldp.ModelReleaseRegressor(epsilon=E, bounds=BOUNDS, ledger=ledger).fit(FEATURES, LABELS)
     with model_folder(f"{folder}/latest.model", force=True) as draft:
         write_model(fitted, ENCODER, draft, label="price")
@@ -74,7 +74,7 @@ def writes_in_place(folder, number, ledger):
         np.savez(stream, labels=release.labels, card=np.array(release.to_card()))
 
 def replaces_in_place(folder, number, ledger):
-    from labeldp.files.models import write_model
+    from labeldp.learning.models import write_model
     fitted = ldp.ModelReleaseRegressor(epsilon=E, bounds=BOUNDS, ledger=ledger).fit(FEATURES, LABELS)
     begun = time.perf_counter()
     target = Path(f"{folder}/latest.model")

@@ -7,12 +7,14 @@ import numpy as np
 import pyarrow as pa
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp import LabelReleaseRegressor, ModelReleaseRegressor, card_format
-from labeldp.estimators.features import FeatureTable
-from labeldp.estimators.learner import Blend, Knowledge
-from labeldp.files.models import model_folder, write_model
-from labeldp.files.places import sha256
-from labeldp.tabular import TableEncoder
+from labeldp import LabelReleaseRegressor, ModelReleaseRegressor
+from labeldp.learning.features import FeatureTable
+from labeldp.learning.fit_plan import LabelSummary
+from labeldp.learning.learner import Ensemble
+from labeldp.learning.models import model_folder, write_model
+from labeldp.mechanisms import card_format
+from labeldp.tables.encoder import TableEncoder
+from labeldp.tables.paths import sha256
 
 BOUNDS = (0.0, 5.0)
 
@@ -49,14 +51,14 @@ def fitted():
 def with_trees():
     """The same model with boosted trees blended in, as fits on many rows have them."""
     X = encoder().transform(table())
-    known = Knowledge(0.0, 1.0, variance=1.0, sums=3)
+    known = LabelSummary(0.0, 1.0, variance=1.0, sums=3)
     inputs = FeatureTable(fitted()._public, X).codes(np.arange(len(X)))
     synthetic = np.random.default_rng(2).normal(size=len(X))
     trees = HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5, max_features=0.6, random_state=0)
     trees.fit(inputs, synthetic)
     model = ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
     model.__dict__.update(fitted().__dict__)
-    model._blend = Blend(fitted()._blend.linear, trees, 0.5, 0.1, 0.2, known)
+    model._ensemble = Ensemble(fitted()._ensemble.linear, trees, 0.5, 0.1, 0.2, known)
     return model
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from labeldp.datasets import Dataset
 from reproduction.categories import CategoricalDataset
 from reproduction.columns import choose_columns
+from reproduction.datasets.dataset import Dataset
 from reproduction.protocol import protocol_for
 from reproduction.run import Table
 

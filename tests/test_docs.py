@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import labeldp
-from labeldp.cli import COMMANDS
+from labeldp.app.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -12,11 +12,11 @@ import pytest
 
 import labeldp as ldp
 from forged_cards import forged
-from labeldp.cards.signatures import read_public_key
-from labeldp.cards.verification import verify_card
+from labeldp.accounts.signatures import read_public_key
+from labeldp.accounts.verification import verify_card
+from labeldp.app.card_check import verify_files
 from labeldp.errors import UncheckableError
-from labeldp.estimators.row_release import RowRelease
-from labeldp.files.card_check import verify_files
+from labeldp.learning.row_release import RowRelease
 
 VERSIONS = sorted(path for path in Path(__file__).with_name("data").glob("[0-9]*") if path.is_dir())
 NEWER = "which a newer labeldp wrote; this one reads version"
@@ -85,7 +85,7 @@ def test_files_of_a_later_version_are_refused_by_name_and_not_called_damaged(fol
     ledger = folder / "budget.jsonl"
     text = ledger.read_text(encoding="utf-8")
     ledger.write_text(text.replace("labeldp.ledger/2", "labeldp.ledger/3"), encoding="utf-8")
-    with pytest.raises(ldp.LedgerError, match=f"has version 3, {NEWER} 2: update labeldp"):
+    with pytest.raises(ldp.errors.LedgerError, match=f"has version 3, {NEWER} 2: update labeldp"):
         ldp.Ledger.open(ledger)
 
     model = folder / "model/card.json"

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import labeldp as ldp
 from fuzzing import tries
-from labeldp._names import look_like_values, reads_as_number
 from labeldp.errors import ParameterError
-from labeldp.files import Dialect
-from labeldp.files.text_types import LabelText
+from labeldp.release.names import look_like_values, reads_as_number
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.text_types import LabelText
 
 TRUE_LABEL = "66993"
 NUMBERS = {
@@ -95,7 +95,7 @@ def test_whatever_is_read_as_a_label_reads_as_a_number(value, form, dialect):
     text = form.format(value)
     try:
         number = LabelText("y", dialect).parse(pa.array([text]))[0].as_py()
-    except ldp.LabelError:
+    except ldp.errors.LabelError:
         return
     assert number is not None
     assert math.isfinite(number)
@@ -197,7 +197,7 @@ def test_a_feature_with_the_name_of_the_label_is_refused_before_the_charge(regre
 @pytest.mark.parametrize("y", [pd.DataFrame({"y": Y, "z": Y}), np.column_stack([Y, Y]), Y.reshape(-1, 1, 1)])
 def test_several_columns_of_labels_are_refused_by_a_regressor_with_their_shape(regressor, y):
     ledger = ldp.Ledger()
-    with pytest.raises(ldp.LabelError, match="one column of labels, got the shape"):
+    with pytest.raises(ldp.errors.LabelError, match="one column of labels, got the shape"):
         regressor(**HOW, ledger=ledger).fit(X, y)
     assert ledger.charges == ()
 

@@ -7,7 +7,7 @@ import pytest
 
 import labeldp as ldp
 from command_line import files_in, homes, said
-from labeldp._paths import as_path, resolve_path
+from labeldp._atomic import as_path, resolve_path
 from labeldp.errors import ParameterError
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="names of files on POSIX")

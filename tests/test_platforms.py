@@ -21,7 +21,7 @@ if sys.platform == "linux":
 from pathlib import Path
 import numpy as np
 import labeldp as ldp
-from labeldp.cli import app
+from labeldp.app.cli import app
 
 said = {}
 y = np.linspace(0, 5, 400)
@@ -79,6 +79,7 @@ def answer(tmp_path_factory):
     return {**json.loads(printed.rpartition("ANSWER ")[2]), "printed": printed, "folder": folder}
 
 
+@pytest.mark.slow
 def test_labels_tables_folders_pipes_models_and_the_demo_work_as_on_windows(answer):
     assert (answer["labels"], answer["model"]) == (400, 2)
     commands = ("out.csv", "folder/", "pipe", "verify", "demo")

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.accuracy.methods import OURS
 from benchmarks.accuracy.tables import TABLES, load
 
-TARGET = Path(__file__).parents[2] / "src/labeldp/planning/suite.json"
+TARGET = Path(__file__).parents[2] / "src/labeldp/evidence/accuracy_suite.json"
 
 
 def packaged(cells: list[dict[str, Any]], label: str) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def _real(
     return Table(half, (low, high), load)
 
 
-def _shipped(name: str, module: str = "labeldp.datasets") -> Callable[[], Columns]:
+def _shipped(name: str, module: str = "reproduction.datasets") -> Callable[[], Columns]:
     def load() -> Columns:
         data: Any = getattr(import_module(module), f"load_{name}")()
         return (data.data, data.target) if hasattr(data, "target") else (data.X, data.y)

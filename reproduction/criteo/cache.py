@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from labeldp.datasets.data_files import cache_folder
 from reproduction.categories import CategoricalDataset
+from reproduction.datasets.data_files import cache_folder
 from reproduction.files import draft_of
 
 _VERSION = 2

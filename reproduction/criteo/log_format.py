@@ -16,8 +16,8 @@ from typing import IO, Any, cast
 import pyarrow as pa
 from pyarrow import csv
 
-from labeldp.datasets.data_files import byte_bar
 from labeldp.errors import DataError
+from reproduction.datasets.data_files import byte_bar
 
 NUMBERS = (
     "Sale",

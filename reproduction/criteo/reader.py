@@ -11,11 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from labeldp.datasets.data_files import cache_folder, fetch, find
 from labeldp.errors import DataError, DataNotFoundError, ParameterError
 from reproduction.categories import CategoricalDataset
 from reproduction.criteo.cache import cache_path, read_cache, write_cache
 from reproduction.criteo.log_format import CATEGORIES, batches
+from reproduction.datasets.data_files import cache_folder, fetch, find
 
 Protocol = Literal["text", "code"]
 Floats = NDArray[np.float64]

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from labeldp.datasets.data_files import cache_folder
 from labeldp.errors import ParameterError
 from reproduction.criteo.log_format import COLUMNS
 from reproduction.criteo.shop import effect, hash64, hex_words, product_columns, sample_ranks, with_gaps
+from reproduction.datasets.data_files import cache_folder
 from reproduction.files import draft_of
 
 _VERSION = 1

@@ -6,88 +6,45 @@
 >>> proof = mech.verify()                        # exact, or raises
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from labeldp.audit import Audit, audit, audit_pipeline
-from labeldp.cards.reading import load_mechanism, read_release_card
-from labeldp.channels import Proof
-from labeldp.errors import (
-    BudgetError,
-    CardError,
-    InsecureRandomnessWarning,
-    LabelDPError,
-    LabelError,
-    LedgerError,
-    NotUnbiasedError,
-    ParameterError,
-    PrivacyProofError,
-    RawLabelWarning,
-    RepeatedReleaseWarning,
-)
-from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, Ledger
-from labeldp.mechanisms import (
-    Gaussian,
-    Laplace,
-    Mechanism,
-    NoPrivacy,
-    RPWithPrior,
-    RROnBins,
-    Staircase,
-    TwoPoint,
-    Unbiased,
-)
+from labeldp.accounts import Budget, Ledger, load_mechanism, verify_card
+from labeldp.errors import BudgetError, InsecureRandomnessWarning, LabelDPError
+from labeldp.evidence.previews import preview
+from labeldp.evidence.privacy_audit import audit, audit_pipeline
+from labeldp.mechanisms import Gaussian, Laplace, RPWithPrior, RROnBins, Staircase, TwoPoint, Unbiased
+from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import optimal_interval
-from labeldp.planning import Preview, preview
-from labeldp.priors.estimate import estimate_prior
-from labeldp.release.arrays import Release, privatize
+from labeldp.release import estimate_prior, privatize
 
 if TYPE_CHECKING:
-    from labeldp.estimators import (
-        IntervalModel,
+    from labeldp.app.model_fit import fit_file
+    from labeldp.learning import (
         LabelReleaseRegressor,
         ModelReleaseRegressor,
-        Risk,
-        RowRelease,
         fit_and_score,
         private_intervals,
         private_score,
     )
-    from labeldp.files.models import load_model, save_model
+    from labeldp.learning.models import load_model, save_model
+    from labeldp.tables import privatize_file
 
 __version__ = "0.2.0"
 
 __all__ = [
-    "Audit",
     "Budget",
     "BudgetError",
-    "CardError",
-    "Charge",
     "Gaussian",
     "Histogram",
     "InsecureRandomnessWarning",
-    "IntervalModel",
     "LabelDPError",
-    "LabelError",
     "LabelReleaseRegressor",
     "Laplace",
     "Ledger",
-    "LedgerError",
-    "Mechanism",
     "ModelReleaseRegressor",
-    "NoPrivacy",
-    "NotUnbiasedError",
-    "ParameterError",
-    "Preview",
-    "PrivacyProofError",
-    "Proof",
     "RPWithPrior",
     "RROnBins",
-    "RawLabelWarning",
-    "Release",
-    "RepeatedReleaseWarning",
-    "Risk",
-    "RowRelease",
     "Staircase",
     "TwoPoint",
     "Unbiased",
@@ -96,6 +53,7 @@ __all__ = [
     "audit_pipeline",
     "estimate_prior",
     "fit_and_score",
+    "fit_file",
     "load_mechanism",
     "load_model",
     "optimal_interval",
@@ -103,19 +61,23 @@ __all__ = [
     "private_intervals",
     "private_score",
     "privatize",
-    "read_release_card",
+    "privatize_file",
     "save_model",
+    "verify_card",
 ]
+
+_LATER = {
+    **dict.fromkeys(["load_model", "save_model"], "labeldp.learning.models"),
+    "fit_file": "labeldp.app.model_fit",
+    "privatize_file": "labeldp.tables",
+}
+"""Names outside ``labeldp.learning`` that are imported when they are used."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import the regressors when they are asked for: scikit-learn takes a second that most commands can save."""
-    if name in ("load_model", "save_model"):
-        from labeldp.files import models  # noqa: PLC0415 (an extra)
-
-        return globals().setdefault(name, getattr(models, name))
-    if name in __all__:
-        from labeldp import estimators  # noqa: PLC0415
-
-        return globals().setdefault(name, getattr(estimators, name))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import scikit-learn and PyArrow when a name needs them: the one is slow to import, the other an extra."""
+    if name not in __all__ and name not in ("learning", "spark", "tables"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        return import_module(f"labeldp.{name}")
+    return globals().setdefault(name, getattr(import_module(_LATER.get(name, "labeldp.learning")), name))

@@ -1,11 +1,13 @@
-"""Files and folders that appear complete or not at all.
+"""Files: which paths are accepted, how they are read, and how they appear complete or not at all.
 
-A loose module, because `ledger`, `estimators` and rooms below them write files, and no room above has another
-reason to. What each system can promise is in ``docs/faults.md``.
+Only regular files are read: a FIFO or a device would block a program or never end, and a looping link has no
+file. To read a pipe, pass ``-`` where a source is asked for. What each system can promise of writing is in
+``docs/faults.md``.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -14,22 +16,158 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 
 import portalocker
 
-from labeldp._paths import resolve_path
-from labeldp.errors import ParameterError
+from labeldp.errors import DataError, DataNotFoundError, ParameterError, Setting
 
 MARK = ".labeldp.part"
 """How the name of a file ends that keeps another name."""
+
+LONGEST_NAME = 255
+"""Bytes of a name that common disks take."""
+
+
+# ---- paths ---------------------------------------------------------------------------------------------
+
+
+def as_path(path: str | os.PathLike[str]) -> Path:
+    r"""Return a path whose names can be written to a disk, a card and a report, or refuse it.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Raises
+    ------
+    ParameterError
+        If it is not UTF-8, contains a null character, or one of its names is too long.
+
+    Examples
+    --------
+    >>> as_path("out.csv").name
+    'out.csv'
+    >>> as_path("out\udcff.csv")
+    Traceback (most recent call last):
+    labeldp.errors.ParameterError: the path 'out\udcff.csv' is not valid UTF-8: rename the file or folder
+    """
+    text = os.fspath(path)
+    try:
+        names = [len(part.encode()) for part in Path(text).parts]
+    except UnicodeEncodeError:
+        raise ParameterError(f"the path {text!r} is not valid UTF-8: rename the file or folder") from None
+    if "\0" in text:
+        raise ParameterError(f"the path {text!r} contains a null character: remove it")
+    if max(names, default=0) > LONGEST_NAME:
+        raise ParameterError(f"a name in the path {text[:100]!r}… is too long: use at most {LONGEST_NAME} bytes")
+    return Path(path)
+
+
+def resolve_path(path: str | os.PathLike[str]) -> Path:
+    """Return where an accepted path leads, links followed; what lies there need not exist.
+
+    Raises
+    ------
+    ParameterError
+        If `as_path` refuses it, or it is a link that leads back to itself.
+    """
+    try:
+        return as_path(path).resolve()
+    except (RuntimeError, OSError):  # which of the two depends on the version of Python
+        raise ParameterError(f"{os.fspath(path)} cannot be followed: a link leads back to itself") from None
+
+
+# ---- reading -------------------------------------------------------------------------------------------
+
+
+def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
+    """Open a regular file for reading bytes; refuse everything else at once, as `regular_handle` does.
+
+    Examples
+    --------
+    >>> open_regular("/dev/null")
+    Traceback (most recent call last):
+    labeldp.errors.DataError: /dev/null is not a regular file; to read from a pipe, use - as the source
+    """
+    return os.fdopen(regular_handle(path), "rb")
+
+
+def regular_handle(path: str | os.PathLike[str], access: int = os.O_RDONLY) -> int:
+    """Return a handle of a regular file; refuse everything else at once.
+
+    Parameters
+    ----------
+    path : path-like
+        Links are followed.
+    access : int
+        ``os.O_RDONLY`` or ``os.O_RDWR``.
+
+    Raises
+    ------
+    DataNotFoundError
+        If there is no such file.
+    DataError
+        If it is a folder, a FIFO, a device, a socket, a looping link or no possible path.
+    """
+    regular_status(path)
+    flags = access | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    handle = os.open(path, flags)
+    try:
+        regular_status(path, handle)  # it may have been replaced in between
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def read_regular(path: str | os.PathLike[str], limit: int) -> bytes:
+    """Return the bytes of a regular file that has at most ``limit`` of them.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "card.json")
+    >>> _ = path.write_bytes(b"x" * 11)
+    >>> read_regular(path, limit=10)
+    Traceback (most recent call last):
+    labeldp.errors.DataError: ...card.json is too large: it may have 10 bytes at most
+    """
+    with open_regular(path) as stream:
+        content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise DataError(f"{os.fspath(path)} is too large: it may have {limit:,} bytes at most")
+    return content
+
+
+def regular_status(path: str | os.PathLike[str], handle: int | None = None) -> os.stat_result:
+    """Return the status of a regular file, or of its open handle; raise as `open_regular` does for all else."""
+    try:
+        status = os.stat(path if handle is None else handle)
+    except (FileNotFoundError, NotADirectoryError):
+        raise DataNotFoundError(f"there is no file {os.fspath(path)}") from None
+    except ValueError:  # a null character
+        raise DataError("a path must not contain a null character") from None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise DataError(f"{os.fspath(path)} is a link that leads back to itself") from None
+        raise
+    if stat.S_ISDIR(status.st_mode):
+        raise DataError(f"{os.fspath(path)} is a folder, not a file")
+    if not stat.S_ISREG(status.st_mode):
+        raise DataError(f"{os.fspath(path)} is not a regular file; to read from a pipe, use - as the source")
+    return status
+
+
+# ---- writing -------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def atomic_file(
     path: str | os.PathLike[str], *, public: bool = False, most: int = 0o666, replace: bool = True
 ) -> Iterator[Path]:
-    """Give a draft beside ``path`` to write to; it takes that name only if nothing goes wrong.
+    """Give a temporary file beside ``path`` to write to; it takes that name only if nothing goes wrong.
 
     Parameters
     ----------
@@ -40,7 +178,7 @@ def atomic_file(
     most : int
         The most rights that a public file gets.
     replace : bool
-        Whether it may take the place of another file, which may have come while the draft was written.
+        Whether it may take the place of another file, which may have appeared while this one was written.
 
     Raises
     ------
@@ -50,8 +188,8 @@ def atomic_file(
     Examples
     --------
     >>> target = Path(tempfile.mkdtemp(), "table.txt")
-    >>> with atomic_file(target) as draft:
-    ...     _ = draft.write_text("all of it")
+    >>> with atomic_file(target) as part:
+    ...     _ = part.write_text("all of it")
     >>> target.read_text(), len(list(target.parent.iterdir()))
     ('all of it', 1)
     """
@@ -59,49 +197,49 @@ def atomic_file(
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".part")
     os.close(handle)
-    draft = Path(name)
+    part = Path(name)
     try:
-        yield draft
-        _flush(draft)
+        yield part
+        _flush(part)
         if public:
-            draft.chmod(_rights(most))
+            part.chmod(_rights(most))
         if replace:
-            os.replace(draft, path)
+            os.replace(part, path)
         else:
-            _put(draft, path)
+            _put(part, path)
         flush_folder(path.parent)
     except BaseException:
-        draft.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 
-def _put(draft: Path, path: Path) -> None:
-    """Give a draft a name that nothing has: of two that try at once, one fails."""
+def _put(part: Path, path: Path) -> None:
+    """Give a temporary file a name that nothing has: of two that try at once, one fails."""
     try:
         if sys.platform == "win32":
-            os.rename(draft, path)  # which replaces nothing there
+            os.rename(part, path)  # which replaces nothing there
             return
         try:
-            os.link(draft, path)
-            draft.unlink()
+            os.link(part, path)
+            part.unlink()
         except FileExistsError:
             raise
         except OSError:  # a disk that knows no links
             os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
-            os.replace(draft, path)
+            os.replace(part, path)
     except FileExistsError:
         raise _name_conflict(path) from None
 
 
 def _name_conflict(path: Path) -> ParameterError:
-    return ParameterError(f"{path} exists already: pass force=True to replace it")
+    return ParameterError(f"{path} exists already: pass ", Setting("force", True), " to replace it")
 
 
 @contextmanager
 def atomic_folder(
     path: str | os.PathLike[str], *, check: Callable[[], None] = lambda: None, most: int = 0o666
 ) -> Iterator[Path]:
-    """Give a draft folder beside ``path`` to write files to; it takes that name only if nothing goes wrong.
+    """Give a temporary folder beside ``path`` to write files to; it takes that name only if nothing goes wrong.
 
     A folder of that name is removed once the new one is in its place. No system call swaps two folders everywhere:
     a kill in the one moment between two renames leaves the old folder beside the name, with ``.old`` at its end,
@@ -119,42 +257,42 @@ def atomic_folder(
     Examples
     --------
     >>> target = Path(tempfile.mkdtemp(), "model")
-    >>> with atomic_folder(target) as draft:
-    ...     _ = (draft / "part.txt").write_text("all of it")
+    >>> with atomic_folder(target) as part:
+    ...     _ = (part / "part.txt").write_text("all of it")
     >>> [each.name for each in target.iterdir()], len(list(target.parent.iterdir()))
     (['part.txt'], 1)
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = beside(path, "part")
-    draft.mkdir(0o777 if sys.platform == "win32" else 0o700)  # 0o700 would keep others out of it there, for good
+    part = beside(path, "part")
+    part.mkdir(0o777 if sys.platform == "win32" else 0o700)  # 0o700 would keep others out of it there, for good
     try:
-        yield draft
+        yield part
         rights = _rights(most)
-        for each in draft.iterdir():
+        for each in part.iterdir():
             _flush(each)
             each.chmod(rights)
-        flush_folder(draft)
-        draft.chmod(rights | (rights & 0o444) >> 2)  # whoever may read its files may enter it
+        flush_folder(part)
+        part.chmod(rights | (rights & 0o444) >> 2)  # whoever may read its files may enter it
         is_full = path.is_dir() and any(path.iterdir())
         if path.is_dir():
             check()
         if is_full:
-            _swap(draft, path)
+            _swap(part, path)
         else:
-            _put_folder(draft, path)
+            _put_folder(part, path)
         flush_folder(path.parent)
     except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(part, ignore_errors=True)
         raise
 
 
-def _put_folder(draft: Path, path: Path) -> None:
-    """Give a draft folder a name that nothing has, or an empty folder: of two that try at once, one fails."""
+def _put_folder(part: Path, path: Path) -> None:
+    """Give a temporary folder a name that nothing has, or an empty folder: of two that try at once, one fails."""
     try:
         if sys.platform == "win32" and path.is_dir():
             path.rmdir()  # a rename replaces nothing there, and elsewhere an empty folder
-        os.rename(draft, path)
+        os.rename(part, path)
     except OSError:
         if os.path.lexists(path):
             raise _name_conflict(path) from None
@@ -172,6 +310,8 @@ def reserve_name(path: str | os.PathLike[str]) -> Iterator[None]:
     ------
     ParameterError
         If the name is kept for another, or something else has the name of that file.
+    OSError
+        If there is no such folder, or nothing can be written to it.
 
     Examples
     --------
@@ -184,10 +324,7 @@ def reserve_name(path: str | os.PathLike[str]) -> Iterator[None]:
     []
     """
     mark = _mark_of(Path(path))
-    try:
-        handle = _lock(mark)
-    except portalocker.AlreadyLocked:
-        raise ParameterError(f"another release is being written to {path}: choose another name, or wait") from None
+    handle = _lock(mark, path)
     try:
         yield
     finally:
@@ -197,11 +334,11 @@ def reserve_name(path: str | os.PathLike[str]) -> Iterator[None]:
 def _mark_of(path: Path) -> Path:
     """Return the file that keeps a name, where the system would put that name: links come before ``..``."""
     if path.name in ("", ".."):
-        path = resolve_path(path)
-    return resolve_path(path.parent) / f"{path.name}{MARK}"
+        path = path.resolve()
+    return path.parent.resolve() / f"{path.name}{MARK}"
 
 
-def _lock(mark: Path) -> int:
+def _lock(mark: Path, path: str | os.PathLike[str]) -> int:
     """Return an open file that is locked; where a disk knows no locks, the second is refused at the end."""
     for _ in range(100):
         handle = _open_mark(mark)
@@ -211,7 +348,9 @@ def _lock(mark: Path) -> int:
                 return handle
         except portalocker.AlreadyLocked:
             os.close(handle)
-            raise
+            raise ParameterError(
+                f"another release is being written to {path}: choose another name, or wait"
+            ) from None
         except portalocker.LockException:
             return handle
         except FileNotFoundError:
@@ -222,7 +361,7 @@ def _lock(mark: Path) -> int:
 
 def _open_mark(mark: Path) -> int:
     """Open the file that keeps a name, and wait for nobody; refuse whatever else is there."""
-    refusal = ParameterError(f"{mark} is in the way: move it elsewhere, or choose another name")
+    handle = None
     flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe waits for its other end
     try:
         try:
@@ -230,12 +369,12 @@ def _open_mark(mark: Path) -> int:
         except PermissionError:  # another user's
             handle = os.open(mark, os.O_RDONLY | flags)
     except OSError:
-        if os.path.lexists(mark):
-            raise refusal from None
-        raise
-    if not _is_mark(os.fstat(handle)):
-        os.close(handle)
-        raise refusal
+        if not os.path.lexists(mark):
+            raise
+    if handle is None or not _is_mark(os.fstat(handle)):
+        if handle is not None:
+            os.close(handle)
+        raise ParameterError(f"{mark} is in the way: move it elsewhere, or choose another name")
     if sys.platform != "win32":
         with suppress(OSError):  # another user's
             os.fchmod(handle, 0o644)  # whatever the umask: after a kill, others must be able to open it
@@ -310,12 +449,12 @@ def _flush(path: str | os.PathLike[str], flags: int = os.O_RDWR) -> None:
         os.close(handle)
 
 
-def _swap(draft: Path, path: Path) -> None:
+def _swap(part: Path, path: Path) -> None:
     """Put a folder in the place of another, which goes only once that has worked."""
     aside = beside(path, "old")
     try:
         os.rename(path, aside)
-        os.rename(draft, path)
+        os.rename(part, path)
     finally:
         if not os.path.lexists(path):
             os.rename(aside, path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -20,7 +20,14 @@ from typing import Any, Literal, Self, get_args, get_origin
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.errors import LabelError, ParameterError, describe
+from labeldp.errors import LabelError, ParameterError, Setting, describe
+
+Array = NDArray[np.float64]
+Small = NDArray[np.float32]
+Index = NDArray[np.int64]
+Counts = NDArray[np.int64]
+Sums = NDArray[np.int64]
+Words = NDArray[np.uint64]
 
 EPSILON_RANGE = (0.001, 20.0)
 """The budgets that every mechanism supports, with a proof within 0.1 % of what was asked."""
@@ -46,8 +53,8 @@ class Epsilon(float):
 
     __slots__ = ()
 
-    def __new__(cls, value: object) -> Self:
-        return value if isinstance(value, cls) else super().__new__(cls, _epsilon(value))
+    def __new__(cls, value: object, name: str = "epsilon") -> Self:
+        return value if isinstance(value, cls) else super().__new__(cls, _epsilon(value, name))
 
     @property
     def exact(self) -> Fraction:
@@ -55,20 +62,22 @@ class Epsilon(float):
         return as_fraction(self)
 
 
-def _epsilon(value: object) -> float:
-    epsilon = parse_number(value, "epsilon")
+def _epsilon(value: object, name: str) -> float:
+    epsilon = parse_number(value, name)
     if epsilon == math.inf:
         raise ParameterError(
-            "epsilon=inf is no privacy at all. If you mean to release the labels as they are, say so "
-            "by name: labeldp.NoPrivacy()"
+            Setting(name, math.inf),
+            " is no privacy at all. If you mean to release the labels as they are, say so "
+            "by name: labeldp.mechanisms.NoPrivacy()",
         )
     if epsilon <= 0:
-        raise ParameterError(f"epsilon must be positive, got {epsilon}")
+        raise ParameterError(Setting(name), f" must be positive, got {epsilon}")
     low, high = EPSILON_RANGE
     if not low <= epsilon <= high:
         raise ParameterError(
-            f"epsilon must lie between {low:g} and {high:g}, got {epsilon:g}: a smaller one cannot be proven "
-            "closely, and a larger one protects nobody"
+            Setting(name),
+            f" must lie between {low:g} and {high:g}, got {epsilon:g}: a smaller one cannot be proven "
+            "closely, and a larger one protects nobody",
         )
     return epsilon
 
@@ -85,14 +94,8 @@ class Delta(float):
 def _delta(value: object) -> float:
     delta = parse_number(value, "delta")
     if not 0 <= delta < 1:
-        raise ParameterError(f"delta must lie in [0, 1), got {delta}")
+        raise ParameterError(Setting("delta"), f" must lie in [0, 1), got {delta}")
     return delta
-
-
-def distinguishes(low: float, high: float, floats: float = 2.0**10) -> bool:
-    """Return whether two numbers bound a finite interval with so many floats in it."""
-    width = high - low
-    return 1e-140 < width < 1e140 and width >= floats * math.ulp(max(abs(low), abs(high)))
 
 
 class Bounds(tuple[float, float]):
@@ -127,21 +130,25 @@ class Bounds(tuple[float, float]):
             first, second = value
         except (TypeError, ValueError):
             raise ParameterError(
-                f"{name} must be a pair (lo, hi) that is known without looking at the labels; bounds read "
-                "off the data would reveal its extremes"
+                Setting(name),
+                " must be a pair (lo, hi) that is known without looking at the labels; bounds read "
+                "off the data would reveal its extremes",
             ) from None
-        low, high = parse_number(first, f"{name}[0]"), parse_number(second, f"{name}[1]")
+        low, high = parse_number(first, name), parse_number(second, name)
         if not (math.isfinite(low) and math.isfinite(high)):
-            raise ParameterError(f"{name} must be finite, got ({low}, {high})")
+            raise ParameterError(Setting(name), f" must be finite, got ({low}, {high})")
         if low >= high:
-            raise ParameterError(f"{name} must satisfy lo < hi, got ({low}, {high})")
+            raise ParameterError(Setting(name), f" must satisfy lo < hi, got ({low}, {high})")
         width = high - low
         if not 1e-140 < width < 1e140:
-            raise ParameterError(f"{name} must be between 1e-140 and 1e140 wide, got {width}: change the unit")
-        if not distinguishes(low, high, cls._fewest_floats):
             raise ParameterError(
-                f"{name}=({low}, {high}) are so close together, so far from zero, that float64 hardly "
-                "tells labels between them apart: subtract a public offset from labels and bounds"
+                Setting(name), f" must be between 1e-140 and 1e140 wide, got {width}: change the unit"
+            )
+        if width < cls._fewest_floats * math.ulp(max(abs(low), abs(high))):
+            raise ParameterError(
+                Setting(name),
+                f" must have more floats between them than ({low}, {high}), which are close together and far from "
+                "zero: subtract a public offset from labels and bounds",
             )
         return low, high
 
@@ -154,6 +161,12 @@ class LabelBounds(Bounds):
 
     __slots__ = ()
     _fewest_floats = 2.0**34
+
+
+def parse_label_bounds(bounds: Any) -> tuple[LabelBounds, ...]:
+    """Return a pair for each label column: one pair, or several."""
+    several = isinstance(bounds, Sequence | np.ndarray) and len(bounds) > 0 and np.ndim(bounds[0]) == 1
+    return tuple(map(LabelBounds, bounds if several else [bounds]))
 
 
 class Count(int):
@@ -269,18 +282,20 @@ def _as_float(item: Any) -> float:
 
 def parse_number(value: object, name: str) -> float:
     """Return a real number as a float; text, booleans and NaN are refused."""
-    return value if type(value) is float and not math.isnan(value) else _number(value, name)
+    if type(value) is float and not math.isnan(value):
+        return value
+    return float(value) if type(value) is int and abs(value) < 1 << 53 else _number(value, name)
 
 
 def _number(value: object, name: str) -> float:
     if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, Real):
-        raise ParameterError(f"{name} must be a number, got {type(value).__name__}")
+        raise ParameterError(Setting(name), f" must be a number, got {type(value).__name__}")
     try:
         number = float(value)
     except (OverflowError, TypeError):
-        raise ParameterError(f"{name} must be a number that fits a float") from None
+        raise ParameterError(Setting(name), " must be a number that fits a float") from None
     if math.isnan(number):
-        raise ParameterError(f"{name} must be a number, got NaN")
+        raise ParameterError(Setting(name), " must be a number, got NaN")
     return number
 
 
@@ -288,7 +303,7 @@ def parse_positive(value: object, name: str) -> float:
     """Return a positive finite number."""
     number = parse_number(value, name)
     if not 0 < number < math.inf:
-        raise ParameterError(f"{name} must be positive and finite, got {number}")
+        raise ParameterError(Setting(name), f" must be positive and finite, got {number}")
     return number
 
 
@@ -296,7 +311,7 @@ def parse_integer(value: object, name: str, least: int = 1, most: float = math.i
     """Return an integer between two others; booleans are none."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
         limits = f"{least} or more" if most == math.inf else f"from {least} to {most:,}"
-        raise ParameterError(f"{name} must be an integer, {limits}, got {describe(value)}")
+        raise ParameterError(Setting(name), f" must be an integer, {limits}, got {describe(value)}")
     return int(value)
 
 
@@ -304,7 +319,7 @@ def parse_choice(value: object, name: str, choices: Sequence[str]) -> str:
     """Return one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
         listed = " or ".join(f'"{choice}"' for choice in choices)
-        raise ParameterError(f"{name} must be {listed}, got {describe(value)}")
+        raise ParameterError(Setting(name), f" must be {listed}, got {describe(value)}")
     return value
 
 
@@ -313,7 +328,7 @@ def parse_method(trust: object, method: object, default: str = "adaptive") -> st
     choices = METHODS[parse_choice(trust, "trust", tuple(METHODS))]
     if method is None:
         return default if trust == "curator" else choices[0]
-    return parse_choice(method, f'with trust="{trust}" method', choices)
+    return parse_choice(method, "method", choices)
 
 
 def parse_numbers(values: object, name: str) -> NDArray[np.float64]:
@@ -324,9 +339,9 @@ def parse_numbers(values: object, name: str) -> NDArray[np.float64]:
             raise TypeError
         numbers = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"{name} must be numbers") from None
+        raise ParameterError(Setting(name), " must be numbers") from None
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
-        raise ParameterError(f"{name} must be a list of finite numbers")
+        raise ParameterError(Setting(name), " must be a list of finite numbers")
     return numbers
 
 
@@ -339,16 +354,20 @@ _NAMED: dict[str, Callable[[Any], Any]] = {
 """Parameters that mean the same wherever they are named so."""
 
 
-def parse_parameter(name: str, declared: Any, value: Any) -> Any:
-    """Return a parameter as plain data that does not change: by its name, else by the type that it is declared as.
+def parse_parameters(types: Mapping[str, Any], instance: object) -> tuple[Any, ...]:
+    """Return attributes as plain data that does not change: by their names, else by their declared types.
 
     Examples
     --------
-    >>> parse_parameter("bounds", None, [0, 5]), parse_parameter("width", float, np.float32(0.5))
-    ((0.0, 5.0), 0.5)
-    >>> parse_parameter("outputs", tuple[float, ...], np.array([1, 2])), parse_parameter("bins", None, [1, [2]])
-    ((1.0, 2.0), (1, (2,)))
+    >>> from types import SimpleNamespace
+    >>> given = SimpleNamespace(bounds=[0, 5], width=np.float32(0.5), outputs=np.array([1, 2]), bins=[1, [2]])
+    >>> parse_parameters({"bounds": None, "width": float, "outputs": tuple[float, ...], "bins": None}, given)
+    ((0.0, 5.0), 0.5, (1.0, 2.0), (1, (2,)))
     """
+    return tuple([_parameter(name, declared, getattr(instance, name)) for name, declared in types.items()])
+
+
+def _parameter(name: str, declared: Any, value: Any) -> Any:
     if name in _NAMED:
         return _NAMED[name](value)
     kinds = get_args(declared) or (declared,)
@@ -384,7 +403,7 @@ def _plain(name: str, value: Any) -> Any:
         return plain(value)
     except TypeError:
         raise ParameterError(
-            f"{name} must be finite numbers, text, booleans, None or lists of them, which a card can hold"
+            Setting(name), " must be finite numbers, text, booleans, None or lists of them, which a card can hold"
         ) from None
 
 

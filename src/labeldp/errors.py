@@ -2,13 +2,74 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
 from numbers import Number
+from typing import Self
 
 import numpy as np
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """An option in a message, with a value or without one; each interface spells it in its own way.
+
+    Examples
+    --------
+    >>> str(Setting("missing", "drop")), str(Setting("epsilon"))
+    ('missing="drop"', 'epsilon')
+    """
+
+    option: str
+    value: object = None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return self.option
+        quoted = isinstance(self.value, str | list)
+        return f"{self.option}={json.dumps(self.value, ensure_ascii=False) if quoted else self.value}"
+
+
+class Message(str):
+    """Text with options in it, for what is no error: each interface spells the options in its own way.
+
+    Examples
+    --------
+    >>> hint = Message("Leave it out with ", Setting("drop", ["net"]), ".")
+    >>> print(hint, hint.spell(lambda setting: f"--{setting.option}"))
+    Leave it out with drop=["net"]. Leave it out with --drop.
+    """
+
+    __slots__ = ("parts",)
+    parts: tuple[object, ...]
+
+    def __new__(cls, *parts: object) -> Self:
+        """Join the parts; a message or an error among them adds its own."""
+        message = super().__new__(cls, "".join(map(str, parts)))
+        inner = ((part.message if isinstance(part, LabelDPError) else part) for part in parts)
+        nested = [part.parts if isinstance(part, Message) else (part,) for part in inner]
+        message.parts = tuple(chain.from_iterable(nested))
+        return message
+
+    def spell(self, setting: Callable[[Setting], str]) -> str:
+        """Return the message with settings as ``setting`` spells them."""
+        return "".join(setting(part) if isinstance(part, Setting) else str(part) for part in self.parts)
+
+
 class LabelDPError(ValueError):
     """Base of all errors of this package: catch this one to catch them all.
+
+    A message is made of text and of `Setting`, so that the command line and the page can name options as their
+    users know them.
+
+    Parameters
+    ----------
+    *parts : str, Setting, Message or LabelDPError
+        The message; another one, or that of another error, can be a part of it.
+    option : str, optional
+        The option that the error is about; by default the first that the message names.
 
     Examples
     --------
@@ -19,6 +80,19 @@ class LabelDPError(ValueError):
     ...     print(error)
     epsilon must be positive, got 0.0
     """
+
+    def __init__(self, *parts: object, option: str | None = None) -> None:
+        super().__init__(*parts)
+        self.message = Message(*parts)
+        named = [part.option.partition("[")[0] for part in self.message.parts if isinstance(part, Setting)]
+        self.option = option or next(iter(named), None)
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+    def spell(self, setting: Callable[[Setting], str]) -> str:
+        """Return the message with settings as ``setting`` spells them."""
+        return self.message.spell(setting)
 
 
 class ParameterError(LabelDPError):
@@ -113,7 +187,7 @@ class UncheckableError(CardError):
     If you trust the module that registers the mechanism, import it first; on the command line, with ``--import``.
 
     >>> import labeldp as ldp
-    >>> from labeldp import card_format
+    >>> from labeldp.mechanisms import card_format
     >>> card = card_format.dump({"mechanism": "dice", "parameters": {}, "channel": "", "proof": {}})
     >>> ldp.load_mechanism(card)
     Traceback (most recent call last):
@@ -128,8 +202,8 @@ class ConformanceError(LabelDPError):
     Examples
     --------
     >>> import labeldp as ldp
-    >>> from labeldp.testing import check_mechanism
-    >>> check_mechanism(ldp.NoPrivacy())
+    >>> from labeldp.evidence import check_mechanism
+    >>> check_mechanism(ldp.mechanisms.NoPrivacy())
     Traceback (most recent call last):
     ...
     labeldp.errors.ConformanceError: proof: ε is infinite, so nothing is protected, and nothing to check
@@ -177,7 +251,7 @@ class DataError(LabelDPError):
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from labeldp.files import open_table
+    >>> from labeldp.tables import open_table
     >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.parquet")
     >>> _ = path.write_text("rooms,price")
     >>> open_table(path)
@@ -187,7 +261,7 @@ class DataError(LabelDPError):
     """
 
 
-class DataNotFoundError(FileNotFoundError, DataError):
+class DataNotFoundError(DataError, FileNotFoundError):
     """A file is not here and could not be fetched; the message says how to get it.
 
     Examples
@@ -200,7 +274,7 @@ class DataNotFoundError(FileNotFoundError, DataError):
     """
 
 
-class MissingExtraError(ImportError, LabelDPError):
+class MissingExtraError(LabelDPError, ImportError):
     """A package that only some of the library needs is not installed; the message names the extra.
 
     Examples
@@ -230,29 +304,6 @@ class RepeatedReleaseWarning(UserWarning):
     ...     again = ldp.privatize(y, epsilon=1.0, bounds=(0, 5))
     >>> str(caught[0].message)
     'these labels were released before: each release costs epsilon again, and the costs add up. ...'
-    """
-
-
-class RawLabelWarning(UserWarning):
-    """Something around a private estimator sees the labels themselves, and has no ε at all.
-
-    A step of a pipeline that selects features by their correlation with the label is one. Select features by
-    public knowledge, or on private labels.
-
-    Examples
-    --------
-    >>> import warnings, numpy as np, labeldp as ldp
-    >>> from sklearn.feature_selection import SelectKBest, f_regression
-    >>> from sklearn.pipeline import make_pipeline
-    >>> X = np.random.default_rng(0).normal(size=(500, 3))
-    >>> y = np.clip(2.5 + X[:, 0], 0, 5)
-    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5))
-    >>> pipeline = make_pipeline(SelectKBest(f_regression, k=2), model)
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     _ = pipeline.fit(X, y)
-    >>> any(issubclass(warning.category, ldp.RawLabelWarning) for warning in caught)
-    True
     """
 
 

@@ -17,8 +17,8 @@ import numpy as np
 
 import labeldp as ldp
 import model_cases
-from labeldp.files import models
-from labeldp.files.model_arrays import MODEL_ARRAYS
+from labeldp.learning import models
+from labeldp.learning.model_arrays import MODEL_ARRAYS
 
 HANG = 120
 """Seconds after which a single model counts as endless; each takes some milliseconds."""

@@ -11,8 +11,10 @@ import pytest
 
 import broken
 from helpers import NAMES, mechanisms, most_successes, respond, seeded
-from labeldp.channels import ShiftChannel, WindowChannel, sampling
-from labeldp.channels.sampling import Domain
+from labeldp.exact import sampling
+from labeldp.exact.sampling import Domain
+from labeldp.exact.shift import ShiftChannel
+from labeldp.exact.window import WindowChannel
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 

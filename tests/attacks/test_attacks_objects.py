@@ -14,10 +14,10 @@ from sklearn.tree import DecisionTreeRegressor
 from typer.testing import CliRunner
 
 import labeldp as ldp
-from labeldp.cli import app
-from labeldp.estimators.sums import STEPS
-from labeldp.noise import IntegerNoise
-from labeldp.priors import curator as adaptive
+from labeldp.app.cli import app
+from labeldp.exact.integers import IntegerNoise
+from labeldp.learning.sums import STEPS
+from labeldp.release import curator as adaptive
 from object_graph import Secrets, secrets_inside, secrets_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")]

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
-from labeldp.cli import app
+from labeldp.app.cli import app
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("matplotlib")

@@ -19,7 +19,7 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from helpers import NAMES, mechanisms
-from labeldp.priors.curator import FINE, count
+from labeldp.release.curator import FINE, count
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 

@@ -14,9 +14,9 @@ import labeldp as ldp
 from forged_cards import forged, put
 from fuzzing import LONG, places, tries, values
 from helpers import python
-from labeldp.files.models import load_model, write_model
-from labeldp.files.places import sha256
-from labeldp.tabular import TableEncoder
+from labeldp.learning.models import load_model, write_model
+from labeldp.tables.encoder import TableEncoder
+from labeldp.tables.paths import sha256
 
 pytestmark = pytest.mark.slow
 
@@ -98,7 +98,7 @@ def mutate(first, count, before=""):
     """Load models with their arrays changed, in a process of its own; return it once it ended."""
     script = (
         f"import sys; sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1])]}\n"
-        "import faulthandler, model_mutations; from labeldp.files import models\n"
+        "import faulthandler, model_mutations; from labeldp.learning import models\n"
         f"{before}\nmodel_mutations.main({first}, {count})"
     )
     return python(script, check=False, capture_output=True, text=True)

@@ -12,8 +12,10 @@ from scipy import stats
 import broken
 import labeldp as ldp
 from helpers import FALSE_ALARM, NAMES, WORDS, mechanisms, respond, seeded
-from labeldp.channels import Promise, ShiftChannel, sampling
-from labeldp.channels.sampling import Domain
+from labeldp.exact import sampling
+from labeldp.exact.proof import Promise
+from labeldp.exact.sampling import Domain
+from labeldp.exact.shift import ShiftChannel
 from labeldp.mechanisms.additive import counts_from_weights
 
 EPSILON = 1.0
@@ -33,14 +35,14 @@ def test_counts_for_a_larger_epsilon_do_not_pass_for_a_smaller_one(name):
     """Noise × 0.9 is the noise of ε/0.9 = 1.111…: promises of 1 and of 1.11 are refused."""
     loud = mechanisms(EPSILON / 0.9)[name].channel
     for promised in (Fraction(1), Fraction(111, 100)):
-        with pytest.raises(ldp.PrivacyProofError, match="must not be used"):
+        with pytest.raises(ldp.errors.PrivacyProofError, match="must not be used"):
             replace(loud, promise=replace(loud.promise, epsilon=promised))
 
 
 def test_a_gaussian_with_nine_tenths_of_its_noise_is_refused():
     sigma = mechanisms(EPSILON)["gaussian"].sigma
     for part in (0.9, 0.999):
-        with pytest.raises(ldp.PrivacyProofError, match="delta"):
+        with pytest.raises(ldp.errors.PrivacyProofError, match="delta"):
             ldp.Gaussian(bounds=(0, 1), epsilon=EPSILON, delta=1e-5, sigma=part * sigma)
 
 
@@ -64,7 +66,7 @@ def test_released_noise_is_told_from_noise_times_nine_tenths(name, scale):
 
 def test_a_window_that_is_one_cell_short_is_refused():
     channel = mechanisms(EPSILON)["rp"].channel
-    with pytest.raises(ldp.PrivacyProofError, match="do not fit"):
+    with pytest.raises(ldp.errors.PrivacyProofError, match="do not fit"):
         replace(channel, window=channel.window - 1)
 
 
@@ -93,7 +95,7 @@ def test_noise_for_half_the_sensitivity_or_for_a_step_less_is_refused(name):
     for more in (channel.steps, 1):
         if more == 1 and name == "gaussian":
             continue  # its δ has room for one step of so many
-        with pytest.raises(ldp.PrivacyProofError, match="must not be used"):
+        with pytest.raises(ldp.errors.PrivacyProofError, match="must not be used"):
             replace(channel, steps=channel.steps + more, margin=max(0, channel.margin - more))
 
 
@@ -101,7 +103,7 @@ def test_noise_for_half_the_sensitivity_or_for_a_step_less_is_refused(name):
 def test_a_noise_row_that_is_shifted_by_one_is_refused(name):
     channel = mechanisms(EPSILON)[name].channel
     counts = np.roll(channel.counts(), 1).tolist()
-    with pytest.raises(ldp.PrivacyProofError):
+    with pytest.raises(ldp.errors.PrivacyProofError):
         replace(channel, table=sampling.alias_tables([counts])[0])
 
 
@@ -114,7 +116,7 @@ def test_a_thousandth_of_a_count_moved_between_cells_is_refused():
         part = moved[place] // 1000
         moved[place] -= part
         moved[channel.reach] += part
-        with pytest.raises(ldp.PrivacyProofError, match="must not be used"):
+        with pytest.raises(ldp.errors.PrivacyProofError, match="must not be used"):
             replace(channel, table=sampling.alias_tables([moved])[0])
     assert replace(channel, table=sampling.alias_tables([counts])[0]).verify().epsilon <= EPSILON
 
@@ -127,14 +129,14 @@ def test_a_count_moved_between_cells_of_a_table_is_refused(name):
     part = counts[row, output] // 1000
     counts[row, output] -= part
     counts[row, (output + 1) % counts.shape[1]] += part
-    with pytest.raises(ldp.PrivacyProofError, match="must not be used"):
+    with pytest.raises(ldp.errors.PrivacyProofError, match="must not be used"):
         replace(channel, table=np.array([sampling.alias_tables([line.tolist()])[0] for line in counts]))
 
 
 def test_words_moved_from_the_background_to_the_window_are_refused():
     channel = mechanisms(EPSILON)["rr-on-bins"].channel
     fewer = channel.background - channel.background // 1000
-    with pytest.raises(ldp.PrivacyProofError, match="must not be used"):
+    with pytest.raises(ldp.errors.PrivacyProofError, match="must not be used"):
         replace(channel, background=fewer, extra=WORDS - channel.cells * fewer)
 
 
@@ -144,7 +146,7 @@ def test_a_mechanism_whose_channel_is_swapped_behind_its_back_does_not_verify(na
     swapped = copy.copy(strong)
     object.__setattr__(swapped, "channel", copy.copy(weak))
     object.__setattr__(swapped.channel, "promise", strong.channel.promise)
-    with pytest.raises(ldp.PrivacyProofError):
+    with pytest.raises(ldp.errors.PrivacyProofError):
         swapped.verify()
     strong.verify()
 
@@ -195,7 +197,7 @@ def grid_channel(noise, steps=16, ranges=4):
 
 
 def test_the_published_staircase_has_a_hole_and_is_private_at_no_epsilon():
-    with pytest.raises(ldp.PrivacyProofError, match="possible under one label and not under another"):
+    with pytest.raises(ldp.errors.PrivacyProofError, match="possible under one label and not under another"):
         grid_channel(staircase((-1, 1), seed=1))
 
 

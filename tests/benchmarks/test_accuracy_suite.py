@@ -75,6 +75,7 @@ def test_the_private_constant_errs_by_the_variance_and_its_noise():
     assert cell["quantiles"] == sorted(cell["quantiles"])
 
 
+@pytest.mark.slow
 def test_two_versions_meet_the_same_words():
     old, new = (measure(Cell(0, 0, "scores", "laplace", 1.0, rows=60, label=label)) for label in ("old", "new"))
     assert old["error"] == new["error"]

@@ -12,8 +12,8 @@ import pandas as pd
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import labeldp as ldp
-from labeldp.cards.signatures import key_text, sign_card
-from labeldp.files import privatize_file
+from labeldp.accounts.signatures import key_text, sign_card
+from labeldp.tables.file_release import privatize_file
 
 FOLDER = Path(__file__).parent / ldp.__version__
 BOUNDS = (0.0, 100.0)

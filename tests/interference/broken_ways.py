@@ -1,4 +1,4 @@
-"""Small ways out, each with one real leak that can be switched off: with it the harness must convict.
+"""Small ways out, each with one real leak that can be switched off: which the harness must detect.
 
 They share nothing with the library's own ways but channels and noise, so that they stay as they are when it
 changes. All get labels as text, and release them with `released`.
@@ -23,8 +23,8 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from interference import changes
-from labeldp.noise import DiscreteLaplace
-from labeldp.randomness import default_source
+from labeldp.exact.integers import DiscreteLaplace
+from labeldp.exact.word_sources import default_source
 
 MECHANISM = ldp.TwoPoint(bounds=changes.BOUNDS, epsilon=1.0)
 NOISE = DiscreteLaplace.calibrated(sensitivity=1, epsilon=ldp.Budget(1.0).exact_epsilon)
@@ -363,7 +363,7 @@ def warning_by_label(labels, leak):
 
 @broken("logs")
 def log_by_label(labels, leak):
-    logging.getLogger("labeldp.files").debug(
+    logging.getLogger("labeldp.tables").debug(
         "read %s labels of %d bytes", len(labels), leak and len("".join(labels))
     )
     return released(labels)

@@ -82,7 +82,7 @@ def interference(way: Way, one: Any, other: Any, folder: Path) -> dict[str, str]
 def assert_nothing_tells(way: Way, one: Any, other: Any, folder: Path) -> Observed:
     """Return what left for the first input, which works, once nothing tells the second from it."""
     first, telling = compared(way, one, other, folder)
-    assert first.error is None
+    assert first.error is None, first.error
     assert telling == {}
     return first
 

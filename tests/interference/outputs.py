@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labeldp.ledger import Ledger
-from labeldp.ledger import ledger as ledger_module
+from labeldp.accounts import ledger as ledger_module
+from labeldp.accounts.ledger import Ledger
 
 # ---- objects ------------------------------------------------------------------------------------------------
 

@@ -24,12 +24,14 @@ from unittest import mock
 import numpy as np
 import rich.console
 
-from labeldp.channels import ShiftChannel, TableChannel, WindowChannel
-from labeldp.channels.proof import fingerprint
-from labeldp.ledger import Ledger
+from labeldp.accounts.ledger import Ledger
+from labeldp.exact.integers import IntegerNoise
+from labeldp.exact.proof import fingerprint
+from labeldp.exact.shift import ShiftChannel
+from labeldp.exact.table import TableChannel
+from labeldp.exact.window import WindowChannel
+from labeldp.exact.word_sources import SecureWords
 from labeldp.mechanisms.no_privacy import IdentityChannel
-from labeldp.noise import IntegerNoise
-from labeldp.randomness import SecureWords
 
 CHANNELS = (WindowChannel, TableChannel, ShiftChannel, IdentityChannel)
 """Every class whose ``sample`` turns labels into cells; `test_seams.py` checks that there is no other."""

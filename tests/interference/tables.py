@@ -22,7 +22,7 @@ FORMATS = ("csv", "tsv", "csv.gz", "parquet", "arrow", "arrows")
 
 def public(rows):
     """Return public columns of many kinds as text, with words that need quotes, and some that are missing."""
-    words = ["plain", "with, comma", 'with "quotes"', "", "tab\there", "ünïcode", "two\nlines"]
+    words = ["plain", "with, comma", 'with "quotes"', "", "tab\there", "ünïcode", "it's / here"]
     return {
         "id": [str(1000 + row) for row in range(rows)],
         "word": [words[row % len(words)] for row in range(rows)],

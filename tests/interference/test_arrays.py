@@ -13,8 +13,8 @@ from fuzzing import tries
 from helpers import NAMES, mechanisms
 from interference import changes
 from interference.harness import Way, assert_nothing_tells, fresh, overspending
-from labeldp.channels.sampling import CHUNK
-from labeldp.randomness.row_words import ReleaseKey, RowWords, card_checksum
+from labeldp.exact.row_words import ReleaseKey, RowWords, card_checksum
+from labeldp.exact.sampling import CHUNK
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
 
@@ -188,6 +188,7 @@ def streamed(labels):
     return stream.release(labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "act",
     [

@@ -1,4 +1,4 @@
-"""The harness convicts: each leak that was found, and some that were not, in a small way out of its own."""
+"""The harness detects each leak that was found, and some that were not, in a small way out of its own."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_a_leak_is_found_where_it_is(broken, tmp_path):
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda way: way.__name__)
-def test_the_same_way_without_its_leak_is_acquitted(broken, tmp_path):
+def test_the_same_way_without_its_leak_passes(broken, tmp_path):
     assert interference(Way(lambda labels: broken(labels, leak=False)), ONE, OTHER, tmp_path) == {}
 
 
@@ -44,7 +44,7 @@ def test_memory_that_was_not_written_is_marked():
 
 
 @pytest.mark.parametrize("way", OVERSPENT.values(), ids=OVERSPENT)
-def test_what_spends_more_than_it_charges_is_found_and_acquitted_when_it_does_not(way, tmp_path):
+def test_what_spends_more_than_it_charges_is_found_and_passes_when_it_does_not(way, tmp_path):
     for leak in (True, False):
         found = overspending(Way(lambda labels, leak=leak: way(labels, leak=leak)), ONE, OTHER, tmp_path)
         assert found is leak

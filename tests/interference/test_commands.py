@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from forged_cards import forged
 from interference import changes, tables
 from interference.harness import Way, compared, interference
-from labeldp.cli import app
+from labeldp.app.cli import app
 
 ROWS = 150
 CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS)}
@@ -63,6 +63,7 @@ def codes(observed):
     return [int(code) for _, code in observed.value[1]]
 
 
+@pytest.mark.slow
 def test_privatize_and_all_that_is_made_of_its_card(tmp_path):
     out = way([*PRIVATIZE, "--limit", "3"], *CHECKS)
 
@@ -123,7 +124,7 @@ FITS = {
     "model": [],
     "labels": ["--release", "labels"],
     "score": ["--score", "4", "--metrics", "rmse,mae", "--report", "page.html"],
-    "delta": ["--delta", "1e-6", "--limit-delta", "1e-5", "--categories", "kind"],
+    "limits": ["--limit", "2", "--limit-delta", "1e-5", "--categories", "kind"],
 }
 
 

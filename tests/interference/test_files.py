@@ -12,7 +12,8 @@ from fuzzing import LONG, tries
 from interference import changes, tables
 from interference.harness import Way, assert_nothing_tells, compared, overspending
 from interference.tables import FORMATS, LABEL, Input
-from labeldp.files import privatize_file
+from labeldp.tables import Dialect
+from labeldp.tables.file_release import privatize_file
 
 ROWS = 150
 CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS, every=50)}
@@ -66,8 +67,18 @@ def test_each_format_from_and_to_several(form, to, tmp_path):
 
 @pytest.mark.parametrize(("form", "to"), [("german.csv", "csv"), ("excel.csv", "parquet"), ("german.csv", "tsv")])
 def test_text_in_other_dialects(form, to, tmp_path):
-    first = assert_nothing_tells(way(form, f"out.{to}"), *inputs(), tmp_path)
+    dialect = Dialect(encoding="cp1252") if form == "german.csv" else Dialect()
+    first = assert_nothing_tells(way(form, f"out.{to}", dialect=dialect), *inputs(), tmp_path)
     assert to == "parquet" or "," in first.files[f"out.{to}"][1].decode("cp1252")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_line_breaks_in_the_public_column_that_may_have_them(form, tmp_path):
+    columns = tables.public(len(CHANGES["all rows"][0]))
+    columns["word"] = [f"{word}\nand more" for word in columns["word"]]
+    dialect = ldp.tables.Dialect(multiline="word") if form == "csv" else None
+    first = assert_nothing_tells(way(form, "out.csv", dialect=dialect), *inputs(columns=columns), tmp_path)
+    assert b"plain\nand more" in first.files["out.csv"][1]
 
 
 @pytest.mark.parametrize(("form", "to"), [("xlsx", "xlsx"), ("xlsx", "csv"), ("csv", "xlsx")])
@@ -150,6 +161,7 @@ def test_hints_are_not_returned(tmp_path):
     assert_nothing_tells(whole, *inputs("sorted"), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [OPTIONS["auto"], OPTIONS["local"], {}], ids=str)
 def test_channels_and_noise_spend_no_more_than_is_charged(options, tmp_path):
     out = Way(

@@ -41,7 +41,7 @@ def aligned(size, line=LINE):
     for block in BLOCKS:
         edge = min(block // line - 2, rows - 1)  # the last row of the first block
         columns[f"late{block // MIB}"] = [""] * edge + ["2020-02-29"] * (rows - edge)
-        columns[f"note{block // MIB}"] = ["x"] * edge + ["x\ny, z"] + ["x"] * (rows - edge - 1)
+        columns[f"note{block // MIB}"] = ["x"] * edge + ["x-y, z"] + ["x"] * (rows - edge - 1)
     taken = np.zeros(rows, dtype=int)
     for cells in columns.values():
         taken += [len(tables.quoted(cell, ",")) for cell in cells]
@@ -160,6 +160,7 @@ def test_row_groups_that_end_by_their_size(to, tmp_path):
 # ---- models ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_columns_of_a_model(tmp_path):
     """What a model takes a public column for was guessed from the first block."""
     low, high = map(str, changes.BOUNDS)

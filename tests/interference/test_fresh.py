@@ -66,6 +66,7 @@ def assert_distribution(mechanism, label, private):
     assert np.abs(seen - proven).max() <= np.sqrt(np.log(2 / FALSE_ALARM) / (2 * private.size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "to", "shuffle"),
     [("csv", "csv", True), ("csv", "parquet", False), ("tsv", "arrow", True), ("parquet", "arrows", False)],

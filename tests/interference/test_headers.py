@@ -8,7 +8,8 @@ import pytest
 from interference.harness import Way, compared
 from interference.test_commands import codes, typed
 from interference.test_page import Visitor
-from labeldp.files import Dialect, privatize_file
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.file_release import privatize_file
 
 ROWS = 60
 PLAIN = [f"{100 + 37 * row % 900}" for row in range(ROWS)]
@@ -117,17 +118,17 @@ def test_the_page_shows_nothing_of_a_table_without_a_header(tmp_path):
     def act(_):
         visitor = Visitor()
         answer = visitor.client.post("/open", path="in.csv")
-        draft = visitor.client.draft(answer)
+        unfinished = visitor.client.unfinished(answer)
         visitor.answers["opened"] = answer.body
-        visitor.answers["named"] = visitor.client.written(draft, names="item,price,size", thousands=",").body
-        visitor.client.name(draft, "price")
-        draft.reading.wait()
-        visitor.look(f"/draft/{draft.id}/table", "read")
+        visitor.answers["named"] = visitor.client.written(unfinished, names="item,price,size", thousands=",").body
+        visitor.client.name(unfinished, "price")
+        unfinished.reading.wait()
+        visitor.look(f"{unfinished.path}/table", "read")
         return visitor.answers
 
     first, found = compared(
         Way(act, way([], lambda labels: table(labels, header=None)).prepare), PLAIN, MARKED, tmp_path
     )
-    assert first.error is None
+    assert first.error is None, first.error
     assert b"The header seems to be missing" in first.value[2][0][1]
     assert found == {}

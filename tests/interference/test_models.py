@@ -16,10 +16,10 @@ from fuzzing import LONG, tries
 from interference import changes
 from interference.harness import Way, assert_nothing_tells, fresh, interference, overspending
 from interference.outputs import described_error
-from labeldp.estimators import sums
-from labeldp.estimators.fit_plan import SumBudget
-from labeldp.files.models import load_model, write_model
-from labeldp.tabular import TableEncoder
+from labeldp.learning import sums
+from labeldp.learning.fit_plan import SumBudget
+from labeldp.learning.models import load_model, write_model
+from labeldp.tables.encoder import TableEncoder
 
 BOUNDS = changes.BOUNDS
 ROWS = 240
@@ -76,22 +76,23 @@ MODELS = {
     "labels, progress": lambda: label_model(epsilon=1.0, verbose=True),
     "sums": lambda: sum_model(epsilon=1.0),
     "sums, one stage": lambda: sum_model(epsilon=0.1),
-    "sums, a δ that nothing is spent of": lambda: sum_model(epsilon=1.0, delta=1e-6),
     "sums, progress": lambda: sum_model(epsilon=1.0, verbose=True),
     "labels behind a model": lambda: sum_model(epsilon=8.0),
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("change", ["all rows", "first row 1e300"] if LONG else ["all rows"])
 def test_everything_of_a_fitted_model(model, change, tmp_path):
     assert_nothing_tells(Way(lambda labels: fitted(MODELS[model](), labels)), *pair(change), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["labels, much ε", "sums", "labels behind a model"])
 def test_everything_of_a_model_that_measured_all_it_can(model, tmp_path, monkeypatch):
-    """With more rows a range is looked for, and distances are counted and squared: here few are enough."""
-    for name in ("_RANGE_ROWS", "_GROUPED", "_MEASURED", "_SQUARED"):
+    """With more rows a range is looked for, and distances are counted: here few are enough."""
+    for name in ("_RANGE_ROWS", "_GROUPED", "_MEASURED"):
         monkeypatch.setattr(sums, name, 0.0)
     monkeypatch.setattr(sums, "_COVER", -1e9)  # bounds count as loose
     asked = []
@@ -104,7 +105,6 @@ def test_everything_of_a_model_that_measured_all_it_can(model, tmp_path, monkeyp
     monkeypatch.setattr(SumBudget, "release", spy)
     assert_nothing_tells(Way(lambda labels: fitted(MODELS[model](), labels)), *pair("all rows"), tmp_path)
     assert {"largest count of a window", "counts of windows", "counts of distances"} <= set(asked)
-    assert ("squares" in asked) == model.startswith("labels,")
 
 
 @pytest.mark.parametrize("change", CHANGES if LONG else SOME)
@@ -140,6 +140,7 @@ def test_everything_of_models_fitted_to_data_frames(tmp_path):
     assert_nothing_tells(Way(act), *pair("all rows"), tmp_path)
 
 
+@pytest.mark.slow
 @given(inputs=changes.pairs())
 @tries(3)
 def test_models_whatever_the_labels(inputs, tmp_path_factory):
@@ -157,6 +158,7 @@ def test_rounds_of_odd_sizes_leave_no_memory_that_was_not_written(rounds, tmp_pa
     assert_nothing_tells(model, *pair("all rows"), tmp_path)
 
 
+@pytest.mark.slow
 def test_two_fits_of_one_model(tmp_path):
     def act(labels):
         model = label_model(epsilon=1.0, rounds=2)
@@ -263,6 +265,7 @@ SPENDING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["first row 1e300", "all rows, both at the ends"])
 @pytest.mark.parametrize("spend", SPENDING)
 def test_channels_and_noise_spend_no_more_than_is_charged(spend, change, tmp_path):

@@ -1,20 +1,20 @@
 """The page: all that it answers and writes is the same for tables that differ in labels only.
 
-Hints are the one exception, by name: they are on the pages of the label and the order, before anything is spent.
+Hints are the one exception: they are on the pages of the private column and the request, before anything is spent.
 """
 
 from pathlib import Path
 
 import pytest
 
+from app.page.page_client import Client
 from interference import changes, tables
 from interference.harness import Way, compared
-from page_client import Client
 
 ROWS = 150
 CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS)}
 TIMES = {"last-modified", "etag"}
-"""Headers that tell when a file was written."""
+"""Headers with the time at which a file was written."""
 
 
 class Visitor:
@@ -30,32 +30,32 @@ class Visitor:
 
     def read(self):
         self.look("/")
-        draft = self.client.read("table.csv", tables.LABEL, drop=["code", "word"])
-        for step in ("table", "progress?what=reading"):
-            self.look(f"/draft/{draft.id}/{step}", step)
-        return draft
+        unfinished = self.client.read("table.csv", tables.LABEL, drop=["code", "word"])
+        self.look(f"{unfinished.path}/table", "table")
+        self.look(f"/work/{unfinished.reading.id}", "progress of reading")
+        return unfinished
 
-    def release(self, draft, **order):
-        self.look(f"/draft/{draft.id}/label", "label")
+    def release(self, unfinished, **budget):
+        self.look(f"{unfinished.path}/column", "column")
         low, high = changes.BOUNDS
-        self.client.choose(draft, bounds=(low, high), leaves=["id", "day", "ratio", "kind", "name"])
-        self.look(f"/draft/{draft.id}/budget", "budget")
-        self.client.order(draft, limit=9, report="yes", **order)
-        self.look(f"/draft/{draft.id}/release", "order")
-        self.client.release(draft)
-        if draft.release.state == "asked":
-            self.look(f"/draft/{draft.id}/release", "asked")
-            self.client.release(draft, as_it_is="yes")
-        for step in ("release", "progress?what=release"):
-            self.look(f"/draft/{draft.id}/{step}", step)
-        self.look("/shelf")
+        self.client.describe(unfinished, bounds=(low, high), shared=["id", "day", "ratio", "kind", "name"])
+        self.look(f"{unfinished.path}/budget", "budget")
+        self.client.budget(unfinished, limit=9, report="yes", **budget)
+        self.look(f"{unfinished.path}/release", "request")
+        self.client.release(unfinished)
+        if unfinished.release.state == "asked":
+            self.look(f"{unfinished.path}/release", "asked")
+            self.client.release(unfinished, as_it_is="yes")
+        self.look(f"{unfinished.path}/release", "release")
+        self.look(f"/work/{unfinished.release.id}", "progress of the release")
+        self.look("/releases")
 
 
 def released(given):
     visitor = Visitor()
     visitor.release(visitor.read(), epsilon=1)
     card = "out.csv.card.json"
-    visitor.look(f"/shelf/card?name={card}")
+    visitor.look(f"/card?name={card}")
     for what in ("table", "card", "report"):
         visitor.look(f"/file?card={card}&what={what}")
     visitor.look("/", "again")
@@ -64,9 +64,9 @@ def released(given):
 
 def fitted(given):
     visitor = Visitor()
-    visitor.release(visitor.read(), leaves="model", epsilon=2)
+    visitor.release(visitor.read(), kind="model", epsilon=2)
     assert b"name was left out" in visitor.answers["asked"][2]
-    visitor.look("/shelf/card?name=model/card.json")
+    visitor.look("/card?name=model/card.json")
     visitor.look("/model?name=model")
     visitor.answers["predicted"] = visitor.client.post("/model", name="model", c0="3", c2="1.5").body
     visitor.answers["predicted for a table"] = visitor.client.predict("model", "table.csv").body
@@ -92,8 +92,9 @@ def statuses(observed):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", [released, fitted])
-def test_nothing_that_the_page_answers_or_writes_tells_labels_apart(act, tmp_path):
+def test_nothing_that_the_page_answers_or_writes_depends_on_labels(act, tmp_path):
     first, found = compared(way(act), *CHANGES["all rows"], tmp_path)
     assert set(statuses(first).values()) == {200}
     assert {"book.jsonl", "table.predicted.csv" if act is fitted else "out.csv"} <= set(first.files)
@@ -101,17 +102,18 @@ def test_nothing_that_the_page_answers_or_writes_tells_labels_apart(act, tmp_pat
     assert found == {}
 
 
-def test_hints_are_on_the_pages_of_the_label_and_the_order_and_nowhere_else(tmp_path):
+@pytest.mark.slow
+def test_hints_are_on_the_pages_of_the_column_and_the_request_and_nowhere_else(tmp_path):
     shown = []
 
     def act(given):
         answers = released(given)
-        shown.extend(answers.pop(page)[2] for page in ("label", "order"))
+        shown.extend(answers.pop(page)[2] for page in ("column", "request"))
         return answers
 
     first, found = compared(way(act), *CHANGES["sorted"], tmp_path)
     assert set(statuses(first).values()) == {200}
-    assert [b"For you alone" in page for page in shown] == [False, False, True, True]
+    assert [b"For you only" in page for page in shown] == [False, False, True, True]
     assert found == {}
 
 

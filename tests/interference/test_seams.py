@@ -1,4 +1,4 @@
-"""Labels leave through channels and through the noise of a curator, and these are what the harness replays."""
+"""Labels are released through channels and integer noise only, and these are what the harness replays."""
 
 import ast
 import inspect
@@ -11,9 +11,9 @@ import labeldp
 from interference.harness import modules
 from interference.replay import CHANNELS, MismatchError, seams
 from labeldp._values import as_fraction
-from labeldp.mechanisms import TwoPoint
-from labeldp.noise import DiscreteLaplace, IntegerNoise
-from labeldp.randomness import SecureWords
+from labeldp.exact.integers import DiscreteLaplace, IntegerNoise
+from labeldp.exact.word_sources import SecureWords
+from labeldp.mechanisms.unbiased import TwoPoint
 
 ROOT = Path(labeldp.__file__).parent
 
@@ -41,12 +41,12 @@ def calls(tree):
             yield ast.unparse(node.func.value), node.func.attr
 
 
-def test_nothing_samples_but_a_channel_or_the_door_of_the_noise():
+def test_nothing_samples_but_channels_and_the_release_of_integer_noise():
     """Noise that is sampled without `release` would be added to a sum that nobody replays."""
     found = {
         (path.relative_to(ROOT).as_posix(), receiver)
         for path in ROOT.rglob("*.py")
-        if path.parent.name != "testing"  # the kit that tries a mechanism out on labels of its own
+        if path.parent.name != "evidence"  # checks a mechanism with labels of its own
         for receiver, method in calls(ast.parse(path.read_text(encoding="utf-8")))
         if method == "sample"
     }

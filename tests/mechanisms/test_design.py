@@ -212,5 +212,5 @@ def test_a_design_for_nothing_is_refused_by_the_name_of_the_argument(name, bad):
         if name == "rows" and cls is ldp.RROnBins:
             continue  # it has no rows to weigh
         how = {"prior": PRIORS["uniform"], "epsilon": 1.0, **more, name: bad}
-        with pytest.raises(ldp.ParameterError, match=name):
+        with pytest.raises(ldp.errors.ParameterError, match=name):
             cls.design(how.pop("prior"), how.pop("epsilon"), **how)

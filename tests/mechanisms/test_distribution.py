@@ -12,7 +12,7 @@ from scipy import optimize, stats
 
 import labeldp as ldp
 from helpers import EVERY
-from labeldp.channels import ShiftChannel
+from labeldp.exact.shift import ShiftChannel
 from mechanism_cases import (
     ALPHA,
     BOUNDS,

@@ -64,7 +64,7 @@ def test_mechanisms_are_proven_for_any_epsilon_and_bounds_or_refused(name, epsil
     low, high = ends
     try:
         mechanism = MAKERS[name](epsilon, ends)
-    except ldp.ParameterError as error:
+    except ldp.errors.ParameterError as error:
         unresolved = high - low < 2000 * math.ulp(max(abs(low), abs(high)))
         assert unresolved or ("delta" in str(error) and epsilon >= 12)  # noqa: PT017
     else:
@@ -118,7 +118,7 @@ def test_mechanisms_with_listed_outputs_release_nothing_else():
 def test_gaussian_proves_the_requested_delta(epsilon, delta):
     try:
         assert_proven(ldp.Gaussian(bounds=BOUNDS, epsilon=epsilon, delta=delta), epsilon)
-    except ldp.ParameterError as error:  # a word of 2^64 weighs e^ε/δ too much to show δ to 0.1 %
+    except ldp.errors.ParameterError as error:  # a word of 2^64 weighs e^ε/δ too much to show δ to 0.1 %
         assert epsilon >= 12 and delta <= 1e-6 and "delta" in str(error)  # noqa: PT017, PT018
 
 
@@ -126,7 +126,7 @@ def test_gaussian_with_a_larger_sigma_proves_a_smaller_delta_and_with_a_smaller_
     least = ldp.Gaussian(bounds=BOUNDS, epsilon=1, delta=1e-5)
     more = ldp.Gaussian(bounds=BOUNDS, epsilon=1, delta=1e-5, sigma=1.2 * least.sigma)
     assert more.verify().delta < 0.2 * least.verify().delta
-    with pytest.raises(ldp.PrivacyProofError):
+    with pytest.raises(ldp.errors.PrivacyProofError):
         ldp.Gaussian(bounds=BOUNDS, epsilon=1, delta=1e-5, sigma=0.999 * least.sigma)
 
 
@@ -142,12 +142,12 @@ def test_gaussian_refuses_an_absurd_sigma_at_once(sigma):
 @pytest.mark.parametrize("name", EVERY)
 def test_an_epsilon_that_protects_nothing_or_cannot_be_proven_is_refused(name):
     for epsilon in (math.inf, 1e300, 20.000001, 0.000999):
-        with pytest.raises(ldp.ParameterError, match="NoPrivacy" if epsilon == math.inf else "epsilon"):
+        with pytest.raises(ldp.errors.ParameterError, match="NoPrivacy" if epsilon == math.inf else "epsilon"):
             MAKERS[name](epsilon, BOUNDS)
 
 
 def test_no_privacy_releases_labels_and_says_so():
-    mechanism = ldp.NoPrivacy()
+    mechanism = ldp.mechanisms.NoPrivacy()
     y = np.array([[1.5, -2e300], [5e-324, 7.0]])
     proof = mechanism.verify()
     released = mechanism.randomize(y)
@@ -171,7 +171,7 @@ def test_rp_meets_zeta_at_every_epsilon_or_refuses_it_at_once(epsilon, zeta):
     try:
         with at_most(2):
             mechanism = ldp.RPWithPrior(interval=(-0.5, 0.5), zeta=zeta, epsilon=epsilon)
-    except ldp.ParameterError as error:
+    except ldp.errors.ParameterError as error:
         assert not 1e-5 < zeta < 1e5, error  # noqa: PT017
         assert f"too {'small' if zeta < 1 else 'large'}" in str(error)  # noqa: PT017
     else:

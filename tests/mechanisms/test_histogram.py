@@ -59,7 +59,7 @@ def below(point):
     ],
 )
 def test_nodes_and_masses_that_make_no_histogram_are_refused(nodes, masses):
-    with pytest.raises(ldp.ParameterError):
+    with pytest.raises(ldp.errors.ParameterError):
         ldp.Histogram(nodes, masses)
 
 
@@ -101,7 +101,7 @@ def test_equal_ones_are_equal_wherever_they_have_been():
     assert all(other != PRIOR for other in others)
     assert len({hash(other) for other in others[:2]} | {hash(PRIOR)}) == 3
     assert ldp.Histogram.parse(PRIOR) is PRIOR
-    with pytest.raises(ldp.ParameterError, match="must be a Histogram"):
+    with pytest.raises(ldp.errors.ParameterError, match="must be a Histogram"):
         ldp.Histogram.parse((NODES, MASSES))
 
 
@@ -119,7 +119,7 @@ def test_a_public_sample_is_counted_and_clipped():
     assert ldp.Histogram.from_sample([0.6], (0, 2), bins=4) == ldp.Histogram([0, 0.5, 1, 1.5, 2], [0, 1, 0, 0])
     assert ldp.Histogram.from_sample(sample, (0, 2)).nodes.tolist() == np.linspace(0, 2, 65).tolist()
     for bad in ([], [np.nan, 1.0]):
-        with pytest.raises(ldp.ParameterError, match="sample"):
+        with pytest.raises(ldp.errors.ParameterError, match="sample"):
             ldp.Histogram.from_sample(bad, (0, 2))
 
 
@@ -175,7 +175,7 @@ def test_clipping_to_wider_bounds_changes_nothing_and_to_others_is_refused():
     assert PRIOR.restricted(-1, 7) is PRIOR
     assert PRIOR.restricted(-2, 8) is PRIOR
     for low, high in [(7, 9), (-9, -1), (8, 9), (-9, -8)]:
-        with pytest.raises(ldp.ParameterError, match="outside the bounds"):
+        with pytest.raises(ldp.errors.ParameterError, match="outside the bounds"):
             PRIOR.restricted(low, high)
 
 

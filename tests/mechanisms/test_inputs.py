@@ -1,6 +1,6 @@
 """Any array of numbers is accepted, and nothing else; no error, warning or message tells a label.
 
-That shape, type and distance do not change what is released is a part of `check_mechanism`.
+That form and type do not change what is released is tested in `tests/evidence/test_check_mechanism.py`.
 """
 
 import datetime
@@ -94,7 +94,7 @@ def test_finite_numbers_beyond_floats_are_clipped_as_others_are(kind):
     "label", [math.inf, decimal.Decimal("-Infinity"), decimal.Decimal("NaN"), np.longdouble("inf")]
 )
 def test_objects_that_are_not_finite_are_refused(label):
-    with pytest.raises(ldp.LabelError):
+    with pytest.raises(ldp.errors.LabelError):
         make("laplace", EPSILON).randomize(np.array([10**400, label], dtype=object))
 
 
@@ -195,7 +195,7 @@ def test_bad_labels_are_refused_without_quoting_one(labels):
     for ask in (mechanism.randomize, mechanism.mean, mechanism.variance, mechanism.bias):
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")  # users do not run with warnings as errors
-            with pytest.raises(ldp.LabelError) as caught:
+            with pytest.raises(ldp.errors.LabelError) as caught:
                 ask(labels)
         shown = "".join(traceback.format_exception(caught.value))
         assert not [secret for secret in ("987654", "secret-string", "1987") if secret in shown]
@@ -206,7 +206,7 @@ def test_bad_labels_are_refused_without_quoting_one(labels):
 def test_a_message_about_text_does_not_tell_how_long_it_is():
     messages = set()
     for labels in (["a"], ["a much longer label"], [b"12345"], [b"1"]):
-        with pytest.raises(ldp.LabelError) as caught:
+        with pytest.raises(ldp.errors.LabelError) as caught:
             make("laplace", EPSILON).randomize(labels)
         messages.add(str(caught.value))
     assert not any(digit in message for digit in "0123456789" for message in messages)

@@ -146,5 +146,5 @@ def test_the_unit_and_the_origin_of_labels_do_not_matter(scale, shift):
 )
 def test_bad_arguments_are_refused_by_name(name, bad):
     how = {"Histogram": ldp.Histogram([0, 1], [1]), "epsilon": 1.0, "zeta": 1.0, name: bad}
-    with pytest.raises(ldp.ParameterError, match=name):
+    with pytest.raises(ldp.errors.ParameterError, match=name):
         optimal_interval(how.pop("Histogram"), **how)

@@ -50,8 +50,23 @@ def test_a_channel_that_spends_more_epsilon_than_its_mechanism_says_is_refused()
     channel = make("two-point", 1.0).channel
     for epsilon in (1.0, 1.001):
         assert own(channel, epsilon=epsilon).channel is channel
-    with pytest.raises(ldp.PrivacyProofError, match="less privacy"):
+    with pytest.raises(ldp.errors.PrivacyProofError, match="less privacy"):
         own(channel, epsilon=0.999)
+
+
+def test_an_epsilon_that_building_lowers_below_what_the_channel_spends_is_refused():
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Lowering(Mechanism):
+        epsilon: float
+        channel: Any = channel_field()
+
+        def _build(self):
+            channel = make("two-point", self.epsilon).channel
+            object.__setattr__(self, "epsilon", 0.1)
+            return channel
+
+    with pytest.raises(ldp.errors.PrivacyProofError, match="less privacy"):
+        Lowering(epsilon=1.0)
 
 
 def test_a_channel_that_spends_more_delta_than_its_mechanism_says_is_refused():
@@ -59,15 +74,15 @@ def test_a_channel_that_spends_more_delta_than_its_mechanism_says_is_refused():
     for delta in (1e-3, 2e-3):
         assert own(channel, epsilon=4.0, delta=delta).channel is channel
     for delta in (0.0, 0.999e-3):
-        with pytest.raises(ldp.PrivacyProofError, match="less privacy"):
+        with pytest.raises(ldp.errors.PrivacyProofError, match="less privacy"):
             own(channel, epsilon=4.0, delta=delta)
-    with pytest.raises(ldp.PrivacyProofError, match="less privacy"):
+    with pytest.raises(ldp.errors.PrivacyProofError, match="less privacy"):
         own(channel, epsilon=4.0)  # no δ is charged for it
 
 
 def test_a_channel_without_any_promise_is_only_for_an_infinite_epsilon():
     assert NotPrivate().verify().epsilon == math.inf
-    with pytest.raises(ldp.PrivacyProofError, match="less privacy"):
+    with pytest.raises(ldp.errors.PrivacyProofError, match="less privacy"):
         own(IdentityChannel(), epsilon=20.0)
 
 
@@ -103,13 +118,13 @@ def test_a_density_is_of_one_label_and_a_probability_over_a_width():
     share = np.diff(mechanism.channel.cumulative(2.0, edges))
     assert mechanism.density([2.0], edges) == pytest.approx(share / [1, 2, 4])
     assert (mechanism.density(2.0, edges[:2]) == mechanism.density([2.0], edges)[:1]).all()
-    with pytest.raises(ldp.ParameterError, match="one label"):
+    with pytest.raises(ldp.errors.ParameterError, match="one label"):
         mechanism.density([1.0, 2.0], edges)
 
 
 @pytest.mark.parametrize("edges", [[0], [], [1, 0], [0, 0], [0, 1, 1], 5, [[0, 1]], ["a", "b"]])
 def test_edges_that_are_none_are_refused(edges):
-    with pytest.raises(ldp.ParameterError, match=r"^edges must"):
+    with pytest.raises(ldp.errors.ParameterError, match=r"^edges must"):
         make("laplace", 1.0).density(1.0, edges)
 
 

@@ -27,15 +27,17 @@ BAD_NUMBERS += [[1], np.array([1.0]), HUGE, b"1"]
 @each_name
 def test_a_bad_epsilon_is_refused(name):
     for epsilon in BAD_NUMBERS:
-        with pytest.raises(ldp.ParameterError, match="epsilon"):
+        with pytest.raises(ldp.errors.ParameterError) as caught:
             MAKERS[name](epsilon, BOUNDS)
+        assert caught.value.option == "epsilon"
 
 
 def refused_for(name, **changed):
     """Assert that the mechanism refuses these parameters in place of good ones."""
     good = {k: v for k, v in make(name, EPSILON).parameters().items() if k != "sigma"}
-    with pytest.raises(ldp.ParameterError, match=rf"\b({'|'.join(changed)})\b"):
+    with pytest.raises(ldp.errors.ParameterError) as caught:
         type(make(name, EPSILON))(**{**good, **changed})
+    assert caught.value.option in changed
 
 
 BAD_BOUNDS = [
@@ -73,8 +75,9 @@ def test_a_bad_zeta_or_sigma_is_refused(value):
     ],
 )
 def test_a_zeta_out_of_all_proportion_is_refused_for_what_it_is(interval, zeta, reason):
-    with pytest.raises(ldp.ParameterError, match=f"zeta.*too {reason}"):
+    with pytest.raises(ldp.errors.ParameterError, match=f"too {reason}") as caught:
         ldp.RPWithPrior(interval=interval, zeta=zeta, epsilon=1.0)
+    assert caught.value.option == "zeta"
 
 
 @pytest.mark.parametrize("value", ["Project", "", None, 1, True, ["project"], b"project", np.array(["a", "b"])])
@@ -88,8 +91,10 @@ def test_an_unknown_choice_is_refused(value):
     [
         {"edges": [0, 1]}, {"edges": [0, 2, 1, 3]}, {"edges": [0, 1, 1, 3]}, {"edges": [0, math.nan, 1, 3]},
         {"edges": None}, {"edges": "0123"}, {"edges": ["0", "1", "2", "3"]}, {"edges": [0, 1, 2, HUGE]},
-        {"edges": [-1.7e308, 0, 1, 1.7e308]}, {"outputs": [1, 2, math.inf]}, {"outputs": [1, 2]},
-        {"outputs": [[1, 2, 3]]}, {"outputs": []}, {"outputs": [1, 2, "x"]}, {"outputs": [1, 2, 1j]},
+        {"edges": [-1.7e308, 0, 1, 1.7e308]}, {"outputs": [1, 2, math.inf]},
+        {"edges": [0, 1, 2, 3], "outputs": [1, 2]},
+        {"outputs": [[1, 2, 3]]}, {"edges": [0, 1, 2, 3], "outputs": []}, {"outputs": [1, 2, "x"]},
+        {"outputs": [1, 2, 1j]},
     ],
     ids=short,
 )  # fmt: skip

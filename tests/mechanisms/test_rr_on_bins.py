@@ -155,7 +155,7 @@ def test_edges_may_be_as_close_as_a_millionth_of_the_range_and_no_closer():
     close = [0, 0.5, 0.5 + 1.5 / 2**20, 1]
     mechanism = ldp.RROnBins(edges=close, outputs=range(3), epsilon=20)
     assert own_bin(mechanism, np.array([0.5, close[2], np.nextafter(close[2], 0), 0.4])).tolist() == [1, 2, 1, 0]
-    with pytest.raises(ldp.ParameterError, match="closer than a millionth"):
+    with pytest.raises(ldp.errors.ParameterError, match="closer than a millionth"):
         ldp.RROnBins(edges=[0, 0.5, 0.5 + 0.7 / 2**20, 1], outputs=range(3), epsilon=20)
 
 
@@ -167,12 +167,12 @@ def test_outputs_may_repeat_and_come_in_any_order():
 
 def test_debias_is_refused_with_the_reason():
     mechanism = ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0)
-    with pytest.raises(ldp.NotUnbiasedError, match="share one output"):
+    with pytest.raises(ldp.errors.NotUnbiasedError, match="share one output"):
         mechanism.debias([0.8])
     assert mechanism.bias([0.5])[0] == mechanism.mean([0.5])[0] - 0.5
 
 
 @pytest.mark.parametrize("loss", ["cubic", None, 2, ["squared"]])
 def test_an_unknown_loss_is_refused(loss):
-    with pytest.raises(ldp.ParameterError, match="loss"):
+    with pytest.raises(ldp.errors.ParameterError, match="loss"):
         ldp.RROnBins.design(ldp.Histogram([0, 1], [1]), 1.0, loss=loss)

@@ -81,7 +81,7 @@ def test_a_table_that_is_private_but_biased_refuses_to_debias():
     half = 2**63
     mechanism = ldp.Unbiased(bounds=(0, 1), outputs=(0, 1), counts=((half, half), (half, half)), epsilon=1)
     assert mechanism.verify().epsilon == 0
-    with pytest.raises(ldp.NotUnbiasedError, match="average"):
+    with pytest.raises(ldp.errors.NotUnbiasedError, match="average"):
         mechanism.debias([0.0])
 
 
@@ -145,10 +145,11 @@ def test_a_finer_grid_is_never_worse(epsilon):
     assert all(fine <= 1.001 * coarse for coarse, fine in pairwise(variances))
 
 
-@pytest.mark.parametrize("size", [0, 1, -5, 257, 10**9, 2.5, "8", None, math.nan])
+@pytest.mark.parametrize("size", [0, 1, -5, 257, 10**9, 2.5, "8", math.nan])
 def test_a_size_that_makes_no_sense_is_refused(size):
-    with pytest.raises(ldp.ParameterError, match="size"):
+    with pytest.raises(ldp.errors.ParameterError, match="size") as caught:
         ldp.Unbiased.design(UNIFORM, 1.0, size=size)
+    assert caught.value.option == "size"
 
 
 HALF = 2**63
@@ -179,5 +180,5 @@ def test_a_table_has_at_most_as_many_entries_as_are_proven_in_a_moment(monkeypat
     rows = ((HALF, HALF),) * 4
     monkeypatch.setattr("labeldp.mechanisms.unbiased.MOST_ENTRIES", 8)
     assert len(ldp.Unbiased(bounds=(0, 1), outputs=(0, 1), counts=rows, epsilon=1.0).counts) == 4
-    with pytest.raises(ldp.ParameterError, match="more than 8 entries"):
+    with pytest.raises(ldp.errors.ParameterError, match="more than 8 entries"):
         ldp.Unbiased(bounds=(0, 1), outputs=(0, 1), counts=(*rows, rows[0]), epsilon=1.0)

@@ -16,7 +16,13 @@ from tempfile import TemporaryDirectory
 
 import labeldp
 
-FILES = ["py.typed", "planning/suite.json", "report/style.css", "report/page.html", "page/templates"]
+FILES = [
+    "py.typed",
+    "evidence/accuracy_suite.json",
+    "app/report/style.css",
+    "app/report/page.html",
+    "app/page/templates",
+]
 TABLE = ["--label", "price", "--bounds", "0", "5", "--epsilon", "1"]
 MISSING = {
     "files": [
@@ -27,7 +33,7 @@ MISSING = {
     ],
     "excel": [["privatize", "homes.xlsx", "-o", "private.xlsx", *TABLE]],
     "plots": [
-        ["preview", "--rows", "100", "--bounds", "0", "5", "--plot", "outlook.png"],
+        ["preview", "--rows", "100", "--bounds", "0", "5", "--plot", "preview.png"],
         ["report", "homes.card.json"],
     ],
     "page": [["page", "--no-open"]],
@@ -79,7 +85,7 @@ def try_extras(folder: Path) -> None:
             assert f"labeldp[{extra}]" in done.stderr, f"{words} does not name {extra}: {done.stderr}"
     message = ""
     try:
-        from labeldp.spark import privatize  # noqa: F401
+        from labeldp.spark.dataframe_release import privatize  # noqa: F401
     except ImportError as error:
         message = str(error)
     assert "labeldp[spark]" in message, message

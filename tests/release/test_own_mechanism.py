@@ -8,11 +8,15 @@ import pytest
 from typer.testing import CliRunner
 
 import labeldp as ldp
-from labeldp.cards import read_any_card, verify_card
-from labeldp.cli import app
-from labeldp.comparison import label_noise
-from labeldp.mechanisms import WORDS, Mechanism, Promise, TableChannel, channel_field, exp_lower, register
-from labeldp.testing import check_mechanism
+from labeldp.accounts.reading import read_any_card
+from labeldp.accounts.verification import verify_card
+from labeldp.app.cli import app
+from labeldp.evidence.conformance import check_mechanism
+from labeldp.evidence.label_noise import label_noise
+from labeldp.exact.proof import WORDS, Promise, exp_lower
+from labeldp.exact.table import TableChannel
+from labeldp.mechanisms.base import Mechanism, channel_field
+from labeldp.mechanisms.registry import register
 
 X = np.random.default_rng(0).normal(size=(600, 2))
 LABELS = np.clip(2.5 + X[:, 0], 0, 5)
@@ -83,9 +87,9 @@ def test_it_is_refused_for_a_property_and_not_for_its_name(own, attribute, why):
         def _build(self):
             return own(bounds=self.bounds, epsilon=self.epsilon).channel
 
-    with pytest.raises(ldp.ParameterError, match=why):
+    with pytest.raises(ldp.errors.ParameterError, match=why):
         ldp.LabelReleaseRegressor(epsilon=1.0, bounds=(0, 5), mechanism="other").fit(X, LABELS)
-    with pytest.raises(ldp.ParameterError, match=r"must be one of auto, .*laplace"):
+    with pytest.raises(ldp.errors.ParameterError, match=r"must be one of auto, .*laplace"):
         ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism="no-such")
 
 
@@ -96,6 +100,7 @@ SPELLINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spelling", SPELLINGS, ids=["lists and ints", "arrays", "scalars"])
 def test_however_parameters_are_spelt_it_works_everywhere_and_is_the_same_mechanism(own, spelling):
     made, same = own(**spelling), own(bounds=(0.0, 5.0), epsilon=1.0)
@@ -119,7 +124,7 @@ def test_however_parameters_are_spelt_it_works_everywhere_and_is_the_same_mechan
 
 def test_a_parameter_that_no_card_can_hold_is_refused_when_it_is_given(own):
     for value in ([1, float("nan")], [1, object()], {1, 2}, [1 + 2j]):
-        with pytest.raises(ldp.ParameterError, match="weights"):
+        with pytest.raises(ldp.errors.ParameterError, match="weights"):
             own(bounds=(0, 5), epsilon=1.0, weights=value)
 
 

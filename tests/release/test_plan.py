@@ -7,10 +7,11 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.ledger import Budget
+from labeldp.accounts.budget import Budget
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
-from labeldp.priors import curator_histogram, local_histogram
 from labeldp.release.arrays import private_prior
+from labeldp.release.curator import curator_histogram
+from labeldp.release.local import local_histogram
 from labeldp.release.plan import Request, prior_budget
 
 BOUNDS = ((0.0, 5.0),)
@@ -77,49 +78,34 @@ def test_a_known_prior_is_for_its_column_and_cut_to_its_bounds():
     for priors in (wide, tuple(wide)):
         assert [prior.bounds for prior in plan(bounds=THREE, prior=priors).request.prior] == list(THREE)
     for wrong in (wide[:2], wide[0], [wide[0], wide[1], "gamma"], [wide[0], wide[1], None], iter(wide), {1: 2}):
-        with pytest.raises(ldp.ParameterError):
+        with pytest.raises(ldp.errors.ParameterError):
             plan(bounds=THREE, prior=wrong)
 
 
 REFUSED = {
-    "a part of all": {"epsilon_prior": 1.0},
-    "a part of more": {"epsilon_prior": 1.1},
-    "a part below nothing": {"epsilon_prior": -0.1},
     "a part for a known prior": {"epsilon_prior": 0.1, "prior": PRIOR},
     "a part for a mechanism made already": {"epsilon_prior": 0.1, "mechanism": MADE},
-    "too small a part for the prior": {"epsilon_prior": 0.0009},
     "too small a part for labels": {"epsilon_prior": 0.9995},
     "too small a part of each column": {"bounds": THREE, "epsilon": 0.0029, "mechanism": "laplace"},
     "too small a prior of each column": {"bounds": THREE, "epsilon_prior": 0.0029},
-    "too much": {"epsilon": 21.0},
-    "an unknown mechanism": {"mechanism": "magic"},
-    "no mechanism": {"mechanism": None},
-    "a window of no width": {"zeta": 0.0},
     "a window of another mechanism": {"zeta": 0.5, "mechanism": "laplace"},
     "a window of a mechanism made already": {"zeta": 0.5, "mechanism": MADE},
-    "a delta for no reason": {"delta": 1e-5},
     "a delta for the best": {"delta": 1e-5, "mechanism": "auto"},
     "no delta": {"mechanism": "gaussian"},
     "all delta": {"mechanism": "gaussian", "delta": 1.0},
     "a delta below nothing": {"mechanism": "gaussian", "delta": -1e-5},
     "a small delta": {"mechanism": "gaussian", "delta": SMALLEST_DELTA * 0.99},
     "a small delta for each": {"mechanism": "gaussian", "delta": SMALLEST_DELTA * 2.99, "bounds": THREE},
-    "text for a delta": {"delta": "0"},
     "one mechanism for two columns": {"mechanism": MADE, "bounds": THREE[:2], "epsilon": 2.0},
-    "one mechanism for three columns": {"mechanism": MADE, "bounds": THREE, "epsilon": 3.0},
     "a mechanism for more": {"mechanism": MADE, "epsilon": 1.5},
     "a mechanism for less": {"mechanism": MADE, "epsilon": 0.5},
-    "no privacy": {"mechanism": ldp.NoPrivacy()},
-    "a trust that is none": {"trust": "all"},
-    "a method for another trust": {"method": "laplace"},
-    "no rows of a person": {"rows_per_person": 0},
-    "a prior by name": {"prior": "gamma"},
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_does_not_go_together_is_refused_before_any_label_is_read(case):
-    with pytest.raises(ldp.ParameterError):
+    """Single values that are refused are in `test_options` and `test_privatize`."""
+    with pytest.raises(ldp.errors.ParameterError):
         request(**REFUSED[case])
 
 
@@ -130,19 +116,18 @@ def test_the_smallest_parts_there_are_are_taken():
 
 
 def test_a_part_that_is_too_small_is_named_with_its_columns():
-    with pytest.raises(ldp.ParameterError, match=r"for the prior is 0\.0009: "):
+    with pytest.raises(ldp.errors.ParameterError, match=r"for the prior is 0\.0009: "):
         plan(epsilon_prior=0.0009)
-    with pytest.raises(ldp.ParameterError, match=r"for the labels of each of 2 columns is 0\.00095: "):
+    with pytest.raises(ldp.errors.ParameterError, match=r"for the labels of each of 2 columns is 0\.00095: "):
         plan(bounds=THREE[:2], epsilon=0.0019, mechanism="laplace")
 
 
 @pytest.mark.parametrize("name", ["epsilon", "epsilon_prior", "zeta", "delta"])
 def test_what_is_no_number_is_named(name):
     for wrong in ("1", float("nan")):
-        with pytest.raises(ldp.ParameterError, match=f"^{name} must be a number"):
+        with pytest.raises(ldp.errors.ParameterError) as caught:
             plan(**{name: wrong})
-    with pytest.raises(ldp.ParameterError, match=r"^epsilon_prior must lie in \[0, epsilon\)"):
-        plan(epsilon_prior=1.0)
+        assert caught.value.option == name
 
 
 # ---- what follows from it ---------------------------------------------------------------------------
@@ -203,15 +188,15 @@ def test_bounds_are_a_pair_for_each_column():
     for pairs in (THREE, list(THREE), np.array(THREE)):
         assert plan(bounds=pairs).request.bounds == THREE
     for bounds in (None, 7, [], [(0, 5), 7], [(0, 5), [(0, 5)]], iter([(0, 5), (0, 5)]), (1e9, 1e9 + 1e-3)):
-        with pytest.raises(ldp.ParameterError):
+        with pytest.raises(ldp.errors.ParameterError):
             plan(bounds=bounds)
     for labels, bounds in ((LABELS, THREE), (np.ones((5, 2)), (0, 5)), (np.ones((5, 2)), [(0, 5)])):
-        with pytest.raises(ldp.ParameterError, match="pairs of bounds"):
+        with pytest.raises(ldp.errors.ParameterError, match="pairs") as caught:
             ldp.privatize(labels, epsilon=1.0, bounds=bounds)
+        assert caught.value.option == "bounds"
 
 
-def test_the_column_whose_bounds_are_wrong_is_named():
-    with pytest.raises(ldp.ParameterError, match=r"bounds\[1\] must satisfy"):
-        plan(bounds=[(0, 5), (5, 0)])
-    with pytest.raises(ldp.ParameterError, match=r"^bounds must satisfy"):
-        plan(bounds=(5, 0))
+def test_the_pair_that_is_wrong_is_shown():
+    with pytest.raises(ldp.errors.ParameterError, match=r"\(7\.0, 6\.0\)") as caught:
+        plan(bounds=[(0, 5), (7, 6)])
+    assert caught.value.option == "bounds"

@@ -9,9 +9,7 @@ import pyarrow as pa
 import pytest
 
 import labeldp as ldp
-from labeldp.release.explanation import explain
-from labeldp.release.notebook import panel
-from labeldp.release.terms import SUMMARY
+from labeldp.accounts.explanation import explain, panel
 
 BOUNDS = (0.0, 50.0)
 PAY = pd.Series([12.0, 31.5, 49.0], index=["ann", "bo", "cy"], name="pay")
@@ -46,7 +44,7 @@ def test_several_label_columns_come_back_as_a_data_frame(kind):
     ("like", "error"), [(PAY[:2], "shape"), ([1, 2, 3], "got list"), (PAY.to_frame().T, "shape")]
 )
 def test_what_does_not_fit_is_refused(like, error):
-    with pytest.raises(ldp.ParameterError, match=error):
+    with pytest.raises(ldp.errors.ParameterError, match=error):
         RELEASE.to_series(like=like)
 
 
@@ -100,6 +98,6 @@ def test_a_seeded_release_shows_first_that_it_is_not_private():
 def test_text_in_a_panel_is_escaped():
     hostile = '<script>alert(1)</script> & "quoted"'
     about = {"file": {"name": hostile}}
-    text = read(panel(explain(RELEASE.terms, "release", about), {hostile: hostile}, SUMMARY, code=hostile))
+    text = read(panel(explain(RELEASE.terms, "release", about), {hostile: hostile}, code=hostile))
     assert "script" not in text.tags
     assert text.said.count(hostile) == 3

@@ -5,8 +5,8 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.release.accuracy import Accuracy
-from labeldp.release.numbers import number
+from labeldp.accounts.accuracy import Accuracy
+from labeldp.accounts.numbers import number
 
 pytestmark = pytest.mark.statistical
 

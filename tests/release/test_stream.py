@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from helpers import posix_only, seeded
-from labeldp.channels.sampling import CHUNK
+from helpers import PATIENCE, posix_only, seeded
 from labeldp.errors import DataError
-from labeldp.priors.curator import FINE
+from labeldp.exact.sampling import CHUNK
+from labeldp.release.curator import FINE
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelCounts, LabelStream, prepare_counts
-from word_cases import PATIENCE
 
 BOUNDS = (0.0, 5.0)
 LABELS = np.random.default_rng(5).gamma(2.0, 0.8, 3 * CHUNK + 17)
@@ -104,7 +103,7 @@ def test_labels_that_nobody_may_see_are_not_counted_and_none_at_all_are_refused(
     def prepared(counts=counts, **how):
         return prepare_counts(order(**how), counts, ledger=ledger, source=seeded(1), reports=lambda _: 1 // 0)
 
-    with pytest.raises(ldp.LabelError, match="no labels"):
+    with pytest.raises(ldp.errors.LabelError, match="no labels"):
         prepared(LabelCounts.none(), trust="local")
     assert ledger.charges == ()
     assert prepared(trust="local", mechanism="two-point").priors == (None,)
@@ -150,7 +149,7 @@ def test_a_forked_process_cannot_release_again_either():
     if not child:
         try:
             stream.release(NINE)
-        except ldp.ParameterError:
+        except ldp.errors.ParameterError:
             os._exit(0)
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
@@ -199,9 +198,9 @@ def test_labels_that_grow_between_two_looks_are_looked_at_once():
 def test_bad_labels_a_design_that_fails_and_a_spent_ledger_cost_nothing():
     ledger = ldp.Ledger(limit=ldp.Budget(epsilon=0.5))
     for bad in ([np.nan], ["a"], [], [None]):
-        with pytest.raises(ldp.LabelError):
+        with pytest.raises(ldp.errors.LabelError):
             LabelStream(lambda bad=bad: [bad], order(epsilon=0.5), ledger=ledger)
-    with pytest.raises(ldp.ParameterError, match="zeta"):
+    with pytest.raises(ldp.errors.ParameterError, match="zeta"):
         LabelStream(lambda: [LABELS], order(epsilon=0.5, zeta=1e-300, prior=PRIOR), ledger=ledger)
     with pytest.raises(ldp.BudgetError):
         LabelStream(lambda: [LABELS], order(), ledger=ledger)

@@ -7,11 +7,10 @@ import pytest
 from sklearn.dummy import DummyRegressor
 
 import labeldp as ldp
-from labeldp._schema import plain
-from labeldp.ledger import Budget, Charge
-from labeldp.release.costs import Costs
-from labeldp.release.explanation import explain
-from labeldp.release.terms import Split, Terms
+from labeldp.accounts.budget import Budget, Charge
+from labeldp.accounts.explanation import explain
+from labeldp.accounts.terms import Split, Terms
+from labeldp.mechanisms.card_format import plain
 
 WHEN = "2026-01-01T00:00:00+00:00"
 WEAK, STRONG = (ldp.TwoPoint(bounds=(0, 5), epsilon=epsilon) for epsilon in (2.0, 1.0))
@@ -86,8 +85,9 @@ def test_the_summary_is_a_part_of_the_explanation():
         place = summary.index(heading)
         sentences = words.sections[heading]
         assert summary[place + 1 : place + 1 + len(sentences)] == [f"  {sentence}" for sentence in sentences]
-    assert "Noise was added to 70 labels before they left, for ε = 1.5 in all; nobody saw the true ones." in str(
-        words.sections["What was done"]
+    assert (
+        "Noise was added to 70 labels before they were released, for ε = 1.5 in all; nobody saw the true ones."
+        in str(words.sections["What was done"])
     )
     assert "    0.5 for prior" in summary
 
@@ -98,7 +98,7 @@ def test_whoever_counted_labels_for_a_prior_saw_them_also_where_noise_was_added_
         prior = ldp.estimate_prior(y, trust=trust, **shared)
         words = explain(ldp.privatize(y, prior=prior, trust="local", **shared).terms).sections
         assert seen in words["What was done"][0]
-        assert seen in words["What stayed"][0]
+        assert seen in words["What stays private"][0]
 
 
 SCORED = (charge(1), charge(0.5, purpose="sums"), charge(0.25, purpose="score"))
@@ -108,8 +108,8 @@ SPLIT = Split(0, 70, 4000)
 def test_the_explanation_of_a_model_names_the_score_that_was_released_with_it():
     for split, said in ((None, "said to be held out, which nobody can check"), (SPLIT, "this library held out")):
         told = explain(terms(*SCORED, split=split), "model", {"quality": SCORE.as_data()})
-        assert said in str(told.sections["What left"])
-    assert "score" not in str(explain(ONE, "model").sections["What left"])
+        assert said in str(told.sections["What is released"])
+    assert "score" not in str(explain(ONE, "model").sections["What is released"])
 
 
 @pytest.mark.parametrize(("split", "epsilon"), [(None, "1.75"), (SPLIT, "1.5")])
@@ -130,25 +130,14 @@ def test_odds_are_by_this_release_and_in_the_same_sentence_by_all_that_its_ledge
     assert "sees this release alone" in alone.sections["What it means"][0]
     assert alone.sections["What it means"][0].endswith("by at most e^ε = 4.49×.")
     assert "After this release alone they can be 82 %" in alone.sections["What it means"][1]
-    both = Costs.of(ONE, [charge(0.5, purpose="other"), *ONE.charges])
-    told = explain(ONE, costs=both)
+    told = explain(ONE, recorded=[charge(0.5, purpose="other"), *ONE.charges])
     assert told.sections["What it means"][0].endswith(
         "sees this release alone can raise their odds on any label by at most e^ε = 4.49×; by everything in its "
         "ledger, ε = 2, by at most 7.39×."
     )
     assert (told.budget, told.ledger) == (alone.budget, Budget(2))
     assert told.sections["What it cost"][0] == "ε = 1.5 in all:"
-    assert explain(ONE, costs=Costs.of(ONE, ONE.charges)).sections == alone.sections
-
-
-def test_a_summary_names_each_column_its_mechanism_and_its_noise():
-    summary = TWO.summary()
-    for said in (
-        "TwoPoint, proven to keep ε = 2 (column 0); TwoPoint, proven to keep ε = 1 (column 1).",
-        "  Column 0: One private label carries noise of about ±",
-        "  Column 1: One private label carries noise of about ±",
-    ):
-        assert said in summary
+    assert explain(ONE, recorded=ONE.charges).sections == alone.sections
 
 
 def test_what_is_not_private_says_so_first_and_promises_nothing():
@@ -159,13 +148,3 @@ def test_what_is_not_private_says_so_first_and_promises_nothing():
     assert "raise their odds" not in seeded.text()
     assert explain(ONE).private
     assert "NOT PRIVATE" not in explain(ONE).text()
-
-
-def test_a_weak_budget_and_a_group_are_pointed_out():
-    assert (
-        explain(terms(charge(8))).warnings[0].startswith("WEAK: at ε = 8 a guess of 50 % can become over 99.9 %.")
-    )
-    assert explain(terms(charge(1))).warnings == ()
-    group = explain(terms(charge(3, people=3)))
-    assert "all labels of any one person with up to 3 rows" in group.sections["What it means"][0]
-    assert "That covers persons with up to 3 rows (group privacy)." in group.sections["What it cost"]

@@ -63,6 +63,7 @@ def same(a, b):
 # ---- what is kept ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_by_the_text_rows_are_kept_by_the_sale_flag_and_amounts_clipped(twin, raw):
     data = load_criteo(twin)
     amounts = np.array(raw["SalesAmountInEuro"], dtype=float)
@@ -98,6 +99,7 @@ def test_a_sale_without_an_amount_is_left_out_and_missing_numbers_are_minus_one(
 # ---- the vocabulary ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_numbers_agree_with_a_count_by_hand_for_every_category(twin, raw):
     data = load_criteo(twin, threshold=10)
     sold = np.array(raw["Sale"]) == "1"
@@ -115,6 +117,7 @@ def test_numbers_agree_with_a_count_by_hand_for_every_category(twin, raw):
 # ---- files -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_packed_files_read_the_same(tmp_path, twin):
     plain = load_criteo(twin, cache=False)
     packed = tmp_path / "log.tsv.gz"
@@ -201,6 +204,7 @@ PEAK = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux counts it")
 def test_memory_grows_by_less_than_the_file(twin, tmp_path):
     """From 480,000 lines to twice as many, where buffers are full: 200 bytes a line, which itself has 470."""
@@ -251,6 +255,7 @@ def test_a_damaged_cache_is_encoded_again(cache, twin, damage):
 # ---- the twin -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_twin_is_of_exactly_the_format(raw):
     assert len(raw["Sale"]) == 60_000
     none = np.array(raw["Sale"]) == "0"

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 import labeldp as ldp
 from helpers import posix_only
-from labeldp import datasets
-from reproduction import runtime
+from reproduction import datasets, runtime
 from reproduction.cli import app
 from reproduction.run import run
 from reproduction.store import Result, Store
@@ -41,6 +40,7 @@ def start(cache, *arguments):
     return subprocess.Popen(command, env={**os.environ, **once}, cwd=ROOT)  # noqa: S603
 
 
+@pytest.mark.slow
 @posix_only
 def test_a_killed_run_continues_to_the_same_bytes(tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
@@ -65,16 +65,17 @@ def finished(tmp_path_factory):
     return folder, run(tiny(trials=1), folder)
 
 
+@pytest.mark.slow
 def test_a_folder_with_other_settings_or_other_files_is_refused(finished, tmp_path):
     for changes, message in (
         ({"trials": 2}, "trials was 1, is 2"),
         ({"protocol": quick(activation="elu")}, r"\(protocol.activation was relu, is elu\)"),
         ({"data": small(91)}, "data was"),
     ):
-        with pytest.raises(ldp.ParameterError, match=message):
+        with pytest.raises(ldp.errors.ParameterError, match=message):
             run(tiny(**{"trials": 1, **changes}), finished[0])
     (tmp_path / "cat.png").touch()
-    with pytest.raises(ldp.ParameterError, match="other files"):
+    with pytest.raises(ldp.errors.ParameterError, match="other files"):
         run(tiny(), tmp_path)
 
 
@@ -84,10 +85,11 @@ def test_a_folder_that_another_machine_finished_is_shown_and_not_resumed(finishe
     manifest.write_text(manifest.read_text().replace('"platform": "cpu"', '"platform": "gpu"'))
     assert run(tiny(trials=1), folder) == finished[1]
     next((folder / "chunks").glob("networks-*")).unlink()
-    with pytest.raises(ldp.ParameterError, match="platform was gpu, is cpu"):
+    with pytest.raises(ldp.errors.ParameterError, match="platform was gpu, is cpu"):
         run(tiny(trials=1), folder)
 
 
+@pytest.mark.slow
 def test_every_private_result_cost_its_epsilon(tmp_path):
     keys = ("laplace", "rp-letter", "rp", "labels-regressor", "model-regressor", "constant", "as-published")
     table = tiny(keys, budgets=(1.0, math.inf), trials=1, data=small(260))
@@ -183,6 +185,7 @@ def test_error_and_runtime_write_their_tables(tmp_path, monkeypatch):
         assert (tmp_path / f"{command}.md").exists()
 
 
+@pytest.mark.slow
 def test_a_missing_package_is_named_with_its_group():
     code = "import sys, runpy; sys.modules['jax'] = None; runpy.run_module('reproduction', run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
@@ -192,7 +195,9 @@ def test_a_missing_package_is_named_with_its_group():
 
 
 def test_the_library_and_its_command_line_do_without_the_reproduction():
-    code = "import sys, labeldp, labeldp.cli; assert not {'jax', 'matplotlib', 'reproduction'} & set(sys.modules)"
+    code = (
+        "import sys, labeldp, labeldp.app.cli; assert not {'jax', 'matplotlib', 'reproduction'} & set(sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603
     sources = (path.read_text() for path in (ROOT / "src").rglob("*.py"))
     assert not any("reproduction" in source for source in sources)

@@ -131,16 +131,16 @@ def test_what_is_published_leaks_and_says_so():
     moved = np.concatenate([[0.01], y[1:]])
     one, other = (leaking_interval(labels, "housing", 8.0, 256, seeded(1))[0] for labels in (y, moved))
     assert one != other
-    with pytest.raises(ldp.ParameterError, match="no parameters"):
+    with pytest.raises(ldp.errors.ParameterError, match="no parameters"):
         leaking_interval(y, "housing", 0.7, 256, seeded(1))
 
 
 def test_leaking_columns_must_be_asked_for():
     assert "as-published" not in {c.key for c in choose_columns()}
     assert "as-published" in {c.key for c in choose_columns(include_non_private=True)}
-    with pytest.raises(ldp.ParameterError, match="leaks"):
+    with pytest.raises(ldp.errors.ParameterError, match="leaks"):
         choose_columns(["as-published"])
-    with pytest.raises(ldp.ParameterError, match="no column lapalce"):
+    with pytest.raises(ldp.errors.ParameterError, match="no column lapalce"):
         choose_columns(["laplace", "lapalce"])
 
 
@@ -177,6 +177,7 @@ def example(data, protocol, trials=2, columns=("laplace", "rp")):
     return trainer, batch_of(table, chunk, labels)
 
 
+@pytest.mark.slow
 def test_networks_with_categories_together_equal_networks_one_at_a_time():
     protocol = quick(optimiser="rmsprop", scale="standard")
     trainer, batch = example(small(70, categories=True), protocol)
@@ -188,6 +189,7 @@ def test_networks_with_categories_together_equal_networks_one_at_a_time():
             assert alone.fit(batch, trial, k) == pytest.approx(errors[trial, k], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_network_learns_from_true_labels():
     data = small(400)
     protocol = quick(epochs=50)
@@ -237,6 +239,7 @@ def full(**changes):
     return tiny(**{"trials": 10, "protocol": protocol_for("housing"), **changes})
 
 
+@pytest.mark.slow
 def test_not_private_is_marked_in_table_and_plot():
     table = tiny(tuple(COLUMNS), budgets=(1.0, 8.0, math.inf))
     summary = summary_of(table)

@@ -1,4 +1,4 @@
-"""Nothing leaves Spark but the noise: tables that differ in labels only give the same bytes, cells replayed."""
+"""Spark outputs nothing but the noise: tables that differ in labels only give the same bytes, cells replayed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import re
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-import spark_interference as ways
-from labeldp.spark import dataframe_model, executor, privatize
-from spark_interference import LABELS, WAYS, differences, read_table, replay, write_table
+import labeldp as ldp
+from labeldp.spark import dataframe_model, executor
+from spark import interference_cases as ways
+from spark.interference_cases import LABELS, WAYS, differences, read_table, replay, write_table
 
 pytestmark = [
     pytest.mark.xdist_group("spark interference"),
@@ -20,13 +21,14 @@ pytestmark = [
 
 LONG = bool(os.environ.get("LABELDP_LONG"))
 CHANGES = list(LABELS) if LONG else ["base", "first row", "some rows"]
+FEW = CHANGES if LONG else ["base", "all rows"]
 
 
 @pytest.fixture
 def small_splits(spark, monkeypatch):
     monkeypatch.setattr(executor, "PART_ROWS", 300)
     if not LONG:  # trees take long, and see private labels only
-        monkeypatch.setattr("labeldp.estimators.learner._WORTH", 1e9)
+        monkeypatch.setattr("labeldp.learning.learner._WORTH", 1e9)
     for name, value in ways.SMALL_SPLITS.items():
         spark.conf.set(name, value)
     yield spark
@@ -49,7 +51,7 @@ def tables(tmp_path_factory):
 
 
 def leaks(spark, tables, tmp_path, way, kind, names):
-    """Return in what that which leaves for the first of some tables and for others differs, cells replayed."""
+    """Return where the outputs for the first of some tables and for the others differ, cells replayed."""
     outputs = {}
     with replay() as noise:
         for name in names:
@@ -72,33 +74,30 @@ def test_the_splits_of_the_input_do_move(small_splits, tables):
 
 
 @pytest.mark.parametrize(
-    ("kind", "names"),
+    ("way", "kind", "names"),
     [
-        ("csv", CHANGES),
-        ("json", CHANGES if LONG else ["base", "all rows"]),
+        ("release", "csv", CHANGES),
+        ("release of a computed frame", "json", FEW),
+        ("prior", "csv", FEW),
+        ("model from sums", "csv", FEW),
+        ("model from labels", "csv", FEW),
     ],
 )
-def test_a_release_lets_out_the_same_bytes(small_splits, tables, tmp_path, kind, names):
-    assert leaks(small_splits, tables, tmp_path, "release", kind, names) == []
-
-
-@pytest.mark.parametrize("way", ["prior", "model from sums", "model from labels"])
-def test_priors_and_models_let_out_the_same_bytes(small_splits, tables, tmp_path, way):
-    names = CHANGES if LONG else ["base", "all rows"]
-    assert leaks(small_splits, tables, tmp_path, way, "csv", names) == []
+def test_tables_that_differ_in_labels_only_give_the_same_bytes(small_splits, tables, tmp_path, way, kind, names):
+    assert leaks(small_splits, tables, tmp_path, way, kind, names) == []
 
 
 def test_without_replay_public_columns_order_and_parts_are_the_same(small_splits, tables):
     ask = {"label": "y", "id": "id", "epsilon": 1.0, "bounds": ways.BOUNDS}
     base, other = (
-        ways.parts_of(privatize(read_table(small_splits, tables("csv", name), "csv"), **ask).frame)
+        ways.parts_of(ldp.spark.privatize(read_table(small_splits, tables("csv", name), "csv"), **ask).frame)
         for name in ("base", "some rows")
     )
     assert base == other
     assert len(base) == ways.ROWS
 
 
-# ---- each old leak, built in again, is convicted ------------------------------------------------------
+# ---- each old leak, built in again, is detected -------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -109,18 +108,18 @@ def test_without_replay_public_columns_order_and_parts_are_the_same(small_splits
         lambda frame, id, rows: frame.sortWithinPartitions(id),  # parts stay as they were cut
     ],
 )
-def test_a_release_whose_rows_lie_elsewhere_is_convicted(small_splits, tables, tmp_path, monkeypatch, broken):
+def test_a_release_whose_rows_lie_elsewhere_is_detected(small_splits, tables, tmp_path, monkeypatch, broken):
     monkeypatch.setattr(executor, "spread_by_id", broken)
     places = leaks(small_splits, tables, tmp_path, "release", "csv", ["base", "some rows"])
     assert {where.split(":")[0] for where in places} >= {"parquet", "csv"}
 
 
-def test_a_model_whose_floats_are_added_up_as_rows_lay_is_convicted(small_splits, tables, tmp_path, monkeypatch):
+def test_a_model_whose_floats_are_added_up_as_rows_lay_is_detected(small_splits, tables, tmp_path, monkeypatch):
     monkeypatch.setattr(dataframe_model, "spread_by_id", lambda frame, id, rows: frame)
     assert leaks(small_splits, tables, tmp_path, "model from labels", "csv", ["base", "some rows"])
 
 
-def test_a_release_with_a_label_left_out_of_the_replay_is_convicted(small_splits, tables, tmp_path, monkeypatch):
+def test_a_release_with_a_label_left_out_of_the_replay_is_detected(small_splits, tables, tmp_path, monkeypatch):
     monkeypatch.setattr(ways, "equal_labels", lambda real: real)  # cells follow from labels: so they must differ
     assert leaks(small_splits, tables, tmp_path, "release", "csv", ["base", "all rows"])
 
@@ -140,7 +139,7 @@ def test_rows_lie_where_their_ids_put_them_whatever_adaptive_execution_does(smal
         small_splits.conf.set(name, value)
     try:
         df = read_table(small_splits, tables("csv", "base"), "csv")
-        with privatize(df, label="y", id="id", epsilon=1.0, bounds=ways.BOUNDS) as release:
+        with ldp.spark.privatize(df, label="y", id="id", epsilon=1.0, bounds=ways.BOUNDS) as release:
             part, expected = F.spark_partition_id().alias("part"), F.expr("pmod(hash(id), 5)").alias("expected")
             table = release.frame.select("id", part, expected).toArrow()
             merged = release.frame.repartition("id").select(part).distinct().count()
@@ -157,7 +156,7 @@ def test_nothing_that_is_done_to_the_output_takes_its_order_away(small_splits, t
     df = read_table(small_splits, tables("csv", "base"), "csv")
 
     def lost():
-        frame = privatize(df, label="y", id="id", epsilon=1.0, bounds=ways.BOUNDS).frame
+        frame = ldp.spark.privatize(df, label="y", id="id", epsilon=1.0, bounds=ways.BOUNDS).frame
         ties = {
             "sort": frame.orderBy("note"),
             "spread": frame.repartition(3, "note"),

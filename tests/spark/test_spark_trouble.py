@@ -11,7 +11,7 @@ pytestmark = pytest.mark.xdist_group("spark trouble")
 
 @pytest.fixture(scope="module")
 def answer(tmp_path_factory):
-    return spark_program("spark_trouble.py", tmp_path_factory.mktemp("trouble"))
+    return spark_program("trouble_program.py", tmp_path_factory.mktemp("trouble"))
 
 
 def test_killed_workers_copies_of_slow_tasks_and_repeated_actions_give_the_same_bits(answer):

@@ -6,8 +6,10 @@ Every module of this folder is imported, so that a new file is registered withou
 from importlib import import_module
 from pkgutil import iter_modules
 
-from labeldp.channels import Promise, ShiftChannel, TableChannel, WindowChannel
-from labeldp.channels.proof import WORDS, exp_lower
+from labeldp.exact.proof import WORDS, Promise, exp_lower
+from labeldp.exact.shift import ShiftChannel
+from labeldp.exact.table import TableChannel
+from labeldp.exact.window import WindowChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.gaussian import Gaussian
 from labeldp.mechanisms.laplace import Laplace
@@ -16,8 +18,7 @@ from labeldp.mechanisms.registry import mechanism_class, mechanism_names, regist
 from labeldp.mechanisms.rp_with_prior import RPWithPrior
 from labeldp.mechanisms.rr_on_bins import RROnBins
 from labeldp.mechanisms.staircase import Staircase
-from labeldp.mechanisms.two_point import TwoPoint
-from labeldp.mechanisms.unbiased import Unbiased
+from labeldp.mechanisms.unbiased import TwoPoint, Unbiased
 
 __all__ = [
     "WORDS",

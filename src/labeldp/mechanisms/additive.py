@@ -7,8 +7,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from labeldp.channels import Promise, ShiftChannel
-from labeldp.channels.proof import WORDS, exp_lower
+from labeldp.exact.proof import WORDS, Promise, exp_lower
+from labeldp.exact.shift import ShiftChannel
 
 SCALE = 1 << 256
 """Weights are fixed-point integers with this unit: the same on every machine."""

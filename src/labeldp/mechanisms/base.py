@@ -8,23 +8,23 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labeldp import card_format
-from labeldp._schema import plain
-from labeldp._values import Bounds, Count, Epsilon, Labels, as_fraction, parse_numbers, parse_parameter
-from labeldp.channels import Channel, Promise, Proof
-from labeldp.channels.proof import channel_digest
-from labeldp.errors import CardError, ParameterError, PrivacyProofError
-from labeldp.histogram import Histogram
-from labeldp.mechanisms.interval import UnitNoise, best_interval
-from labeldp.mechanisms.registry import registered_class
-from labeldp.randomness import RowSource, WordSource, resolve_source
+from labeldp._values import Count, Epsilon, Labels, as_fraction, parse_numbers, parse_parameters
+from labeldp.errors import CardError, ParameterError, PrivacyProofError, Setting
+from labeldp.exact.channel import Channel
+from labeldp.exact.proof import Promise, Proof, channel_digest
+from labeldp.exact.word_sources import RowSource, WordSource, resolve_source
+from labeldp.mechanisms import card_format
+from labeldp.mechanisms.card_format import plain
+from labeldp.mechanisms.histogram import Histogram
+from labeldp.mechanisms.interval import UnitNoise, best_interval, expected_risk
+from labeldp.mechanisms.registry import REGISTRY, mechanism_class, registered_class
 
 
 class Mechanism(ABC):
@@ -59,8 +59,8 @@ class Mechanism(ABC):
 
     >>> import labeldp as ldp
     >>> mech = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
-    >>> private = mech.randomize([0.4, 2.5, 4.1])           # these may leave
-    >>> mech.debias(private).shape                          # and these, to train on
+    >>> private = mech.randomize([0.4, 2.5, 4.1])           # can be released
+    >>> mech.debias(private).shape                          # so can these, to train on
     (3,)
     >>> mech.verify().epsilon <= 1.0                        # exact, or it raises
     True
@@ -94,7 +94,9 @@ class Mechanism(ABC):
         return getattr(self, "_origin", None)
 
     def with_origin(self, origin: Any) -> Self:
-        """Return the same mechanism, which remembers what paid for its prior."""
+        """Return the same mechanism, which remembers what paid for its prior; None forgets it."""
+        if origin is self.origin:
+            return self
         same = object.__new__(type(self))
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             object.__setattr__(same, field.name, getattr(self, field.name))
@@ -118,7 +120,7 @@ class Mechanism(ABC):
         Parameters
         ----------
         bounds : (lo, hi)
-            Public bounds.
+            Public bounds. They and ε are parsed already, or else by the constructor.
         epsilon : float
             Privacy budget.
         prior : Histogram, optional
@@ -166,13 +168,12 @@ class Mechanism(ABC):
         True
         """
         prior, rows = Histogram.parse(prior), None if rows is None else Count(rows, "rows")
-        made = cls._design(prior, Epsilon(epsilon), rows=rows, **options)
-        return made if prior.origin is None else made.with_origin(prior.origin)
+        return cls._design(prior, Epsilon(epsilon), rows, **options).with_origin(prior.origin)
 
     @classmethod
-    def _design(cls, prior: Histogram, epsilon: float, *, rows: int | None, **options: Any) -> Self:
-        """Return the mechanism for `design`, which notes where the prior comes from."""
-        interval = Bounds(cls._interval(prior, epsilon, rows, **options))
+    def _design(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> Self:
+        """Return the mechanism for parsed arguments of `design`, which notes where the prior comes from."""
+        interval = cls._interval(prior, epsilon, rows, **options)
         return cls.for_bounds(interval, epsilon, prior=prior, **options)
 
     @classmethod
@@ -181,9 +182,7 @@ class Mechanism(ABC):
         return best_interval(prior, cls.unit_noise(epsilon, **options), rows)
 
     def __post_init__(self) -> None:
-        types = _parameter_types(type(self))
-        values = tuple(parse_parameter(name, types[name], getattr(self, name)) for name in types)
-        self._fill(*_built(type(self), values))
+        self._fill(*_built(type(self), parse_parameters(_parameter_types(type(self)), self)))
 
     def _fill(self, values: tuple[Any, ...], channel: Channel | None = None) -> Self:
         """Store parsed parameters, and the channel that was made of them, in a frozen instance."""
@@ -192,12 +191,6 @@ class Mechanism(ABC):
         if channel is not None:
             object.__setattr__(self, "channel", channel)
         return self
-
-    def _covers(self, promise: Promise | None) -> bool:
-        """Whether ε and δ of this mechanism, which a ledger is charged with, are all that its channel spends."""
-        if promise is None:
-            return math.isinf(self.epsilon)
-        return promise.epsilon <= as_fraction(self.epsilon) and promise.delta <= as_fraction(self.delta)
 
     # ---- release --------------------------------------------------------------------------------
 
@@ -316,9 +309,9 @@ class Mechanism(ABC):
         points = parse_numbers(edges, "edges")
         one = Labels.parse(label).values.reshape(-1)
         if one.size != 1:
-            raise ParameterError("density is of one label at a time")
+            raise ParameterError("density is of one ", Setting("label"), " at a time")
         if points.size < 2 or not (np.diff(points) > 0).all():
-            raise ParameterError("edges must be at least two increasing numbers")
+            raise ParameterError(Setting("edges"), " must be at least two increasing numbers")
         return np.diff(self.channel.cumulative(float(one[0]), points)) / np.diff(points)
 
     # ---- cards ------------------------------------------------------------------------------------
@@ -344,11 +337,6 @@ class Mechanism(ABC):
         """Return the mechanism's card, for `load_mechanism`."""
         return card_format.dump(self.as_data())
 
-    @classmethod
-    def from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        """Return the mechanism with these parameters; lists, which cards have, become tuples."""
-        return cls(**{name: _frozen(value) for name, value in parameters.items()})
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.name, self.parameters(), channel_digest(self.channel), self.origin)
 
@@ -361,7 +349,7 @@ def variance_line(mechanism: Mechanism) -> UnitNoise:
 
 def _rebuild(name: str, parameters: dict[str, Any], channel: str, origin: Any = None) -> Mechanism:
     """Return an unpickled mechanism, built and proven anew, if its counts are those that were pickled."""
-    mechanism: Mechanism = registered_class(name).from_parameters(parameters)
+    mechanism: Mechanism = registered_class(name)(**parameters)
     if channel_digest(mechanism.channel) != channel:
         raise CardError("the mechanism's counts cannot be rebuilt from its parameters")
     object.__setattr__(mechanism, "_origin", origin)
@@ -396,11 +384,57 @@ def _built(cls: type[Mechanism], values: tuple[Any, ...]) -> tuple[tuple[Any, ..
 
 @lru_cache(maxsize=16)
 def _build_once(cls: type[Mechanism], values: tuple[Any, ...], _: str) -> tuple[tuple[Any, ...], Channel, str]:
-    draft = object.__new__(cls)._fill(values)
-    channel = draft._build()
-    if not draft._covers(channel.promise):
+    unproven = object.__new__(cls)._fill(values)
+    channel = unproven._build()
+    if not _covers(unproven, channel.promise):  # by its parameters as they are now: building may complete them
         raise PrivacyProofError("the channel promises less privacy than the mechanism")
-    return tuple(getattr(draft, name) for name in _parameter_types(cls)), channel, channel_digest(channel)
+    completed = tuple(map(partial(getattr, unproven), _parameter_types(cls)))
+    return completed, channel, channel_digest(channel)
+
+
+def _covers(mechanism: Mechanism, promise: Promise | None) -> bool:
+    """Whether ε and δ of a mechanism, which a ledger is charged with, are all that its channel spends."""
+    if promise is None or math.isinf(mechanism.epsilon):
+        return promise is None and math.isinf(mechanism.epsilon)
+    return promise.epsilon <= as_fraction(mechanism.epsilon) and promise.delta <= as_fraction(mechanism.delta)
+
+
+def auto_classes() -> list[type[Mechanism]]:
+    """Return the mechanisms among which ``mechanism="auto"`` chooses."""
+    return [cls for _, cls in sorted(REGISTRY.items()) if cls.private and cls.in_auto]
+
+
+def choose_mechanism(
+    name: str,
+    prior: Histogram | None,
+    *,
+    bounds: tuple[float, float],
+    epsilon: float,
+    rows: int | None = 1,
+    clips: bool = True,
+    **options: Any,
+) -> Mechanism:
+    """Return the mechanism called ``name``, designed for a prior; for "auto" the one of least expected risk.
+
+    Arguments are parsed. Unless it ``clips``, it is for labels anywhere in the bounds, which somebody else has
+    chosen.
+    """
+
+    def design(cls: type[Mechanism]) -> Mechanism:
+        if prior is None:
+            return cls.for_bounds(bounds, epsilon, **options)
+        if not clips:
+            return cls.for_bounds(bounds, epsilon, prior=prior, **options)
+        return cls._design(prior, epsilon, rows, **options).with_origin(prior.origin)
+
+    if name != "auto":
+        return design(mechanism_class(name))
+    candidates: list[Mechanism] = []
+    for cls in auto_classes():
+        with suppress(ParameterError):  # a linear programme may find no table; the others always exist
+            candidates.append(design(cls))
+    known = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows if clips else None)
+    return min(candidates, key=lambda mechanism: expected_risk(mechanism, *known))
 
 
 def channel_field() -> Any:
@@ -422,7 +456,3 @@ def _on_labels(function: Any, labels: ArrayLike) -> NDArray[np.float64]:
     with np.errstate(all="ignore"):
         result: NDArray[np.float64] = function(array.reshape(-1)).reshape(array.shape)
     return result
-
-
-def _frozen(value: object) -> object:
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from labeldp.channels import Promise, ShiftChannel
-from labeldp.channels.proof import exp_lower
-from labeldp.errors import ParameterError, PrivacyProofError
+from labeldp.errors import ParameterError, PrivacyProofError, Setting
+from labeldp.exact.proof import Promise, exp_lower
+from labeldp.exact.shift import ShiftChannel
 from labeldp.mechanisms.additive import SCALE, counts_from_weights
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise
@@ -79,7 +79,8 @@ class Gaussian(Mechanism):
         if self.sigma is not None:
             if not SMALLEST_SIGMA <= self.sigma / (high - low) <= LARGEST_SIGMA:
                 raise ParameterError(
-                    f"sigma must lie between {SMALLEST_SIGMA} and {LARGEST_SIGMA} label ranges, got {self.sigma}"
+                    Setting("sigma"),
+                    f" must lie between {SMALLEST_SIGMA} and {LARGEST_SIGMA} label ranges, got {self.sigma}",
                 )
             return self._with_sigma(self.sigma)
         for slack in (2e-5, 1e-4, 4e-4, 9e-4):  # counts are integers: the proof may miss δ by little
@@ -88,8 +89,10 @@ class Gaussian(Mechanism):
             except PrivacyProofError:
                 continue
         raise ParameterError(
-            f"delta={delta} is too small to be proven with 64-bit words at epsilon={epsilon}: raise delta, "
-            "or lower epsilon"
+            Setting("delta", delta),
+            " is too small to be proven with 64-bit words at ",
+            Setting("epsilon", epsilon),
+            ": raise the one, or lower the other",
         )
 
     def _with_sigma(self, sigma: float) -> ShiftChannel:
@@ -107,8 +110,10 @@ def _provable(delta: float) -> float:
     """Return a δ that a proof in 64-bit words can reach."""
     if not delta >= SMALLEST_DELTA:
         raise ParameterError(
-            f"delta={delta} is too small for this mechanism, which needs at least {SMALLEST_DELTA}; for "
-            "delta=0 use Laplace, Staircase or RPWithPrior"
+            Setting("delta", delta),
+            f" is too small for this mechanism, which needs at least {SMALLEST_DELTA}; for ",
+            Setting("delta", 0),
+            " use Laplace, Staircase or RPWithPrior",
         )
     return delta
 

@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labeldp._arrays import Array
-from labeldp._values import Epsilon, parse_positive
-from labeldp.histogram import Histogram
+from labeldp._values import Array, Epsilon, parse_positive
+from labeldp.mechanisms.histogram import Histogram
 
 if TYPE_CHECKING:
     from labeldp.mechanisms.base import Mechanism

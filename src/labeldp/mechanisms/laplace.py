@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from labeldp.channels import ShiftChannel
-from labeldp.channels.proof import exp_lower
+from labeldp.exact.proof import exp_lower
+from labeldp.exact.shift import ShiftChannel
 from labeldp.mechanisms.additive import SCALE, periodic_channel
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise

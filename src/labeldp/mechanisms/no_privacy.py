@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.channels import Promise, Proof
+from labeldp.exact.proof import Promise, Proof
+from labeldp.exact.word_sources import WordSource
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.registry import register
-from labeldp.randomness import WordSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class NoPrivacy(Mechanism):
     Examples
     --------
     >>> import labeldp as ldp
-    >>> ldp.NoPrivacy().verify().checked
+    >>> ldp.mechanisms.NoPrivacy().verify().checked
     'NOT PRIVATE: every label is released as it is'
     """
 

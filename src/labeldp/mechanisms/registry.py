@@ -6,12 +6,13 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from labeldp.errors import CardError, ParameterError, UncheckableError, describe
+from labeldp.errors import CardError, ParameterError, Setting, UncheckableError, describe
 
 if TYPE_CHECKING:
     from labeldp.mechanisms.base import Mechanism
 
-_registry: dict[str, Any] = {}
+REGISTRY: dict[str, Any] = {}
+"""The classes of mechanisms, by their names."""
 
 T = TypeVar("T", bound=type)
 
@@ -60,11 +61,11 @@ def register(name: str) -> Callable[[T], T]:
     """
 
     def enter(cls: T) -> T:
-        old = _registry.get(name, cls)
+        old = REGISTRY.get(name, cls)
         if (old.__module__, old.__qualname__) != (cls.__module__, cls.__qualname__):
             raise CardError(f"a mechanism named {name!r} is registered already")
         setattr(cls, "name", name)  # noqa: B010 (T has no such attribute for mypy)
-        _registry[name] = cls
+        REGISTRY[name] = cls
         return cls
 
     return enter
@@ -72,13 +73,14 @@ def register(name: str) -> Callable[[T], T]:
 
 def registered_class(name: object) -> Any:
     """Return the class that a card names; nothing is imported for it."""
-    if not isinstance(name, str) or name not in _registry:
+    if not isinstance(name, str) or name not in REGISTRY:
         raise (UncheckableError if isinstance(name, str) else CardError)(
             f"the card names an unknown mechanism, {str(name)[:60]!r}, which cannot be checked here. If you trust "
-            "a module that brings it, import that first, in Python, or name it with --import; known are: "
-            + ", ".join(sorted(_registry))
+            "a module that brings it, import that first: ",
+            Setting("modules", "MODULE"),
+            f"; known are: {', '.join(sorted(REGISTRY))}",
         )
-    return _registry[name]
+    return REGISTRY[name]
 
 
 def mechanism_names() -> list[str]:
@@ -95,12 +97,7 @@ def mechanism_names() -> list[str]:
     >>> {"gaussian", "laplace", "rp", "rr-on-bins", "staircase", "two-point", "unbiased"} <= set(names)
     True
     """
-    return [name for name, cls in sorted(_registry.items()) if cls.private]
-
-
-def auto_classes() -> list[type[Mechanism]]:
-    """Return the mechanisms among which ``mechanism="auto"`` chooses."""
-    return [cls for _, cls in sorted(_registry.items()) if cls.private and cls.in_auto]
+    return [name for name, cls in sorted(REGISTRY.items()) if cls.private]
 
 
 def mechanism_class(name: object) -> type[Mechanism]:
@@ -134,8 +131,8 @@ def mechanism_class(name: object) -> type[Mechanism]:
             entry.load()
     if not isinstance(name, str) or name not in mechanism_names():
         raise ParameterError(
-            f"mechanism must be one of auto, {', '.join(mechanism_names())}, or a mechanism instance, "
-            f"got {describe(name)}"
+            Setting("mechanism"),
+            f" must be one of auto, {', '.join(mechanism_names())}, or a mechanism instance, got {describe(name)}",
         )
-    cls: type[Mechanism] = _registry[name]
+    cls: type[Mechanism] = REGISTRY[name]
     return cls

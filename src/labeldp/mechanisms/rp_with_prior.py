@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._values import Bounds, Epsilon
-from labeldp.channels import Promise, WindowChannel
-from labeldp.histogram import Histogram
+from labeldp.exact.proof import Promise
+from labeldp.exact.window import WindowChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
+from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise, best_interval, mean_square, optimal_interval
 from labeldp.mechanisms.registry import register
 
@@ -76,7 +76,6 @@ class RPWithPrior(Mechanism):
         **options: Any,
     ) -> Self:
         """Return the mechanism on an interval, with the best ζ for labels under a prior, or anywhere in it."""
-        bounds, epsilon = Bounds(bounds), Epsilon(epsilon)
         if zeta is None:
             q = 1 / 12 if prior is None else mean_square(prior, bounds)
             zeta = float(window_noise(epsilon, np.array([q]))[1][0]) * (bounds[1] - bounds[0])

@@ -9,14 +9,13 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from labeldp._arrays import Array, Index
-from labeldp._values import Bounds, parse_choice
-from labeldp.channels import Promise, WindowChannel
-from labeldp.channels.proof import WORDS, exp_lower
-from labeldp.channels.sampling import Domain
-from labeldp.errors import ParameterError
-from labeldp.histogram import Histogram
+from labeldp._values import Array, Bounds, Index, parse_choice
+from labeldp.errors import ParameterError, Setting
+from labeldp.exact.proof import WORDS, Promise, exp_lower
+from labeldp.exact.sampling import Domain
+from labeldp.exact.window import WindowChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
+from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.registry import register
 
 MOST_PIECES = 1 << 20
@@ -71,8 +70,8 @@ class RROnBins(Mechanism):
         cls,
         prior: Histogram,
         epsilon: float,
-        *,
         rows: int | None,
+        *,
         loss: Literal["squared", "absolute"] = "squared",
         **_: Any,
     ) -> Self:
@@ -96,9 +95,9 @@ class RROnBins(Mechanism):
         edges, outputs = np.array(self.edges), np.array(self.outputs)
         count = outputs.size
         if edges.size != count + 1 or count < 1:
-            raise ParameterError(f"{count} outputs need {count + 1} edges, got {edges.size}")
+            raise ParameterError(f"{count} outputs need {count + 1} ", Setting("edges"), f", got {edges.size}")
         if not (np.diff(edges) > 0).all():
-            raise ParameterError("edges must increase")
+            raise ParameterError(Setting("edges"), " must increase")
         low, high = Bounds((edges[0], edges[-1]), "edges")
         promise = Promise.of(self.epsilon)
         other = -(-WORDS // (exp_lower(promise.epsilon) + count - 1))  # up: towards privacy
@@ -130,8 +129,10 @@ def _pieces(edges: Array) -> tuple[Index, Array]:
         size *= 2
         if size > MOST_PIECES:
             raise ParameterError(
-                "two edges are closer than a millionth of the range: merge those bins, or transform "
-                "the labels first (say, to their logarithm)"
+                "two ",
+                Setting("edges"),
+                " are closer than a millionth of the range: merge those bins, or transform the labels first (say, "
+                "to their logarithm)",
             )
     piece = pieces(size)
     cuts = np.full(size, np.inf)

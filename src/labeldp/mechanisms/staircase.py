@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Self
 
-from labeldp.channels import ShiftChannel
-from labeldp.channels.proof import exp_lower
+from labeldp.exact.proof import exp_lower
+from labeldp.exact.shift import ShiftChannel
 from labeldp.mechanisms.additive import SCALE, periodic_channel
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise

@@ -1,6 +1,6 @@
-"""Plan, prepare, terms: the one pipeline by which labels leave, as arrays and as streams."""
+"""Plan, prepare, release: the one pipeline for private labels, as arrays and as streams; and private priors."""
 
 from labeldp.release.arrays import Release, privatize
-from labeldp.release.terms import Terms
+from labeldp.release.estimate import estimate_prior
 
-__all__ = ["Release", "Terms", "privatize"]
+__all__ = ["Release", "estimate_prior", "privatize"]

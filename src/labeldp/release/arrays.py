@@ -14,17 +14,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labeldp._names import name_of_labels
 from labeldp._values import Labels
-from labeldp.errors import LabelError, ParameterError
-from labeldp.histogram import Histogram
-from labeldp.ledger import Ledger, as_ledger, warn_if_seen
+from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
+from labeldp.accounts.terms import HoldsTerms, Terms
+from labeldp.errors import LabelError, ParameterError, Setting
+from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
-from labeldp.priors import Method, curator_histogram, local_histogram
-from labeldp.randomness import WordSource, resolve_source
+from labeldp.mechanisms.histogram import Histogram
+from labeldp.release.curator import curator_histogram
+from labeldp.release.estimate import Method
+from labeldp.release.local import local_histogram
+from labeldp.release.names import name_of_labels
 from labeldp.release.plan import Plan, Request, prepare
 from labeldp.release.series import as_series
-from labeldp.release.terms import HoldsTerms, Terms
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -197,7 +199,8 @@ def privatize(
     >>> release.labels.shape, len(release.mechanism)
     ((5000, 2), 2)
     """
-    name_of_labels(labels)
+    if type(labels) is not np.ndarray:
+        name_of_labels(labels)
     array = Labels.parse(labels).values
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
         raise LabelError(f"labels must be of shape (n,) or (n, d), got {array.shape}")
@@ -215,14 +218,12 @@ def privatize(
         rows_per_person=rows_per_person,
     )
     if len(request.bounds) != len(columns):
-        raise ParameterError(f"labels with {len(columns)} columns need {len(columns)} pairs of bounds")
-    source = resolve_source(random_state)
-    ledger = as_ledger(ledger)
+        raise ParameterError(
+            f"labels with {len(columns)} columns need {len(columns)} pairs of ", Setting("bounds")
+        )
     plan = request.plan(len(array))
-    if ledger is None:
-        warn_if_seen(labels)
-        ledger = Ledger()
-
+    source = resolve_source(random_state)
+    ledger = ledger_to_charge(as_ledger(ledger), labels)
     terms = prepare(
         plan,
         ledger=ledger,
@@ -235,11 +236,8 @@ def privatize(
     return Release(out, terms, ledger)
 
 
-def private_prior(plan: Plan, labels: NDArray[Any], source: WordSource, column: int = 0) -> Histogram | None:
-    """Return the prior of a label column, as far as the plan pays for one."""
+def private_prior(plan: Plan, labels: NDArray[Any], source: WordSource, column: int = 0) -> Histogram:
+    """Return the prior of a label column that the plan pays for."""
     request = plan.request
-    if not plan.for_prior:
-        known: Histogram | None = request.prior[column]
-        return known
     estimate = curator_histogram if request.trust == "curator" else local_histogram
     return estimate(labels, plan.for_prior, request.bounds[column], source, method=str(request.method))

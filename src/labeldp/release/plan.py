@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from inspect import signature
 from typing import Any
-
-import numpy as np
 
 from labeldp._values import (
     EPSILON_RANGE,
@@ -23,24 +20,27 @@ from labeldp._values import (
     Count,
     Delta,
     Epsilon,
-    LabelBounds,
     as_fraction,
     float_below,
+    parse_label_bounds,
     parse_method,
     parse_number,
     parse_positive,
 )
-from labeldp.channels.proof import fingerprint, join_fingerprints
-from labeldp.errors import NotUnbiasedError, ParameterError
-from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Charge, Ledger, Purpose, Statistic, name_of_charge, new_charge
-from labeldp.mechanisms import Mechanism, mechanism_class, mechanism_names
+from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge
+from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.terms import Terms
+from labeldp.errors import NotUnbiasedError, ParameterError, Setting
+from labeldp.exact.integers import Statistic
+from labeldp.exact.proof import fingerprint, join_fingerprints
+from labeldp.exact.word_sources import SecureWords, WordSource
+from labeldp.mechanisms.base import Mechanism, choose_mechanism
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
-from labeldp.mechanisms.interval import expected_risk
-from labeldp.mechanisms.registry import auto_classes
-from labeldp.priors.origin import origins_of, paid_by
-from labeldp.randomness import SecureWords, WordSource
-from labeldp.release.terms import Terms
+from labeldp.mechanisms.histogram import Histogram
+from labeldp.mechanisms.registry import mechanism_class, mechanism_names
+
+LEAST, MOST = map(as_fraction, EPSILON_RANGE)
+"""What a mechanism may spend, exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,13 @@ class Request:
 
     Parameters are those of `privatize`. ``bounds`` is a pair, or one pair for each label column, and so is
     ``prior``; both are kept as tuples, priors cut to their bounds.
+
+    Attributes
+    ----------
+    share : Fraction
+        The part of ε for each label column.
+    prior_share : Fraction or None
+        The part of that for the prior, where ``epsilon_prior`` was given.
     """
 
     epsilon: float
@@ -61,83 +68,102 @@ class Request:
     zeta: float | None = None
     delta: float = 0.0
     rows_per_person: int = 1
+    share: Fraction = field(init=False)
+    prior_share: Fraction | None = field(init=False)
 
     def __post_init__(self) -> None:
         store = partial(object.__setattr__, self)  # the instance is frozen
         store("method", parse_method(self.trust, self.method))
-        store("rows_per_person", Count(self.rows_per_person, "rows_per_person"))
+        store("rows_per_person", int(Count(self.rows_per_person, "rows_per_person")))
         store("epsilon", Epsilon(self.epsilon))
-        store("bounds", _bounds(self.bounds))
+        store("bounds", parse_label_bounds(self.bounds))
+        store("zeta", None if self.zeta is None else parse_positive(self.zeta, "zeta"))
+        store("delta", Delta(self.delta))
+        amount = None if self.epsilon_prior is None else parse_number(self.epsilon_prior, "epsilon_prior")
+        share = as_fraction(self.epsilon) / len(self.bounds)
+        store("share", share)
+        asked = None if amount is None or not math.isfinite(amount) else as_fraction(amount) / len(self.bounds)
+        store("prior_share", asked)
+        self._refuse_split(amount)
         if self.zeta is not None:
-            parse_positive(self.zeta, "zeta")
             store("mechanism", "rp" if self.mechanism == "auto" else self.mechanism)
-            made = isinstance(self.mechanism, Mechanism)
-            if made or "zeta" not in signature(mechanism_class(self.mechanism)).parameters:
-                raise ParameterError('zeta goes with a mechanism that has one, such as mechanism="rp"')
+            is_instance = isinstance(self.mechanism, Mechanism)
+            if is_instance or "zeta" not in signature(mechanism_class(self.mechanism)).parameters:
+                raise ParameterError(
+                    Setting("zeta"), " goes with a mechanism that has one, such as ", Setting("mechanism", "rp")
+                )
         store("delta", self._delta())
-        known = None if self.prior is None else _priors(self.prior, self.bounds)
-        store("prior", known or (None,) * len(self.bounds))
-        designed = [self.mechanism] if isinstance(self.mechanism, Mechanism) else []
-        for origin in origins_of([*self.prior, *designed]):
-            if origin.charge and origin.charge.rows_per_person != self.rows_per_person:
-                people = origin.charge.rows_per_person
-                raise ParameterError(f"the prior was paid for with rows_per_person={people}: pass that")
-        self.plan(1)
+        is_known = self.prior is not None
+        store("prior", _priors(self.prior, self.bounds) if is_known else (None,) * len(self.bounds))
+        if is_known or isinstance(self.mechanism, Mechanism):
+            self._refuse_origins()
+
+    def _refuse_split(self, for_prior: float | None) -> None:
+        """Refuse parts of ε for priors and labels that no mechanism supports."""
+        if for_prior is not None and not 0 <= for_prior < self.epsilon:
+            raise ParameterError(Setting("epsilon_prior"), f" must lie in [0, epsilon), got {for_prior}")
+        if for_prior and (self.prior is not None or isinstance(self.mechanism, Mechanism)):
+            raise ParameterError(
+                Setting("epsilon_prior"), " is for a prior that must be estimated; none is needed here"
+            )
+        asked, columns = self.prior_share or Fraction(0), len(self.bounds)
+        for part, what in ((asked, "prior"), (self.share - asked, "labels")):
+            if not (LEAST <= part <= MOST or (what == "prior" and not part)):
+                of = f" of each of {columns} columns" if columns > 1 else ""
+                raise ParameterError(
+                    "the part of ",
+                    Setting("epsilon"),
+                    f" for the {what}{of} is {float(part):.3g}: it must lie between {EPSILON_RANGE[0]:g} and "
+                    f"{EPSILON_RANGE[1]:g}",
+                )
 
     def _delta(self) -> float:
         """Return the δ to spend in all, if it goes with the mechanism."""
-        delta, columns = Delta(self.delta), len(self.bounds)
+        columns, delta = len(self.bounds), self.delta
         if isinstance(self.mechanism, Mechanism):
             epsilon = self.mechanism.epsilon
             if columns > 1 or not math.isfinite(epsilon) or as_fraction(epsilon) != self.share:
                 raise ParameterError(
-                    f"a mechanism instance serves one label column and its own epsilon={epsilon}: pass that "
-                    "epsilon, or the mechanism's name"
+                    "a mechanism instance serves one label column and its own ",
+                    Setting("epsilon", epsilon),
+                    ": pass that, or the mechanism's name",
+                    option="mechanism",
                 )
             return self.mechanism.delta
         needs_delta = self.mechanism != "auto" and mechanism_class(self.mechanism).needs_delta
         if bool(delta) != needs_delta:
-            raise ParameterError('delta goes with a mechanism that needs one, such as mechanism="gaussian"')
-        if needs_delta and not SMALLEST_DELTA * columns <= delta < 1:
-            raise ParameterError(f"delta must lie in [{SMALLEST_DELTA * columns}, 1), got {delta}")
+            raise ParameterError(
+                Setting("delta"),
+                " goes with a mechanism that needs one, such as ",
+                Setting("mechanism", "gaussian"),
+            )
+        if needs_delta and delta < SMALLEST_DELTA * columns:
+            raise ParameterError(Setting("delta"), f" must lie in [{SMALLEST_DELTA * columns}, 1), got {delta}")
         return delta
 
-    @property
-    def share(self) -> Fraction:
-        """The part of ε for each label column."""
-        return as_fraction(self.epsilon) / len(self.bounds)
+    def _refuse_origins(self) -> None:
+        """Refuse a private prior, or a mechanism designed with one, that was paid for another number of rows."""
+        for one in (*self.prior, self.mechanism if isinstance(self.mechanism, Mechanism) else None):
+            charge = None if one is None or one.origin is None else one.origin.charge
+            if charge is not None and charge.rows_per_person != self.rows_per_person:
+                people = Setting("rows_per_person", charge.rows_per_person)
+                raise ParameterError("the prior was paid for with ", people, ": pass that")
 
     def plan(self, rows: int) -> Plan:
         """Return the plan for this many rows: how ε is split, and all else that no label decides."""
-        columns, has_prior = len(self.bounds), self.prior[0] is not None
-        if self.epsilon_prior is not None:
-            amount = parse_number(self.epsilon_prior, "epsilon_prior")
-            if not 0 <= amount < self.epsilon:
-                raise ParameterError(f"epsilon_prior must lie in [0, epsilon), got {amount}")
-            if amount and (has_prior or isinstance(self.mechanism, Mechanism)):
-                raise ParameterError("epsilon_prior is for a prior that must be estimated; none is needed here")
-            for_prior = as_fraction(amount) / columns
-        else:
-            name, for_prior = self.mechanism, Fraction(0)
-            needed = isinstance(name, str) and (name == "auto" or mechanism_class(name).needs_prior)
-            if needed and not has_prior:
-                for_prior = prior_budget(rows, self.share, self.trust)
-        low, high = map(as_fraction, EPSILON_RANGE)
-        for part, what in ((for_prior, "prior"), (self.share - for_prior, "labels")):
-            if not (low <= part <= high or (what == "prior" and not part)):
-                of = f" of each of {columns} columns" if columns > 1 else ""
-                raise ParameterError(
-                    f"the part of epsilon for the {what}{of} is {float(part):.3g}: it must lie between "
-                    f"{EPSILON_RANGE[0]:g} and {EPSILON_RANGE[1]:g}"
-                )
+        for_prior = self.prior_share or Fraction(0)
+        name, is_open = self.mechanism, self.prior_share is None and self.prior[0] is None
+        if is_open and isinstance(name, str) and (name == "auto" or mechanism_class(name).needs_prior):
+            for_prior = prior_budget(rows, self.share, self.trust)
         return Plan(self, rows, self.share - for_prior, for_prior=for_prior)
 
     def design(self, prior: Histogram | None, column: int, epsilon: Epsilon, rows: int) -> Mechanism:
         """Return the mechanism for a column: the instance that was given, or one designed by its class."""
         if isinstance(self.mechanism, Mechanism):
             return self.mechanism
-        options = {"delta": float_below(as_fraction(self.delta) / len(self.bounds)), "zeta": self.zeta}
-        given: dict[str, Any] = {name: value for name, value in options.items() if value}
+        given: dict[str, Any] = {} if self.zeta is None else {"zeta": self.zeta}
+        if self.delta:
+            given["delta"] = float_below(as_fraction(self.delta) / len(self.bounds))
         bounds = self.bounds[column]
         return choose_mechanism(self.mechanism, prior, bounds=bounds, epsilon=epsilon, rows=rows, **given)
 
@@ -152,7 +178,8 @@ class Request:
             except NotUnbiasedError:
                 raise ParameterError(
                     f"{type(trial).__name__} has no unbiased labels, and a model trained on biased ones is wrong: "
-                    "choose another mechanism, or take its labels as they are if you know how to use them"
+                    "choose another mechanism, or take its labels as they are if you know how to use them",
+                    option="mechanism",
                 ) from None
 
     def counts_labels(self) -> bool:
@@ -186,64 +213,37 @@ class Plan:
     def charges(self) -> list[Charge]:
         """Return the labels' charges, one for each column, then the priors' or that of sums."""
         request, columns = self.request, len(self.request.bounds)
-        parts: list[tuple[Purpose, str, Budget]] = [
-            ("labels", "labels", Budget.of(self.for_labels, as_fraction(request.delta) / columns)),
-            ("prior", f"prior ({request.trust})", Budget.of(self.for_prior)),
-            ("sums", "sums", Budget.of(self.for_sums)),
+        delta = as_fraction(request.delta) / columns if request.delta else Fraction(0)
+        parts: list[tuple[Purpose, str, Fraction, Fraction]] = [
+            ("labels", "labels", self.for_labels, delta),
+            ("prior", f"prior ({request.trust})", self.for_prior, Fraction(0)),
+            ("sums", "sums", self.for_sums, Fraction(0)),
         ]
         return [
             new_charge(
-                name_of_charge(what, k, columns),
-                budget,
+                what if columns == 1 else f"{what}, column {k}",
+                Budget.of(epsilon, delta),
                 purpose=purpose,
                 column=k,
                 rows_per_person=request.rows_per_person,
             )
-            for purpose, what, budget in parts
-            if budget.exact_epsilon
-            for k in range(columns)
+            for purpose, what, epsilon, delta in parts
+            for k in range(columns if epsilon else 0)
         ]
+
+    def pay(self, ledger: Ledger) -> Payment:
+        """Charge a ledger for all parts, or for none."""
+        charges = self.charges()
+        return Payment(ledger, charges, ledger.charge_all(charges))
 
     def mechanism_for(self, prior: Histogram | None, column: int = 0) -> Mechanism:
         """Return the mechanism for a column, by what is known of its labels."""
-        return self.request.design(prior, column, self.epsilon, Count(self.rows, "rows"))
+        return self.request.design(prior, column, self.epsilon, self.rows)
 
 
 def mechanism_choices() -> list[str]:
     """Return the names that ``mechanism`` may have: "auto", and every mechanism registered."""
     return ["auto", *mechanism_names()]
-
-
-def choose_mechanism(
-    name: str,
-    prior: Histogram | None,
-    *,
-    bounds: Bounds,
-    epsilon: float,
-    rows: int | None = 1,
-    clips: bool = True,
-    **options: Any,
-) -> Mechanism:
-    """Return the mechanism called ``name``, by `Mechanism.design`; for "auto" the one of least expected risk.
-
-    Unless it ``clips``, it is for labels anywhere in the bounds, which somebody else has chosen.
-    """
-
-    def design(cls: type[Mechanism]) -> Mechanism:
-        if prior is None:
-            return cls.for_bounds(bounds, epsilon, **options)
-        if not clips:
-            return cls.for_bounds(bounds, epsilon, prior=prior, **options)
-        return cls.design(prior, epsilon, rows=rows, **options)
-
-    if name != "auto":
-        return design(mechanism_class(name))
-    candidates: list[Mechanism] = []
-    for cls in auto_classes():
-        with suppress(ParameterError):  # a linear programme may find no table; the others always exist
-            candidates.append(design(cls))
-    known = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows if clips else None)
-    return min(candidates, key=lambda mechanism: expected_risk(mechanism, *known))
 
 
 def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
@@ -258,26 +258,19 @@ def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
     >>> prior_budget(20_000, Fraction(1), "curator")
     Fraction(141, 1000)
     """
-    least, most = Fraction(str(EPSILON_RANGE[0])), epsilon * Fraction(3, 10)
+    most = epsilon * Fraction(3, 10)
     ideal = 20 * math.sqrt(epsilon / rows) if trust == "curator" else float(epsilon) / 20
     enough = rows * most >= 5 if trust == "curator" else rows * ideal**2 >= 200
-    if most < least or not enough:  # it would be all noise, and clipping by it a guess
+    if most < LEAST or not enough:  # it would be all noise, and clipping by it a guess
         return Fraction(0)
-    return min(max(Fraction(f"{ideal:.3g}"), least), most)
-
-
-def _bounds(bounds: Any) -> tuple[Bounds, ...]:
-    """Return a pair for each label column."""
-    if not (isinstance(bounds, Sequence | np.ndarray) and len(bounds) > 0 and np.ndim(bounds[0]) == 1):
-        return (LabelBounds(bounds),)
-    return tuple(LabelBounds(pair, f"bounds[{i}]") for i, pair in enumerate(bounds))
+    return min(max(Fraction(f"{ideal:.3g}"), LEAST), most)
 
 
 def _priors(prior: Any, bounds: tuple[Bounds, ...]) -> tuple[Histogram | None, ...]:
     """Return a known prior for each column, cut to its bounds."""
     listed = [prior] if isinstance(prior, Histogram) else prior
     if not isinstance(listed, list | tuple) or len(listed) != len(bounds):
-        raise ParameterError(f"prior must be a Histogram for each label column, here {len(bounds)}")
+        raise ParameterError(Setting("prior"), f" must be a Histogram for each label column, here {len(bounds)}")
     parsed = map(Histogram.parse, listed)
     return tuple(one.restricted(*pair) for one, pair in zip(parsed, bounds, strict=True))
 
@@ -285,23 +278,13 @@ def _priors(prior: Any, bounds: tuple[Bounds, ...]) -> tuple[Histogram | None, .
 # ---- charge, estimate, design -------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
 class Payment:
     """Charges that a ledger has accepted, all of them or none, before anything is released."""
 
-    def __init__(self, ledger: Ledger, charges: Sequence[Charge]) -> None:
-        self._ledger, self._charges = ledger, charges
-        self._places = ledger.charge_all(charges)
-
-    def describe(self, texts: Sequence[str | None]) -> None:
-        """Note in the ledger what each charge was spent on, once that is decided."""
-        for place, text in zip(self._places, texts, strict=True):
-            if text is not None:
-                self._ledger.describe(place, text)
-
-    def for_prior(self, prior: Histogram | None, column: int, *, secure: bool) -> Histogram | None:
-        """Return the prior of a column that says what paid for it."""
-        (charge,) = [one for one in self._charges if (one.purpose, one.column) == ("prior", column)]
-        return None if prior is None else paid_by(prior, charge, secure=secure)
+    ledger: Ledger
+    charges: Sequence[Charge]
+    places: Sequence[int]
 
     def terms(
         self,
@@ -318,13 +301,12 @@ class Payment:
         """
         prints, columns = [fingerprint(mechanism.channel) for mechanism in mechanisms], len(plan.request.bounds)
         texts: list[str | None] = []
-        for charge in self._charges:
+        for charge in self.charges:
             own = prints if columns == 1 else prints[charge.column or 0 :][:1]
             spent = {"labels": join_fingerprints(own), "sums": "; ".join(map(str, statistics))}
             texts.append(spent.get(charge.purpose))
-        self.describe(texts)
-        recorded = self._ledger.charges
-        charges, origins = [recorded[place] for place in self._places], origins_of([*priors, *mechanisms])
+        charges = self.ledger.describe_all(self.places, texts)
+        origins = [one.origin for one in (*priors, *mechanisms) if one is not None and one.origin is not None]
         known = set(charges)
         paid = [origin.charge for origin in origins if origin.charge is not None]
         charges += dict.fromkeys(charge for charge in paid if charge not in known)
@@ -341,9 +323,9 @@ class Payment:
 
 
 def prepare(
-    plan: Plan, *, ledger: Ledger, source: WordSource, estimate_prior: Callable[[int], Histogram | None]
+    plan: Plan, *, ledger: Ledger, source: WordSource, estimate_prior: Callable[[int], Histogram]
 ) -> Terms:
-    """Charge the ledger, estimate priors, and design mechanisms; return the terms on which labels may leave.
+    """Charge the ledger, estimate priors, and design mechanisms; return the terms on which labels are released.
 
     Parameters
     ----------
@@ -355,16 +337,12 @@ def prepare(
     estimate_prior : callable
         Returns the private prior of a label column, for ``plan.for_prior``, once it is paid for.
     """
-    request = plan.request
-
-    def design(priors: tuple[Histogram | None, ...]) -> list[Mechanism]:
-        return [plan.mechanism_for(prior, column) for column, prior in enumerate(priors)]
-
-    mechanisms = [] if plan.for_prior else design(request.prior)  # what fails here costs nothing
-    payment, priors = Payment(ledger, plan.charges()), request.prior
+    priors, secure = plan.request.prior, isinstance(source, SecureWords)
+    if not plan.for_prior:
+        mechanisms = [plan.mechanism_for(prior, column) for column, prior in enumerate(priors)]  # fails unpaid
+    payment = plan.pay(ledger)
     if plan.for_prior:
-        secure = isinstance(source, SecureWords)
-        columns = range(len(request.bounds))
-        priors = tuple(payment.for_prior(estimate_prior(column), column, secure=secure) for column in columns)
-        mechanisms = design(priors)
+        paid = [charge for charge in payment.charges if charge.purpose == "prior"]
+        priors = [estimate_prior(k).paid_by(charge, secure=secure) for k, charge in enumerate(paid)]
+        mechanisms = [plan.mechanism_for(prior, column) for column, prior in enumerate(priors)]
     return payment.terms(plan, source, mechanisms=mechanisms, priors=priors)

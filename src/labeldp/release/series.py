@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._names import UNNAMED, name_of_labels
-from labeldp.errors import ParameterError
+from labeldp.errors import ParameterError, Setting
+from labeldp.release.names import UNNAMED, name_of_labels
 
 
 def as_series(values: NDArray[np.float64], like: Any) -> Any:
@@ -36,12 +36,15 @@ def as_series(values: NDArray[np.float64], like: Any) -> Any:
     root = next((name for name in ("pandas", "polars", "pyarrow") if name in roots), None)
     if root is None:
         raise ParameterError(
-            f"like must be a Series or data frame of pandas, Polars or Arrow, got {type(like).__name__}"
+            Setting("like"),
+            f" must be a Series or data frame of pandas, Polars or Arrow, got {type(like).__name__}",
         )
     names = getattr(like, "column_names", getattr(like, "columns", None))  # None for a single column
     shape = (len(like),) if names is None else (len(like), len(names))
     if shape not in (values.shape, (*values.shape, 1)):
-        raise ParameterError(f"like has the shape {shape}, and there are private labels of shape {values.shape}")
+        raise ParameterError(
+            Setting("like"), f" has the shape {shape}, and there are private labels of shape {values.shape}"
+        )
     name = getattr(like, "name", None)
     if name_of_labels(like) is None:
         name = UNNAMED if name not in (None, "") else name

@@ -15,17 +15,16 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._arrays import Counts
-from labeldp._values import Labels, float_below
-from labeldp.errors import DataError, LabelError, ParameterError
-from labeldp.histogram import Histogram
-from labeldp.ledger import Ledger
+from labeldp._values import Counts, Labels, float_below
+from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.terms import Terms
+from labeldp.errors import DataError, LabelError, ParameterError, Setting
+from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
-from labeldp.priors import Reports
-from labeldp.priors.curator import FINE, adaptive_histogram, count
-from labeldp.randomness import WordSource, resolve_source
+from labeldp.mechanisms.histogram import Histogram
+from labeldp.release.curator import FINE, adaptive_histogram, count
+from labeldp.release.local import Reports
 from labeldp.release.plan import Request, prepare
-from labeldp.release.terms import Terms
 
 Batches = Callable[[], Iterable[Any]]
 
@@ -132,7 +131,7 @@ class LabelStream:
     ) -> None:
         self._source = resolve_source(random_state)
         if len(request.bounds) != 1:
-            raise ParameterError("a stream has one label column, and one pair of bounds")
+            raise ParameterError("a stream has one label column, and one pair of ", Setting("bounds"))
         counts, bounds = LabelCounts.none(), request.bounds[0] if request.counts_labels() else None
         for batch in batches():
             counts += LabelCounts.of(batch, bounds)
@@ -169,7 +168,7 @@ class LabelStream:
             left = self._left
         if left < 0:
             raise DataError("there are more labels now than were counted: the table changed while it was read")
-        return self.mechanism.randomize(array, random_state=self._source)
+        return self.mechanism.randomize_checked(array.reshape(-1), self._source).reshape(array.shape)
 
     def finish(self) -> Terms:
         """Return the terms, if all labels that were paid for were released."""

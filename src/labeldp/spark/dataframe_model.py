@@ -11,28 +11,20 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
 
-from labeldp._arrays import Sums
+from labeldp._values import Sums
+from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.errors import DataError
-from labeldp.estimators.bayes import Observations
-from labeldp.estimators.features import FeatureTable, PublicFeatures
-from labeldp.estimators.label_rounds import Part, Round
-from labeldp.estimators.learner import GROWN, PrivateRows
-from labeldp.estimators.model_regressor import ModelReleaseRegressor
-from labeldp.estimators.sums import CELLS, Stage
-from labeldp.ledger import Ledger, as_ledger, warn_if_seen
-from labeldp.randomness import resolve_source
-from labeldp.randomness.row_words import ReleaseKey, card_checksum
-from labeldp.spark.executor import label_counter, spread_by_id, sum_integers, sum_vectors
-from labeldp.spark.frame_checks import (
-    count_rows,
-    feature_columns,
-    id_column,
-    label_column,
-    refuse_repeated_ids,
-    stable_frame,
-)
+from labeldp.exact.row_words import ReleaseKey, card_checksum
+from labeldp.exact.word_sources import resolve_source
+from labeldp.learning.bayes import Observations
+from labeldp.learning.features import FeatureTable, PublicFeatures
+from labeldp.learning.label_rounds import Part, Round
+from labeldp.learning.learner import GROWN, PrivateRows
+from labeldp.learning.model_regressor import ModelReleaseRegressor
+from labeldp.learning.sums import CELLS, Stage
+from labeldp.spark.executor import count_labels, spread_by_id, sum_integers, sum_vectors
+from labeldp.spark.frame_checks import check_rows, feature_columns, id_column, label_column, stable_frame
 from labeldp.spark.model_passes import round_drawer, row_masker, row_sampler, stage_summer
-from labeldp.spark.plan_checks import refuse_related
 from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
 
 
@@ -44,12 +36,10 @@ def fit_model(
     id: str,
     epsilon: float,
     bounds: Any = None,
-    delta: float = 0.0,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     check_ids: bool = True,
     materialize: bool | None = None,
-    allow_related: Sequence[str] = (),
     random_state: int | None = None,
 ) -> ModelReleaseRegressor:
     """Return a fitted `ModelReleaseRegressor`, learnt where the rows are.
@@ -68,9 +58,9 @@ def fit_model(
         Public columns of numbers; encode others first.
     label, id : str
         As for `privatize`.
-    epsilon, bounds, delta, ledger, rows_per_person
+    epsilon, bounds, ledger, rows_per_person
         As for `labeldp.ModelReleaseRegressor`.
-    check_ids, materialize, allow_related, random_state
+    check_ids, materialize, random_state
         As for `privatize`.
 
     Raises
@@ -89,7 +79,7 @@ def fit_model(
     >>> rows = [(k, float(k % 7), 10.0 + k % 7) for k in range(300)]
     >>> df = spark.createDataFrame(rows, ["order", "items", "amount"])
     >>> model = private.fit_model(
-    ...     df, features=["items"], label="amount", id="order", epsilon=1.0, bounds=(0, 50), materialize=True)
+    ...     df, features=["items"], label="amount", id="order", epsilon=1.0, bounds=(0, 50))
     >>> model.predict(pd.DataFrame({"items": [1.0, 5.0]})).shape
     (2,)
     """
@@ -97,7 +87,6 @@ def fit_model(
     model = ModelReleaseRegressor(
         epsilon=epsilon,
         bounds=bounds,
-        delta=delta,
         ledger=ledger,
         rows_per_person=rows_per_person,
         random_state=random_state,
@@ -108,20 +97,11 @@ def fit_model(
     id = id_column(df, id, label)
     names = feature_columns(df, features, label)
     refuse_revealing_log(df)
-    refuse_related(
-        df.select(*map(column, dict.fromkeys((label, id, *names)))),
-        label,
-        allow_related,
-        id=id,
-        rows_per_person=rows_per_person,
-    )
-    source = stable_frame(df, materialize)
+    inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in names)]
+    source = stable_frame(df, materialize, [one.alias(f"c{k}", metadata={}) for k, one in enumerate(inputs)])
     try:
-        inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in names)]
-        rows = source.frame.select(*(one.alias(f"c{k}", metadata={}) for k, one in enumerate(inputs)))
-        count = count_rows(rows, "c0", "c1", rows.columns[2:])
-        if check_ids:
-            refuse_repeated_ids(rows, "c1")
+        rows = source.frame
+        count = check_rows(rows, "c0", "c1", rows.columns[2:], check_ids=check_ids)
         if ledger is None:
             warn_if_seen(df)
         with release_key(seed) as key:
@@ -169,10 +149,7 @@ class ClusterRows:
 
     def counts(self) -> Sums:
         """Return how many labels lie in each cell of the bounds, exactly, in one pass."""
-        cells = sum_integers(self.frame.select("c0"), label_counter(self.bounds, CELLS))
-        if int(cells.sum()) != self.count:
-            raise DataError("the table changed while it was read")
-        return cells
+        return count_labels(self.frame.select("c0"), self.bounds, CELLS, self.count)
 
     def add_up(self, stage: Stage) -> Sums:
         """Return a stage's exact sums over all labels, in one pass."""

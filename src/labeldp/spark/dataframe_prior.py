@@ -1,4 +1,4 @@
-"""`estimate_prior` on a DataFrame, and the counts of labels that it is computed from."""
+"""`estimate_prior` on a DataFrame."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from labeldp._values import Epsilon, LabelBounds, as_fraction
-from labeldp.errors import DataError
-from labeldp.histogram import Histogram
-from labeldp.ledger import Budget, Ledger, as_ledger, group_budget, new_charge, warn_if_seen
-from labeldp.priors.curator import FINE, adaptive_histogram
-from labeldp.priors.origin import paid_by
-from labeldp.randomness import SecureWords, WordSource, resolve_source
-from labeldp.release.stream import LabelCounts
-from labeldp.spark.executor import label_counter, sum_integers
-from labeldp.spark.frame_checks import count_rows, label_column, stable_frame
-from labeldp.spark.plan_checks import refuse_related
+from labeldp._values import Count, Epsilon, LabelBounds, as_fraction
+from labeldp.accounts.budget import Budget, new_charge
+from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
+from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
+from labeldp.mechanisms.histogram import Histogram
+from labeldp.release.curator import FINE, adaptive_histogram
+from labeldp.spark.executor import count_labels
+from labeldp.spark.frame_checks import check_rows, label_column, stable_frame
 from labeldp.spark.session import column
 
 
@@ -65,33 +62,21 @@ def estimate_prior(
 
     >>> from labeldp import spark as private
     >>> df = spark.createDataFrame([(k, 10.0 + k % 40) for k in range(200)], ["order", "amount"])
-    >>> prior = private.estimate_prior(df, label="amount", epsilon=1.0, bounds=(0, 50), materialize=True)
+    >>> prior = private.estimate_prior(df, label="amount", epsilon=1.0, bounds=(0, 50))
     >>> prior.bounds
     (0.0, 50.0)
     """
     exact, pair = as_fraction(Epsilon(epsilon)), LabelBounds(bounds)
-    group_budget(Budget(0), rows_per_person)
+    people = int(Count(rows_per_person, "rows_per_person"))
     source = resolve_source(random_state)
     ledger = as_ledger(ledger)
     name = label_column(df, label)
-    refuse_related(df.select(column(name)), name, rows_per_person=rows_per_person)
-    rows = stable_frame(df, materialize)
+    rows = stable_frame(df, materialize, [column(name)])
     try:
-        counts = count_labels(rows.frame, name, pair, count_rows(rows.frame, name))
+        counts = count_labels(rows.frame, pair, FINE, check_rows(rows.frame, name))
     finally:
         rows.drop()
-    charge = new_charge("prior (curator)", Budget(exact), purpose="prior", rows_per_person=rows_per_person)
-    if ledger is None:
-        warn_if_seen(df)
-    else:
-        ledger.charge_all([charge])
-    prior = adaptive_histogram(counts.fine, exact, pair, source)
-    return paid_by(prior, charge, secure=isinstance(source, SecureWords))
-
-
-def count_labels(df: DataFrame, label: str, bounds: tuple[float, float], rows: int) -> LabelCounts:
-    """Return exact counts of the labels of ``rows`` rows, which `count_rows` has checked, in one pass."""
-    fine = sum_integers(df.select(column(label).cast("double")), label_counter(bounds, FINE))
-    if int(fine.sum()) != rows:
-        raise DataError("there are more or fewer labels now than before: the table changed while it was read")
-    return LabelCounts(rows, fine)
+    charge = new_charge("prior (curator)", Budget(exact), purpose="prior", rows_per_person=people)
+    ledger_to_charge(ledger, df).charge_all([charge])
+    prior = adaptive_histogram(counts, exact, pair, source)
+    return prior.paid_by(charge, secure=isinstance(source, SecureWords))

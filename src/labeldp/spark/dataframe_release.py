@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -10,29 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
-from labeldp.cards import load_mechanism
+from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
+from labeldp.accounts.reading import load_mechanism
+from labeldp.accounts.terms import HoldsTerms, Terms
 from labeldp.errors import ParameterError
-from labeldp.histogram import Histogram
-from labeldp.ledger import Ledger, as_ledger, warn_if_seen
+from labeldp.exact.row_words import card_checksum
+from labeldp.exact.word_sources import resolve_source
 from labeldp.mechanisms.base import Mechanism
-from labeldp.priors import Reports
-from labeldp.randomness import resolve_source
-from labeldp.randomness.row_words import card_checksum
+from labeldp.mechanisms.histogram import Histogram
+from labeldp.release.curator import FINE
+from labeldp.release.local import Reports
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelCounts, prepare_counts
-from labeldp.release.terms import HoldsTerms, Terms
-from labeldp.spark.dataframe_prior import count_labels
-from labeldp.spark.executor import release_frame, releaser, report_counter, sum_integers
+from labeldp.spark.executor import count_labels, release_frame, releaser, report_counter, sum_integers
 from labeldp.spark.frame_checks import (
     StableFrame,
-    count_rows,
+    check_rows,
     id_column,
     label_column,
-    refuse_repeated_ids,
+    refuse_nested_columns,
     refuse_repeated_names,
     stable_frame,
 )
-from labeldp.spark.plan_checks import refuse_related
 from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
 
 LABELS, REPORTS = 0, 1
@@ -67,7 +65,7 @@ class SparkRelease(HoldsTerms):
     >>> from labeldp import spark as private
     >>> df = spark.createDataFrame([(k, 10.0 + k % 40) for k in range(200)], ["order", "amount"])
     >>> mech = ldp.TwoPoint(bounds=(0, 50), epsilon=1.0)
-    >>> release = private.randomize(df, "amount", mech, id="order", materialize=True)
+    >>> release = private.randomize(df, "amount", mech, id="order")
     >>> release.cost, release.frame.columns
     (Budget(epsilon=1.0), ['order', 'amount'])
     >>> card = release.to_card()            # hand it on with the table
@@ -105,7 +103,7 @@ class SparkRelease(HoldsTerms):
     def close(self) -> None:
         """Destroy the secret, and the copy of the rows if one was kept.
 
-        Frames that were not written before then cannot be computed any more. Spark Connect cannot be told to
+        Frames that were not written before then cannot be computed any more. Spark Connect cannot be made to
         forget: there both are gone when the frame, and all made from it, are.
         """
         self._sealed.destroy()
@@ -136,7 +134,6 @@ def privatize(
     rows_per_person: int = 1,
     check_ids: bool = True,
     materialize: bool | None = None,
-    allow_related: Sequence[str] = (),
     random_state: int | None = None,
 ) -> SparkRelease:
     """Release a DataFrame's label column for ε in all: `labeldp.privatize` on a cluster.
@@ -148,11 +145,12 @@ def privatize(
     Parameters
     ----------
     df : DataFrame
-        Classic or Spark Connect.
+        Classic or Spark Connect. All columns but the label are public, and so is which rows there are: neither may
+        be computed from labels, and no label may be in several rows unless ``rows_per_person`` says so.
     label : str
-        A top-level column of numbers; labels outside the bounds are clipped. Missing ones are refused.
+        A column of numbers; labels outside the bounds are clipped. Missing ones are refused.
     id : str
-        A column that tells rows apart: integers, text or binary. It is public.
+        A column of integers, text or binary, with another value in each row. It is public.
     epsilon, bounds, mechanism, prior, trust, epsilon_prior, zeta, delta, rows_per_person
         As for `labeldp.privatize`.
     debiased : bool
@@ -163,10 +161,8 @@ def privatize(
         Whether to look for ids that two rows share, by a shuffle. False if you know that there are none.
     materialize : bool, optional
         True: compute ``df`` once and keep it (`DataFrame.localCheckpoint`). False: you know that it is the same
-        whenever Spark computes it. By default its plan is read, and refused if it may not be; with Spark Connect,
-        whose plans cannot be read, it is kept.
-    allow_related : list of str
-        Columns computed from the same data as the label which may be public nevertheless; others are refused.
+        whenever Spark computes it. By default it is kept unless it is a stored table: files, with nothing computed
+        from them.
     random_state : int, optional
         Leave it out for a release.
 
@@ -191,7 +187,7 @@ def privatize(
     >>> df = spark.createDataFrame([(k, 10.0 + k % 40) for k in range(200)], ["order", "amount"])
     >>> folder = tempfile.mkdtemp() + "/private"
     >>> what = {"label": "amount", "id": "order", "bounds": (0, 50), "epsilon": 1.0}
-    >>> with private.privatize(df, **what, materialize=True) as release:
+    >>> with private.privatize(df, **what) as release:
     ...     release.frame.write.parquet(folder)
     >>> spark.read.parquet(folder).count(), release.cost
     (200, Budget(epsilon=1.0))
@@ -214,15 +210,16 @@ def privatize(
     if second is not None:
         refuse_repeated_names([*df.columns, second])
         request.refuse_biased()
+    refuse_nested_columns(df)
     refuse_revealing_log(df)
-    refuse_related(df, label, allow_related, id=id, rows_per_person=rows_per_person)
     source = stable_frame(df, materialize)
     try:
         rows = source.frame
-        counts = _check_rows(rows, label, id, request, check_ids=check_ids)
-        if ledger is None:
-            warn_if_seen(df)
-            ledger = Ledger()
+        count = check_rows(rows, label, id, check_ids=check_ids)
+        fine = LabelCounts.none().fine
+        if request.trust == "curator" and request.plan(count).for_prior:
+            fine = count_labels(rows.select(column(label)), request.bounds[0], FINE, count)
+        ledger = ledger_to_charge(ledger, df)
         with release_key(seed) as key:
 
             def count_reports(reports: Reports) -> NDArray[np.int64]:
@@ -235,14 +232,18 @@ def privatize(
                     sealed.destroy()
 
             terms = prepare_counts(
-                request, counts, ledger=ledger, source=resolve_source(seed), reports=count_reports
+                request,
+                LabelCounts(count, fine),
+                ledger=ledger,
+                source=resolve_source(seed),
+                reports=count_reports,
             )
             design = terms.mechanisms[0]
             bare = card_checksum(design.with_origin(None))  # an origin has the time of its charge
             sealed = seal(rows, key.secret(card=bare, column=label, round=LABELS))
         try:
             work = releaser(design.to_json(), sealed, debiased=debiased)
-            frame = release_frame(rows, label, id, work, debiased=second, count=counts.rows)
+            frame = release_frame(rows, label, id, work, debiased=second, count=count)
         except BaseException:
             sealed.destroy()
             raise
@@ -250,16 +251,6 @@ def privatize(
     except BaseException:
         source.drop()
         raise
-
-
-def _check_rows(rows: DataFrame, label: str, id: str, request: Request, *, check_ids: bool) -> LabelCounts:
-    """Check the rows; return how many there are, and counts of their labels where the prior needs them."""
-    count = count_rows(rows, label, id)
-    if check_ids:
-        refuse_repeated_ids(rows, id)
-    if request.trust == "curator" and request.plan(count).for_prior:
-        return count_labels(rows, label, request.bounds[0], count)
-    return LabelCounts(count, LabelCounts.none().fine)
 
 
 def randomize(
@@ -273,7 +264,6 @@ def randomize(
     rows_per_person: int = 1,
     check_ids: bool = True,
     materialize: bool | None = None,
-    allow_related: Sequence[str] = (),
     random_state: int | None = None,
 ) -> SparkRelease:
     """Release a DataFrame's label column with a mechanism that you have.
@@ -286,7 +276,7 @@ def randomize(
         A column of numbers. Labels outside the mechanism's bounds are clipped.
     mechanism : Mechanism or str
         Or its card, from ``to_json``.
-    id, debiased, ledger, rows_per_person, check_ids, materialize, allow_related, random_state
+    id, debiased, ledger, rows_per_person, check_ids, materialize, random_state
         As for `privatize`.
 
     Returns
@@ -301,7 +291,7 @@ def randomize(
     >>> from labeldp import spark as private
     >>> df = spark.createDataFrame([(k, 10.0 + k % 40) for k in range(200)], ["order", "amount"])
     >>> mech = ldp.TwoPoint(bounds=(0, 50), epsilon=1.0)
-    >>> with private.randomize(df, "amount", mech, id="order", materialize=True) as release:
+    >>> with private.randomize(df, "amount", mech, id="order") as release:
     ...     release.frame.select("amount").distinct().count()
     2
     """
@@ -324,6 +314,5 @@ def randomize(
         rows_per_person=rows_per_person,
         check_ids=check_ids,
         materialize=materialize,
-        allow_related=allow_related,
         random_state=random_state,
     )

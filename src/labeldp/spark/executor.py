@@ -18,13 +18,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from labeldp._values import Labels
-from labeldp.cards import load_mechanism
+from labeldp.accounts.reading import load_mechanism
 from labeldp.errors import DataError
+from labeldp.exact.row_ids import IntegerIds, TextIds
+from labeldp.exact.row_words import RowWords
 from labeldp.mechanisms.base import Mechanism
-from labeldp.priors import Reports
-from labeldp.priors.curator import count
-from labeldp.randomness.row_ids import IntegerIds, TextIds
-from labeldp.randomness.row_words import RowWords
+from labeldp.release.curator import count
+from labeldp.release.local import Reports
 from labeldp.spark.session import SealedSecret, column, without_labels
 
 Batches = Iterator["pa.RecordBatch"]
@@ -105,13 +105,20 @@ Releaser = Callable[[Iterator[tuple[Any, Any]]], Iterator[Any]]
 """From Arrow arrays (labels, ids) to an array of private labels, or of structs with unbiased ones beside them."""
 
 
-def label_counter(bounds: tuple[float, float], cells: int) -> Counter:
-    """Return a function that counts labels, the only column, in cells of their bounds."""
+def count_labels(labels: DataFrame, bounds: tuple[float, float], cells: int, rows: int) -> NDArray[np.int64]:
+    """Return how many labels, the only column, lie in each cell of their bounds, exactly, in one pass.
 
-    def count_labels(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    ``rows`` is how many there were when they were checked.
+    """
+
+    def count_batch(batch: pa.RecordBatch) -> NDArray[np.int64]:
         return count(Labels.parse(floats(batch.column(0))).values, bounds, cells)
 
-    return count_labels
+    (label,) = labels.columns
+    counts = sum_integers(labels.select(column(label).cast("double")), count_batch)
+    if int(counts.sum()) != rows:
+        raise DataError("there are more or fewer labels now than before: the table changed while it was read")
+    return counts
 
 
 def report_counter(reports: Reports, sealed: SealedSecret) -> Counter:

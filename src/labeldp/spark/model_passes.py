@@ -6,14 +6,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from labeldp._arrays import Array, Words
-from labeldp.channels.sampling import pieces
-from labeldp.estimators.features import FeatureTable, PublicFeatures
-from labeldp.estimators.label_rounds import Round, draw_part
-from labeldp.estimators.sums import Stage
-from labeldp.estimators.units import Pair, unit_labels
-from labeldp.randomness.row_ids import IntegerIds, TextIds, public_places
-from labeldp.randomness.row_words import RowWords
+from labeldp._values import Array, Words
+from labeldp.exact.row_ids import IntegerIds, TextIds, public_places
+from labeldp.exact.row_words import RowWords
+from labeldp.exact.sampling import pieces
+from labeldp.learning.features import FeatureTable, PublicFeatures
+from labeldp.learning.fit_plan import Pair, unit_labels
+from labeldp.learning.label_rounds import Round, draw_part
+from labeldp.learning.sums import Stage
 from labeldp.spark.executor import SAMPLE, Batches, Counter, Work, array_ids, floats, vector_batch
 from labeldp.spark.session import SealedSecret
 

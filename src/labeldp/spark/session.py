@@ -15,8 +15,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from labeldp.errors import DataError, ParameterError
-from labeldp.randomness.row_words import ReleaseKey
+from labeldp.errors import DataError, ParameterError, Setting
+from labeldp.exact.row_words import ReleaseKey
 
 _OWN_MESSAGE = re.compile(r"labeldp\.errors\.\w+: ([^\n]+)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
@@ -68,7 +68,9 @@ def as_seed(random_state: object) -> int | None:
     if random_state is None:
         return None
     if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-        raise ParameterError("random_state must be None (secure, for releases) or an integer (tests only)")
+        raise ParameterError(
+            Setting("random_state"), " must be None (secure, for releases) or an integer (tests only)"
+        )
     return int(random_state)
 
 

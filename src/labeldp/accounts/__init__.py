@@ -1,0 +1,23 @@
+"""Budgets, the ledger and its file, the terms of a release, cards, and the verification of a card."""
+
+from labeldp.accounts.budget import Budget, Charge, Purpose
+from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.reading import ReadCard, load_mechanism, read_any_card
+from labeldp.accounts.statistic import Statistic
+from labeldp.accounts.terms import Terms
+from labeldp.accounts.verification import Check, Verification, verify_card
+
+__all__ = [
+    "Budget",
+    "Charge",
+    "Check",
+    "Ledger",
+    "Purpose",
+    "ReadCard",
+    "Statistic",
+    "Terms",
+    "Verification",
+    "load_mechanism",
+    "read_any_card",
+    "verify_card",
+]

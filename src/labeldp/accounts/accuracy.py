@@ -1,0 +1,190 @@
+"""What to expect of private labels, from public terms alone: noise and bias at a label, and on average."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._values import Array
+from labeldp.accounts.numbers import number
+from labeldp.errors import NotUnbiasedError
+from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.histogram import Histogram
+
+DOUBT = 0.75
+"""What clipping a tail does to the mean is known to within this part of it, if a noisy prior is all that is known
+of the tail; measured by ``benchmarks/privatize.py``."""
+
+
+def noise_and_bias(mechanism: Mechanism, labels: Array) -> tuple[Array, Array, bool]:
+    """Return standard deviation and bias for each label, and whether they are of the unbiased label.
+
+    Without an unbiased label they are of the released value. A bias below a millionth of the noise counts as none.
+    """
+    mean, deviation = mechanism.mean(labels), np.sqrt(mechanism.variance(labels))
+    try:
+        deviation, mean, unbiased = (
+            deviation / abs(mechanism.channel.slope()),
+            mechanism.channel.debias(mean),
+            True,
+        )
+    except NotUnbiasedError:
+        unbiased = False
+    bias = mean - labels
+    rounding = np.abs(bias) < np.maximum(1e-6 * deviation, 1e-9 * np.abs(labels))
+    return deviation, np.where(rounding, 0.0, bias), unbiased
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """Errors on average over labels, by what is known of them.
+
+    Attributes
+    ----------
+    noise : float
+        Root mean square of the noise in one label.
+    bias : float
+        Mean of the bias, which no averaging removes; of an estimated prior a guess, wrong by about ``doubt``.
+    bias_spread : float
+        Standard deviation of the bias between labels, which averages out.
+    doubt : float
+        How far off the mean of the bias may be where the prior was estimated.
+    label_spread : float
+        Standard deviation of the labels themselves.
+    unbiased : bool
+        Whether this is about the unbiased label, or the released value.
+    """
+
+    noise: float
+    bias: float
+    bias_spread: float
+    doubt: float
+    label_spread: float
+    unbiased: bool
+
+    @classmethod
+    def under(cls, mechanism: Mechanism, prior: Histogram | None, bounds: tuple[float, float]) -> Accuracy:
+        """Return the accuracy for labels that lie as the prior says, or without one evenly over the bounds.
+
+        A prior that was estimated may be wrong in what it says of either tail.
+        """
+        known = Histogram(bounds, [1.0]) if prior is None else prior
+        points = np.unique(np.concatenate([np.linspace(*known.bounds, 513), known.nodes]))
+        mass = np.diff(known.cumulative(points))
+        with np.errstate(all="ignore"):  # bounds on a card of others may be huge
+            deviation, bias, unbiased = noise_and_bias(mechanism, (points[:-1] + points[1:]) / 2)
+            mean = float(mass @ bias)
+            sides = [float(mass @ np.maximum(side, 0.0)) for side in (bias, -bias)]
+            return cls(
+                noise=math.sqrt(float(mass @ deviation**2)),
+                bias=mean,
+                bias_spread=math.sqrt(float(mass @ (bias - mean) ** 2)),
+                doubt=0.0 if known.origin is None else DOUBT * math.hypot(*sides),
+                label_spread=math.sqrt(known.variance),
+                unbiased=unbiased,
+            )
+
+    def error_of_mean(self, count: Array | float) -> Array:
+        """Return the typical error of the mean of this many private labels, against their true mean."""
+        averaged = (self.noise**2 + self.bias_spread**2) / np.asarray(count)
+        return np.asarray(np.sqrt(self.floor**2 + averaged))
+
+    @property
+    def floor(self) -> float:
+        """What stays of the error of a mean however many labels are averaged."""
+        return math.hypot(self.bias, self.doubt)
+
+    def sampling_error(self, count: Array | float) -> Array:
+        """Return how far the mean of this many true labels is off by chance, with no privacy at all."""
+        return np.asarray(self.label_spread / np.sqrt(np.asarray(count)))
+
+
+def describe_noise(
+    mechanism: Mechanism, prior: Histogram | None, bounds: tuple[float, float], rows: int
+) -> list[str]:
+    """Return where labels are clipped and how large the noise is, by the private prior: free to say.
+
+    Without rows, nothing is said of their mean. What is said of it includes the bias that clipping brings.
+    """
+    low, high = mechanism.domain
+    lines = []
+    edge = 0.01 * (bounds[1] - bounds[0])
+    inner = None if prior is None else prior.cumulative([bounds[0] + edge, bounds[1] - edge])
+    if inner is not None and max(inner[0], 1 - inner[1]) > 0.9:
+        lines.append("Nearly all labels are at one of the bounds: check the unit, and the bounds.")
+    elif (low, high) != bounds:
+        outside = ""
+        if prior is not None:
+            below, above = prior.cumulative([low, high])
+            outside = f"; about {100 * (below + 1 - above):.0f} % of them lie outside, by the private prior"
+        lines.append(f"Labels are clipped to ({number(low)}, {number(high)}){outside}.")
+    accuracy = Accuracy.under(mechanism, prior, bounds)
+    noise = f"noise of about ±{number(accuracy.noise)}"
+    if not accuracy.unbiased:
+        return [*lines, f"Released values are biased by design (see mechanism.bias), and each carries {noise}."]
+    mean = f", their mean ±{number(float(accuracy.error_of_mean(rows)))}" if rows else ""
+    if mean and accuracy.floor:
+        mean += ", clipping included"
+    return [*lines, f"One private label carries {noise}{mean}."]
+
+
+def describe_largest_noise(mechanisms: Sequence[Mechanism], bounds: tuple[float, float]) -> str:
+    """Return the noise of rows in rounds at its largest: on the whole range of the bounds, at the worst label."""
+    places = np.linspace(0.0, 1.0, 65)
+    try:
+        worst = max(float(np.sqrt(mechanism.unbiased_variance(places).max())) for mechanism in mechanisms)
+    except NotUnbiasedError:
+        return "How noisy each label is stands beside it in the release."
+    return (
+        f"One private label carries noise of ±{number(worst * (bounds[1] - bounds[0]))} at most; how much each "
+        "carries stands beside it in the release."
+    )
+
+
+TOLERANCE = 1e-12
+"""Of the largest possible label: as near as a sheet of Excel writes a number."""
+
+
+def is_possible(
+    labels: Array,
+    mechanism: Mechanism,
+    *,
+    debiased: bool,
+    offset: Array | float = 0.0,
+    scale: Array | float = 1.0,
+) -> NDArray[np.bool_]:
+    """Return for each label whether it is offset + scale · an output of the mechanism, up to rounding.
+
+    Parameters
+    ----------
+    labels : array
+    mechanism : Mechanism
+    debiased : bool
+        Whether outputs were debiased.
+    offset, scale : floats or arrays
+        The public map of each label; a scale is not negative.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> from labeldp.accounts.accuracy import is_possible
+    >>> mechanism = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
+    >>> released = mechanism.randomize([1.0, 4.0])
+    >>> is_possible(np.array([*released, 2.5, np.nan]), mechanism, debiased=False)
+    array([ True,  True, False, False])
+    """
+    channel = mechanism.channel
+
+    def forward(outputs: Array) -> Array:
+        return channel.debias(outputs) if debiased else outputs
+
+    zero, one = forward(np.array([0.0, 1.0]))
+    with np.errstate(all="ignore"):
+        unmapped = np.where(np.equal(scale, 0), zero, (labels - offset) / scale)
+        nearest = offset + scale * forward(channel.nearest_output((unmapped - zero) / (one - zero)))
+        largest = np.abs(forward(channel.nearest_output(np.array([-np.inf, np.inf])))).max()
+        return np.asarray(np.abs(labels - nearest) <= TOLERANCE * (np.abs(offset) + np.abs(scale) * largest))

@@ -1,0 +1,292 @@
+"""Amounts of privacy: ε and δ as exact fractions, rounded up for people."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, Literal, NoReturn
+
+from labeldp._values import as_fraction, float_at_least, parse_number, rounded_up
+from labeldp.errors import BudgetError, ParameterError, Setting
+from labeldp.exact.proof import exp_upper
+from labeldp.mechanisms.card_format import LONGEST_AMOUNT, Natural, Positive, parse_fraction
+
+MOST_BITS = 8192
+"""Bits of the numerator and the denominator of an exact sum: thousands of honest amounts need a few hundred."""
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=True, order=False, repr=False)
+class Budget:
+    """An amount of privacy: ε, and δ where a mechanism needs one.
+
+    Parameters
+    ----------
+    epsilon, delta : float or Fraction
+        Floats count as the decimal that was written: 0.1 is 1/10. ``epsilon`` may be infinite only for
+        labels that are released as they are.
+
+    Attributes
+    ----------
+    exact_epsilon : Fraction or None
+        ε exactly; None if it is infinite.
+    exact_delta : Fraction
+        δ exactly.
+
+    Examples
+    --------
+    Budgets add up exactly, and compare; ``minus`` says what is left.
+
+    >>> import labeldp as ldp
+    >>> spent = ldp.Budget(epsilon=0.1) + ldp.Budget(epsilon=0.2)
+    >>> spent, spent.exact_epsilon
+    (Budget(epsilon=0.3), Fraction(3, 10))
+    >>> spent <= ldp.Budget(epsilon=0.3, delta=1e-6)
+    True
+    >>> ldp.Budget(epsilon=1.0).minus(spent)
+    Budget(epsilon=0.7)
+    """
+
+    exact_epsilon: Fraction | None
+    exact_delta: Fraction
+
+    def __init__(self, epsilon: float | Fraction, delta: float | Fraction = 0) -> None:
+        unlimited = isinstance(epsilon, float) and epsilon == math.inf
+        exact = None if unlimited else epsilon if isinstance(epsilon, Fraction) else _exact(epsilon, "epsilon")
+        spent = delta if isinstance(delta, Fraction) else _exact(delta, "delta")
+        if exact is not None and exact < 0:
+            raise ParameterError(Setting("epsilon"), f" must not be negative, got {epsilon}")
+        if not 0 <= spent <= 1:
+            raise ParameterError(Setting("delta"), f" must lie in [0, 1], got {delta}")
+        object.__setattr__(self, "exact_epsilon", exact)
+        object.__setattr__(self, "exact_delta", spent)
+
+    @classmethod
+    def of(cls, epsilon: Fraction | None, delta: Fraction = Fraction(0)) -> Budget:
+        """Return the budget of exact amounts that are known to be some; ε is None where it is infinite."""
+        budget = object.__new__(cls)
+        object.__setattr__(budget, "exact_epsilon", epsilon)
+        object.__setattr__(budget, "exact_delta", delta)
+        return budget
+
+    @property
+    def epsilon(self) -> float:
+        """ε as a float, for people, never less than it is; infinite where no float is as large."""
+        return math.inf if self.exact_epsilon is None else float_at_least(self.exact_epsilon)
+
+    @property
+    def delta(self) -> float:
+        """δ as a float, for people, never less than it is."""
+        return float_at_least(self.exact_delta)
+
+    def __add__(self, other: Budget) -> Budget:
+        delta = min(Fraction(1), _sum(self.exact_delta, other.exact_delta))
+        if self.exact_epsilon is None or other.exact_epsilon is None:
+            return Budget.of(None, delta)
+        return Budget.of(_sum(self.exact_epsilon, other.exact_epsilon), delta)
+
+    def __le__(self, other: Budget) -> bool:
+        fits = other.exact_epsilon is None or (
+            self.exact_epsilon is not None and self.exact_epsilon <= other.exact_epsilon
+        )
+        return fits and self.exact_delta <= other.exact_delta
+
+    def minus(self, other: Budget) -> Budget:
+        """Return what is left of this after another budget, at least nothing.
+
+        Parameters
+        ----------
+        other : Budget
+        """
+        delta = max(Fraction(0), self.exact_delta - other.exact_delta)
+        if self.exact_epsilon is None:
+            return Budget.of(None, delta)
+        if other.exact_epsilon is None:
+            return Budget.of(Fraction(0), delta)
+        return Budget.of(max(Fraction(0), self.exact_epsilon - other.exact_epsilon), delta)
+
+    def __str__(self) -> str:
+        delta = f" and δ = {rounded_up(self.exact_delta, 3)}" if self.exact_delta else ""
+        return f"ε = {rounded_up(math.inf if self.exact_epsilon is None else self.exact_epsilon)}{delta}"
+
+    def __repr__(self) -> str:
+        delta = f", delta={self.delta!r}" if self.exact_delta else ""
+        return f"Budget(epsilon={self.epsilon!r}{delta})"
+
+    def rounded(self) -> dict[str, float]:
+        """Return ε and δ as floats, rounded up, as a card states its cost."""
+        return {"epsilon": self.epsilon, "delta": self.delta}
+
+    def as_data(self) -> list[str | None]:
+        """Return ε and δ as pure data, exactly: the text of two fractions, and None for an infinite ε.
+
+        Raises
+        ------
+        ParameterError
+            If `from_data` would refuse it, because it is too long.
+        """
+        return [None if self.exact_epsilon is None else _text(self.exact_epsilon), _text(self.exact_delta)]
+
+    @classmethod
+    def from_data(cls, data: Any) -> Budget:
+        """Return the budget that `as_data` wrote.
+
+        Raises
+        ------
+        ParameterError
+            If it is not a valid budget.
+        """
+        if not isinstance(data, list) or len(data) != 2:
+            raise ParameterError("an amount must be a list of epsilon and delta, as fractions in text")
+        epsilon, delta = data
+        return cls(math.inf if epsilon is None else parse_fraction(epsilon), parse_fraction(delta))
+
+
+def _text(amount: Fraction) -> str:
+    short = max(amount.numerator, amount.denominator).bit_length() <= MOST_BITS
+    return str(amount) if short and len(str(amount)) <= LONGEST_AMOUNT else _refuse_text()
+
+
+def _refuse_text() -> NoReturn:
+    raise ParameterError(
+        f"epsilon and delta must have at most {LONGEST_AMOUNT} characters as fractions: round them up"
+    )
+
+
+def _sum(one: Fraction, other: Fraction) -> Fraction:
+    """Return an exact sum, or refuse amounts whose denominators have so little in common that it only grows."""
+    total = one + other
+    return total if max(total.numerator, total.denominator).bit_length() <= MOST_BITS else _refuse_length()
+
+
+def _refuse_length() -> NoReturn:
+    raise ParameterError(f"the exact sum of the amounts needs more than {MOST_BITS} bits: round them up first")
+
+
+def _exact(value: Any, name: str) -> Fraction:
+    number = parse_number(value, name)
+    if not math.isfinite(number):
+        raise ParameterError(Setting(name), f" must be finite, got {number}")
+    return as_fraction(number)
+
+
+def group_budget(budget: Budget, rows_per_person: int) -> Budget:
+    """Return what a person with this many rows is exposed to: k·ε, and k·e^((k−1)ε)·δ."""
+    k = rows_per_person
+    if budget.exact_epsilon is None or k == 1:
+        return budget
+    delta = budget.exact_delta
+    if delta:
+        grown = (k - 1) * budget.exact_epsilon
+        hopeless = float(grown) > -math.log(delta)
+        delta = Fraction(1) if hopeless else min(Fraction(1), k * exp_upper(grown) * delta)
+    return Budget.of(k * budget.exact_epsilon, delta)
+
+
+Purpose = Literal["labels", "prior", "mean", "sums", "score", "intervals", "other"]
+"""What was released for a charge: programs read this, people read the text beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """One entry of a ledger; every release and every model has its own in ``charges``.
+
+    Attributes
+    ----------
+    what : str
+        What was released, in words.
+    budget : Budget
+        What it cost, group privacy included.
+    when : str
+        Time of the charge, UTC.
+    mechanism : str or None
+        Fingerprint of the mechanism's channel, once it is known.
+    rows_per_person : int
+        How many rows one person may have; the cost above is for all of them.
+    purpose : {"labels", "prior", "mean", "sums", "score", "intervals", "other"}
+        What was released, for programs.
+    column : int or None
+        Which label column it was for, where each column has its own charge.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> ledger = ldp.Ledger()
+    >>> _ = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), mechanism="laplace", ledger=ledger)
+    >>> [(charge.purpose, charge.what, charge.budget) for charge in ledger.charges]
+    [('labels', 'labels', Budget(epsilon=1.0))]
+    """
+
+    what: str
+    budget: Budget
+    when: str
+    mechanism: str | None = None
+    rows_per_person: Positive = 1
+    purpose: Purpose = "other"
+    column: Natural | None = None
+
+    def __str__(self) -> str:
+        return f"{rounded_up(self.budget.epsilon)} for {self.what}"
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What is the same of a charge in a ledger and on a card: the mechanism is noted later."""
+        return self.when, self.budget, self.purpose, self.column, self.rows_per_person
+
+
+def name_of_charge(what: str, column: int, columns: int) -> str:
+    """Return the text of the charge for a label column, of this many columns."""
+    return what if columns == 1 else f"{what}, column {column}"
+
+
+def new_charge(
+    what: str,
+    budget: Budget,
+    *,
+    purpose: Purpose,
+    column: int | None = None,
+    mechanism: str | None = None,
+    rows_per_person: int = 1,
+) -> Charge:
+    """Return a charge at the present time, at the price for all of a person's rows."""
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    cost = group_budget(budget, rows_per_person)
+    cost.as_data()  # raises now, and not when the card of what is paid for is written
+    return Charge(what, cost, when, mechanism, rows_per_person, purpose, column)
+
+
+def total_of(charges: Iterable[Charge]) -> Budget:
+    """Return what charges cost together."""
+    return sum((charge.budget for charge in charges), Budget.of(Fraction(0)))
+
+
+def unmatched(charges: Iterable[Charge], others: Iterable[Charge]) -> list[Charge]:
+    """Return the charges that are not among others; one that occurs twice must be there twice."""
+    left, found = Counter(other.key for other in others), []
+    for charge in charges:
+        left[charge.key] -= 1
+        found += [charge] if left[charge.key] < 0 else []
+    return found
+
+
+def refuse_overspend(limit: Budget | None, spent: Sequence[Charge], charges: Sequence[Charge]) -> None:
+    """Raise `BudgetError` if charges would pass a limit, beside what is spent already."""
+    if limit is None:
+        return
+    before, price = total_of(spent), total_of(charges)
+    if before + price <= limit:
+        return
+    left = limit.minus(before)
+    how = (
+        "; how much δ may be spent is set when a ledger is created, by ",
+        Setting("limit_delta"),
+        ", in Python by limit=Budget(epsilon, delta)",
+    )
+    raise BudgetError(
+        f"this would cost {price}, and of {limit} only {left} is left; nothing was spent or released",
+        *(how if price.exact_delta > left.exact_delta else ()),
+        option="ledger",
+    )

@@ -1,0 +1,320 @@
+"""The ledger: what was spent, and no way past the limit."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any, Literal, NoReturn
+
+from labeldp._values import Count
+from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, refuse_overspend, total_of
+from labeldp.accounts.ledger_file import FileStore
+from labeldp.errors import LedgerError, ParameterError, RepeatedReleaseWarning, Setting
+
+
+class MemoryStore:
+    """A list of charges that belongs to one process."""
+
+    path = None
+
+    def __init__(self, limit: Budget | None) -> None:
+        self.limit = limit
+        self.owner = os.getpid()
+        self._charges: list[Charge] = []
+        self._lock = threading.RLock()
+
+    def charges(self) -> tuple[Charge, ...]:
+        """Return all charges, oldest first."""
+        with self._lock:
+            return tuple(self._charges)
+
+    def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge] = ()) -> range:
+        """Spend several charges together, or none of them, and leave room for those in reserve."""
+        if self.owner != os.getpid():
+            raise LedgerError(
+                "this is a copy of a ledger that is in the memory of another process, which would not see the "
+                "charge: use one in a file, Ledger.open(path, limit=...), in a model by set_params(ledger=...)"
+            )
+        with self._lock:
+            refuse_overspend(self.limit, self._charges, [*charges, *reserve])
+            start = len(self._charges)
+            self._charges.extend(charges)
+            return range(start, start + len(charges))
+
+    def describe(self, place: int, mechanism: str) -> None:
+        """Note which mechanism a charge was for."""
+        with self._lock:
+            if not 0 <= place < len(self._charges):
+                raise LedgerError(f"the ledger has no charge {place}")
+            self._charges[place] = dataclasses.replace(self._charges[place], mechanism=mechanism)
+
+
+class Ledger:
+    """An append-only list of charges with a limit that is never passed.
+
+    Parameters
+    ----------
+    limit : Budget, optional
+        A charge that would pass it is refused, and nothing is spent. Without, all is counted and
+        nothing refused.
+
+    See Also
+    --------
+    Ledger.open : a ledger in a file, shared between processes.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> ledger = ldp.Ledger(limit=ldp.Budget(epsilon=1.0))
+    >>> charge = ledger.charge("labels", epsilon=0.4)
+    >>> ledger.remaining
+    Budget(epsilon=0.6)
+    """
+
+    def __init__(self, limit: Budget | None = None) -> None:
+        if limit is not None and not isinstance(limit, Budget):
+            raise ParameterError(Setting("limit"), " must be a Budget, for example Budget(epsilon=3.0)")
+        self._store: MemoryStore | FileStore = MemoryStore(limit)
+        self._own: dict[int, Charge] = {}
+        self._reserve: tuple[Charge, ...] = ()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        limit: Budget | None = None,
+        create: Literal["now", "late", "never"] = "now",
+    ) -> Ledger:
+        """Return the ledger kept in a file, created with ``limit`` if it does not exist.
+
+        Charges are locked between processes and on the disk before the release is handed over. A crash
+        may leave a charge without a release, never a release without a charge.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; JSON, one charge a line.
+        limit : Budget, optional
+            For an existing file it must be left out or equal to the file's: a limit is not changed by
+            opening.
+        create : {"now", "late", "never"}
+            When a file that does not exist is created: now, with the first charge that is accepted, or never.
+            With "never" opening it needs no permission to write.
+
+        Examples
+        --------
+        >>> import tempfile, labeldp as ldp
+        >>> path = tempfile.mkdtemp() + "/budget.jsonl"
+        >>> ledger = ldp.Ledger.open(path, limit=ldp.Budget(epsilon=3.0))
+        >>> charge = ledger.charge("labels of the spring survey", epsilon=1.0, purpose="labels")
+        >>> ldp.Ledger.open(path).remaining             # tomorrow, in another process
+        Budget(epsilon=2.0)
+        """
+        ledger = cls(limit)
+        ledger._store = FileStore(os.fspath(path), limit, create)
+        return ledger
+
+    # ---- reading ----------------------------------------------------------------------------
+
+    @property
+    def limit(self) -> Budget | None:
+        """What may be spent in all, or None."""
+        return self._store.limit
+
+    @property
+    def path(self) -> str | None:
+        """Where the ledger is kept, or None for one in memory."""
+        return self._store.path
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """All charges, oldest first."""
+        return self._store.charges()
+
+    @property
+    def own_charges(self) -> tuple[Charge, ...]:
+        """The charges made through this object; those of other processes may stand between them."""
+        return tuple(self._own.values())
+
+    @property
+    def total(self) -> Budget:
+        """What is spent, the sum of all charges."""
+        return total_of(self.charges)
+
+    @property
+    def remaining(self) -> Budget | None:
+        """What is left of the limit, or None without one."""
+        return None if self.limit is None else self.limit.minus(self.total)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether this only remembers a ledger in another process's memory, and takes no charge."""
+        return isinstance(self._store, MemoryStore) and self._store.owner != os.getpid()
+
+    # ---- writing ----------------------------------------------------------------------------
+
+    def charge(
+        self,
+        what: str,
+        *,
+        epsilon: float | Fraction,
+        delta: float | Fraction = 0,
+        purpose: Purpose = "other",
+        mechanism: str | None = None,
+        rows_per_person: int = 1,
+    ) -> Charge:
+        """Spend, or refuse. `privatize` and the regressors do it by themselves if they are given the ledger.
+
+        Parameters
+        ----------
+        what : str
+            What is released, in words.
+        epsilon, delta : float or Fraction
+            What it costs for one row.
+        purpose : {"labels", "prior", "mean", "sums", "score", "intervals", "other"}
+            What is released, for programs.
+        mechanism : str, optional
+            Fingerprint of the mechanism's channel.
+        rows_per_person : int
+            How many rows one person may have; the charge covers all of them.
+
+        Returns
+        -------
+        Charge
+
+        Raises
+        ------
+        BudgetError
+            If the limit would be passed; then nothing is spent.
+        """
+        people = int(Count(rows_per_person, "rows_per_person"))
+        charge = new_charge(
+            what, Budget(epsilon, delta), purpose=purpose, mechanism=mechanism, rows_per_person=people
+        )
+        self.charge_all([charge])
+        return charge
+
+    def charge_all(self, charges: Sequence[Charge]) -> range:
+        """Spend several charges together, or none of them; return their places in `charges`.
+
+        Parameters
+        ----------
+        charges : sequence of Charge
+
+        Raises
+        ------
+        BudgetError
+            If the limit would be passed; then nothing is spent.
+        """
+        places = self._store.spend(charges, self._reserve)
+        self._own.update(zip(places, charges, strict=True))
+        return places
+
+    def describe(self, place: int, mechanism: str) -> None:
+        """Note which mechanism a charge was for, where that was decided after charging."""
+        self._store.describe(place, mechanism)
+        if place in self._own:
+            self._own[place] = dataclasses.replace(self._own[place], mechanism=mechanism)
+
+    def describe_all(self, places: Sequence[int], mechanisms: Sequence[str | None]) -> list[Charge]:
+        """Note which mechanisms own charges were for, where one is given; return the charges."""
+        for place, mechanism in zip(places, mechanisms, strict=True):
+            if mechanism is not None:
+                self.describe(place, mechanism)
+        return [self._own[place] for place in places]
+
+    @contextmanager
+    def reserve(self, charges: Sequence[Charge]) -> Iterator[None]:
+        """Keep room for charges that follow later: in the block, what would leave too little for them is refused.
+
+        Parameters
+        ----------
+        charges : sequence of Charge
+        """
+        self._reserve = tuple(charges)
+        try:
+            yield
+        finally:
+            self._reserve = ()
+
+    # ---- a ledger is one thing ----------------------------------------------------------------
+
+    def __copy__(self) -> Ledger:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ledger:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if isinstance(self._store, FileStore):
+            return _reopen, (self._store.path, self.limit, "never" if self._store.exists else "late")
+        return _copy, (self.limit, self.total)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} spent={self.total} limit={self.limit}>"
+
+
+def _reopen(path: str, limit: Budget | None, create: Literal["late", "never"]) -> Ledger:
+    return Ledger.open(path, limit=limit, create=create)
+
+
+def _copy(limit: Budget | None, spent: Budget) -> Ledger:
+    """Return what a pickle has of a ledger in memory; it takes no charge."""
+    ledger, store = Ledger(limit), MemoryStore(limit)
+    if spent != Budget(0):
+        store.spend([new_charge("all that was spent before pickling", spent, purpose="other")])
+    store.owner = 0
+    ledger._store = store
+    return ledger
+
+
+def as_ledger(ledger: object) -> Ledger | None:
+    """Return a ledger or None, or raise `ParameterError`."""
+    return ledger if ledger is None or isinstance(ledger, Ledger) else _refuse()
+
+
+def _refuse() -> NoReturn:
+    raise ParameterError(Setting("ledger"), " must be a Ledger; for a file use Ledger.open(path, limit=...)")
+
+
+def ledger_to_charge(ledger: Ledger | None, labels: Any) -> Ledger:
+    """Return the ledger to charge; without one, a new one, with a warning if these labels were released before."""
+    if ledger is not None:
+        return ledger
+    warn_if_seen(labels, stacklevel=4)
+    return Ledger()
+
+
+_seen: dict[int, weakref.ref[Any]] = {}
+_warned: dict[int, weakref.ref[Any]] = {}
+"""Label arrays that were released without a ledger, and those that a warning was given for, by identity."""
+
+
+def warn_if_seen(labels: Any, stacklevel: int = 3) -> None:
+    """Warn, once, if this very object, whatever is in it, was released before without a ledger."""
+    try:
+        reference = weakref.ref(labels)
+    except TypeError:  # a list, say
+        return
+    old = _seen.get(id(labels))
+    if old is not None and old() is labels:
+        if _warned.get(id(labels)) is old:
+            return
+        _warned[id(labels)] = old
+        warnings.warn(
+            "these labels were released before: each release costs epsilon again, and the costs add up. "
+            "Keep one release and reuse it, or pass a ledger that counts.",
+            RepeatedReleaseWarning,
+            stacklevel=stacklevel,
+        )
+    for known in (_seen, _warned):
+        for key in [key for key, other in known.items() if other() is None]:
+            del known[key]
+    _seen[id(labels)] = reference

@@ -1,0 +1,323 @@
+"""A ledger in a file: one JSON line a record, chained by hashes, locked, and flushed before release.
+
+Records are only ever appended. Each carries the hash of the one before, so that a line that was changed,
+swapped, or removed from the middle is found; lines cut off at the end, or an old copy put back, cannot be
+found by any file alone. A record without its end was being written when the machine stopped; the release
+it would have paid for never happened, so it is dropped. Anything else that does not fit is refused, never
+repaired.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Literal, TypedDict
+
+import portalocker
+
+from labeldp._atomic import as_path, atomic_file, flush_file, regular_handle
+from labeldp.accounts.budget import Budget, Charge, refuse_overspend
+from labeldp.errors import DataError, LabelDPError, LedgerError, ParameterError, Setting
+from labeldp.mechanisms.card_format import Natural, plain, read
+
+VERSION = 2
+SCHEMA = f"labeldp.ledger/{VERSION}"
+MOST_BYTES = 1 << 28
+"""A longer ledger is refused; a charge takes about 300 bytes."""
+MOST_LINE = 1 << 23
+"""A longer line is refused: as many bytes as a card may have, which lists the charges of a line, too."""
+
+
+class _Header(TypedDict):
+    """The first record."""
+
+    schema: str
+    id: str
+    limit: Budget | None
+
+
+class _Charged(TypedDict):
+    """A record of what was spent together."""
+
+    charges: list[Charge]
+
+
+class _Described(TypedDict):
+    """A record of which mechanism a charge was for, where that was decided after charging."""
+
+    describes: Natural
+    mechanism: str
+
+
+class FileStore:
+    """The charges of a ledger that is kept in a file; see `Ledger.open`."""
+
+    def __init__(self, path: str, limit: Budget | None, create: Literal["now", "late", "never"]) -> None:
+        if create not in ("now", "late", "never"):
+            raise ParameterError(Setting("create"), f' must be "now", "late" or "never", got {create!r}')
+        self.path = os.path.abspath(as_path(path))
+        self.limit = limit
+        self._lock = threading.RLock()
+        self.exists = False  # once found or created, a file that is gone or another is refused
+        self._seen = (0, "")  # how many records there were at the last look, and the hash of the last one
+        self._counted: tuple[int, tuple[Charge, ...]] = (1, ())  # the charges of so many first records
+        if create == "now" and not os.path.lexists(self.path):
+            self._create()
+        if not self.exists and (create != "late" or os.path.lexists(self.path)):
+            self._attach(os.O_RDONLY if create == "never" else os.O_RDWR)
+
+    def charges(self) -> tuple[Charge, ...]:
+        """Return all charges in the file now, oldest first."""
+        if not self.exists and not os.path.lexists(self.path):
+            return ()
+        if not self.exists:
+            self._attach(os.O_RDONLY)
+        with self._locked(os.O_RDONLY) as (_, records, _last):
+            return self._charges_of(records)
+
+    def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge] = ()) -> range:
+        """Spend several charges together, or none of them; they are on the disk when this returns."""
+        if not self.exists and not os.path.lexists(self.path):
+            refuse_overspend(self.limit, (), [*charges, *reserve])
+            self._create()
+        if not self.exists:
+            self._attach(os.O_RDWR)
+        with self._locked(os.O_RDWR) as (handle, records, last):
+            spent = self._charges_of(records)
+            refuse_overspend(self.limit, spent, [*charges, *reserve])
+            self._write(handle, {"charges": plain(list(charges))}, last, (*spent, *charges))
+            return range(len(spent), len(spent) + len(charges))
+
+    def describe(self, place: int, mechanism: str) -> None:
+        """Note which mechanism a charge was for."""
+        with self._locked(os.O_RDWR) as (handle, records, last):
+            charges = list(self._charges_of(records))
+            if not 0 <= place < len(charges):
+                raise LedgerError(f"the ledger {self.path} has no charge {place}")
+            charges[place] = dataclasses.replace(charges[place], mechanism=mechanism)
+            self._write(handle, {"describes": place, "mechanism": mechanism}, last, tuple(charges))
+
+    def _create(self) -> None:
+        """Make a ledger appear whole, unless another process was faster; a kill may leave a part beside it."""
+        limit = None if self.limit is None else self.limit.as_data()
+        header = {"schema": SCHEMA, "limit": limit, "id": secrets.token_hex(16)}
+        if not os.path.isdir(os.path.dirname(self.path)):
+            raise LedgerError(f"cannot create the ledger {self.path}: there is no such folder")
+        try:
+            with atomic_file(self.path, replace=False) as part:
+                part.write_bytes(_line(header, ""))
+        except ParameterError:  # another's: `_attach` reads it
+            return
+        except OSError as error:
+            raise LedgerError(f"cannot create the ledger {self.path}: {error.strerror}") from None
+        self._seen, self.exists = (1, _hash(header, "")), True
+
+    def _attach(self, flags: int) -> None:
+        """Find a file for the first time that another object created, and take its limit."""
+        with self._locked(flags) as (_, records, _last):
+            on_file = _parsed(_Header, records[0], self.path)["limit"]
+        if self.limit is not None and self.limit != on_file:
+            raise LedgerError(
+                f"the ledger {self.path} has the limit {on_file}, not {self.limit}: open it without limit, or "
+                "start another file"
+            )
+        self.limit = on_file
+        self.exists = True
+
+    def _charges_of(self, records: list[dict[str, Any]]) -> tuple[Charge, ...]:
+        """Return the charges, and read only records that are new: `_locked` compares the hash of the others."""
+        count, known = self._counted
+        charges = list(known)
+        for record in records[count:]:
+            _add(charges, record, self.path)
+        self._counted = (len(records), tuple(charges))
+        return self._counted[1]
+
+    def _write(self, handle: int, record: dict[str, Any], last: str, charges: tuple[Charge, ...]) -> None:
+        """Append a record, and remember the charges that there are with it: they need not be read again."""
+        _append(handle, record, last)
+        self._seen = (self._seen[0] + 1, _hash(record, last))
+        self._counted = (self._seen[0], charges)
+
+    @contextmanager
+    def _locked(self, flags: int) -> Iterator[tuple[int, list[dict[str, Any]], str]]:
+        """Yield an open file, its records and the last hash, while no other process may write."""
+        with self._lock:
+            handle = _open(self.path, flags)
+            try:
+                _lock(handle, self.path, exclusive=bool(flags & os.O_RDWR))
+                if os.fstat(handle).st_nlink == 0:
+                    raise LedgerError(f"the ledger {self.path} was removed")
+                records, hashes, tail = _read(handle, self.path)
+                count, old = self._seen
+                if len(hashes) < count or (count and hashes[count - 1] != old):
+                    raise LedgerError(
+                        f"records were removed from the ledger {self.path}, or another was put in its place: "
+                        "it is not used"
+                    )
+                if flags & os.O_RDWR:
+                    _mend_tail(handle, tail)
+                self._seen = (len(hashes), hashes[-1])
+                yield handle, records, hashes[-1]
+            finally:
+                with suppress(portalocker.LockException):  # it was never locked
+                    portalocker.unlock(handle)  # closing does not where a forked child has the file open too
+                os.close(handle)
+
+
+def _lock(handle: int, path: str, *, exclusive: bool) -> None:
+    """Wait until no other process writes, nor reads if this is exclusive, and keep them waiting from now on.
+
+    The lock is on the ledger's own file, so that nobody needs to know of another; on POSIX it is ``flock``, as in
+    all versions before, and old and new ones wait for each other.
+    """
+    kind = portalocker.LockFlags.EXCLUSIVE if exclusive else portalocker.LockFlags.SHARED
+    if sys.platform == "win32":  # whose locks are not shared, and give up waiting after ten seconds
+        kind = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
+    while True:
+        try:
+            portalocker.lock(handle, kind)
+            return
+        except portalocker.AlreadyLocked:
+            time.sleep(0.005)
+        except portalocker.LockException as error:
+            raise LedgerError(f"the ledger {path} cannot be locked: {error.__cause__ or error}") from None
+
+
+def _open(path: str, access: int) -> int:
+    try:
+        return regular_handle(path, access)
+    except DataError as error:
+        raise LedgerError(f"cannot open the ledger: {error}") from None
+    except OSError as error:
+        raise LedgerError(f"cannot open the ledger {path}: {error.strerror}") from None
+
+
+def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], bytes]:
+    """Return the records, their hashes, and what follows the last whole line."""
+    if os.fstat(handle).st_size > MOST_BYTES:
+        raise LedgerError(f"the ledger {path} is longer than {MOST_BYTES} bytes: start another")
+    records: list[dict[str, Any]] = []
+    hashes: list[str] = []
+    tail = b""
+    with os.fdopen(os.dup(handle), "rb") as stream:
+        stream.seek(0)
+        while line := stream.readline(MOST_LINE + 2):  # of a file that is no ledger only the first is read
+            if len(line.removesuffix(b"\n")) > MOST_LINE:
+                raise LedgerError(f"the ledger {path} has a line of more than {MOST_LINE:,} bytes: it is not used")
+            if not line.endswith(b"\n"):
+                tail = line
+                break
+            last = hashes[-1] if hashes else ""
+            record = _checked(line[:-1], last)
+            if record is None or (not records and record.get("schema") != SCHEMA):
+                _refuse_newer(b"" if records else line, path)
+                raise LedgerError(
+                    f"line {len(records) + 1} of {path} is damaged, was changed, or is not a ledger's: the file "
+                    "is not used, and not repaired. Treat its whole limit as spent, or start another ledger"
+                )
+            hashes.append(_hash(record, last))
+            records.append(record)
+    if not records:
+        _refuse_newer(tail, path)
+        raise LedgerError(f"{path} is empty, or not a ledger")
+    whole = _checked(tail, hashes[-1])
+    if whole is not None:  # only its line's end was lost: it counts
+        return [*records, whole], [*hashes, _hash(whole, hashes[-1])], tail
+    if _parse(tail) is not None or _checked(tail[:-1], hashes[-1]) is not None:
+        raise LedgerError(f"the end of the ledger {path} was changed: it is not used, and not repaired")
+    return records, hashes, tail
+
+
+def _refuse_newer(line: bytes, path: str) -> None:
+    """Refuse a ledger of a later version by name: it is not damaged, and nobody should count it as spent."""
+    header = _parse(line) or {}
+    version = re.fullmatch(r"labeldp\.ledger/([0-9]{1,9})", str(header.get("schema")))
+    if version and int(version[1]) > VERSION:
+        raise LedgerError(
+            f"the ledger {path} has version {version[1]}, which a newer labeldp wrote; this one reads version "
+            f"{VERSION}: update labeldp"
+        )
+
+
+def _mend_tail(handle: int, tail: bytes) -> None:
+    """End a whole last record with its line's end; drop one that was never finished."""
+    if not tail:
+        return
+    end = os.lseek(handle, 0, os.SEEK_END)
+    if _parse(tail) is None:
+        os.ftruncate(handle, end - len(tail))
+    else:
+        os.write(handle, b"\n")
+
+
+def _checked(line: bytes, last: str) -> dict[str, Any] | None:
+    """Return the record of a line that is, to the byte, what would have been written."""
+    record = _parse(line)
+    if record is None or record.pop("hash", None) is None:
+        return None
+    return record if _line(record, last) == line + b"\n" else None
+
+
+def _line(record: dict[str, Any], last: str) -> bytes:
+    content = {**record, "hash": _hash(record, last)}
+    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _hash(record: dict[str, Any], last: str) -> str:
+    text = last + json.dumps(record, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _append(handle: int, record: dict[str, Any], last: str) -> None:
+    """Write a whole line at the end and wait until it is on the disk."""
+    data = _line(record, last)
+    if len(data) > MOST_LINE:
+        raise LedgerError(f"these charges take more than {MOST_LINE:,} bytes in a ledger: nothing was charged")
+    end = os.lseek(handle, 0, os.SEEK_END)
+    try:
+        while data:
+            data = data[os.write(handle, data) :]
+        flush_file(handle)
+    except OSError as error:
+        os.ftruncate(handle, end)
+        raise LedgerError(f"the ledger cannot be written: {error.strerror}") from None
+
+
+def _parsed(hint: Any, record: dict[str, Any], path: str) -> Any:
+    """Return a record's content; refuse one that is chained as it should be, and is not that of a ledger."""
+    try:
+        return read(hint, record, "the record")
+    except LabelDPError as error:
+        raise LedgerError(
+            f"the ledger {path} has a record that is not valid, {error}: it is not used, and not repaired"
+        ) from None
+
+
+def _add(charges: list[Charge], record: dict[str, Any], path: str) -> None:
+    """Add the charges of a record, or what it says of one before it."""
+    if "charges" in record:
+        charges += _parsed(_Charged, record, path)["charges"]
+        return
+    note = _parsed(_Described, record, path)
+    place = note["describes"]
+    if place >= len(charges):
+        raise LedgerError(f"the ledger {path} has a record that is not valid: it has no charge {place}")
+    charges[place] = dataclasses.replace(charges[place], mechanism=note["mechanism"])

@@ -1,0 +1,173 @@
+"""Numbers for people, rounded to the safe side, and what ε means for one label in the sentences that all show."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labeldp._values import rounded_up
+from labeldp.accounts.budget import Budget
+
+LARGE = 1e6
+"""Factors beyond this protect nobody, and are not worth their digits."""
+NEARLY_CERTAIN = 0.99
+"""Who tossed a coin before and can be this certain after is protected little."""
+
+RAISE = "Someone who knows {knows} and sees {seen} can raise their odds on {whose} by at most e^ε = {times}."
+EXAMPLE = (
+    "An example: someone thinks it as likely as not, 50 %, that a label lies above some figure. After {after} "
+    "they can be {half} certain at most, and no less certain than {low}. A suspicion of 1 % can "
+    "become {rare}, no more."
+)
+PEOPLE = (
+    "Of 100 people for whom someone can only toss a coin, they are right about 50 before the release, and about "
+    "{people} at most after it."
+)
+WEAK = "WEAK: at ε = {epsilon} a guess of 50 % can become {half}. The proof holds, but what it promises is little."
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number with a few significant digits, without an exponent where it is of a common size.
+
+    Examples
+    --------
+    >>> number(164512.3), number(0.00123456), number(-3.0), number(1.5e12), number(48.83)
+    ('164,500', '0.001235', '−3', '1.5e+12', '48.83')
+    """
+    size = abs(value)
+    if not math.isfinite(size) or (size and not 1e-4 <= size < 1e9):
+        text = f"{size:.{digits}g}"
+    else:
+        rounded = float(f"{size:.{digits}g}")
+        text = f"{rounded:,.0f}" if rounded >= 10 ** (digits - 1) else f"{rounded:.{digits}g}"
+    return f"−{text}" if value < 0 and text != "0" else text
+
+
+def tick(value: float) -> str:
+    """Return a number for an axis, where room is scarce.
+
+    Examples
+    --------
+    >>> tick(-2_000_000), tick(150_000), tick(0.25)
+    ('−2M', '150k', '0.25')
+    """
+    if 1e6 <= abs(value) < 1e9:
+        return f"{number(value / 1e6)}M"
+    return f"{number(value / 1e3)}k" if 1e4 <= abs(value) < 1e6 else number(value)
+
+
+def factor(epsilon: float) -> float:
+    """Return e^ε, or infinity where a float cannot hold it."""
+    return math.exp(epsilon) if epsilon < 700 else math.inf
+
+
+def at_most(guess: ArrayLike, epsilon: float) -> NDArray[np.float64]:
+    """Return how certain of something one can become at most who was this certain before.
+
+    Odds p/(1 − p) grow by at most e^ε. With −ε it is how uncertain one can become.
+
+    Examples
+    --------
+    >>> at_most([0.5, 0.01], 1.0).round(3).tolist()
+    [0.731, 0.027]
+    """
+    before = np.asarray(guess, dtype=np.float64)
+    shrunk = math.exp(-min(abs(epsilon), 700.0))  # never overflows
+    up = before / (before + (1 - before) * shrunk)
+    down = before * shrunk / (before * shrunk + (1 - before))
+    return np.asarray(up if epsilon >= 0 else down)
+
+
+def times(epsilon: float) -> str:
+    """Return e^ε for people, rounded up: never less than it is.
+
+    Examples
+    --------
+    >>> times(1.0), times(0.1), times(5.0), times(50)
+    ('2.72×', '1.11×', '149×', 'over a million ×')
+    """
+    value = factor(epsilon)
+    if value > LARGE:
+        return "over a million ×"
+    digits = 2 if value < 10 else 1 if value < 100 else 0
+    scale = 10**digits
+    return f"{math.ceil(value * scale - 1e-9) / scale:,.{digits}f}×"
+
+
+def percent(share: float) -> str:
+    """Return a share for people.
+
+    Examples
+    --------
+    >>> percent(0.7311), percent(0.027), percent(0.99995), percent(1.0)
+    ('73 %', '2.7 %', 'over 99.9 %', '100 %')
+    """
+    if 0.999 < share < 1:
+        return "over 99.9 %"
+    if 0 < share < 0.001:
+        return "under 0.1 %"
+    digits = 1 if share < 0.0995 or share > 0.9905 else 0
+    return f"{100 * share:.{digits}f} %".replace(".0 %", " %")
+
+
+def odds_sentence(epsilon: float, *, knows: str, seen: str, whose: str, ledger: Budget | None = None) -> str:
+    """Return the guarantee that every interface shows, with what it covers: this alone, and all in a ledger.
+
+    Parameters
+    ----------
+    epsilon : float
+        What this costs.
+    knows, seen, whose : str
+        Who learns something, from what, and of what.
+    ledger : Budget, optional
+        What its ledger counts in all, where that is more.
+
+    Examples
+    --------
+    >>> print(odds_sentence(1.0, knows="all", seen="this release", whose="any label", ledger=Budget(1.5)))
+    Someone who knows all and sees this release alone can raise their odds on any label by at most e^ε = 2.72×; by
+    everything in its ledger, ε = 1.5, by at most 4.49×.
+    """
+    said = RAISE.format(knows=knows, seen=f"{seen} alone", whose=whose, times=times(epsilon))
+    if ledger is None:
+        return said
+    return f"{said[:-1]}; by everything in its ledger, {ledger}, by at most {times(ledger.epsilon)}."
+
+
+def odds_figures(epsilon: float) -> dict[str, str]:
+    """Return what the sentences lack, by name.
+
+    Examples
+    --------
+    >>> odds_figures(1.0)
+    {'epsilon': '1', 'times': '2.72×', 'half': '73 %', 'low': '27 %', 'rare': '2.7 %', 'people': '73'}
+    """
+    half, rare = (float(at_most(guess, epsilon)) for guess in (0.5, 0.01))
+    return {
+        "epsilon": rounded_up(epsilon, 4),
+        "times": times(epsilon),
+        "half": percent(half),
+        "low": percent(float(at_most(0.5, -epsilon))),
+        "rare": percent(rare),
+        "people": f"{100 * half:.0f}",
+    }
+
+
+def whose_labels(rows_per_person: int) -> str:
+    """Return on what odds can be raised by e^ε, where ε covers this many rows of a person.
+
+    Examples
+    --------
+    >>> whose_labels(1), whose_labels(3)
+    ('any label', 'all labels of any one person with up to 3 rows')
+    """
+    return (
+        "any label" if rows_per_person == 1 else f"all labels of any one person with up to {rows_per_person} rows"
+    )
+
+
+def is_weak(epsilon: float) -> bool:
+    """Return whether a coin toss can become near certainty."""
+    return float(at_most(0.5, epsilon)) >= NEARLY_CERTAIN

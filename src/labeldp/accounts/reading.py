@@ -1,0 +1,196 @@
+"""Reading any card: its kind, its terms, whether it agrees with itself, and its proofs run again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from labeldp.accounts.agreement import contradictions, origin_problem
+from labeldp.accounts.budget import Charge
+from labeldp.accounts.explanation import Explanation, explain
+from labeldp.accounts.schema import CARDS
+from labeldp.accounts.terms import Terms
+from labeldp.accounts.version_2 import upgraded
+from labeldp.errors import CardError
+from labeldp.mechanisms import card_format
+from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.card_format import READERS, canonical, read
+
+MOST_MECHANISMS = 16
+"""A card with more distinct ones is refused: proving one can take a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCard:
+    """A card that was read, checked and proven again.
+
+    Attributes
+    ----------
+    kind : {"mechanism", "release", "row-release", "model"}
+        What it is the card of.
+    content : dict
+        All that it says, as version 3 of the format has it.
+    terms : Terms
+        With mechanisms built anew from their parameters. Those of a mechanism alone have no rows and no charges.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> from labeldp.accounts import read_any_card
+    >>> read = read_any_card(ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5)).to_card())
+    >>> read.kind, read.terms.cost
+    ('release', Budget(epsilon=1.0))
+    """
+
+    kind: str
+    content: dict[str, Any]
+    terms: Terms
+
+    def explain(self, recorded: Sequence[Charge] | None = None) -> Explanation:
+        """Return what the card says, in sentences.
+
+        Parameters
+        ----------
+        recorded : sequence of Charge, optional
+            All charges of a ledger, to say what everything in it means.
+        """
+        return explain(self.terms, self.kind, self.content, recorded)
+
+
+def load_mechanism(text: str, *, allow_no_privacy: bool = False) -> Any:
+    """Return the mechanism that a card describes, built and proven anew.
+
+    Parameters
+    ----------
+    text : str
+        What ``to_json`` returned.
+    allow_no_privacy : bool
+        Whether a card of `NoPrivacy` may be loaded.
+
+    Raises
+    ------
+    CardError
+        If the card is damaged, was tampered with, or its counts cannot be rebuilt.
+    PrivacyProofError
+        If the counts do not satisfy what the card promises.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> mech = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
+    >>> ldp.load_mechanism(mech.to_json()) == mech
+    True
+    """
+    return read_content(card_format.parse(text), allow_no_privacy).terms.mechanisms[0]
+
+
+def read_any_card(
+    text: str, *, allow_no_privacy: bool = False, most_mechanisms: int = MOST_MECHANISMS
+) -> ReadCard:
+    """Return what a card says, if it holds.
+
+    Parameters
+    ----------
+    text : str
+        What ``to_json`` or ``to_card`` returned.
+    allow_no_privacy : bool
+        Whether a card of `NoPrivacy` may be read.
+    most_mechanisms : int
+        A card with more distinct ones is refused, because a hostile one could keep the prover busy for hours.
+
+    Raises
+    ------
+    CardError
+        If the text is not a card, or the card is damaged or contradicts itself.
+    PrivacyProofError
+        If a mechanism does not satisfy what it promises.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> from labeldp.accounts import read_any_card
+    >>> read_any_card(ldp.Laplace(bounds=(0, 5), epsilon=1.0).to_json()).kind
+    'mechanism'
+    """
+    return read_content(card_format.parse(text, *CARDS), allow_no_privacy, most_mechanisms)
+
+
+def read_content(
+    content: dict[str, Any], allow_no_privacy: bool = False, most_mechanisms: int = MOST_MECHANISMS
+) -> ReadCard:
+    """Return what a card says whose text was parsed, as `read_any_card` does."""
+    kind = content["schema"].removeprefix("labeldp.")
+    _refuse_many(content, most_mechanisms)
+    if content["version"] == 2:
+        content = upgraded(content)
+    if kind == "mechanism":
+        terms = _terms_of_mechanism(content, allow_no_privacy=allow_no_privacy)
+        return ReadCard(kind, content, terms)
+    card = read(CARDS[content["schema"]], content)
+    terms = _terms(kind, card)
+    for contradiction in contradictions(kind, card, terms):
+        raise CardError(f"the card contradicts itself: {contradiction}")
+    return ReadCard(kind, content, terms)
+
+
+def _refuse_many(content: dict[str, Any], most: int) -> None:
+    """Refuse a card with more distinct mechanisms than allowed, before any is built."""
+    distinct = {canonical(entry) for entry in _mechanism_entries(content)}
+    if len(distinct) > most:
+        raise CardError(
+            f"the card has {len(distinct)} distinct mechanisms, and proving them may take a second each: if you "
+            f"trust its writer, read it in Python with most_mechanisms={len(distinct)}"
+        )
+
+
+def _mechanism_entries(data: Any) -> Iterator[Any]:
+    """Yield the mechanisms in a card: its own, and those that priors and mechanisms come from."""
+    if isinstance(data, dict):
+        for name, value in data.items():
+            if name == "mechanisms" and isinstance(value, list):
+                yield from value
+            if name == "reports":
+                yield value
+            if name in ("mechanisms", "priors", "origin", "reports"):
+                yield from _mechanism_entries(value)
+    elif isinstance(data, list):
+        for item in data:
+            yield from _mechanism_entries(item)
+
+
+def _terms_of_mechanism(content: dict[str, Any], *, allow_no_privacy: bool) -> Terms:
+    """Return a mechanism that was not used yet as terms: it has no rows and no charges."""
+    entry = {name: value for name, value in content.items() if name not in ("schema", "version")}
+    mechanism: Mechanism = READERS[Mechanism](entry)
+    if content["proof"]["epsilon"] == "infinite" and not allow_no_privacy:
+        raise CardError("this card gives no privacy at all; say allow_no_privacy=True if you mean it")
+    if mechanism.origin is not None and (problem := origin_problem(mechanism.origin)):
+        raise CardError(f"the card contradicts itself: {problem}")
+    has_range = hasattr(mechanism.channel, "low")  # a channel of somebody's own may have none
+    bounds = (mechanism.domain,) if mechanism.private and has_range else ()
+    secure = mechanism.origin is None or mechanism.origin.secure
+    return Terms(0, (mechanism,), (None,), (), bounds, "local", secure)
+
+
+def _terms(kind: str, card: dict[str, Any]) -> Terms:
+    """Return what a card says as a value: each part has one of its mechanisms, which are listed once."""
+    distinct, parts = card["mechanisms"], card["parts"]
+    if not parts and kind != "model":
+        raise CardError("the card shows no mechanism, so nothing says how labels were released")
+    if list(dict.fromkeys(parts)) != list(range(len(distinct))):
+        raise CardError("the card must list each mechanism once, in the order in which its parts name them")
+    if any(math.isinf(mechanism.verify().epsilon) for mechanism in distinct):
+        raise CardError("the card has a mechanism that gives no privacy at all")
+    return Terms(
+        rows=card["rows"],
+        mechanisms=tuple(distinct[part] for part in parts),
+        priors=tuple(card["priors"]),
+        charges=tuple(card["charges"]),
+        bounds=tuple(map(tuple, card["bounds"])),
+        trust=card["trust"],
+        secure=card["secure"],
+        statistics=tuple(card["statistics"]),
+        split=card.get("split"),
+    )

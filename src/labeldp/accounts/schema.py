@@ -1,0 +1,245 @@
+"""What each kind of card holds, field by field: docs/formats.md in types. Nothing else is accepted."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from functools import lru_cache
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from labeldp._values import Bounds
+from labeldp.accounts.budget import Charge
+from labeldp.accounts.statistic import Origin, Statistic
+from labeldp.accounts.terms import Split
+from labeldp.errors import CardError, LabelDPError
+from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.card_format import (
+    READERS,
+    Hash,
+    Natural,
+    Positive,
+    at_most,
+    between,
+    canonical,
+    like,
+    read,
+)
+from labeldp.mechanisms.histogram import Histogram
+from labeldp.mechanisms.registry import registered_class
+
+Statistics = Annotated[list[Statistic], at_most(256)]
+Trust = Literal["curator", "local"]
+
+
+class Envelope(TypedDict):
+    """What every card has."""
+
+    schema: str
+    version: int
+
+
+class Amounts(TypedDict):
+    """ε and δ, rounded up."""
+
+    epsilon: float
+    delta: float
+
+
+class ProofEntry(TypedDict):
+    """What a proof gave; compared with the proof that is made again."""
+
+    epsilon: float | Literal["infinite"]
+    delta: float
+    ratio: Fraction | None
+
+
+class MechanismEntry(TypedDict):
+    """A mechanism; parameters and channel are its own, and are compared with what it builds."""
+
+    mechanism: str
+    parameters: dict[str, Any]
+    channel: dict[str, Any]
+    proof: ProofEntry
+    origin: NotRequired[Origin]
+
+
+class MechanismCard(Envelope, MechanismEntry):
+    """The card of a mechanism alone."""
+
+
+class PriorEntry(TypedDict):
+    """A prior; without origin it is public."""
+
+    nodes: list[float]
+    masses: list[float]
+    origin: NotRequired[Origin]
+
+
+class Common(Envelope):
+    """What the card of a release, of rows and of a model have in common."""
+
+    guarantee: str
+    cost: Amounts
+    secure: bool
+    rows: Positive
+    trust: Trust
+    bounds: list[Bounds]
+    mechanisms: list[Mechanism]
+    parts: list[Natural]
+    priors: list[Histogram | None]
+    charges: list[Charge]
+    statistics: Statistics
+    purpose: NotRequired[str]
+    recipient: NotRequired[str]
+    bounds_reason: NotRequired[str]
+    rounding: NotRequired[list[Annotated[float, between(5e-324)] | None]]
+
+
+class FileEntry(TypedDict):
+    """The file that private labels are in."""
+
+    name: str
+    format: str
+    separator: NotRequired[str]
+    decimal: NotRequired[str]
+    encoding: NotRequired[str]
+    rows: Natural
+    rows_left_out: Natural
+    column: str
+    column_holds: str
+    unbiased_column: str | None
+    columns: list[str]
+    types_changed: dict[str, tuple[str, str]]
+    sha256: Hash | dict[str, Hash]
+    row_order: str
+    not_copied: str
+
+
+class ReleaseCard(Common):
+    """The card of a release."""
+
+    file: NotRequired[FileEntry]
+    label: NotRequired[str]
+    id: NotRequired[str]
+    release: NotRequired[str]
+
+
+class KnowledgeEntry(TypedDict):
+    """What was privately known of all labels before they were released in rounds."""
+
+    low: float
+    high: float
+    variance: float
+    residual: float
+    sums: Natural
+
+
+class RowsCard(Common):
+    """The card of labels that were released in rounds."""
+
+    rounds: Positive
+    knowledge: KnowledgeEntry
+    arrays: NotRequired[dict[str, Hash]]
+
+
+class FigureEntry(TypedDict):
+    """A figure with its standard error."""
+
+    value: float
+    standard_error: Annotated[float, between(0)]
+
+
+class QualityEntry(TypedDict):
+    """How good a model is."""
+
+    rows: Positive
+    figures: dict[Annotated[str, like("rmse|mse|mae|r2", "a known figure")], FigureEntry]
+
+
+class RegressionEntry(TypedDict):
+    """A table of coefficients."""
+
+    names: list[str]
+    params: list[float]
+    bse: list[float]
+    pvalues: NotRequired[list[float]]
+    conf_int: NotRequired[list[tuple[float, float]]]
+
+
+class ModelCard(Common):
+    """The card of a model."""
+
+    model: str
+    label: NotRequired[str]
+    note: NotRequired[str]
+    features: NotRequired[list[str]]
+    format: NotRequired[Natural]
+    files: NotRequired[dict[str, Hash]]
+    versions: NotRequired[dict[str, str]]
+    quality: NotRequired[QualityEntry]
+    split: NotRequired[Split]
+    regression: NotRequired[RegressionEntry]
+
+
+CARDS: dict[str, Any] = {
+    "labeldp.mechanism": MechanismCard,
+    "labeldp.release": ReleaseCard,
+    "labeldp.row-release": RowsCard,
+    "labeldp.model": ModelCard,
+}
+"""The schema of each kind of card."""
+
+
+def build_mechanism(name: Any, parameters: dict[str, Any]) -> Mechanism:
+    """Return the mechanism of a name, with parameters from outside."""
+    cls = registered_class(name)
+    try:
+        made: Mechanism = cls(**parameters)
+    except LabelDPError:
+        raise
+    except Exception:
+        raise CardError("the card's parameters are not those of its mechanism") from None
+    return made
+
+
+def _mechanism(data: Any) -> Mechanism:
+    """Return a mechanism, built and proven anew, if its channel and its proof are those that are stated."""
+    if not isinstance(data, dict) or not isinstance(data.get("mechanism"), str):
+        raise CardError("a mechanism must be an object with the name of a mechanism")
+    return _rebuilt(registered_class(data["mechanism"]), canonical(data))
+
+
+_BUILT = {
+    "channel": "the card's counts cannot be rebuilt from its parameters",
+    "parameters": "the card's parameters are not written as its mechanism writes them",
+}
+"""What a card states of a mechanism to the letter, and what is wrong if it is something else."""
+
+
+@lru_cache(maxsize=64)
+def _rebuilt(cls: Any, text: str) -> Mechanism:
+    """Return the mechanism that an entry describes; one that several parts share is proven once."""
+    data = json.loads(text)
+    entry: MechanismEntry = read(MechanismEntry, data, "the mechanism")
+    if not set(cls.in_channel.values()) <= entry["channel"].keys():
+        raise CardError("the card's channel is not that of its mechanism")
+    repeated = {name: entry["channel"][field] for name, field in cls.in_channel.items()}
+    if repeated.keys() & entry["parameters"].keys():
+        raise CardError("a parameter that is in the channel is not repeated")
+    mechanism = build_mechanism(entry["mechanism"], {**entry["parameters"], **repeated})
+    built = mechanism.as_data()
+    for name in [name for name in _BUILT if canonical(data[name]) != canonical(built[name])]:
+        raise CardError(_BUILT[name])
+    if entry["proof"] != read(ProofEntry, built["proof"]):  # as numbers: a card may write 0 for 0.0
+        raise CardError("the card claims another proof than its counts give")
+    return mechanism.with_origin(entry["origin"]) if "origin" in entry else mechanism
+
+
+def _prior(data: Any) -> Histogram:
+    entry: PriorEntry = read(PriorEntry, data, "the prior")
+    return Histogram(entry["nodes"], entry["masses"], entry.get("origin"))
+
+
+READERS[Bounds] = lambda data: Bounds(read(tuple[float, float], data, "bounds"))
+READERS[Mechanism] = _mechanism
+READERS[Histogram] = _prior

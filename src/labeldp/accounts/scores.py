@@ -1,0 +1,94 @@
+"""What a card says of a model's score: its figures, and what was paid for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from labeldp._values import rounded_up
+from labeldp.accounts.budget import Charge, total_of
+from labeldp.accounts.numbers import number
+
+METRICS = {
+    "rmse": "typical error (RMSE)",
+    "mse": "mean squared error",
+    "mae": "mean absolute error",
+    "r2": "R²",
+}
+"""Names of figures, and what they are called, in the order of a summary."""
+
+DEFAULT_METRICS = ("rmse", "mae")
+"""What a score measures unless others are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value, and its standard error; it prints itself with ±.
+
+    Attributes
+    ----------
+    value : float
+        The estimate; an error is never negative, and R² is NaN where noise hides the labels' variance.
+    standard_error : float
+        An upper limit, by noise and by the choice of rows: twice it covers in at least 95 % of runs.
+
+    Examples
+    --------
+    >>> from labeldp.accounts.scores import Figure
+    >>> print(Figure(0.25, 0.02))
+    0.25 ± 0.02
+    """
+
+    value: float
+    standard_error: float
+
+    @property
+    def limit(self) -> float:
+        """What it stays below, with two standard errors."""
+        return max(self.value, 0.0) + 2 * self.standard_error
+
+    @property
+    def hidden(self) -> bool:
+        """Whether an error is not distinguished from 0, so that only its limit says something."""
+        return self.value <= 2 * self.standard_error
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "hidden by noise"
+        return f"{number(self.value)} ± {number(self.standard_error, 2)}"
+
+
+def describe_figures(figures: Mapping[str, Figure]) -> dict[str, str]:
+    """Return figures for people, by their names: with ±, or as a limit where noise hides an error.
+
+    The mean absolute error comes first where noise hides the squared one.
+
+    Examples
+    --------
+    >>> figures = {"rmse": Figure(0.0, 3.0), "mse": Figure(-40.0, 18.0), "mae": Figure(2.0, 0.1)}
+    >>> describe_figures(figures)
+    {'mean absolute error': '2 ± 0.1', 'typical error (RMSE)': 'below 6 (95 %)'}
+    """
+    shown = {name: str(figures[name]) for name in METRICS if name in figures}
+    for name in ("rmse", "mse", "mae"):
+        if name in figures and figures[name].hidden:
+            root = name == "rmse" and "mse" in figures
+            limit = math.sqrt(figures["mse"].limit) if root else figures[name].limit
+            shown[name] = f"below {number(float(rounded_up(limit, 3)), 3)} (95 %)"
+    if "mse" in figures and figures["mse"].hidden:
+        order = ("mae", "rmse", "r2") if "rmse" in figures else ("mae", "mse", "r2")
+        shown = {name: shown[name] for name in order if name in shown}
+    return {METRICS[name]: text for name, text in shown.items()}
+
+
+def describe_quality(quality: Any, charges: Iterable[Charge]) -> str | None:
+    """Return what a card says of how good a model is, in words, with what that cost; None if it says nothing."""
+    if quality is None:
+        return None
+    listed = quality["figures"].items()
+    figures = {name: Figure(entry["value"], entry["standard_error"]) for name, entry in listed}
+    told = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
+    price = total_of(charge for charge in charges if charge.purpose == "score")
+    return f"{told}, measured on {quality['rows']:,} rows for {price}" if told else None

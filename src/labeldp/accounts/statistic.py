@@ -1,0 +1,59 @@
+"""What a part of a charge bought: integers of all rows, and the noise that they were released with.
+
+A card lists them, so that whoever gets it computes the noise again: the sensitivity follows from the kind of
+statistic by a rule of this library, and the scale from sensitivity and ε, in exact fractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated
+
+from labeldp.accounts.budget import Budget, Charge
+from labeldp.exact.integers import NOISE, RULES, Rule, Statistic
+from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.card_format import at_most, optional
+from labeldp.mechanisms.histogram import Histogram
+
+__all__ = ["NOISE", "RULES", "Origin", "Rule", "Statistic", "cost_of", "origins_of"]
+
+
+def cost_of(statistics: Iterable[Statistic]) -> Budget:
+    """Return what statistics cost together, for one row."""
+    return sum((Budget(one.epsilon) for one in statistics), Budget(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a prior was estimated from.
+
+    Attributes
+    ----------
+    statistics : tuple of Statistic
+        The counts that a curator released.
+    reports : Mechanism or None
+        What each label was randomised with, where nobody is trusted.
+    charge : Charge or None
+        What paid for it; None until that is known.
+    secure : bool
+        False if the noise came from a seed.
+    """
+
+    statistics: Annotated[tuple[Statistic, ...], at_most(256)] = ()
+    reports: Mechanism | None = optional()
+    charge: Charge | None = None
+    secure: bool = True
+
+    @property
+    def cost(self) -> Budget | None:
+        """What the noise costs one row, or None if it is not known."""
+        if self.reports is not None:
+            proof = self.reports.verify()
+            return Budget(proof.epsilon, proof.delta)
+        return cost_of(self.statistics) if self.statistics else None
+
+
+def origins_of(priors: Iterable[Histogram | Mechanism | None]) -> list[Origin]:
+    """Return where priors come from that are not public: of themselves, or of mechanisms designed with them."""
+    return [one.origin for one in priors if one is not None and one.origin is not None]

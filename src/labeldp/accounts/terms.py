@@ -1,0 +1,237 @@
+"""The terms of a release: all but its labels, as a value, in words and as a card."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._values import Index, rounded_up
+from labeldp.accounts.budget import Budget, Charge, total_of
+from labeldp.accounts.explanation import SUMMARY, explain, panel
+from labeldp.accounts.numbers import number
+from labeldp.accounts.statistic import Statistic
+from labeldp.mechanisms import card_format
+from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.card_format import Natural, Positive, canonical, plain
+from labeldp.mechanisms.histogram import Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Which rows a model was scored on, where this library chose them: by a public seed, never by labels.
+
+    Attributes
+    ----------
+    seed : int
+        Of the random order whose first rows are scored.
+    train_rows, test_rows : int
+        How many rows the model learned from, and on how many others it was scored.
+    method : {"shuffled"}
+    """
+
+    seed: Natural
+    train_rows: Positive
+    test_rows: Positive
+    method: Literal["shuffled"] = field(default="shuffled", repr=False)
+
+    def indices(self) -> tuple[Index, Index]:
+        """Return the numbers of the rows to learn from and of those to score, in the order of the table."""
+        order = np.random.default_rng(self.seed).permutation(self.train_rows + self.test_rows)
+        return np.sort(order[self.test_rows :]), np.sort(order[: self.test_rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What was released how, and what it cost; no label is in here, and all may be made public.
+
+    Attributes
+    ----------
+    rows : int
+        How many labels each column has.
+    mechanisms, priors : tuple
+        One for each label column; a prior is None where none was needed. Rows that are released in rounds, and
+        models, have one mechanism for each part of the rows; a model that learned from noisy sums has none.
+    charges : tuple of Charge
+        What it cost, part by part.
+    bounds : tuple of (lo, hi)
+        One pair for each label column.
+    trust : {"curator", "local"}
+        Who saw labels before noise: a curator, or nobody.
+    secure : bool
+        False if the noise came from a seed: then this is an experiment, and **not private**.
+    statistics : tuple of Statistic
+        Integers of all rows that were released with noise, each part of a charge.
+    split : Split or None
+        How this library split the rows into those that a model learned from and those that it was scored on.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> terms = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), mechanism="laplace").terms
+    >>> terms.rows, terms.mechanisms, terms.cost
+    (2, (Laplace(bounds=(0.0, 5.0), epsilon=1.0),), Budget(epsilon=1.0))
+    >>> print(terms.guarantee)
+    label differential privacy with ε = 1 for all that this card lists: changing one row's label changes the
+    probability of any of it by at most a factor e^1; features, the number and order of rows, and bounds are public
+    """
+
+    rows: int
+    mechanisms: tuple[Mechanism, ...]
+    priors: tuple[Histogram | None, ...]
+    charges: tuple[Charge, ...]
+    bounds: tuple[tuple[float, float], ...]
+    trust: str
+    secure: bool
+    statistics: tuple[Statistic, ...] = ()
+    split: Split | None = None
+
+    @property
+    def cost(self) -> Budget:
+        """What one label, or all labels of a person, cost at most: all charges.
+
+        Where this library split the rows, a row is in the model or in its score, and pays the larger of the two.
+        """
+        if self.split is None or self.rows_per_person > 1:
+            return total_of(self.charges)
+        parts = [
+            total_of(charge for charge in self.charges if (charge.purpose == "score") == scored)
+            for scored in (False, True)
+        ]
+        epsilons = [part.exact_epsilon for part in parts if part.exact_epsilon is not None]
+        epsilon = max(epsilons) if len(epsilons) == len(parts) else math.inf
+        return Budget(epsilon, max(part.exact_delta for part in parts))
+
+    @property
+    def rows_per_person(self) -> int:
+        """How many rows of one person it covers."""
+        return max((charge.rows_per_person for charge in self.charges), default=1)
+
+    @property
+    def guarantee(self) -> str:
+        """What is promised, in words."""
+        if not self.secure:
+            return "NOT PRIVATE: the noise can be repeated from a seed"
+        cost, people = self.cost, self.rows_per_person
+        who = "one row's label" if people == 1 else f"all labels of a person with up to {people} rows"
+        apart = self.split is not None and people == 1
+        return (
+            f"label differential privacy with {cost} for all that this card lists: changing {who} changes the "
+            f"probability of any of it by at most a factor e^{rounded_up(cost.epsilon)}"
+            + (f", up to {rounded_up(cost.delta, 3)}" if cost.delta else "")
+            + ("; no row is in both the model and its score" if apart else "")
+            + "; features, the number and order of rows, and bounds are public"
+        )
+
+    def summary(self, kind: str = "release", **about: Any) -> str:
+        """Return what was done, for people: the part of `explain` that tells releases apart."""
+        return explain(self, kind, about).text(SUMMARY)
+
+    def html(self, kind: str = "release", *, code: str = "", **about: Any) -> str:
+        """Return the same as a panel for a notebook; no label is in it, and all text is escaped."""
+        people = f", up to {self.rows_per_person} of a person" if self.rows_per_person > 1 else ""
+        facts = {
+            "labels": f"{self.rows:,}{people}",
+            "cost": str(self.cost),
+            "bounds": "; ".join(f"{number(low)} to {number(high)}" for low, high in self.bounds),
+            "mechanism": ", ".join(dict.fromkeys(type(one).__name__ for one in self.mechanisms)) or "noisy sums",
+            "noise": "secure" if self.secure else "repeatable from a seed: NOT PRIVATE",
+        }
+        return panel(explain(self, kind, about), facts, code=code)
+
+    def to_card(self, schema: str = "labeldp.release", **more: Any) -> str:
+        """Return a card: JSON with a checksum, and no label in it.
+
+        Parameters
+        ----------
+        schema : {"labeldp.release", "labeldp.row-release", "labeldp.model"}
+            What these are the terms of.
+        **more : pure data
+            Further public entries, such as which file the labels are in.
+        """
+        once = {id(mechanism): canonical(plain(mechanism)) for mechanism in self.mechanisms}
+        texts = [once[id(mechanism)] for mechanism in self.mechanisms]
+        distinct = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        content = {
+            "guarantee": self.guarantee,
+            "cost": self.cost.rounded(),
+            "secure": self.secure,
+            "rows": self.rows,
+            "trust": self.trust,
+            "bounds": plain(self.bounds),
+            "mechanisms": list(map(json.loads, distinct)),
+            "parts": [distinct[text] for text in texts],
+            "priors": [None if prior is None else _prior_data(prior) for prior in self.priors],
+            "charges": plain(self.charges),
+            "statistics": plain(self.statistics),
+            **({} if self.split is None else {"split": plain(self.split)}),
+        }
+        return card_format.dump({**more, **content}, schema)
+
+
+def _prior_data(prior: Histogram) -> dict[str, Any]:
+    shown = {"nodes": prior.nodes.tolist(), "masses": prior.masses.tolist()}
+    return shown if prior.origin is None else {**shown, "origin": plain(prior.origin)}
+
+
+class HoldsTerms:
+    """Base of releases: the terms' facts as properties of the release."""
+
+    __slots__ = ()
+    terms: Terms
+    labels: NDArray[np.float64]
+    kind = "release"
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """The mechanisms that randomised labels; one for each label column, or each part of the rows."""
+        return self.terms.mechanisms
+
+    @property
+    def priors(self) -> tuple[Histogram | None, ...]:
+        """The priors; one for each label column, None where none was needed."""
+        return self.terms.priors
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """What the release cost, part by part."""
+        return self.terms.charges
+
+    @property
+    def cost(self) -> Budget:
+        """What the release cost in all."""
+        return self.terms.cost
+
+    @property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """Public bounds, one pair for each label column."""
+        return self.terms.bounds
+
+    @property
+    def trust(self) -> str:
+        """Who saw labels before noise, a "curator", or nobody ("local")."""
+        return self.terms.trust
+
+    @property
+    def secure(self) -> bool:
+        """Whether the noise is secure; False if it came from a seed, and then this is **not private**."""
+        return self.terms.secure
+
+    def __repr__(self) -> str:
+        words = "secure" if self.secure else "NOT PRIVATE"
+        return f"<{type(self).__name__} of {len(self.labels):,} labels, {self.cost}, {words}>"
+
+    def _repr_html_(self) -> str:
+        return self.terms.html(self.kind)
+
+    def summary(self) -> str:
+        """Return in plain words what was done, what it cost, how noisy it is, and what not to do."""
+        return self.terms.summary()
+
+    def to_card(self) -> str:
+        """Return the card of the release: JSON with a checksum, and no label in it."""
+        return self.terms.to_card()

@@ -1,0 +1,297 @@
+"""Checking a card again, step by step: what holds, what does not, and what no check can show."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from labeldp._values import rounded_up
+from labeldp.accounts.agreement import charged_for, spent_on_statistics
+from labeldp.accounts.budget import Budget
+from labeldp.accounts.explanation import not_private, proof_of
+from labeldp.accounts.numbers import times
+from labeldp.accounts.reading import ReadCard, read_content
+from labeldp.accounts.schema import CARDS
+from labeldp.accounts.statistic import RULES, Origin, Statistic, origins_of
+from labeldp.accounts.terms import Terms
+from labeldp.errors import CardError, LabelDPError, UncheckableError
+from labeldp.mechanisms import card_format
+from labeldp.mechanisms.base import Mechanism
+
+BEYOND = (
+    "that the noise came from the secure source: the card says so, and only whoever ran it knows",
+    "that nobody kept the true labels, or released them elsewhere too",
+    "that what was summed, counted or randomised is what the card lists, each row's label once in each",
+    "that the bounds were chosen without looking at the labels, and so was a prior that it calls public",
+)
+"""What verifying a card cannot show, of anything, signed or not."""
+
+_BEYOND_FILES = (
+    "that the file holds private labels and not the true ones: its checksum only ties the card to its bytes",
+    "that the column it names holds the private labels: it only shows that the file has such a column",
+)
+_BEYOND = {
+    "mechanism": (),
+    "model": ("that the model's files follow from what the card lists: checksums only tie them to the card",),
+}
+_UNSIGNED = "who wrote the card: its checksum finds damage, but it is no signature"
+_SIGNED = "that what the signed card says is true"
+
+Verdict = Literal["holds", "does not hold", "cannot be checked here"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes
+    ----------
+    name : str
+        What was checked, such as ``"proof"``.
+    holds : bool or None
+        None if it could not be looked at, and then ``detail`` says why.
+    detail : str
+        What came out, in a sentence.
+    needed : bool
+        Whether the card cannot be said to hold without it: a part of the guarantee, and no file beside the card.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> from labeldp.accounts import verify_card
+    >>> checks = verify_card(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json()).checks
+    >>> checks[0].name, checks[0].holds
+    ('checksum', True)
+    """
+
+    name: str
+    holds: bool | None
+    detail: str
+    needed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """All checks of a card, and the card, where it could be read.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        All that was looked at, in the order of the report.
+    card : ReadCard or None
+        None if it could not be read.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> from labeldp.accounts import verify_card
+    >>> card = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json()
+    >>> verify_card(card).holds
+    True
+    >>> changed = verify_card(card.replace("1.0", "0.1"))
+    >>> changed.verdict, changed.checks[0].detail
+    ('does not hold', 'the card was changed after it was written: its checksum does not fit')
+    """
+
+    checks: tuple[Check, ...]
+    card: ReadCard | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What all checks come to; what does not hold outweighs what cannot be checked."""
+        if any(check.holds is False for check in self.checks):
+            return "does not hold"
+        if any(check.holds is None and check.needed for check in self.checks):
+            return "cannot be checked here"
+        return "holds"
+
+    @property
+    def holds(self) -> bool:
+        """Whether the verdict is that the card holds."""
+        return self.verdict == "holds"
+
+    def require_card(self, *, allow_open: bool = False) -> ReadCard:
+        """Return the card, if nothing in it is false and all that is needed was checked; it may be not private.
+
+        Parameters
+        ----------
+        allow_open : bool
+            Whether a card that was read may hold what cannot be checked here; the caller then says so.
+
+        Raises
+        ------
+        CardError
+            If something does not hold.
+        UncheckableError
+            If something cannot be checked here.
+        """
+        for check in self.checks:
+            if check.holds is False and check.name != "privacy":
+                raise CardError(check.detail)
+        for check in self.checks:
+            if check.holds is None and check.needed and not (allow_open and self.card):
+                raise UncheckableError(check.detail)
+        if self.card is None:
+            raise CardError("the card cannot be read")
+        return self.card
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """What the checks cannot show."""
+        signed = any(check.name == "signature" and check.holds for check in self.checks)
+        more = _BEYOND_FILES if self.card is None else _BEYOND.get(self.card.kind, _BEYOND_FILES)
+        return (*BEYOND, *more, _SIGNED if signed else _UNSIGNED)
+
+
+def verify_card(text: str) -> Verification:
+    """Check a card, and prove its mechanisms again; ``labeldp verify`` compares its files and its signature too.
+
+    Nothing in a card is run or imported, and nothing that is wrong with it is an exception here.
+
+    Parameters
+    ----------
+    text : str
+        The card of a mechanism, a release or a model.
+
+    Returns
+    -------
+    Verification
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> from labeldp.accounts import verify_card
+    >>> verification = verify_card(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
+    >>> [check.name for check in verification.checks], verification.verdict
+    (['checksum', 'agreement', 'proof', 'privacy'], 'holds')
+    """
+    checks: list[Check] = []
+    try:
+        content = card_format.parse(text, *CARDS)
+        checks.append(
+            Check("checksum", True, "the card is undamaged; anyone can compute a checksum, a forger too")
+        )
+        card = read_content(content, allow_no_privacy=True)
+        found = tuple(_checks(card))
+    except UncheckableError as error:
+        return Verification((*checks, Check("agreement", None, str(error), needed=True)), None)
+    except LabelDPError as error:
+        return Verification((*checks, Check("agreement" if checks else "checksum", False, str(error))), None)
+    return Verification((*checks, *found), card)
+
+
+def _checks(card: ReadCard) -> Iterator[Check]:
+    """Yield what can be checked of a card that was read: its proofs, its noise, and whether it is private."""
+    agreement = (
+        "its counts follow from its parameters, and its proof from its counts"
+        if card.kind == "mechanism"
+        else "its charges pay for all it shows, and give the cost and guarantee it states"
+    )
+    yield Check("agreement", True, agreement)
+    for k, mechanism in enumerate(card.terms.mechanisms):
+        yield _proof(mechanism, "proof" if len(card.terms.mechanisms) == 1 else f"proof {k + 1}")
+    yield from noise_checks(card)
+    yield _privacy(card)
+
+
+def noise_checks(card: ReadCard) -> Iterator[Check]:
+    """Yield the noise of priors and statistics, computed again, and whether a score is of other rows."""
+    yield from _priors(card.terms)
+    yield from _calibrations(card.terms.statistics, "noise")
+    spent = spent_on_statistics(card.terms)
+    for purpose in sorted({charge.purpose for charge in card.terms.charges} - {"labels", "prior"}):
+        yield _purpose(card.terms, purpose, spent.get(purpose, Budget(0)))
+    if "quality" in card.content:
+        yield _held_out(card.terms)
+
+
+def _proof(mechanism: Mechanism, name: str) -> Check:
+    proof = proof_of(mechanism)
+    if math.isinf(proof.epsilon):
+        return Check(name, None, "there is nothing to prove")
+    delta = f", delta = {rounded_up(proof.delta, 3)}" if proof.delta else ""
+    ratio = "" if proof.worst_ratio is None else f"; worst ratio of counts {proof.worst_ratio}"
+    epsilon = rounded_up(proof.epsilon, 9)
+    return Check(name, True, f"{type(mechanism).__name__}: epsilon = {epsilon}{delta}{ratio}; {proof.checked}")
+
+
+def _priors(terms: Terms) -> Iterator[Check]:
+    """Say of each prior whether it was public, or which charge paid for it, and show its noise, computed again."""
+    several = len(terms.priors) > 1
+    shown = {f"prior {k + 1}" if several else "prior": prior for k, prior in enumerate(terms.priors) if prior}
+    known = set(origins_of(shown.values()))
+    for name, prior in shown.items():
+        if prior.origin is None:
+            yield Check(name, None, "the card calls it public: known without these labels, which nobody can check")
+        else:
+            yield from _origin(prior.origin, name)
+    for origin in origins_of(terms.mechanisms):
+        if origin not in known:  # one charge may pay for two that differ: each must state its noise
+            known.add(origin)
+            yield from _origin(origin, "prior of the design")
+
+
+def _origin(origin: Origin, name: str) -> Iterator[Check]:
+    assert origin.charge is not None  # noqa: S101 (the card agrees with itself)
+    paid = f"paid for by {origin.charge.what}, epsilon = {origin.charge.budget.exact_epsilon}"
+    if origin.cost is None:
+        yield Check(name, None, f"{paid}, and the card does not say with which noise", needed=True)
+    elif origin.reports is not None:
+        reports = f"{type(origin.reports).__name__}, with a proof of {origin.cost}"
+        yield Check(name, True, f"{paid}; from labels randomised by {reports}")
+    else:
+        yield Check(name, True, f"{paid}; the noise below costs epsilon = {origin.cost.exact_epsilon} for a row")
+        yield from _calibrations(origin.statistics, f"{name} noise")
+
+
+def _purpose(terms: Terms, purpose: str, spent: Budget) -> Check:
+    """Say whether the statistics of a purpose make up what was charged for it, and are those that charges note."""
+    charged, listed = charged_for(terms, purpose).exact_epsilon, spent.exact_epsilon
+    if listed != charged:
+        detail = f"epsilon = {charged} was charged for {purpose}, and the card lists statistics for {listed} of it"
+        return Check(purpose, None, detail, needed=True)
+    noted = [charge.mechanism for charge in terms.charges if charge.purpose == purpose]
+    statistics = "; ".join(str(one) for one in terms.statistics if one.purpose == purpose)
+    if None not in noted and "; ".join(map(str, noted)) != statistics:
+        return Check(purpose, False, f"the charge for {purpose} notes other noise than the card lists")
+    whom = f", for a person's {terms.rows_per_person:,} rows" if terms.rows_per_person > 1 else ""
+    detail = f"the noise above costs epsilon = {listed} in all{whom}: what was charged for {purpose}"
+    return Check(purpose, True, detail)
+
+
+def _held_out(terms: Terms) -> Check:
+    """Say whether the rows of a score are known to be others than those of its model."""
+    split = terms.split
+    if split is None:
+        detail = "the card may say that scored rows were held out, which nobody can check: both costs are counted"
+        return Check("held out", None, detail)
+    rows = f"{split.train_rows + split.test_rows:,} rows itself, by a shuffle with the seed {split.seed}"
+    larger = ", so no label paid for the model and the score" if terms.rows_per_person == 1 else ""
+    return Check("held out", True, f"the card says that labeldp split {rows}{larger}")
+
+
+def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]:
+    """Show the noise of each statistic, those that are the same together."""
+    different = Counter(statistics)
+    for k, (one, often) in enumerate(different.items()):
+        yield Check(
+            name if len(different) == 1 else f"{name} {k + 1}",
+            True,
+            f"{one.what} ({one.size:,} integers{f', {often} times' if often > 1 else ''}): sensitivity "
+            f"{one.sensitivity:,}, since {RULES[one.kind].reason}; over epsilon = {one.epsilon} that is noise of "
+            f"scale {one.noise.scale}, exactly as listed",
+        )
+
+
+def _privacy(card: ReadCard) -> Check:
+    if reason := not_private(card.terms):
+        return Check("privacy", False, reason)
+    if card.kind == "mechanism":
+        return Check("privacy", True, "nothing is released yet")
+    epsilon, delta = card.terms.cost.epsilon, card.terms.cost.delta
+    second, aside = (f", delta = {rounded_up(delta, 3)}", ", delta left aside") if delta else ("", "")
+    detail = f"epsilon = {rounded_up(epsilon)}{second} for all that this card lists"
+    return Check("privacy", True, f"{detail}: odds rise by {times(epsilon)} at most{aside}")

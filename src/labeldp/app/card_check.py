@@ -1,0 +1,204 @@
+"""The files that a card names, compared with what it says of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from labeldp import tables as files
+from labeldp._atomic import resolve_path
+from labeldp._values import Array
+from labeldp.accounts.accuracy import is_possible
+from labeldp.accounts.reading import ReadCard
+from labeldp.accounts.signatures import check_signature
+from labeldp.accounts.verification import Check, Verification, verify_card
+from labeldp.errors import LabelDPError, MissingExtraError
+from labeldp.exact.table import TableChannel
+from labeldp.mechanisms import card_format
+from labeldp.mechanisms.base import Mechanism
+from labeldp.tables.paths import MODEL_FILES, sha256
+
+
+def verify_files(
+    text: str,
+    *,
+    file: str | os.PathLike[str] | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    signature: str | None = None,
+    trusted: Sequence[Ed25519PublicKey] = (),
+    verification: Verification | None = None,
+) -> Verification:
+    """Check a card as `verify_card` does, with its signature, and compare it with the file or folder it names.
+
+    Parameters
+    ----------
+    text : str
+    file : path-like, optional
+        What was released with the card.
+    folder : path-like, optional
+        Where to look for the file by the name on the card, if none is given.
+    signature : str, optional
+        What `sign_card` returned.
+    trusted : sequence of public keys
+        One of them must have signed the card, if any are given.
+    verification : Verification, optional
+        What `verify_card` returned for this card, where that was called before.
+    """
+    verification = verification or verify_card(text)
+    card, checks = verification.card, [check_signature(text, signature, trusted), *verification.checks]
+    if card is not None:
+        if checks[0].holds:
+            covered = ", and so are the checksums of its files" if _entry(card)[1] else "; it has none of a file"
+            checks[0] = replace(checks[0], detail=checks[0].detail + covered)
+        checks += _file_checks(card, None if file is None else Path(file), folder)
+    return Verification(tuple(checks), card)
+
+
+def _file_checks(card: ReadCard, path: Path | None, folder: str | os.PathLike[str] | None) -> Iterator[Check]:
+    if card.kind == "row-release" and path is not None:
+        yield _arrays(card, path)
+        return
+    entry, hashes = _entry(card)
+    if not hashes and card.kind == "release" and "release" in card.content:
+        yield from _cluster_files(card, path)
+        return
+    if not hashes:
+        beside = card.kind == "model" and folder is not None and Path(folder, "model.npz").exists()
+        if path is not None or beside:
+            yield Check("file", False, "the card names no file, so nothing links this one to it")
+        return
+    path = path or _beside(entry.get("name"), folder)
+    if path is None:
+        name = "the model" if card.kind == "model" else entry.get("name", "the file")
+        yield Check("file", None, f"{name} is not beside the card: give its path to check it too")
+        return
+    check = _same_bytes(path, hashes, is_model=card.kind == "model")
+    yield check
+    if check.holds and card.kind == "release":
+        columns = {"column": entry.get("column"), "unbiased_column": entry.get("unbiased_column")}
+        yield from _table(card, entry, columns, path)
+
+
+def _entry(card: ReadCard) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what a card says of its file, and the hash of each part by its name; of a single file, by no name."""
+    own = {"name": ".", "sha256": card.content.get("files", {})}
+    entry = own if card.kind == "model" else card.content.get("file", {})
+    hashes = entry.get("sha256", {})
+    return entry, {"": hashes} if isinstance(hashes, str) else hashes
+
+
+def _beside(name: object, folder: str | os.PathLike[str] | None) -> Path | None:
+    """Return the file of this name in ``folder``; a card cannot point anywhere else."""
+    if folder is None or not isinstance(name, str) or name in ("", "..") or name not in (".", Path(name).name):
+        return None
+    path = Path(folder, name)
+    return path if os.path.lexists(path) else None
+
+
+def _same_bytes(path: Path, hashes: dict[str, str], *, is_model: bool) -> Check:
+    """Compare a file, or all files of a folder, with their hashes; a model's folder may hold a report too."""
+    name = resolve_path(path).name
+    single = set(hashes) == {""}
+    if path.is_dir() == single or not (path.is_dir() or path.is_file()):
+        return Check("file", False, f"{name} is not a {'file' if single else 'folder'}")
+    if not single and any(Path(part).name != part for part in hashes):
+        return Check("file", False, "the card names files outside its folder")
+    if not single and not is_model and {part.name for part in path.iterdir()} != set(hashes):
+        return Check("file", False, f"{name} holds other files than the card says")
+    if is_model and any((path / part).exists() for part in MODEL_FILES - set(hashes)):
+        return Check("file", False, f"{name} holds files of a model of which the card has no checksum")
+    for part, expected in hashes.items():
+        file = path / part
+        if not file.is_file() or sha256(file) != expected:
+            return Check("file", False, f"{part or name} is another file, was changed, or is not there")
+    words = "the file" if single else f"the {len(hashes)} files"
+    return Check("file", True, f"{name} is, to the byte, {words} of this card")
+
+
+def _cluster_files(card: ReadCard, path: Path | None) -> Iterator[Check]:
+    """Compare the rows of files that a cluster wrote after the card, which has no checksum of them."""
+    if path is None:
+        yield Check("file", None, "not compared: give the path of the table that the cluster wrote")
+        return
+    yield Check("file", None, "the card was written before the table, by a cluster, and has no checksum of it")
+    yield from _table(card, {}, {"label": card.content.get("label")}, path)
+
+
+def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: Path) -> Iterator[Check]:
+    """Compare a table's rows and columns with what the card says of them."""
+    rows = card.terms.rows
+    try:
+        written = [entry.get(name) for name in ("separator", "decimal", "encoding", "format")]
+        dialect = files.Dialect(separator=written[0], decimal=written[1], encoding=written[2], header=True)
+        table = files.open_table(path, written[3], dialect=dialect)
+        columns = list(table.schema.names)
+        listed = _listed_labels(card, entry, columns)
+        count, strange = 0, dict.fromkeys(listed, 0)
+        for batch in table.batches([*listed] or columns[:1]):
+            count += batch.num_rows
+            for name, debiased in listed.items():
+                strange[name] += _count_impossible(batch.column(name), card.terms.mechanisms[0], debiased=debiased)
+    except MissingExtraError:
+        yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
+        return
+    except (LabelDPError, UnicodeError) as error:
+        yield Check("rows", False, f"the file cannot be read as a table: {error}")
+        return
+    yield Check("rows", count == rows, f"{count:,} rows in the file, {rows:,} on the card")
+    yield _columns(columns, named, entry.get("columns", columns))
+    for name, found in strange.items():
+        some = (
+            f"{found:,} of {count:,} values of {name!r} cannot be" if found else f"every value of {name!r} can be"
+        )
+        yield Check("labels", not found, f"{some} an output of the mechanism")
+
+
+def _listed_labels(card: ReadCard, entry: dict[str, Any], columns: list[str]) -> dict[str, bool]:
+    """Return the columns of private labels, and whether they are debiased, where the card lists all outputs."""
+    if not isinstance(card.terms.mechanisms[0].channel, TableChannel):
+        return {}
+    debiased = {"column": False, "unbiased_column": True}
+    return {entry[key]: value for key, value in debiased.items() if entry.get(key) in columns}
+
+
+def _count_impossible(column: Any, mechanism: Mechanism, *, debiased: bool) -> int:
+    """Return how many values of a column the mechanism cannot have given out."""
+    try:
+        numbers: Array = column.cast("float64").to_numpy(zero_copy_only=False)
+    except (ValueError, NotImplementedError):  # dates and lists are no numbers either
+        return len(column)
+    return int(np.sum(~is_possible(numbers, mechanism, debiased=debiased)))
+
+
+def _columns(columns: list[str], named: dict[str, Any], listed: object) -> Check:
+    """Compare a table's columns with those that the card names, and with those that it lists."""
+    names = [name for name in named.values() if name is not None]
+    for name in names:
+        if name not in columns:
+            return Check("columns", False, f"the file has no column {name!r}, which the card names")
+    if listed != columns:
+        return Check("columns", False, "the file has other columns than the card lists")
+    if next(iter(named.values())) is None:
+        return Check("columns", None, "the card does not say which column holds the private labels")
+    return Check(
+        "columns", True, f"the file has the column {names[0]!r}, in which the card says the private labels are"
+    )
+
+
+def _arrays(card: ReadCard, path: Path) -> Check:
+    """Compare a saved release of rows with its card."""
+    from labeldp.learning.row_release import RowRelease  # noqa: PLC0415 (estimators are slow to import)
+
+    try:
+        saved = card_format.parse(RowRelease.load(path).to_card(), "labeldp.row-release")
+    except LabelDPError as error:
+        return Check("file", False, str(error))
+    same = saved["arrays"] == card.content.get("arrays")
+    detail = "holds the labels of this card" if same else "is the release of another card"
+    return Check("file", same, f"{path.name} {detail}")

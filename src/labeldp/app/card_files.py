@@ -1,0 +1,160 @@
+"""The files that cards, signatures and keys are in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from labeldp._atomic import atomic_file, read_regular
+from labeldp.app.sentences import printable
+from labeldp.errors import CardError, MissingExtraError, ParameterError
+from labeldp.mechanisms.card_format import MAX_TEXT
+from labeldp.tables.paths import Target, refuse_same
+
+K = TypeVar("K")
+
+MOST_SMALL = 1 << 14
+"""Bytes of the file of a key or a signature; either has less than 1,000."""
+
+
+def read_card_file(path: Path) -> tuple[Path, str]:
+    """Return a card's path and text; for a model's folder, or what has its card beside it, of that card.
+
+    What is named as cards are is the card itself, whatever lies beside it; ``-`` is standard input.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "sales.csv.card.json").write_text("{}")
+    >>> path, text = read_card_file(folder / "sales.csv")
+    >>> path.name, text
+    ('sales.csv.card.json', '{}')
+    """
+    if path == Path("-"):
+        return path, _decode(sys.stdin.buffer.read(MAX_TEXT + 1), "standard input")
+    beside = path.parent / f"{path.name}.card.json"
+    inside = path / "card.json"
+    card = inside if path.is_dir() and os.path.lexists(inside) else path
+    if card == path and not is_card_name(path.name) and os.path.lexists(beside):
+        card = beside
+    if card.is_dir():
+        raise ParameterError(f"{path} holds no card.json, and there is no {beside.name} beside it")
+    data = read_regular(card, MAX_TEXT)
+    if card == path and data.strip() and not data.lstrip().startswith((b"{", b"[")):
+        raise CardError(f"{path} is not a card, and there is no {beside.name} beside it")
+    return card, _decode(data, str(card))
+
+
+def is_card_name(name: str) -> bool:
+    """Whether a file's name is one that cards have.
+
+    Examples
+    --------
+    >>> [is_card_name(name) for name in ("card.json", "sales.csv.card.json", "sales.csv")]
+    [True, True, False]
+    """
+    return name == "card.json" or name.endswith(".card.json")
+
+
+def _decode(data: bytes, name: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise CardError(f"{name} is not a card: it is not text") from None
+
+
+def read_signature(card: Path, given: Path | None) -> str | None:
+    """Return the text of a card's signature, which lies beside it; None if it has none."""
+    path = given or card.with_name(f"{card.name}.sig")
+    if given is None and (card == Path("-") or not os.path.lexists(path)):
+        return None
+    return read_regular(path, MOST_SMALL).decode("ascii", errors="replace")
+
+
+def read_key(path: Path, read: Callable[[bytes], K]) -> K:
+    """Return the key in a file; what is wrong with it is said with the file's name."""
+    try:
+        return read(read_regular(path, MOST_SMALL))
+    except MissingExtraError:
+        raise
+    except ParameterError as error:
+        raise ParameterError(f"{path}: {error}") from None
+
+
+def report_path(card: Path) -> Path:
+    """Return where the report of a card goes, if no other place is named.
+
+    Examples
+    --------
+    >>> report_path(Path("sales.csv.card.json")).name
+    'sales.csv.report.html'
+    """
+    return card.with_name(f"{card.name.removesuffix('.json').removesuffix('.card')}.report.html")
+
+
+@dataclass(frozen=True, slots=True)
+class CardSignature:
+    """A signature that was written.
+
+    Attributes
+    ----------
+    path : Path
+    signer : str
+        The name of the key.
+    public_key : str
+        The line to hand on.
+    notes : tuple of str
+        What the signature does not cover.
+    """
+
+    path: Path
+    signer: str
+    public_key: str
+    notes: tuple[str, ...]
+
+
+def sign_card_file(
+    card: Path, key: Path | bytes, passphrase: Callable[[], str], *, force: bool = False
+) -> CardSignature:
+    """Sign a card's file, and write the signature beside it; a card that does not hold is not signed.
+
+    Parameters
+    ----------
+    card : path
+        A card, the file it lies beside, or a model's folder.
+    key : path or bytes
+        A private Ed25519 key: where it is, or what the file holds.
+    passphrase : callable
+        Called if the key has one.
+    force : bool
+        Whether a signature that is there may be replaced.
+    """
+    from labeldp.accounts.signatures import key_name, key_text, read_private_key, sign_card  # noqa: PLC0415
+    from labeldp.app.card_check import verify_files  # noqa: PLC0415 (both are slow to import)
+
+    path, text = read_card_file(card)
+    target = path.with_name(f"{path.name}.sig")
+    refuse_same({"the signature": target}, {"the card": path, "the key": key if isinstance(key, Path) else None})
+    Target(str(target), force).refuse()
+    if isinstance(key, bytes):
+        private = read_private_key(key, passphrase)
+    else:
+        private = read_key(key, lambda data: read_private_key(data, passphrase))
+    result = verify_files(text, file=None if path == card else card, folder=path.parent)
+    for check in result.checks:
+        if check.holds is False:
+            raise CardError(f"a card that does not hold is not signed: {check.name}: {printable(check.detail)}")
+    with atomic_file(target, public=True, replace=force) as draft:
+        draft.write_text(sign_card(text, private), encoding="ascii", newline="\n")
+    notes = []
+    if not result.holds:
+        notes.append("The card is signed as it is, though it cannot be checked here: see labeldp verify.")
+    if not any(check.name == "file" and check.holds for check in result.checks):
+        notes.append("No file was compared: the signature covers what the card says, and no more.")
+    public = private.public_key()
+    return CardSignature(target, key_name(public), key_text(public), tuple(notes))

@@ -1,0 +1,6 @@
+"""``python -m labeldp.app.cli``: the command line where no command is installed."""
+
+from labeldp.app.cli import app
+
+if __name__ == "__main__":
+    app(prog_name="labeldp")

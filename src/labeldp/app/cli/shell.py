@@ -1,0 +1,281 @@
+"""What all commands share: what goes wrong becomes one sentence and an exit code that scripts can trust.
+
+`labeldp.app.cli.EXIT_CODES` says what each code means.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import typer
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.table import Table
+
+from labeldp.accounts.ledger import Ledger
+from labeldp.app.sentences import EXPLAINED, as_flag, explain_defect, explain_error, spelled, without_controls
+from labeldp.errors import (
+    BudgetError,
+    CardError,
+    LabelDPError,
+    LedgerError,
+    MissingExtraError,
+    ParameterError,
+    PrivacyProofError,
+    Setting,
+    UncheckableError,
+)
+
+EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "open": 5, "stopped": 130}
+_CODES: dict[type[BaseException] | tuple[type[BaseException], ...], str] = {  # the first that fits counts
+    (MissingExtraError, ModuleNotFoundError): "machine",
+    (BudgetError, LedgerError): "ledger",
+    UncheckableError: "open",
+    (CardError, PrivacyProofError): "claim",
+    LabelDPError: "input",
+    (OSError, MemoryError): "machine",
+}
+
+
+UsageError: Any = typer.BadParameter.__mro__[1]
+"""Typer's errors of wrong options; they quote what was typed, or names of files that a shell filled in."""
+
+_SPELLING = {"ε": "epsilon", "δ": "delta", "−": "-", "±": "+/-", "≤": "<=", "≥": ">=", "≈": "~", "∞": "inf"}
+_SPELLING |= {"✓": "+", "✗": "x", "×": "x", "█": "#", "░": "."}
+
+
+def _spell(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)  # noqa: S101 (nothing is read so)
+    return _SPELLING.get(error.object[error.start], "?"), error.start + 1
+
+
+codecs.register_error("labeldp", _spell)
+
+
+def spell_out() -> None:
+    """Spell characters that a terminal or a pipe cannot take, such as ε in most of Windows' code pages."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="labeldp")
+
+
+class PlainConsole(Console):
+    """Prints text as it is: nothing in it is markup, and nothing in it commands a terminal.
+
+    All that a command prints goes through here: names of columns and files are other people's text.
+    """
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Yield what is shown, without control characters but those of Rich itself."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=without_controls(segment.text))
+
+
+def news() -> Console:
+    """Return where to tell people how it goes: standard error, so that pipes carry nothing but data."""
+    return PlainConsole(stderr=True)
+
+
+def someone_looks() -> bool:
+    """Whether a person can read and answer: both ends are a terminal, which forced colours do not make them."""
+    return sys.stderr.isatty() and sys.stdin.isatty()
+
+
+def tell(console: Console, text: str, style: str | None = None) -> None:
+    """Print a text without breaking its lines; options in it are spelled as flags."""
+    console.print(spelled(text, as_flag), style=style, soft_wrap=True)
+
+
+def figure_table(title: str, header: Sequence[str], lines: Iterable[Sequence[str]]) -> Table:
+    """Return a table of figures: names on the left, numbers on the right of their columns."""
+    table = Table(title=title, title_justify="left")
+    for k, name in enumerate(header):
+        table.add_column(name, justify="right" if k else "left", overflow="fold")
+    for line in lines:
+        table.add_row(*line)
+    return table
+
+
+def refuse_plot(path: Path | None, *, force: bool) -> None:
+    """Refuse a picture that could not be written, before any work."""
+    if path is None:
+        return
+    from labeldp.app.report.figures import require_matplotlib  # noqa: PLC0415
+    from labeldp.tables.paths import Target  # noqa: PLC0415 (an extra)
+
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise ParameterError(Setting("plot"), f" must end in .png, .svg or .pdf, got {path}")
+    Target(str(path), force).refuse()
+    require_matplotlib()
+
+
+class Bars:
+    """Draws bars: what is being done, how much of it is done, and of how much; nothing where nobody looks."""
+
+    def __init__(self, bar: Any = None) -> None:
+        self._bar, self._tasks = bar, dict[str, Any]()
+
+    def __call__(self, what: str, done: int, total: int | None) -> None:
+        """Draw how much of something is done."""
+        if self._bar is None:
+            return
+        if what not in self._tasks:
+            for task in self._bar.tasks:  # what has no end is over once something else begins
+                self._bar.update(task.id, visible=task.total is not None)
+            self._tasks[what] = self._bar.add_task(what, total=total)
+        self._bar.update(self._tasks[what], completed=done)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Take the bars off the screen for a while."""
+        if self._bar is not None:
+            self._bar.stop()
+        yield
+        if self._bar is not None:
+            self._bar.start()
+
+
+@contextmanager
+def progress() -> Iterator[Bars]:
+    """Yield bars, which are drawn on a terminal only."""
+    screen = news()
+    if not screen.is_terminal:
+        yield Bars()
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    text = TextColumn("{task.description}", markup=False)
+    columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=screen, transient=True) as bar:
+        yield Bars(bar)
+
+
+@contextmanager
+def explained(stopped: str = "Stopped; nothing was written.", ledger: Ledger | None = None) -> Iterator[None]:
+    """Turn what goes wrong inside into one sentence on standard error, and end with its exit code.
+
+    A termination signal is treated as Ctrl-C, so that unfinished files are removed on the way out.
+
+    Parameters
+    ----------
+    stopped : str
+        What to say after Ctrl-C.
+    ledger : Ledger, optional
+        If it is in a file, what was charged to it before it went wrong is said too: it stays spent.
+    """
+    with stoppable():
+        try:
+            yield
+        except KeyboardInterrupt:
+            _fail(stopped, EXIT["stopped"])
+        except EXPLAINED as error:
+            code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
+            _fail(explain_error(error, as_flag, ledger), EXIT[code])
+        except (typer.Exit, typer.Abort, UsageError):
+            raise
+        except Exception as error:
+            _fail(explain_defect(error, ledger), EXIT["machine"])
+
+
+def raise_problem(problems: Mapping[str, Exception]) -> None:
+    """Say what could not be done after a release was in place, and end with the first reason."""
+    for what in problems:
+        tell(news(), f"{what}.", "red")
+    for error in problems.values():
+        raise error
+
+
+def _fail(sentence: str, code: int) -> NoReturn:
+    tell(news(), sentence, "red")
+    raise typer.Exit(code) from None
+
+
+@contextmanager
+def plain_usage() -> Iterator[None]:
+    """Let Typer's errors of wrong options command no terminal."""
+    try:
+        yield
+    except UsageError as error:
+        error.message = without_controls(error.message)
+        raise
+
+
+PAUSE = 0.1
+"""Seconds between two attempts to wake a command."""
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let a request to end, or a terminal that closes, stop like Ctrl-C, as far as signals can be set here.
+
+    The same signal again ends the process at once: the first may come where a library catches every exception.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+    if sys.platform == "win32":
+        closing = signal.SIGBREAK
+    else:
+        closing = signal.SIGHUP
+    old = {kind: signal.signal(kind, stop) for kind in (signal.SIGTERM, closing)}
+    try:
+        with _woken():
+            yield
+    finally:
+        for kind, handler in old.items():
+            signal.signal(kind, handler)
+
+
+@contextmanager
+def _woken() -> Iterator[None]:
+    """Wake the main thread if it went to sleep just as a signal came.
+
+    Python runs its handlers between system calls. A signal that comes right before a system call blocks, such as
+    one that reads a pipe, would wait for that call: another signal, which does nothing else, interrupts it.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    main, ended = threading.main_thread().ident or 0, False
+
+    def wake() -> None:
+        while (received := os.read(reader, 1)) == bytes([signal.SIGURG]):
+            pass
+        while received and not ended:
+            signal.pthread_kill(main, signal.SIGURG)
+            time.sleep(PAUSE)
+
+    idle = signal.signal(signal.SIGURG, lambda *_: None)
+    wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    thread = threading.Thread(target=wake, name="labeldp-wake", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended = True
+        signal.set_wakeup_fd(wakeup)
+        os.close(writer)
+        thread.join()
+        os.close(reader)
+        signal.signal(signal.SIGURG, idle)

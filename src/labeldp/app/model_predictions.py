@@ -1,0 +1,123 @@
+"""`predict_file`: a table and a private model in, the table with predictions out; no label is needed or read."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from labeldp.app.inputs import tally_notes
+from labeldp.errors import ParameterError, Setting
+from labeldp.release.names import as_text, same_name
+from labeldp.tables.arrow import arrow
+from labeldp.tables.encodings import Tally
+from labeldp.tables.paths import PIPE, refuse_same
+
+if TYPE_CHECKING:
+    from labeldp.tables.dialect import Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class FilePredictions:
+    """A table with predictions that was written.
+
+    Attributes
+    ----------
+    rows : int
+    label : str
+        What the model predicts.
+    notes : list of str
+        What is to be said of the table: how it was read, and values that were missing, or new to the model.
+    copied : list of str
+        Columns of the table that were copied: those that the model uses, and those in ``keep``.
+    left_out : list of str
+        Columns that were not copied: true labels may be among them.
+    """
+
+    rows: int
+    label: str
+    notes: list[str]
+    copied: list[str]
+    left_out: list[str]
+
+    @property
+    def columns(self) -> list[str]:
+        """Which columns were copied, all of them, and which were not, in a sentence each."""
+        sentences = [f"Copied from the table: {', '.join(map(repr, self.copied)) or 'no column'}."]
+        if self.left_out:
+            why = "because the model does not use them and they may hold true labels"
+            more = ", …" if len(self.left_out) > 12 else ""
+            sentences.append(f"Left out, {why}: {', '.join(map(repr, self.left_out[:12]))}{more}.")
+        return sentences
+
+
+def predict_file(
+    model: str | os.PathLike[str],
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    column: str = "prediction",
+    keep: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    format: str | None = None,
+    dialect: Dialect | None = None,
+    force: bool = False,
+    progress: Callable[[str, int, int | None], None] = lambda *_: None,
+) -> FilePredictions:
+    """Add a private model's predictions to a table, batch by batch.
+
+    The output has the columns that the model uses, those in ``keep``, and the predictions. Any other column may
+    hold true labels, whatever it is called and whatever the model says of it: it is left out, and not read. The
+    column that the model predicts is never copied.
+
+    Parameters
+    ----------
+    model : path
+        The folder of a saved model.
+    source, out, format, dialect, force, progress
+        As in `labeldp.tables.privatize_file`.
+    column : str
+        What to call the new column.
+    keep : sequence of str
+        Columns to copy though the model does not use them. With true labels among them ``out`` is not private; a
+        column with the name of the model's label is refused.
+    drop : sequence of str
+        Columns that are not copied; they are read only if the model needs them.
+    """
+    refuse_same({"the predictions": out}, {"the table": source, "the model": model})
+    from labeldp.learning.models import load_model  # noqa: PLC0415
+    from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
+    from labeldp.tables.writer import TableWriter  # noqa: PLC0415 (an extra)
+
+    column = as_text(column, "column")
+    pa, saved = arrow(), load_model(model)
+    progress("Reading", 0, None)
+    needs = saved.encoder.names
+    for name in keep:
+        if same_name(name, saved.label):
+            raise ParameterError(f"{name!r} is what the model predicts: true labels are never copied")
+    copies = {*needs, *keep} - {*drop}
+    table = open_table(source, format, text=saved.encoder.texts, only={*needs, *copies}, dialect=dialect)
+    for name in [*keep, *drop]:
+        table.refuse_unknown(name)
+    saved.encoder.check(table.schema, sorted(table.private))
+    output = table.as_text()
+    fields = [field for field in output.schema if field.name in copies]
+    names = [field.name for field in fields]
+    if column in names:
+        raise ParameterError(
+            f"the table has a column {column!r} already: rename it, or name another with ", Setting("column")
+        )
+    schema = pa.schema([*fields, pa.field(column, pa.float64())])
+    tally: Tally = Counter()
+    rows, form = 0, format if out == PIPE else None
+    with TableWriter(out, schema, form, force, most=table.rights, dialect=table.dialect_for) as writer:
+        for batch in output.batches():
+            predicted = pa.array(saved.predict(table.parse(batch, needs), tally))
+            writer.write(pa.RecordBatch.from_arrays([*batch.select(names).columns, predicted], schema=schema))
+            rows += batch.num_rows
+            progress("Predicting", rows, table.rows)
+    left_out = sorted(table.private - {*drop})
+    return FilePredictions(rows, saved.label, [*table.notes, *tally_notes(tally)], names, left_out)

@@ -1,0 +1,127 @@
+"""What an option is, and how what was typed for several of them becomes arguments of a Python function."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labeldp.accounts.budget import Budget
+from labeldp.accounts.ledger import Ledger
+from labeldp.errors import ParameterError, Setting
+
+REQUIRED: Any = ...
+"""The default of an option that must be given."""
+
+
+def split_names(value: str | Iterable[str] | None) -> list[str]:
+    """Return names that were typed with commas between; a name that has a comma stands in quotes.
+
+    Examples
+    --------
+    >>> split_names('id, name,"a,b"'), split_names(["a,b"])
+    (['id', 'name', 'a,b'], ['a,b'])
+    """
+    if not isinstance(value, str):
+        return list(value or ())
+    rows = csv.reader(io.StringIO(value, newline=""), skipinitialspace=True)
+    return [name for row in rows for part in row if (name := part.strip())]
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Return names as `split_names` reads them.
+
+    Examples
+    --------
+    >>> join_names(["id", "a,b"])
+    'id,"a,b"'
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option, as the command line, the page and messages use it.
+
+    Attributes
+    ----------
+    name : str
+        The parameter of the Python function, and the name of the form field.
+    help : str
+        One sentence.
+    type : type
+        Of what the command line hands over; lists of names are typed as one text.
+    default : object
+        `REQUIRED` if the option must be given.
+    parse : callable
+        Turns what was typed into a value that cannot be wrong, or raises `ParameterError` with this option.
+    metavar : str
+        Stands for the value in help; without one the option is a positional argument or a flag.
+    flags : tuple of str
+        By default ``--name``; empty for a positional argument.
+    panel : str
+        The heading that the option is under in help.
+    part_of : str
+        "dialect" or "ledger", if several options make one argument of the Python function.
+    field : str
+        The label of the page's form field; empty where the page has none.
+    choices : mapping or None
+        What the page offers to choose from: values, and what it calls them.
+    """
+
+    name: str
+    help: str
+    type: Any = str
+    default: Any = None
+    parse: Callable[[Any], Any] = lambda value: value
+    metavar: str = ""
+    flags: tuple[str, ...] | None = None
+    panel: str = ""
+    part_of: str = ""
+    field: str = ""
+    choices: Mapping[str, str] | None = None
+
+    @property
+    def all_flags(self) -> tuple[str, ...]:
+        """The flags on the command line; none for a positional argument."""
+        return (f"--{self.name.replace('_', '-')}",) if self.flags is None else self.flags
+
+
+def parse_options(options: Iterable[Option], typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was typed as arguments of a Python function; parts of a dialect or a ledger are put together.
+
+    Examples
+    --------
+    >>> from labeldp.app.options import OPTIONS
+    >>> parse_options([OPTIONS["epsilon"], OPTIONS["drop"]], {"epsilon": 1.0, "drop": "id,name"})
+    {'epsilon': 1.0, 'drop': ['id', 'name']}
+    """
+    values, parts = dict[str, Any](), dict[str, dict[str, Any]]()
+    for option in options:
+        value = typed[option.name]
+        parsed = None if value is None and option.default is None else option.parse(value)
+        (parts.setdefault(option.part_of, {}) if option.part_of else values)[option.name] = parsed
+    if "dialect" in parts:
+        from labeldp.tables.dialect import Dialect  # noqa: PLC0415 (an extra)
+
+        values["dialect"] = Dialect(**parts["dialect"])
+    if "ledger" in parts:
+        values["ledger"] = open_ledger(**parts["ledger"])
+    return values
+
+
+def open_ledger(ledger: Path | None, limit: float | None = None, limit_delta: float = 0.0) -> Ledger:
+    """Return the ledger to charge; a new file is created with its first charge, so that a refusal leaves none."""
+    if limit is None and limit_delta:
+        raise ParameterError(Setting("limit_delta"), " goes with ", Setting("limit"))
+    budget = None if limit is None else Budget(limit, limit_delta)
+    if ledger is not None:
+        return Ledger.open(ledger, limit=budget, create="late")
+    if budget is not None:
+        raise ParameterError(Setting("limit"), " needs a file to keep it: add ", Setting("ledger", "FILE"))
+    return Ledger()

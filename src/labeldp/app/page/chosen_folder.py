@@ -1,0 +1,149 @@
+"""The folder that the page works in: which paths are in it, and which tables, cards and ledgers."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+from labeldp._atomic import resolve_path
+from labeldp.app.card_files import is_card_name
+from labeldp.app.page.dropped_files import PREFIX
+from labeldp.app.sentences import printable
+from labeldp.errors import ParameterError
+from labeldp.tables.paths import format_in
+
+MOST_LISTED = 200
+LONGEST = 1000
+
+
+class ChosenFolder:
+    """A folder outside of which nothing is read or written.
+
+    Parameters
+    ----------
+    root : path
+        An existing folder.
+    """
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = resolve_path(root)
+        if not self.root.is_dir():
+            raise ParameterError(f"there is no folder {root}")
+
+    # ---- paths --------------------------------------------------------------------------------------------
+
+    def inside(self, text: str) -> Path:
+        """Return the path that a text names, if it is in the folder, links followed.
+
+        Raises
+        ------
+        ParameterError
+            If it is elsewhere; the message does not depend on whether there is anything.
+        """
+        elsewhere = ParameterError(f"name something inside the folder {self.root.name}, not {text[:200]!r}")
+        if not text.strip() or len(text) > LONGEST or not text.isprintable() or os.path.splitdrive(text)[0]:
+            raise elsewhere
+        try:
+            path = resolve_path(self.root / text)
+        except (OSError, ParameterError):  # too long, or links that lead in circles
+            raise elsewhere from None
+        if self.root not in path.parents or any(part.startswith(PREFIX) for part in path.parts):
+            raise elsewhere
+        return path
+
+    def source(self, text: str) -> Path:
+        """Return a file or a folder of files that is there to be read; none of them leads out of the folder."""
+        path = self.inside(text)
+        if not path.exists():
+            raise ParameterError(f"there is no file {text[:200]!r} in the folder")
+        self.refuse_elsewhere(path)
+        return path
+
+    def refuse_elsewhere(self, *paths: Path) -> None:
+        """Refuse what leads out of the folder by now, or is no file: it may be a link since it was named."""
+        for path in paths:
+            for each in [path, *(path.rglob("*") if path.is_dir() else ())]:
+                kind = each.stat().st_mode if each.exists() else stat.S_IFREG
+                if self.root not in resolve_path(each).parents or not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+                    raise ParameterError(
+                        f"{printable(path.name, 200)!r} is, or contains, something else than files of the folder"
+                    )
+
+    def target(self, text: str) -> Path:
+        """Return a path in the folder where something may be written; the folder around it is there."""
+        path = self.inside(text)
+        if not path.parent.is_dir():
+            raise ParameterError(f"there is no folder {Path(text).parent} for {path.name}")
+        return path
+
+    def name(self, path: Path) -> str:
+        """Return what to call a path in the folder."""
+        return path.relative_to(self.root).as_posix()
+
+    def plain_size(self, path: Path) -> int | None:
+        """Return the bytes of a plain file, or of all files of a plain folder; None for everything else.
+
+        A file or folder is plain if no link leads to it, and a folder contains none. Of past releases nothing else
+        is read or handed out, because a link beside a card may lead to the true labels.
+        """
+        try:
+            if resolve_path(path) != path or self.root not in (path, *path.parents):
+                return None
+            stats = [part.lstat() for part in (path, *(path.iterdir() if path.is_dir() else ()))]
+        except (OSError, ParameterError):
+            return None
+        if not all(stat.S_ISREG(each.st_mode) or stat.S_ISDIR(each.st_mode) for each in stats):
+            return None
+        return sum(int(each.st_size) for each in stats if stat.S_ISREG(each.st_mode))
+
+    def card(self, text: str) -> Path:
+        """Return the plain file of a card, anywhere in the folder."""
+        path = self.inside(text)
+        is_plain = self.name(path) == text and self.plain_size(path) is not None
+        if not is_plain or not is_card_name(path.name) or path.is_dir():
+            raise ParameterError(f"there is no card {printable(text, 100)!r} in the folder")
+        return path
+
+    # ---- what is there ------------------------------------------------------------------------------------
+
+    def tables(self) -> list[str]:
+        """Return the names of files that look like tables, here and one folder down."""
+        names = (name for name in self._near("*") if format_in(name) and not Path(name).name.startswith("~$"))
+        return list(islice(names, MOST_LISTED))
+
+    def cards(self) -> list[str]:
+        """Return the names of cards, here and one folder down, and of models one further down, newest first."""
+        names = {
+            name for pattern in ("*.card.json", "card.json", "[!.]*/card.json") for name in self._near(pattern)
+        }
+        paths = [path for name in names if self.plain_size(path := self.root / name) is not None]
+        paths.sort(key=lambda path: (-path.stat().st_mtime_ns, path.name))
+        return [self.name(path) for path in paths[:MOST_LISTED]]
+
+    def ledgers(self) -> list[str]:
+        """Return the names of files that may be ledgers."""
+        return list(islice(self._near("*.jsonl"), MOST_LISTED))
+
+    def _near(self, pattern: str) -> Iterator[str]:
+        for path in sorted([*self.root.glob(pattern), *self.root.glob(f"[!.]*/{pattern}")]):
+            with suppress(OSError, ParameterError):  # what cannot be asked for by its name is not listed
+                if not path.name.startswith(".") and self.inside(self.name(path)).is_file():
+                    yield self.name(path)
+
+    def free_name(self, stem: str, ending: str) -> str:
+        """Return a name that nothing in the folder has yet.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = ChosenFolder(tempfile.mkdtemp())
+        >>> (folder.root / "flats.private.csv").touch()
+        >>> folder.free_name("flats.private", ".csv")
+        'flats.private-2.csv'
+        """
+        names = (f"{stem}{'' if number == 1 else f'-{number}'}{ending}" for number in range(1, 10_000))
+        return next(name for name in names if not os.path.lexists(self.root / name))

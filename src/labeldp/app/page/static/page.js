@@ -1,0 +1,57 @@
+// What a page without scripts cannot do: accept dropped files, draw progress, copy, and say that it was closed.
+"use strict";
+const { key, base } = document.body.dataset;
+let page = crypto.randomUUID();
+const send = (path) => {
+  const form = new URLSearchParams({ form: key, page });
+  return path === "/closed" ? navigator.sendBeacon(base + path, form) : fetch(base + path, { method: "POST", body: form }).catch(() => {});
+};
+addEventListener("pageshow", () => send("/alive"));
+addEventListener("pagehide", () => { send("/closed"); page = crypto.randomUUID(); }); // shown again, it is another
+setInterval(() => send("/alive"), 20000);
+
+for (const bar of document.querySelectorAll("[data-progress]")) {
+  const status = bar.querySelector("[data-status]"), meter = bar.querySelector("progress"), stop = bar.querySelector("[data-stop]");
+  let shown = "", failures = 0;
+  const look = async () => {
+    const answer = await fetch(bar.dataset.progress).then((response) => response.json()).catch(() => null);
+    if (answer && answer.state !== "running") return location.reload();
+    failures = answer ? 0 : failures + 1;
+    if (failures > 4) {
+      status.textContent = "labeldp was stopped, and does not answer. If anything was charged, the ledger says so.";
+      meter.remove();
+      stop.hidden = true;
+      return;
+    }
+    if (answer) {
+      if (answer.what !== shown) status.textContent = `${shown = answer.what} …`;
+      if (answer.percent !== null) meter.value = answer.percent; else meter.removeAttribute("value");
+      stop.hidden = !answer.can_stop;
+    }
+    setTimeout(look, 400);
+  };
+  setTimeout(look, 400);
+}
+
+const zone = document.querySelector("[data-drop]");
+if (zone) {
+  const status = zone.querySelector("[data-drop-status]"), form = zone.querySelector("form"), input = form.querySelector("[type=file]");
+  for (const kind of ["dragover", "drop"]) addEventListener(kind, (event) => event.preventDefault());
+  addEventListener("dragover", () => zone.classList.add("over-it"));
+  addEventListener("dragleave", (event) => { if (!event.relatedTarget) zone.classList.remove("over-it"); });
+  addEventListener("drop", (event) => {
+    zone.classList.remove("over-it");
+    if (event.dataTransfer.files.length !== 1) { status.textContent = "Drop one file."; return; }
+    input.files = event.dataTransfer.files;
+    status.textContent = `Reading ${input.files[0].name} …`;
+    form.submit();
+  });
+}
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(button.closest("section").querySelector("code").textContent);
+    button.textContent = "Copied";
+  });
+}

@@ -1,0 +1,220 @@
+"""A card as a page: what was done, what it cost, what it protects, and what to expect of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from labeldp._values import rounded_up
+from labeldp.accounts.budget import Charge, total_of, unmatched
+from labeldp.accounts.explanation import Explanation
+from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.numbers import at_most, percent, times
+from labeldp.accounts.terms import Terms
+from labeldp.accounts.verification import Verification, verify_card
+from labeldp.app.report.column_figures import column_sections
+from labeldp.app.report.figures import COLOURS, DASHES, SOFT, blank, legend
+from labeldp.app.report.page import Section, escaped, render_page, write_page
+from labeldp.app.report.reviewer import file_section, proof_sections
+from labeldp.tables.paths import Target
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    card_text: str,
+    *,
+    file: Mapping[str, Any] | None = None,
+    ledger: Ledger | None = None,
+    sections: Sequence[Section] = (),
+    force: bool = False,
+) -> None:
+    """Write the report of a card: one HTML file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to write.
+    card_text, file, ledger, sections
+        As for `render_report`.
+    force : bool
+        Whether to replace a file.
+
+    Raises
+    ------
+    ParameterError
+        If there is a file already.
+    CardError, PrivacyProofError
+        If the card does not hold.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, labeldp as ldp
+    >>> from labeldp.app.report import write_report
+    >>> release = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), mechanism="two-point")
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "release.html")
+    >>> write_report(path, release.to_card(), ledger=release.ledger)
+    >>> path.exists()
+    True
+    """
+    Target(str(path), force).refuse()
+    page = render_report(card_text, file=file, ledger=ledger, sections=sections)
+    write_page(path, page, force=force)
+
+
+def render_report(
+    card_text: str,
+    *,
+    file: Mapping[str, Any] | None = None,
+    ledger: Ledger | None = None,
+    sections: Sequence[Section] = (),
+    verification: Verification | None = None,
+) -> str:
+    """Return the report of a card, as HTML.
+
+    Parameters
+    ----------
+    card_text : str
+        The card of a mechanism, a release or a model.
+    file : mapping, optional
+        What to say about the file that the labels are in, where the card does not say it.
+    ledger : Ledger, optional
+        Shows what else was spent on these labels, and what is left.
+    sections : sequence of Section
+        Further parts, shown after what the card says.
+    verification : Verification, optional
+        What `verify_card` returned for this card, where that was called before.
+
+    Returns
+    -------
+    str
+        HTML that loads nothing and runs nothing.
+
+    Raises
+    ------
+    CardError, PrivacyProofError
+        If the card does not hold.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> from labeldp.app.report import render_report
+    >>> page = render_report(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
+    >>> "at most e^ε = 2.72×" in page, page.count("<svg")
+    (True, 2)
+    """
+    card = (verification or verify_card(card_text)).require_card(allow_open=True)
+    recorded = None if ledger is None else ledger.charges
+    explanation, terms = card.explain(recorded), card.terms
+    texts = explanation.sections
+    banner = "banner weak" if explanation.private else "banner"
+    parts: list[Section | str | None] = [
+        *(f'<div class="{banner}" role="alert">{escaped(text)}</div>' for text in explanation.warnings),
+        _tiles(explanation, terms),
+        _meaning(explanation),
+        _sides(texts, {"What is released": "open", "What stays private": "safe"}),
+        file_section(dict(card.content.get("file") or file or {})),
+        _budget(terms, ledger) if terms.charges else None,
+        Section("How noisy it is", texts["How noisy it is"]) if "How noisy it is" in texts else None,
+        *column_sections(card),
+        _sides(texts, {"Do": "safe", "Do not": "open"}),
+        *sections,
+        *proof_sections(card, str(json.loads(card_text)["checksum"])),
+    ]
+    present = [part for part in parts if part]
+    return render_page(explanation.title, present, lead=texts["What was done"], when=_when(terms.charges))
+
+
+def _when(charges: Sequence[Charge]) -> str:
+    """Return the day and time of the last of the charges, or nothing."""
+    times = []
+    for charge in charges:
+        with suppress(ValueError):
+            times.append(datetime.fromisoformat(charge.when).astimezone(UTC))
+    return f"{max(times):%Y-%m-%d %H:%M} UTC" if times else ""
+
+
+def _tiles(explanation: Explanation, terms: Terms) -> str | None:
+    if not explanation.private:
+        return None
+    whose = "one label" if len(terms.bounds) < 2 else "all labels of one row"
+    whose = whose if terms.rows_per_person == 1 else "all labels of one person"
+    epsilon, delta, ledger = explanation.budget.epsilon, explanation.budget.delta, explanation.ledger
+    half = percent(float(at_most(0.5, epsilon)))
+    tiles = [
+        (rounded_up(epsilon, 4), f"ε, the most that this costs {whose}"),
+        *([(rounded_up(delta, 3), "δ, on top")] if delta else []),
+        (times(epsilon), "is the most by which odds can grow by this alone"),
+        (f"50 % → {half}", "is the most a guess can gain by this alone"),
+        *([] if ledger is None else [(rounded_up(ledger.epsilon, 4), "ε of everything in its ledger")]),
+        *([] if ledger is None else [(times(ledger.epsilon), "is the most by everything in its ledger")]),
+        *([(f"{terms.rows:,}", "labels")] if terms.rows else []),
+    ]
+    body = "".join(f"<li><b>{escaped(value)}</b>{escaped(name)}</li>" for value, name in tiles)
+    return f'<ul class="tiles">{body}</ul>'
+
+
+def _meaning(explanation: Explanation) -> Section:
+    """Return the guarantee in words, with how certain one can be afterwards against how certain one was before."""
+    words = explanation.sections["What it means"]
+    if not explanation.private:
+        return Section("What it means", words)
+    epsilon = explanation.budget.epsilon
+    figure, axes = blank("certain before, %", "certain after, %")
+    before = np.linspace(0, 1, 201)
+    high, low = at_most(before, epsilon), at_most(before, -epsilon)
+    axes.fill_between(100 * before, 100 * low, 100 * high, color=COLOURS[0], alpha=0.22, lw=0)
+    axes.plot(100 * before, 100 * high, color=COLOURS[0], lw=2, label="at most")
+    axes.plot(100 * before, 100 * low, color=COLOURS[0], lw=2, ls=DASHES[1], label="at least")
+    axes.plot([0, 100], [0, 100], color=SOFT, lw=1, ls=":", label="nothing learned")
+    axes.set(xlim=(0, 100), ylim=(0, 100))
+    legend(axes, columns=3)
+    half = percent(float(at_most(0.5, epsilon)))
+    alternative = (
+        f"A band around the diagonal: who was 50 % certain before can be {half} certain afterwards at most."
+    )
+    return Section("What it means", words, figure=figure, alternative=alternative)
+
+
+def _sides(texts: Mapping[str, Sequence[str]], headings: Mapping[str, str]) -> str:
+    """Return lists beside each other, under headings with the class of each."""
+    lists = ""
+    for heading, kind in headings.items():
+        items = "".join(f"<li>{escaped(text)}</li>" for text in texts[heading])
+        lists += f'<div class="side {kind}"><h2>{heading}</h2><ul>{items}</ul></div>'
+    return f'<section class="sides">{lists}</section>'
+
+
+def _budget(terms: Terms, ledger: Ledger | None) -> Section:
+    """Return a release's charges, beside all that a ledger holds."""
+    own, recorded = terms.charges, () if ledger is None else ledger.charges
+    others = unmatched(recorded, own)
+    total = total_of([*own, *others])
+    words = [f"This cost {total_of(own)} in all."]
+    if terms.rows_per_person > 1:
+        words.append(f"That covers persons with up to {terms.rows_per_person:,} rows (group privacy).")
+    elif terms.split is not None:
+        words.append(f"This library split the rows, and none was paid for twice: one label costs {terms.cost}.")
+    if others:
+        words.append(f"With all else in the ledger, {total} is spent.")
+    if ledger is not None and ledger.limit is not None:
+        words.append(f"The limit is {ledger.limit}; left is {ledger.limit.minus(total)}.")
+    elif ledger is not None:
+        words.append("The ledger has no limit: it counts, and refuses nothing.")
+    words.append("What was spent never comes back: another release of the same labels costs again, on top.")
+    is_lacking = ledger is not None and bool(unmatched(own, recorded))
+    lacking = ["The ledger given does not hold all charges of this release."] if is_lacking else []
+    columns = {"spent on": [charge.what for charge in own]}
+    columns["ε"] = [rounded_up(charge.budget.epsilon) for charge in own]
+    if any(charge.budget.exact_delta for charge in own):
+        columns["δ"] = [rounded_up(charge.budget.delta, 3) for charge in own]
+    if any(charge.rows_per_person != 1 for charge in own):
+        columns["rows a person"] = [str(charge.rows_per_person) for charge in own]
+    columns["when"] = [charge.when.replace("T", " ").replace("+00:00", " UTC") for charge in own]
+    rows = list(zip(*columns.values(), strict=True))
+    return Section("What it cost", [*lacking, " ".join(words)], list(columns), rows, warning=is_lacking)

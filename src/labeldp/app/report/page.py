@@ -1,0 +1,189 @@
+"""The page: sections whose text is always escaped, a skeleton, and nothing that loads, runs or calls home."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from string import Template
+from typing import Any
+
+from labeldp import __version__
+from labeldp._atomic import atomic_file
+from labeldp.app.report.figures import svg
+from labeldp.errors import ParameterError
+from labeldp.tables.paths import Target
+
+LONGEST = 600
+"""Characters of one cell of a table; a card may be as long as it likes, a page should stay one."""
+
+_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, marks that turn text round, and halves of characters: they hide what a text says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of a page.
+
+    Parameters
+    ----------
+    title : str
+        Its heading.
+    paragraphs : sequence of str
+        Plain text.
+    header, rows : sequences of str
+        A table; none without rows.
+    figure : matplotlib.figure.Figure, optional
+        Best made with ``labeldp.app.report.blank(xlabel, ylabel)``, which suits light, dark and phones.
+    alternative : str
+        What the figure shows, for those who cannot see it; a figure needs one.
+    warning : bool
+        Whether this is a warning, to be shown as one.
+
+    Examples
+    --------
+    >>> from labeldp.app.report import Section, render_page
+    >>> part = Section("Two <sides>", ["All text is escaped."], header=["side"], rows=[["left"], ["right"]])
+    >>> "Two &lt;sides&gt;" in render_page("A page", [part])
+    True
+    """
+
+    title: str
+    paragraphs: Sequence[str] = ()
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    figure: Any = None
+    alternative: str = ""
+    warning: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.paragraphs, str):
+            raise ParameterError("paragraphs must be a list of texts, not one text")
+        if self.figure is not None and not self.alternative:
+            raise ParameterError("a figure needs a text alternative: say in a sentence what it shows")
+        if any(len(row) != len(self.header or row) for row in self.rows):
+            raise ParameterError("each row of a table needs one cell for each column of the header")
+
+
+def escaped(text: object) -> str:
+    """Return a text that HTML shows as it is, in text and in attributes.
+
+    Examples
+    --------
+    >>> escaped('<b title="x">')
+    '&lt;b title=&quot;x&quot;&gt;'
+    """
+    return html.escape(_INVISIBLE.sub("\ufffd", str(text)), quote=True)
+
+
+def _cell(text: object) -> str:
+    whole = str(text)
+    return escaped(whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}… ({len(whole):,} characters)")
+
+
+def _paragraphs_html(paragraphs: Sequence[str]) -> str:
+    """Return paragraphs."""
+    return "".join(f"<p>{escaped(text)}</p>" for text in paragraphs)
+
+
+def _table_html(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; without a header the first cell of a row names it."""
+    if not rows:
+        return ""
+    head = "".join(f'<th scope="col">{_cell(text)}</th>' for text in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_cell(text)}</td>" for text in row) + "</tr>"
+        if header
+        else f'<tr><th scope="row">{_cell(row[0])}</th>'
+        + "".join(f"<td>{_cell(text)}</td>" for text in row[1:])
+        + "</tr>"
+        for row in rows
+    )
+    table = f"<table><thead><tr>{head}</tr></thead>" if header else '<table class="named">'
+    return f'<div class="table">{table}<tbody>{body}</tbody></table></div>'
+
+
+def _section_html(section: Section, number: int) -> str:
+    """Return the section; its number on the page keeps the ids of figures apart."""
+    words = _paragraphs_html(section.paragraphs) + _table_html(section.header, section.rows)
+    if section.figure is not None:
+        drawing = svg(section.figure, section.title, section.alternative, f"f{number}")
+        words = f'<div class="beside"><figure>{drawing}</figure><div>{words}</div></div>'
+    kind = ' class="warning"' if section.warning else ""
+    return f"<section{kind}><h2>{escaped(section.title)}</h2>{words}</section>"
+
+
+def render_page(title: str, sections: Sequence[Section | str], *, lead: Sequence[str] = (), when: str = "") -> str:
+    """Return a page of sections.
+
+    Parameters
+    ----------
+    title : str
+        The page's heading.
+    sections : sequence of Section
+        Its parts, in order. Text in place of one is HTML that is shown as it is.
+    lead : sequence of str
+        Paragraphs before the first section.
+    when : str
+        The day and time beside the heading.
+
+    Returns
+    -------
+    str
+        HTML that loads nothing and runs nothing; all text of sections is escaped.
+
+    Examples
+    --------
+    >>> from labeldp.app.report import Section, render_page
+    >>> page = render_page("Which mechanism?", [Section("Answer", ["Staircase."])])
+    >>> "<h1>Which mechanism?</h1>" in page, "<script" in page
+    (True, False)
+    """
+    home = resources.files("labeldp.app.report")
+    main = [
+        _section_html(part, number) if isinstance(part, Section) else part
+        for number, part in enumerate(sections, 1)
+    ]
+    return Template(home.joinpath("page.html").read_text(encoding="utf-8")).substitute(
+        title=escaped(title),
+        when=f" · {escaped(when)}" if when else "",
+        style=home.joinpath("style.css").read_text(encoding="utf-8").strip(),
+        lead=_paragraphs_html(lead),
+        main="\n".join(main),
+        foot=f"<p>Written by labeldp {escaped(__version__)}. This page is one file: it loads nothing, runs "
+        "nothing and calls nobody.</p>",
+    )
+
+
+def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) -> None:
+    """Write a page, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to write.
+    page : str
+        From `render_page` or `render_report`.
+    force : bool
+        Whether to replace a file.
+
+    Raises
+    ------
+    ParameterError
+        If there is a file already, unless ``force`` allows to replace it.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from labeldp.app.report import Section, render_page, write_page
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "page.html")
+    >>> write_page(path, render_page("Which mechanism?", [Section("Answer", ["Staircase."])]))
+    >>> path.exists()
+    True
+    """
+    Target(str(path), force).refuse()
+    with atomic_file(path, public=True, replace=force) as unfinished:
+        unfinished.write_text(page, encoding="utf-8", newline="\n")

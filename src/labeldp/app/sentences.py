@@ -1,0 +1,145 @@
+"""Messages of the command line and the page: what went wrong in one sentence, with options as each spells them."""
+
+from __future__ import annotations
+
+import shlex
+import traceback
+import unicodedata
+from collections.abc import Callable
+
+from labeldp.accounts.budget import total_of
+from labeldp.accounts.ledger import Ledger
+from labeldp.app.option import join_names
+from labeldp.app.options import OPTIONS
+from labeldp.errors import LabelDPError, Message, Setting
+
+Spell = Callable[[Setting], str]
+"""How an interface spells an option: `as_flag` or `as_field`."""
+
+EXPLAINED = (LabelDPError, ModuleNotFoundError, OSError, MemoryError)
+"""What can go wrong and is explained; anything else is a defect of the library."""
+
+_EXTRAS = {
+    **{"pyarrow": "files", "openpyxl": "excel", "matplotlib": "plots", "pyspark": "spark"},
+    **dict.fromkeys(["jinja2", "markupsafe", "python_multipart", "starlette", "uvicorn"], "page"),
+}
+"""Packages, and the extras that bring them."""
+
+
+def explain_error(error: BaseException, spell: Spell, ledger: Ledger | None = None) -> str:
+    """Return one sentence for what went wrong, and one for what stays spent in a ledger's file."""
+    sentence = _sentence(error, spell).replace("\n", "\ufffd")  # of a name
+    return sentence + ("" if ledger is None or ledger.path is None else explain_charges(ledger))
+
+
+def explain_charges(ledger: Ledger | None) -> str:
+    """Return what was charged before something went wrong, and how not to pay for that again; empty if nothing."""
+    if ledger is None or not ledger.own_charges:
+        return ""
+    spent = f"{total_of(ledger.own_charges)} was charged before that, and stays spent"
+    return f". {spent}: mend this before you try again, because that will be charged again."
+
+
+def explain_defect(error: BaseException, ledger: Ledger | None = None) -> str:
+    """Return where in the code an unexpected error happened, and not what it says: that may quote a label."""
+    lines = traceback.format_list(traceback.extract_tb(error.__traceback__))
+    sentence = f"labeldp failed with {type(error).__name__}; its message is left out, since it may quote data"
+    return f"Traceback (most recent call last):\n{''.join(lines)}{sentence}{explain_charges(ledger)}"
+
+
+def _sentence(error: BaseException, spell: Spell) -> str:
+    if isinstance(error, LabelDPError):
+        return error.spell(spell)
+    if isinstance(error, ModuleNotFoundError):
+        package = (error.name or "a package").partition(".")[0]
+        extra = _EXTRAS.get(package)
+        return f"{package} is not installed: pip install " + (f'"labeldp[{extra}]"' if extra else package)
+    if isinstance(error, OSError):
+        return f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
+    return "there is not enough memory for this"
+
+
+def printable(value: object, most: int = 1000) -> str:
+    """Return text of others without what could command a terminal, and not longer than ``most``.
+
+    Examples
+    --------
+    >>> printable("a card" + chr(27) + "[2J says")
+    'a card�[2J says'
+    """
+    text = without_controls(str(value)[: most + 1].replace("\n", "\0"))
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def without_controls(text: str) -> str:
+    r"""Return a text without characters that command a terminal, reorder what follows, or are not seen.
+
+    Examples
+    --------
+    >>> without_controls("a" + chr(27) + "[2Jb" + chr(0x202E) + "c\nd")
+    'a�[2Jb�c\nd'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() or c == "\n" or unicodedata.category(c) == "Zs" else "\ufffd" for c in text
+    )
+
+
+# ---- options in messages ------------------------------------------------------------------------------
+
+
+def spelled(text: str, spell: Spell) -> str:
+    """Return a text with the options in it, if it is a `Message`, as an interface spells them."""
+    return text.spell(spell) if isinstance(text, Message) else text
+
+
+def as_flag(setting: Setting) -> str:
+    """Return an option as it is typed in a shell.
+
+    Examples
+    --------
+    >>> as_flag(Setting("missing", "drop")), as_flag(Setting("shuffle", True)), as_flag(Setting("epsilon"))
+    ('--missing drop', '--shuffle', '--epsilon')
+    >>> as_flag(Setting("decimal", ",")), as_flag(Setting("drop", ["tax", "net pay"])), as_flag(Setting("prior"))
+    ("--decimal ','", "--drop 'tax,net pay'", 'prior')
+    """
+    option = OPTIONS.get(setting.option.partition("[")[0])
+    if option is None:
+        return str(setting)
+    flag = (*option.all_flags, option.metavar)[0]
+    return flag if setting.value is None or setting.value is True else f"{flag} {_typed(setting.value)}"
+
+
+def as_field(setting: Setting) -> str:
+    """Return an option as the page calls it; one that the page does not have, as the command line does.
+
+    Examples
+    --------
+    >>> as_field(Setting("decimal", ",")), as_field(Setting("missing", "drop")), as_field(Setting("score"))
+    ('“Decimal mark” = “,”', 'the tick at “Leave out rows without a label”', '“ε more for a score”')
+    >>> as_field(Setting("force", True))
+    '--force on the command line'
+    """
+    option = OPTIONS.get(setting.option.partition("[")[0])
+    if option is None:
+        return str(setting)
+    if not option.field:
+        return f"{as_flag(setting)} on the command line"
+    if setting.value is None:
+        return f"“{option.field}”"
+    if option.type is bool or option.name == "missing":
+        return f"the tick at “{option.field}”"
+    return f"“{option.field}” = “{_text(setting.value)}”"
+
+
+def _text(value: object) -> str:
+    return join_names(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _typed(value: object) -> str:
+    """Return a value for a shell; a pair of numbers is typed as two words."""
+    if isinstance(value, tuple) and all(isinstance(part, float | int) for part in value):
+        return " ".join(f"{part:g}" for part in value)
+    text = shlex.quote(_text(value))
+    return text if text[-1:].isalnum() or text.endswith("'") else f"'{text}'"  # a mark at the end is overlooked

@@ -1,6 +1,0 @@
-"""``python -m labeldp.cli``: the command line where no command is installed."""
-
-from labeldp.cli import app
-
-if __name__ == "__main__":
-    app(prog_name="labeldp")

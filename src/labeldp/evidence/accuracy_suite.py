@@ -1,0 +1,96 @@
+"""What models reached on the public tables of the accuracy suite, in ``accuracy_suite.json``.
+
+``python -m benchmarks.accuracy package CELLS --version LABEL`` writes it anew.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_SIGNAL = 0.9
+"""Tables whose boosted trees without privacy have more of the constant's error than this say nothing of models."""
+
+MARGIN = 0.1
+BEYOND = math.log(10)
+"""What a table kept at the least and the largest rows × ε that it was measured at stands for so much less, and for
+so much more; in logarithms."""
+
+FEWEST = 0.5
+"""With fewer of the tables nothing is said: a few would not be like the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How much models kept of what features explain without privacy, on tables with as many rows × ε.
+
+    Attributes
+    ----------
+    middle, low, high : float
+        Median and quartiles over the tables: 1 is as good as boosted trees without privacy, 0 as a constant.
+    tables : int
+        How many.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> kept = ldp.preview(rows=20_000, bounds=(0, 200), epsilon=1.0).budgets[0].kept
+    >>> 0 < kept.low <= kept.middle <= kept.high
+    True
+    """
+
+    middle: float
+    low: float
+    high: float
+    tables: int
+
+
+@cache
+def kept_curves() -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
+    """Return for each table with signal the logarithms of rows × ε, and what a model kept there."""
+    text = Path(__file__).with_name("accuracy_suite.json").read_text(encoding="utf-8")
+    content: dict[str, Any] = json.loads(text)
+    curves = []
+    for table in content["tables"]:
+        points = sorted(
+            (np.log(figure["rows"] * figure["epsilon"]), (1 - figure["error"]) / (1 - table["trees"]))
+            for figure in table["figures"]
+            if figure["method"] == "model"
+        )
+        if points and table["trees"] < _SIGNAL:
+            place, kept = np.array(points).T
+            curves.append((place, np.clip(kept, 0.0, 1.0)))
+    return tuple(curves)
+
+
+def kept_in_suite(rows: int, epsilon: float) -> Kept | None:
+    """Return what models kept on the suite's tables at this rows × ε, read off between what was measured.
+
+    Returns
+    -------
+    Kept or None
+        None where too few tables were measured there.
+
+    Examples
+    --------
+    >>> kept = kept_in_suite(20_000, 1.0)
+    >>> 0 <= kept.low <= kept.middle <= kept.high <= 1
+    True
+    """
+    place = np.log(rows * epsilon)
+    shares = [
+        float(np.interp(place, places, kept))
+        for places, kept in kept_curves()
+        if places[0] - MARGIN <= place <= places[-1] + BEYOND
+    ]
+    if len(shares) < FEWEST * len(kept_curves()):
+        return None
+    low, middle, high = np.quantile(shares, [0.25, 0.5, 0.75]).tolist()
+    return Kept(middle, low, high, len(shares))

@@ -1,0 +1,139 @@
+"""What an audit measured."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from labeldp.evidence.loss_bounds import POWER
+
+
+@dataclass(frozen=True, slots=True)
+class EventResult:
+    """One event that was tested, on samples that had no part in its choice.
+
+    Attributes
+    ----------
+    pair : (str, str)
+        The label under which it is likely, and the one that it was tested against.
+    lens : str
+        What about the output it looks at.
+    hits, others : int
+        How often it happened under each.
+    epsilon : float
+        What ε must at least be because of it; 0 if it shows nothing.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> result = ldp.audit(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0), samples=10_000)
+    >>> worst = result.worst
+    >>> worst.pair in [("0", "5"), ("5", "0")], worst.hits > worst.others
+    (True, True)
+    """
+
+    pair: tuple[str, str]
+    lens: str
+    hits: int
+    others: int
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """A lower bound on ε, measured from samples, beside what is claimed and proven.
+
+    Attributes
+    ----------
+    epsilon : float
+        With probability ``confidence`` the true ε is at least this. For an honest randomiser a violation is
+        detected with probability 1 − ``confidence`` at most, all events together.
+    claimed : float or None
+        The ε that is claimed. None if nothing was claimed, or ε = ∞, which claims nothing.
+    proven : float or None
+        An upper bound from an exact proof, where there is one for ``delta``. A randomiser whose bound is above it
+        does not draw from the counts that were proven, whatever it claims.
+    delta : float
+        The δ that was allowed for.
+    detectable : float or None
+        The smallest ε that would have been detected with probability 0.8 at best: through an event of the best
+        probability, which most randomisers do not have. None if nothing was claimed.
+    confidence : float
+        With what probability the bound is right.
+    samples : int
+        Outputs drawn for each label or data set; half of them to choose events, half to test.
+    tested : tuple of EventResult
+        All events that were tested, the worst first; the confidence is split among them.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> import numpy as np
+    >>> weak = lambda y: y + np.random.default_rng().laplace(0, 2.0, y.size)        # 5 / 2 is more than 1
+    >>> result = ldp.audit(weak, labels=[0, 5], epsilon=1.0, samples=20_000)
+    >>> result.verdict, result.refuted
+    ('VIOLATION', 'claim')
+    >>> print(result.summary())
+    VIOLATION: epsilon is at least ...; that is wrong with probability 1e-06 at most
+      20,000 samples each; ... events, tested on the half that did not choose
+      worst: ...
+    """
+
+    epsilon: float
+    claimed: float | None
+    proven: float | None
+    delta: float
+    detectable: float | None
+    confidence: float
+    samples: int
+    tested: tuple[EventResult, ...] = field(repr=False)
+
+    @property
+    def refuted(self) -> str:
+        """What the bound refutes: "claim", "proof", "claim and proof", or nothing, as empty text."""
+        limits = {} if self.claimed is None else {"claim": self.claimed, "proof": self.proven}
+        above = [name for name, limit in limits.items() if limit is not None and self.epsilon > limit]
+        return " and ".join(above)
+
+    @property
+    def detected(self) -> bool:
+        """Whether a violation was detected: the bound is above the claim or the proof."""
+        return bool(self.refuted)
+
+    @property
+    def worst(self) -> EventResult:
+        """The event with the largest bound."""
+        return self.tested[0]
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a word or two."""
+        if self.claimed is None:
+            return "nothing claimed"
+        return "VIOLATION" if self.detected else "none detected"
+
+    def summary(self) -> str:
+        """Return the verdict and what it rests on, for people."""
+        at = f" (delta {self.delta:.3g})" if self.delta else ""
+        worst = self.worst
+        lines = [
+            f"{self.verdict}: epsilon is at least {self.epsilon:.4g}{at}; "
+            f"that is wrong with probability {1 - self.confidence:.2g} at most",
+            f"  {self.samples:,} samples each; {len(self.tested)} events, tested on the half that did not choose",
+            f"  worst: {worst.lens}, {worst.pair[0]} against {worst.pair[1]}: {worst.hits:,} and {worst.others:,} "
+            f"of {self.samples - self.samples // 2:,}",
+            "  assumed: each output is drawn independently of all others",
+        ]
+        if self.claimed is not None:
+            lines.append(f"  claimed {self.claimed:.6g}")
+        if self.proven is not None:
+            lines.append(f"  proven {self.proven:.6g} at most")
+        if self.detected:
+            lines.append(f"  refuted: the {self.refuted}")
+            if self.refuted == "proof":
+                lines.append("  the claim may hold, but outputs are not drawn from the counts that were proven")
+        elif self.detectable is not None and math.isfinite(self.detectable):
+            lines.append(f"  detectable with probability {POWER:g}, at best: epsilon {self.detectable:.4g}")
+        elif self.detectable is not None:
+            lines.append("  no violation could have been detected: take more samples")
+        return "\n".join(lines)

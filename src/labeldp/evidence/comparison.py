@@ -1,0 +1,254 @@
+"""Which mechanism, which regressor and which ε suit a table whose labels are public, or stand in for private ones.
+
+Nothing here is private: errors are measured on true labels. On private ones that would itself spend budget.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from labeldp._values import Array, as_fraction, rounded_up
+from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.numbers import number
+from labeldp.errors import DataError, Message, Setting
+from labeldp.evidence.label_noise import Estimate, LabelNoise, label_noise
+from labeldp.learning.label_regressor import LabelReleaseRegressor
+from labeldp.learning.model_regressor import ModelReleaseRegressor
+from labeldp.release.curator import mean_variance
+
+Bounds = tuple[float, float]
+
+REGRESSORS: dict[str, Callable[..., Any]] = {
+    "labels released": LabelReleaseRegressor,
+    "model released": ModelReleaseRegressor,
+}
+
+CONSTANT, TREES = "private constant", "not private"
+"""What regressors are compared with: a mean with noise, and boosted trees on true labels."""
+
+_FEWEST = 40
+"""With fewer rows a held-out error says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was compared, and what came out.
+
+    Attributes
+    ----------
+    budgets : tuple of float
+        Values of ε.
+    trained, judged : int
+        Rows that models learnt from, and rows held out.
+    noise : dict
+        `LabelNoise` by mechanism and ε.
+    models : dict
+        `Estimate` of the typical error on held-out labels, by model and ε: both regressors (the mean of several
+        fits, each with noise of its own), the "private constant" and boosted trees that are "not private". Its
+        spread is by the noise of fits, unless there was one, and by the choice of rows.
+    repeats : int
+        How many fits there were.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labeldp.evidence import compare_table
+    >>> x = np.linspace(-1, 1, 200)
+    >>> comparison = compare_table(x[:, None], 2 + x, (0, 5), budgets=[8.0], mechanisms=["laplace", "rp"])
+    >>> comparison.best_mechanism(8.0), str(comparison.models["model released", 8.0])
+    ('rp', '...')
+    >>> comparison.advice()
+    [...]
+    """
+
+    budgets: tuple[float, ...]
+    trained: int
+    judged: int
+    noise: dict[tuple[str, float], LabelNoise]
+    models: dict[tuple[str, float], Estimate]
+    repeats: int = 1
+
+    @property
+    def mechanisms(self) -> list[str]:
+        """The mechanisms compared."""
+        return list(dict.fromkeys(name for name, _ in self.noise))
+
+    def is_unbiased(self, mechanism: str) -> bool:
+        """Return whether a mechanism's labels are right on average, as far as they were not clipped."""
+        return self.noise[mechanism, self.budgets[0]].unbiased
+
+    def table(self, of: Literal["label", "mean", "model"]) -> list[list[str]]:
+        """Return the errors of one label and of the mean of all, by mechanism, or of models: a line for each."""
+        figures: dict[tuple[str, float], Estimate] = dict(self.models)
+        if of != "model":
+            figures = {key: noise.one if of == "label" else noise.mean for key, noise in self.noise.items()}
+        names = dict.fromkeys(name for name, _ in figures)
+        return [[name, *(str(figures[name, epsilon]) for epsilon in self.budgets)] for name in names]
+
+    def best_mechanism(self, epsilon: float) -> str:
+        """Return the mechanism that serves a learner best; "auto" unless another is better by a tenth.
+
+        Biased ones are not considered, unless there is no other: their errors do not average out.
+        """
+        fair = [name for name in self.mechanisms if self.noise[name, epsilon].unbiased] or self.mechanisms
+        risks = {name: self.noise[name, epsilon].risk for name in fair}
+        best = min(risks, key=lambda name: risks[name])
+        return "auto" if risks.get("auto", math.inf) <= 1.1 * risks[best] else best
+
+    def best_model(self, epsilon: float) -> str:
+        """Return the regressor with the least held-out error at an ε that was compared."""
+        return min(REGRESSORS, key=lambda name: self.models[name, epsilon])
+
+    def kept(self, epsilon: float) -> float:
+        """Return how much the better regressor keeps of what features explain without privacy: 1 is all."""
+        constant, best = self.models[CONSTANT, max(self.budgets)], self.models[self.best_model(epsilon), epsilon]
+        reach = constant**2 - self.models[TREES, epsilon] ** 2
+        gain = constant**2 - best**2
+        return float(np.clip(gain / reach, 0.0, 1.0)) if reach > 0 else 0.0
+
+    def advice(self) -> list[str]:
+        """Return what to do, in sentences."""
+        most = max(self.budgets)
+        constant, trees = self.models[CONSTANT, most], self.models[TREES, most]
+        if trees > 0.98 * constant:
+            return [
+                "Even without privacy the features hardly predict this label: no ε will change that. Release a "
+                "mean or a histogram instead, or find better features."
+            ]
+        enough = [e for e in sorted(self.budgets) if round(self.kept(e), 2) >= 0.8]  # as it is shown
+        epsilon = enough[0] if enough else max(self.budgets, key=self.kept)
+        model, kept = self.best_model(epsilon), self.kept(epsilon)
+        if enough:
+            start = (
+                f"Take ε = {rounded_up(epsilon)}: the least of those tried that keeps four fifths of what "
+                "features explain."
+            )
+        elif kept > 0.05:
+            start = (
+                "None of these budgets keeps four fifths of what features explain; "
+                f"ε = {rounded_up(epsilon)} keeps most."
+            )
+        else:
+            start = (
+                f"With {self.trained:,} rows none of these budgets is enough for a model: a constant does as well."
+            )
+        best = self.models[model, epsilon]
+        alike = [name for name in REGRESSORS if self.models[name, epsilon] <= best + 2 * best.spread]
+        first, *others = (Setting("release", name.partition(" ")[0]) for name in alike)
+        errors = " and ".join(str(self.models[name, epsilon]) for name in alike)
+        typical = "typical errors of {}, too close to distinguish" if alike[1:] else "a typical error of {}"
+        mechanism = self.best_mechanism(epsilon)
+        shares = ", ".join(f"{100 * self.kept(e):.0f} % at ε = {rounded_up(e)}" for e in sorted(self.budgets))
+        reached = (
+            f", with {typical.format(errors)}, beside {trees!s} without privacy and {constant!s} for a constant. "
+            f"Kept of what features explain: {shares}."
+        )
+        noise = number(self.noise[mechanism, epsilon].one, 3)
+        return [
+            start,
+            Message("For a model: ", first, *chain.from_iterable((" or ", other) for other in others), reached),
+            Message("For private labels: ", Setting("mechanism", mechanism), f": labels carry ±{noise} each."),
+            f"Models learnt from {self.trained:,} rows; with more rows less ε does the same.",
+        ]
+
+
+def compare_table(
+    X: ArrayLike,
+    labels: ArrayLike,
+    bounds: Bounds,
+    *,
+    budgets: Sequence[float],
+    mechanisms: Sequence[str],
+    delta: float = 0.0,
+    repeats: int = 1,
+    progress: Callable[[str, int, int | None], None] | None = None,
+) -> Comparison:
+    """Compare mechanisms and regressors on public labels; a quarter of the rows is held out to judge.
+
+    Parameters
+    ----------
+    X : array-like
+        Features.
+    labels : array-like
+        Labels that anyone may see.
+    bounds : (lo, hi)
+        Public bounds of the label.
+    budgets : sequence of float
+        Values of ε to compare.
+    mechanisms : sequence of str
+        Names, as `privatize` knows them.
+    delta : float
+        For "gaussian".
+    repeats : int
+        Fits of each regressor at each ε, on the same rows: only their noise differs. From two on, their spread is
+        known; it is pooled over budgets, in proportion to the noise, 1/ε.
+    progress : function, optional
+        Is called with what is being done, how many steps of it are done, and of how many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labeldp.evidence import compare_table
+    >>> x = np.linspace(-1, 1, 200)
+    >>> comparison = compare_table(x[:, None], 2 + x, (0, 5), budgets=[8.0], mechanisms=["laplace", "rp"])
+    >>> comparison.trained, comparison.mechanisms, len(comparison.table("model"))
+    (150, ['laplace', 'rp'], 4)
+    """
+    X, labels = np.asarray(X, np.float64), np.asarray(labels, np.float64)
+    if labels.size < _FEWEST:
+        raise DataError(f"{labels.size} rows are too few to compare models on: give at least {_FEWEST}")
+    order = np.random.default_rng(0).permutation(labels.size)
+    test, train = order[: labels.size // 4], order[labels.size // 4 :]
+    clipped = np.clip(labels, *bounds)
+    total = len(budgets) * (len(mechanisms) + repeats * len(REGRESSORS)) + 1
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress("comparing", done, total)
+
+    noise = {}
+    for name in mechanisms:
+        for epsilon in budgets:
+            noise[name, epsilon] = label_noise(name, labels, bounds, epsilon, delta)
+            step()
+
+    def error(predicted: Array) -> Estimate:
+        """Return a typical error on held-out rows, and its standard error by the choice of these rows."""
+        squares = (predicted - clipped[test]) ** 2
+        mean = math.sqrt(float(squares.mean()))
+        return Estimate(mean, float(squares.std()) / math.sqrt(test.size) / (2 * mean) if mean else 0.0)
+
+    def fit(make: Callable[..., Any], epsilon: float) -> Estimate:
+        model = make(epsilon=epsilon, bounds=bounds, ledger=Ledger()).fit(X[train], clipped[train])
+        result = error(model.predict(X[test]))
+        step()
+        return result
+
+    trees = HistGradientBoostingRegressor(random_state=0).fit(X[train], clipped[train])
+    not_private = error(trees.predict(X[test]))
+    step()
+    models = {}
+    for name, make in REGRESSORS.items():
+        fits = [[fit(make, epsilon) for _ in range(repeats)] for epsilon in budgets]
+        variances = np.var(fits, axis=1, ddof=1) if repeats > 1 else np.zeros(len(budgets))
+        noise_unit = math.sqrt(float(np.mean(variances * np.square(budgets))) / repeats)
+        for epsilon, errors in zip(budgets, fits, strict=True):
+            by_rows = float(np.mean([each.spread for each in errors]))
+            models[name, epsilon] = Estimate(float(np.mean(errors)), math.hypot(noise_unit / epsilon, by_rows))
+    guess = error(np.full(test.size, clipped[train].mean()))
+    for epsilon in budgets:
+        variance = mean_variance(as_fraction(epsilon), train.size, bounds)
+        models[CONSTANT, epsilon] = Estimate(math.sqrt(guess**2 + variance), guess.spread)
+        models[TREES, epsilon] = not_private
+    return Comparison(tuple(budgets), train.size, test.size, noise, models, repeats)

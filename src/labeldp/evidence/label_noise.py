@@ -1,0 +1,165 @@
+"""What private labels of a mechanism carry, by its counts, for labels that are public."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from labeldp._values import Array
+from labeldp.accounts.numbers import number
+from labeldp.errors import NotUnbiasedError
+from labeldp.exact.word_sources import resolve_source
+from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.interval import noise_weight
+from labeldp.mechanisms.registry import mechanism_class
+from labeldp.release.arrays import private_prior
+from labeldp.release.plan import Request
+
+_DRAWS = 3
+"""Priors to average over."""
+
+
+class Estimate(float):
+    """A figure, and its standard error where it has one.
+
+    Examples
+    --------
+    >>> print(Estimate(15943.2, 103.7), Estimate(0.51234, 0.0021), Estimate(851.3, 0.0024), sep="; ")
+    15,900 ± 100; 0.512 ± 0.0021; 851
+    """
+
+    __slots__ = ("spread",)
+    spread: float
+
+    def __new__(cls, value: float, spread: float = 0.0) -> Self:
+        """Return the figure."""
+        self = super().__new__(cls, value)
+        self.spread = spread
+        return self
+
+    def __str__(self) -> str:
+        shows = self.spread > 1e-4 * abs(self)  # in three digits
+        return number(self, 3) + (f" ± {number(self.spread, 2)}" if shows else "")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelNoise:
+    """What private labels of one mechanism carry, exactly, by its counts.
+
+    Attributes
+    ----------
+    one, mean : Estimate
+        Typical error of one private label, and of the mean of all of them; they vary with the luck of a private
+        prior, and are exact where there is none.
+    risk : float
+        Bias² + variance · d/n: what a learner on these rows suffers.
+    unbiased : bool
+        Whether a label is, on average, the true one, as far as that was not clipped.
+
+    Examples
+    --------
+    >>> import labeldp as ldp, numpy as np
+    >>> from labeldp.evidence.label_noise import mechanism_noise
+    >>> noise = mechanism_noise(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0), np.linspace(0, 5, 100))
+    >>> noise.unbiased, noise.mean < noise.one / 9
+    (True, True)
+    """
+
+    one: Estimate
+    mean: Estimate
+    risk: float
+    unbiased: bool
+
+
+def label_noise(
+    name: str, labels: Array, bounds: tuple[float, float], epsilon: float, delta: float = 0.0
+) -> LabelNoise:
+    """Return what private labels carry, were these randomised as `privatize` does it.
+
+    Where a prior is needed it takes its part of ε and has its noise, so this averages over a few of them.
+
+    Parameters
+    ----------
+    name : str
+        A mechanism, as `privatize` knows it.
+    labels : array
+        Labels that anyone may see: the result follows from them exactly.
+    bounds : (lo, hi)
+        Public bounds of the label.
+    epsilon, delta : float
+        The budget; δ for "gaussian" only.
+
+    Returns
+    -------
+    LabelNoise
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labeldp.evidence.label_noise import label_noise
+    >>> even = np.linspace(0, 5, 2000)
+    >>> plain, window = (label_noise(name, even, (0, 5), 1.0) for name in ("laplace", "rp"))
+    >>> bool(7.0 < plain.one < 7.2 and window.one < plain.one)
+    True
+    """
+    needs_delta = name != "auto" and mechanism_class(name).needs_delta
+    request = Request(epsilon=epsilon, bounds=bounds, mechanism=name, delta=delta if needs_delta else 0.0)
+    plan = request.plan(labels.size)
+    source = resolve_source(None)
+    draws = [
+        mechanism_noise(
+            plan.mechanism_for(private_prior(plan, labels, source) if plan.for_prior else None), labels
+        )
+        for _ in range(_DRAWS if plan.for_prior else 1)
+    ]
+    return LabelNoise(
+        one=_typical([draw.one for draw in draws]),
+        mean=_typical([draw.mean for draw in draws]),
+        risk=float(np.mean([draw.risk for draw in draws])),
+        unbiased=all(draw.unbiased for draw in draws),
+    )
+
+
+def _typical(errors: list[Estimate]) -> Estimate:
+    return Estimate(math.sqrt(np.mean(np.square(errors))), float(np.std(errors, ddof=1)) if errors[1:] else 0.0)
+
+
+def mechanism_noise(mechanism: Mechanism, labels: Array) -> LabelNoise:
+    """Return what these labels carry once a mechanism has randomised them, unbiased where it allows that.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What randomises them.
+    labels : array
+        Labels that anyone may see: the result follows from them exactly.
+
+    Returns
+    -------
+    LabelNoise
+
+    Examples
+    --------
+    >>> import labeldp as ldp, numpy as np
+    >>> from labeldp.evidence.label_noise import mechanism_noise
+    >>> labels = np.linspace(0, 5, 100)
+    >>> noise = mechanism_noise(ldp.Laplace(bounds=(0, 5), epsilon=1.0), labels)
+    >>> round(noise.one, 2), round(noise.mean, 3)           # √2 · 5, and a tenth of it
+    (7.07, 0.707)
+    """
+    unbiased = True
+    try:
+        bias, variance = mechanism.debias(mechanism.mean(labels)) - labels, mechanism.unbiased_variance(labels)
+    except NotUnbiasedError:
+        bias, variance, unbiased = mechanism.bias(labels), mechanism.variance(labels), False
+    noise = float(variance.mean())
+    squared_bias = float(np.mean(bias**2))
+    return LabelNoise(
+        one=Estimate(math.sqrt(squared_bias + noise)),
+        mean=Estimate(math.sqrt(float(bias.mean()) ** 2 + noise / labels.size)),
+        risk=squared_bias + noise_weight(labels.size) * noise,
+        unbiased=unbiased,
+    )

@@ -1,0 +1,33 @@
+"""Exact integers: secure 64-bit words, channels with their proofs, and noise for sums."""
+
+from labeldp.exact.channel import Channel
+from labeldp.exact.integers import DiscreteLaplace, IntegerNoise
+from labeldp.exact.proof import Promise, Proof
+from labeldp.exact.shift import ShiftChannel
+from labeldp.exact.table import TableChannel
+from labeldp.exact.window import WindowChannel
+from labeldp.exact.word_sources import (
+    RowSource,
+    SecureWords,
+    SeededWords,
+    WordSource,
+    default_source,
+    resolve_source,
+)
+
+__all__ = [
+    "Channel",
+    "DiscreteLaplace",
+    "IntegerNoise",
+    "Promise",
+    "Proof",
+    "RowSource",
+    "SecureWords",
+    "SeededWords",
+    "ShiftChannel",
+    "TableChannel",
+    "WindowChannel",
+    "WordSource",
+    "default_source",
+    "resolve_source",
+]

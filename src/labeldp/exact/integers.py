@@ -1,0 +1,284 @@
+"""Exact integer noise for a curator's integer statistics: counts, and sums on a public grid.
+
+Every number is decided by comparing uniform integers (see `Coins`), so the distribution is exact for any rational
+scale and there is no floating point to attack. The words and steps that a draw takes do not depend on the draw:
+see docs/proofs/noise.md.
+
+Examples
+--------
+>>> from labeldp.exact import SecureWords
+>>> noise = DiscreteLaplace(Fraction(2)).sample(3, SecureWords())
+>>> noise.dtype
+dtype('int64')
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._values import Words
+from labeldp.errors import ParameterError, UncheckableError
+from labeldp.exact.probabilities import COIN_BITS, COIN_WORDS, Bounds, place_bounds, thresholds
+from labeldp.exact.word_sources import WordSource
+
+_LARGEST = 1 << 52
+"""Scales up to this give noise below 2^63, but once in e^96."""
+
+_BLOCK = 1 << 15
+"""Coins that are tossed at a time."""
+
+
+def _less(words: Words, threshold: Words) -> NDArray[np.bool_]:
+    """Return where numbers are less than thresholds; the first axis has their words, the highest first."""
+    less: NDArray[np.bool_] = words[-1] < threshold[-1]
+    for word, other in zip(words[-2::-1], threshold[-2::-1], strict=True):
+        less = (word < other) | ((word == other) & less)
+    return less
+
+
+def _number(words: Words) -> int:
+    return int.from_bytes(words.astype(">u8").tobytes())
+
+
+class Coins:
+    """Coins and integers from 64-bit words.
+
+    A coin compares a uniform number with its probability. It takes 192 bits of both, always, and more only if
+    these are equal, which happens once in 2^191. So a coin is exact, though its probability may be irrational, and
+    takes the same words and the same steps whatever it shows.
+
+    Parameters
+    ----------
+    source : source of words
+
+    Examples
+    --------
+    >>> from labeldp.exact import SecureWords
+    >>> Coins(SecureWords()).laplace(Fraction(5, 2), 3).shape
+    (3,)
+    """
+
+    def __init__(self, source: WordSource) -> None:
+        self._source = source
+
+    def _words(self, *shape: int) -> Words:
+        words = np.zeros(math.prod(shape), dtype=np.uint64)
+        self._source.fill(words)
+        return words.reshape(shape)
+
+    def toss(self, bounds: Bounds) -> bool:
+        """Return True with the probability that ``bounds`` are of, exactly."""
+        return self._decide(_number(self._words(COIN_WORDS)), bounds)
+
+    def _decide(self, number: int, bounds: Bounds) -> bool:
+        """Return whether a uniform number with these first `COIN_BITS` bits is below the probability."""
+        bits = COIN_BITS
+        low, high = bounds(bits)
+        while low <= number < high:
+            number = (number << 64) | _number(self._words(1))
+            bits += 64
+            low, high = bounds(bits)
+        return number < low
+
+    def _geometric(self, scale: Fraction, size: int) -> NDArray[np.int64]:
+        """Return integers x ≥ 0 with probability in proportion to e^(−x/scale): their bits are independent."""
+        low, high = thresholds(scale)
+        places = low.shape[-1] - 1
+        words = self._words(COIN_WORDS, size, places + 1)
+        ones = _less(words, low)
+        for draw, place in np.argwhere(ones != _less(words, high)).tolist():
+            ones[draw, place] = self._decide(_number(words[:, draw, place]), partial(place_bounds, scale, place))
+        numbers = np.asarray(ones[:, :places] @ (1 << np.arange(places)))
+        for draw in np.flatnonzero(ones[:, places]).tolist():
+            more = 1
+            while self.toss(partial(place_bounds, scale, places)):
+                more += 1
+            numbers[draw] += more << places
+        return numbers
+
+    def laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:
+        """Return integers x with probability in proportion to e^(−|x|/scale): differences of geometric numbers."""
+        noise = np.zeros(size, dtype=np.int64)
+        step = _BLOCK // (2 * thresholds(scale).shape[-1])
+        for start in range(0, size, step):
+            piece = noise[start : start + step]
+            numbers = self._geometric(scale, 2 * piece.size)
+            piece[:] = numbers[: piece.size] - numbers[piece.size :]
+        return noise
+
+
+# ---- noise --------------------------------------------------------------------------------------------
+
+
+class IntegerNoise:
+    """How an exact statistic leaves: with noise on each of its integers, and no other way."""
+
+    __slots__ = ()
+
+    def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
+        """Return ``size`` integers of noise."""
+        raise NotImplementedError
+
+    def release(self, exact: NDArray[np.int64], source: WordSource) -> NDArray[np.int64]:
+        """Return integers with fresh noise added to each.
+
+        This is the one door for a curator's sums and counts: what is computed from the result is post-processing.
+
+        Parameters
+        ----------
+        exact : array of int64, one-dimensional
+            What a change of one label moves by no more than the noise was calibrated to.
+        source : source of words
+
+        Examples
+        --------
+        >>> from labeldp.exact import SecureWords
+        >>> DiscreteLaplace(Fraction(2)).release(np.array([5, 8]), SecureWords()).shape
+        (2,)
+        """
+        return np.asarray(exact + self.sample(exact.size, source), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplace(IntegerNoise):
+    """Two-sided geometric noise: P(x) ∝ e^(−|x|/scale) on the integers.
+
+    Added to integers that a change of one label moves by at most Δ in sum, it is differentially private with
+    ε = Δ/scale, exactly.
+
+    Parameters
+    ----------
+    scale : Fraction
+    """
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.scale, Fraction) or not 0 < self.scale <= _LARGEST:
+            raise ParameterError(
+                f"scale must be a positive Fraction of at most 2^52, got {self.scale!r}: use a larger epsilon"
+            )
+
+    @classmethod
+    def calibrated(cls, *, sensitivity: int, epsilon: Fraction) -> DiscreteLaplace:
+        """Return the noise for a statistic of this L1 sensitivity and budget."""
+        return cls(sensitivity / epsilon)
+
+    def variance(self) -> float:
+        """Return the variance of one draw."""
+        r = float(np.exp(-1 / float(self.scale)))
+        return 2 * r / float(np.expm1(-1 / float(self.scale))) ** 2
+
+    def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
+        """Return ``size`` independent draws."""
+        return Coins(source).laplace(self.scale, size)
+
+
+# ---- statistics ----------------------------------------------------------------------------------------
+
+NOISE = "discrete Laplace"
+
+
+class Rule(NamedTuple):
+    """By how many steps one label moves a statistic, in the sum of absolute values, and why; and how many steps.
+
+    How many steps there are may depend on how many integers there are: ``steps`` has 0 for any number of them.
+    """
+
+    factor: int
+    reason: str
+    steps: Mapping[int, int]
+
+
+RULES = {
+    "counts": Rule(2, "another label takes 1 from one count and adds 1 to another", {0: 1}),
+    "largest count": Rule(1, "another label moves every count by 1 at most, and so the largest of them", {1: 1}),
+    "sums": Rule(1, "each label is in one sum, as an integer from 0 to the number of steps", {0: 1 << 16}),
+    "score": Rule(
+        1,
+        "another label moves all sums of errors, or of labels, by as many steps together: scores.md",
+        {1: 1 << 36, 2: 1 << 36, 3: 1 << 37, 4: 1 << 37},
+    ),
+}
+"""Each kind of statistic; docs/proofs/regressors.md and scores.md have the proofs."""
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """Integers of all rows that are released with two-sided geometric noise on each.
+
+    Attributes
+    ----------
+    what : str
+        What they are, in words.
+    kind : str
+        Which of `RULES` says how far one label moves them.
+    size : int
+        How many integers there are.
+    steps : int
+        The largest integer that one label adds; 1 for counts. Of a score, what its sums move by in all.
+    epsilon : Fraction
+        What they cost.
+    purpose : str
+        That of the charge which paid for them.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from labeldp.accounts import Statistic
+    >>> counts = Statistic("counts of windows", "counts", 16, 1, Fraction(1, 10))
+    >>> counts.sensitivity, counts.noise.scale
+    (2, Fraction(20, 1))
+    """
+
+    DERIVED: ClassVar[tuple[str, ...]] = ("sensitivity", "noise", "scale")
+    what: str
+    kind: str
+    size: int
+    steps: int
+    epsilon: Fraction
+    purpose: str = "sums"
+
+    def __post_init__(self) -> None:
+        steps = RULES[self.kind].steps
+        fits = 1 <= self.size < 1 << 63 and self.steps == steps.get(self.size, steps.get(0))
+        if not fits or self.epsilon <= 0:
+            raise ParameterError(
+                f"a statistic of the kind {self.kind!r} and epsilon {self.epsilon} does not hold {self.size:,} "
+                f"integers of {self.steps} steps"
+            )
+
+    def __str__(self) -> str:
+        return f"{self.what}: {NOISE} noise of scale {self.noise.scale}"
+
+    @property
+    def sensitivity(self) -> int:
+        """By how much one label moves the integers, in the sum of absolute values."""
+        return RULES[self.kind].factor * self.steps
+
+    @cached_property
+    def noise(self) -> DiscreteLaplace:
+        """The noise on each integer."""
+        return DiscreteLaplace.calibrated(sensitivity=self.sensitivity, epsilon=self.epsilon)
+
+    def derived(self) -> dict[str, Any]:
+        """Return what a card states of it beside its fields."""
+        return {"sensitivity": self.sensitivity, "noise": NOISE, "scale": self.noise.scale}
+
+    @classmethod
+    def refuse_unknown(cls, data: dict[str, Any]) -> None:
+        """Refuse a kind or noise that another version may know."""
+        kind, noise = data.get("kind"), data.get("noise", NOISE)
+        if isinstance(kind, str) and isinstance(noise, str) and (kind not in RULES or noise != NOISE):
+            raise UncheckableError(
+                f"the card has a statistic of the kind {kind[:60]!r} with {noise[:60]!r} noise, "
+                "which this version of labeldp does not know, so it cannot be checked here"
+            )

@@ -1,0 +1,245 @@
+"""Exact arithmetic behind every guarantee: rational bounds of e^ε, and what was proven.
+
+Only integers and fractions decide here. A float is returned at the very end, rounded so that it
+never claims more privacy than was proven.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._values import as_fraction
+from labeldp.errors import ParameterError, PrivacyProofError
+
+WORDS = 1 << 64
+"""The number of equally likely random words; the counts of every row sum to it."""
+
+_BITS = 192
+
+
+@lru_cache(maxsize=1024)
+def exp_lower(x: Fraction) -> Fraction:
+    """Return a rational number at most e^x and within 2^-100 of it, relatively, for x ≥ 0.
+
+    The Taylor series in fixed point; every term is rounded down, and the terms left out are positive. Counts that
+    keep to this ratio keep ε, whatever a float would round.
+
+    Parameters
+    ----------
+    x : Fraction
+        At least 0; ``Promise.of(epsilon).epsilon`` is one.
+
+    Returns
+    -------
+    Fraction
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from labeldp.mechanisms import exp_lower
+    >>> float(exp_lower(Fraction(1)))
+    2.718281828459045
+    """
+    if x < 0:
+        raise ValueError("exp_lower needs x >= 0")
+    term = 1 << _BITS
+    total = 0
+    k = 0
+    while term:
+        total += term
+        k += 1
+        term = term * x.numerator // (x.denominator * k)
+    return Fraction(total, 1 << _BITS)
+
+
+def exp_upper(x: Fraction) -> Fraction:
+    """Return a rational number at least e^x and within 2^-90 of it, relatively, for x ≥ 0.
+
+    Examples
+    --------
+    >>> exp_lower(Fraction(3)) < exp_upper(Fraction(3))
+    True
+    """
+    return exp_lower(x) * (1 + Fraction(1, 1 << 90))
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a channel was built to keep: ε and δ, exactly.
+
+    Parameters
+    ----------
+    epsilon, delta : Fraction
+        Exact amounts; `Promise.of` takes floats.
+
+    Examples
+    --------
+    >>> from labeldp.mechanisms import Promise
+    >>> Promise.of(0.5)
+    Promise(epsilon=Fraction(1, 2), delta=Fraction(0, 1))
+    >>> 0.1 < Promise.of(0.1).epsilon           # the float 0.1 is above 1/10: the smaller one counts
+    False
+    """
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+    def as_data(self) -> list[str]:
+        """Return ε and δ as pure data: the text of two fractions."""
+        return [str(self.epsilon), str(self.delta)]
+
+    def __post_init__(self) -> None:
+        exact = isinstance(self.epsilon, Fraction) and isinstance(self.delta, Fraction)
+        if not exact or self.epsilon < 0 or not 0 <= self.delta <= 1:
+            raise ParameterError(
+                "epsilon must not be negative, and delta must lie in [0, 1], as fractions: use Promise.of(epsilon)"
+            )
+
+    @classmethod
+    @lru_cache(maxsize=256)
+    def of(cls, epsilon: float, delta: float = 0.0) -> Promise:
+        """Return the promise for floats, however they are read: as written, or as binary numbers.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The smaller of both readings is promised.
+        """
+        return cls(min(as_fraction(epsilon), Fraction(epsilon)), min(as_fraction(delta), Fraction(delta)))
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What an exact proof established, given ideal random words.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Proven upper bounds: for any two labels and any set of outputs S,
+        P(S | y) ≤ e^epsilon · P(S | y') + delta.
+    worst_ratio : Fraction or None
+        For pure ε: the largest ratio of two rows' word counts at one output, exactly.
+    checked : str
+        What was compared, in words.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> from fractions import Fraction
+    >>> proof = ldp.Laplace(bounds=(0, 5), epsilon=1.0).verify()
+    >>> 0.999 < proof.epsilon <= 1.0, proof.delta
+    (True, 0.0)
+    >>> proof.worst_ratio < Fraction(2718281828459045236, 10**18)
+    True
+    """
+
+    epsilon: float
+    delta: float
+    worst_ratio: Fraction | None = None
+    checked: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """Return what was proven as pure data, for a card."""
+        return {
+            "epsilon": "infinite" if math.isinf(self.epsilon) else self.epsilon,
+            "delta": self.delta,
+            "ratio": None if self.worst_ratio is None else str(self.worst_ratio),
+        }
+
+
+def epsilon_of(ratio: Fraction) -> float:
+    """Return the smallest float ε that provably satisfies ratio ≤ e^ε.
+
+    Examples
+    --------
+    >>> epsilon_of(Fraction(3)) >= math.log(3)
+    True
+    >>> epsilon_of(Fraction(1))
+    0.0
+    """
+    if ratio <= 1:
+        return 0.0
+    guess = math.log1p(float(ratio - 1))
+    for _ in range(4):
+        guess = math.nextafter(guess, 0.0)
+    while exp_lower(Fraction(guess)) < ratio:
+        guess = math.nextafter(guess, math.inf)
+    return guess
+
+
+def float_above(value: Fraction) -> float:
+    """Return the smallest float that is at least ``value``.
+
+    Examples
+    --------
+    >>> Fraction(float_above(Fraction(1, 3))) > Fraction(1, 3) > Fraction(1 / 3)
+    True
+    """
+    number = float(value)
+    return number if Fraction(number) >= value else math.nextafter(number, math.inf)
+
+
+NO_PROMISE = "a channel needs a promise that its counts are compared with: pass Promise.of(epsilon)"
+"""Why a proof is refused that would prove nothing: without an ε to hold counts to, any counts would do."""
+
+
+def prove_pure(ratio: Fraction, promise: Promise, checked: str) -> Proof:
+    """Compare the worst ratio of counts with the promise, exactly."""
+    if not isinstance(promise, Promise):
+        raise ParameterError(NO_PROMISE)
+    if ratio > exp_lower(promise.epsilon):
+        raise PrivacyProofError(
+            f"the counts reach a ratio of e^{epsilon_of(ratio):.9g}, above the promised "
+            f"epsilon={float(promise.epsilon)}: this channel must not be used"
+        )
+    return Proof(epsilon_of(ratio), 0.0, ratio, checked)
+
+
+def array_bytes(array: NDArray[Any]) -> bytes:
+    """Return an array's kind, shape and numbers as bytes, the same on every machine, for a hash."""
+    return f"{array.dtype.kind}{array.shape}".encode() + array.astype(array.dtype.newbyteorder("<")).tobytes()
+
+
+def join_fingerprints(prints: Sequence[str]) -> str:
+    """Return what one charge for labels says of the mechanisms it paid for: all fingerprints, in order."""
+    return prints[0] if len(prints) == 1 else "; ".join(f"part {k}: {one}" for k, one in enumerate(prints, 1))
+
+
+def channel_digest(channel: Any) -> str:
+    """Return a hash of everything that a channel's `sample` and its proof depend on, by its names in memory."""
+    digest = hashlib.sha256(type(channel).__name__.encode())
+    for field in dataclasses.fields(channel):
+        if not field.init:  # computed from the others
+            continue
+        value = getattr(channel, field.name)
+        if isinstance(value, np.ndarray):
+            digest.update(field.name.encode() + array_bytes(value))
+        else:
+            digest.update(f"{field.name}={value!r};".encode())
+    return "sha256:" + digest.hexdigest()
+
+
+_FINGERPRINTS: dict[str, str] = {}
+"""Of channels in use, by their digest: to write out 2^16 counts takes 10 ms."""
+
+
+def fingerprint(channel: Any) -> str:
+    """Return a hash of a channel as it stands on a card: that of the canonical text of its integers."""
+    key = channel_digest(channel)
+    if key not in _FINGERPRINTS:
+        if len(_FINGERPRINTS) >= 256:
+            _FINGERPRINTS.clear()
+        text = json.dumps(channel.as_data(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        _FINGERPRINTS[key] = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    return _FINGERPRINTS[key]

@@ -1,0 +1,262 @@
+"""From a label to its row, and from a word to its cell: what sampling shares, and proofs read back.
+
+Labels are clipped to a public interval that is cut into equal steps; the row is one of their ends, or a step.
+
+A row of counts that sum to 2^64 is sampled with one word, by an alias table in exact integers: over 2^k columns it
+gives each column 2^(64−k) words. A word's first k bits name the column, the others are compared with the column's
+threshold: below it the column itself is the result, else its alias. Threshold and alias are packed into one 64-bit
+entry, so a draw is one look-up. Nothing is rounded: `recount` gives back the very counts that went in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._values import Array, Index, Words
+from labeldp.errors import ParameterError, PrivacyProofError
+from labeldp.exact.proof import WORDS
+from labeldp.exact.word_sources import CHUNK, WordSource
+
+TOP = 2.0**52
+TOP_BITS = np.int64(0x4330000000000000)
+"""The bits of 2^52 as a float."""
+MOST_STEPS = 1 << 51
+"""With more steps, places of labels two widths away would not be exact above 2^52."""
+MAX_BITS = 17
+"""Rows of at most 2^17 columns: larger tables leave the cache."""
+
+
+def pieces(size: int) -> Iterator[slice]:
+    """Cut ``range(size)`` into slices of at most `CHUNK`."""
+    for start in range(0, size, CHUNK):
+        yield slice(start, min(start + CHUNK, size))
+
+
+def frozen_copy(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy that nobody else holds and nobody can write to."""
+    copy = np.array(array)  # a plain one: a masked array, say, would hide numbers from a proof
+    copy.flags.writeable = False
+    return copy
+
+
+def nearest_of(known: Array, values: Array) -> Array:
+    """Return which of some known numbers is nearest to each value."""
+    known = np.sort(known)
+    above = np.searchsorted(known, values).clip(min(1, known.size - 1), known.size - 1)
+    below = np.maximum(above - 1, 0)
+    return np.asarray(np.where(values - known[below] < known[above] - values, known[below], known[above]))
+
+
+def select(chosen: NDArray[np.bool_], yes: Words, no: Words) -> Words:
+    """Return ``no``, overwritten by ``yes`` where chosen, by masks: the same time for every word."""
+    mask = np.negative(chosen.view(np.int8)).astype(np.int64).view(np.uint64)
+    yes ^= no
+    yes &= mask
+    no ^= yes
+    return no
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The interval [low, high] cut into ``steps`` equal steps: rows 0 … steps.
+
+    Labels outside are clipped, as far outside as they may be. Arithmetic starts a width or two away from
+    the interval, so that a label that is a subnormal number never reaches a multiplication, whose
+    time would leak it. It ends with a clip to rows that exist, so that no rounding error can break a
+    proof.
+    """
+
+    low: float
+    high: float
+    steps: int
+
+    def verify(self) -> None:
+        """Refuse an interval or steps that would give a label a row that does not exist.
+
+        Raises
+        ------
+        ParameterError
+            If low and high are no interval: a place that is not a number has bits too.
+        PrivacyProofError
+            If low and high are no plain floats, whose arithmetic could differ from what was proven; or if there
+            are no steps, or too many.
+        """
+        if type(self.low) is not float or type(self.high) is not float:
+            raise PrivacyProofError("low and high must be plain floats: pass float(low) and float(high)")
+        width, most = self.high - self.low, max(abs(self.low), abs(self.high))
+        if not (1e-140 < width < 1e140 and width >= 1024 * math.ulp(most)):
+            raise ParameterError(
+                f"low and high must be an interval with floats inside, got {self.low}, {self.high}"
+            )
+        if type(self.steps) is not int or not 1 <= self.steps <= MOST_STEPS:
+            raise PrivacyProofError("steps must be an integer from 1 to 2^51")
+
+    @property
+    def step(self) -> float:
+        """The distance between two neighbouring rows, in units of the label."""
+        return (self.high - self.low) / self.steps
+
+    @property
+    def _lead(self) -> int:
+        """How many widths below the interval arithmetic starts: not at zero."""
+        width = self.high - self.low
+        return 2 if abs(self.low - width) < width / 2 else 1
+
+    def _place(self, labels: NDArray[Any], out: Array) -> Array:
+        """Return the place of each label, too large by the lead, and not yet clipped."""
+        width = self.high - self.low
+        with np.errstate(over="ignore"):  # labels far outside; a warning would leak them
+            np.subtract(labels, np.float64(self.low - self._lead * width), out=out)
+            out *= self.steps / width
+        return out
+
+    def _round(self, place: Array, less: float) -> Index:
+        """Return the integer nearest to place − lead − less, clipped to rows that exist.
+
+        Above 2^52 floats are integers: adding 2^52 rounds, and the low bits are the result. That is
+        several times faster than a conversion. Bits are clipped, not floats: they are in the floats' order, those
+        of negative ones below, and what is not a number passes no clip of integers.
+        """
+        place += TOP - self._lead * self.steps - less
+        rows = place.view(np.int64)
+        np.clip(rows, TOP_BITS, TOP_BITS + self.steps, out=rows)
+        rows -= TOP_BITS
+        return rows
+
+    def nearest(self, labels: NDArray[Any], scratch: Array) -> Index:
+        """Return the nearest row of each label, in ``scratch``'s memory."""
+        return self._round(self._place(labels, scratch), 0.0)
+
+    def rounded(self, labels: NDArray[Any], bits: NDArray[np.uint32], scratch: Array) -> Index:
+        """Return one of the two neighbouring rows, at random so that the mean is the label's place."""
+        place = self._place(labels, scratch)
+        place += bits * 2.0**-32
+        return self._round(place, 0.5)
+
+    def rounded_pieces(self, labels: NDArray[Any], source: WordSource) -> Iterator[tuple[slice, Index, Words]]:
+        """Yield piece by piece where its labels are, their rows, rounded at random, and a word for each."""
+        size = min(CHUNK, labels.size)
+        words = np.empty(size + (size + 1) // 2, dtype=np.uint64)
+        scratch = np.empty(size)
+        for piece in pieces(labels.size):
+            count = piece.stop - piece.start
+            word = words[: count + (count + 1) // 2]
+            source.fill(word)
+            rounding = word[count:].view(np.uint32)[:count]
+            yield piece, self.rounded(labels[piece], rounding, scratch[:count]), word[:count]
+
+    def piece(self, labels: NDArray[Any], scratch: Array) -> Index:
+        """Return the step that each label lies in, 0 … steps − 1."""
+        place = self._place(labels, scratch)
+        place += 2.0**-20  # a label on an edge belongs to the step above, not to the even one
+        rows = self._round(place, 0.5)
+        return np.minimum(rows, self.steps - 1, out=rows)
+
+    def split(self, labels: NDArray[Any]) -> tuple[Index, Array]:
+        """Return the lower neighbouring row, and the probability of rounding up from it."""
+        place = self._place(labels, np.empty(labels.shape)) - self._lead * self.steps
+        np.clip(place, 0.0, float(self.steps), out=place)
+        rows = np.minimum(place.astype(np.int64), self.steps - 1)
+        return rows, place - rows
+
+    def mixed_moments(self, labels: NDArray[Any], mean: Array, variance: Array) -> tuple[Array, Array]:
+        """Return mean and variance for labels rounded at random to rows with these: rounding included."""
+        row, up = self.split(labels)
+        between = up * (1 - up) * (mean[row + 1] - mean[row]) ** 2
+        spread = (1 - up) * variance[row] + up * variance[row + 1] + between
+        return (1 - up) * mean[row] + up * mean[row + 1], spread
+
+
+# ---- alias tables -----------------------------------------------------------------------------
+
+
+def alias_tables(rows: Sequence[Sequence[int]]) -> Words:
+    """Return the packed table of each row.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of int
+        Words for each output; those of a row must sum to 2^64.
+    """
+    for counts in rows:
+        if set(map(type, counts)) != {int} or sum(counts) != WORDS or min(counts) < 0:
+            raise PrivacyProofError("a row's counts must be non-negative integers that sum to 2^64")
+        if len(counts) > 1 << MAX_BITS:
+            raise PrivacyProofError(f"a row has {len(counts)} outputs; at most 2^{MAX_BITS} are possible")
+    return np.array([_alias_table(counts) for counts in rows])
+
+
+def _alias_table(counts: Sequence[int]) -> Words:
+    """Return the packed table of a row, by Vose's method, in integers."""
+    bits = max(1, (len(counts) - 1).bit_length())
+    capacity = WORDS >> bits
+    left = [*counts, *[0] * ((1 << bits) - len(counts))]
+    alias = list(range(len(left)))
+    small = [i for i, n in enumerate(left) if n < capacity]
+    large = [i for i, n in enumerate(left) if n > capacity]
+    for column in small:  # grows while we walk: a large column ends up small
+        donor = large[-1]  # there is one: columns not yet filled hold as much as they can, together
+        alias[column] = donor
+        left[donor] -= capacity - left[column]
+        if left[donor] <= capacity:
+            large.pop()
+            if left[donor] < capacity:
+                small.append(donor)
+    # A full column needs no alias: it is its own, and its threshold does not matter.
+    packed = [(n << bits) | a if a != i else i for i, (n, a) in enumerate(zip(left, alias, strict=True))]
+    return np.array(packed, dtype=np.uint64)
+
+
+def bits_of(table: Words) -> int:
+    """Return k for a table of rows of 2^k entries."""
+    return int(table.shape[-1]).bit_length() - 1
+
+
+def require_packed(table: Words, dimensions: int) -> None:
+    """Refuse what `draw` and `recount` would read wrongly: one row, or rows, of 2^k entries."""
+    width = table.shape[-1] if table.ndim == dimensions else 0
+    if width < 2 or width & (width - 1) or table.dtype != np.uint64:
+        rows = "one row" if dimensions == 1 else "rows"
+        raise PrivacyProofError(f"a channel of this kind is packed as {rows} of 2, 4, 8 … 64-bit entries")
+
+
+def recount(table: Words) -> Words:
+    """Return how many of the 2^64 words `draw` maps to each column, from the table itself: a row, or all."""
+    width, bits = table.shape[-1], bits_of(table)
+    capacity = np.uint64(WORDS >> bits)
+    alias = table & np.uint64(width - 1)
+    threshold = table >> np.uint64(bits)
+    counts = threshold.copy()
+    place = alias.astype(np.int64).reshape(-1, width) + np.arange(0, table.size, width)[:, None]
+    above = (capacity - threshold).reshape(-1)  # of a column that is its own alias, with the threshold all of it
+    np.add.at(counts.reshape(-1), place.reshape(-1), above)
+    return counts
+
+
+def draw(table: Words, row_start: Index | None, word: Words) -> Index:
+    """Return a column for each word; overwrites ``word``.
+
+    Parameters
+    ----------
+    table : array of rows of 2^k entries
+    row_start : array of int or None
+        Where each word's row starts in the flattened table; None if there is only one row.
+    """
+    bits = bits_of(table)
+    mask = np.uint64(table.shape[-1] - 1)
+    column = word >> np.uint64(64 - bits)
+    entry_index = column.view(np.int64)
+    if row_start is not None:
+        entry_index = entry_index + row_start
+    entry = table.reshape(-1).take(entry_index, mode="clip")
+    word <<= np.uint64(bits)
+    word |= mask
+    below = word < entry
+    entry &= mask
+    return select(below, column, entry).view(np.int64)

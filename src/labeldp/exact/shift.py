@@ -1,0 +1,342 @@
+"""The shift channel: additive noise, one row of counts shared by all labels.
+
+Labels live on a grid of ``steps`` + 1 rows (between two rows they are rounded to one at random), the
+noise is an integer number of steps, and the released step is clamped to ``margin`` steps outside the
+interval. Row k's counts are the noise's counts, shifted by k and clamped: a table that is never
+written out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._values import Array, Words
+from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
+from labeldp.exact.proof import NO_PROMISE, WORDS, Promise, Proof, exp_lower, float_above, prove_pure
+from labeldp.exact.sampling import Domain, alias_tables, draw, frozen_copy, recount, require_packed
+from labeldp.exact.word_sources import WordSource
+
+UNBIASED = 1e-5
+"""A clamping bias this small, in units of the noise's deviation, counts as unbiased."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftChannel:
+    """Additive integer noise on a public grid.
+
+    Parameters
+    ----------
+    low, high : float
+        Labels are clipped to this interval; both ends are on the grid.
+    steps : int
+        Grid steps between low and high.
+    margin : int
+        Outputs are clamped to this many steps outside the interval.
+    reach : int
+        The noise lies in −reach … reach.
+    table : array of uint64
+        Packed alias table of the noise, as built by `ShiftChannel.from_counts`.
+    promise : Promise
+        The (ε, δ) that `verify` compares the counts with.
+    rule : mapping, optional
+        How a card says that the counts follow, see ``docs/formats.md``; by default a card lists them.
+
+    Examples
+    --------
+    Noise of −2 … 2 steps on a grid of one step from 0 to 1, with counts that halve with each step: outputs from
+    −1 to 2, and ends that take their tails.
+
+    >>> import math
+    >>> from labeldp.mechanisms import WORDS, Promise, ShiftChannel
+    >>> unit = WORDS // 12
+    >>> counts = [2 * unit, 2 * unit, WORDS - 8 * unit, 2 * unit, 2 * unit]
+    >>> channel = ShiftChannel.from_counts(0.0, 1.0, 1, 1, counts, Promise.of(math.log(2) + 1e-9))
+    >>> round(channel.verify().epsilon, 6)
+    0.693147
+    """
+
+    low: float
+    high: float
+    steps: int
+    margin: int
+    reach: int
+    table: Words
+    promise: Promise
+    rule: Mapping[str, Any] | None = None
+    _by_row: tuple[Array, Array] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @classmethod
+    def from_counts(
+        cls,
+        low: float,
+        high: float,
+        steps: int,
+        margin: int,
+        counts: Sequence[int],
+        promise: Promise,
+        rule: Mapping[str, Any] | None = None,
+    ) -> ShiftChannel:
+        """Build the channel from plain integer counts of the noise −reach … reach.
+
+        Parameters
+        ----------
+        low, high : float
+            Labels are clipped to this interval; both ends are on the grid.
+        steps : int
+            Grid steps between low and high.
+        margin : int
+            Outputs are clamped to this many steps outside the interval.
+        counts : sequence of int
+            How many of 2^64 words lead to each noise value; an odd number of counts.
+        promise : Promise
+            What the counts must keep.
+        rule : mapping, optional
+            How a card says that the counts follow.
+
+        Raises
+        ------
+        PrivacyProofError
+            If the counts break the promise.
+        """
+        reach = len(counts) // 2
+        return cls(low, high, steps, margin, reach, alias_tables([counts])[0], promise, rule)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", frozen_copy(self.table))
+        self.verify()
+
+    @property
+    def _domain(self) -> Domain:
+        return Domain(self.low, self.high, self.steps)
+
+    def counts(self) -> Words:
+        """Return the words of each noise value, read back from the table that `sample` uses."""
+        return recount(self.table)[: 2 * self.reach + 1]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the integers as pure data, for a card; long counts by the rule that they follow from."""
+        counts = self.counts().tolist()
+        rule = self.rule or {"rule": "listed", "listed": counts}
+        return {
+            "kind": "shift",
+            **{name: getattr(self, name) for name in ("low", "high", "steps", "margin", "reach")},
+            "promise": self.promise.as_data(),
+            "counts": {name: str(part) if isinstance(part, Fraction) else part for name, part in rule.items()},
+            "counts_sha256": hashlib.sha256(",".join(map(str, counts)).encode()).hexdigest(),
+        }
+
+    # ---- proof --------------------------------------------------------------------------------
+
+    def verify(self) -> Proof:
+        """Prove (ε, δ) from the table that `sample` uses.
+
+        For δ = 0: at every output the largest and the smallest count over all rows are compared,
+        which covers every pair of rows. For δ > 0: the exact δ at the promised ε, for every shift.
+
+        Raises
+        ------
+        PrivacyProofError
+            If the counts break the promise.
+        """
+        integers = all(type(n) is int for n in (self.steps, self.margin, self.reach))
+        if not (integers and self.steps >= 1 and self.reach >= 1 and 0 <= self.margin <= self.reach):
+            raise PrivacyProofError("steps and reach must be positive integers, margin one between 0 and reach")
+        self._domain.verify()
+        require_packed(self.table, 1)
+        counts = self.counts()
+        if counts.size != 2 * self.reach + 1:
+            raise PrivacyProofError("the noise has fewer values than its reach says")
+        if sum(counts.tolist()) != WORDS:
+            raise PrivacyProofError("counts do not sum to 2^64: words lead to a noise value that does not exist")
+        if not isinstance(self.promise, Promise):
+            raise ParameterError(NO_PROMISE)
+        if self.promise.delta == 0:
+            ratio = self._worst_ratio(counts)
+            rows, outputs = self.steps + 1, self.steps + 2 * self.margin + 1
+            return prove_pure(ratio, self.promise, f"{rows} rows, {outputs} outputs: every pair of counts")
+        return self._prove_delta(counts)
+
+    def _worst_ratio(self, counts: Words) -> Fraction:
+        if self.reach < self.steps + self.margin:
+            raise PrivacyProofError("the noise does not reach every output from every label")
+        # Output o, unclamped, has counts[o − k] under row k: slide a window over the noise.
+        inner = counts[self.reach - self.steps - self.margin + 1 : self.reach + self.steps + self.margin]
+        most = _sliding(np.maximum, inner, self.steps + 1)
+        least = _sliding(np.minimum, inner, self.steps + 1)
+        pairs = list(zip(most.tolist(), least.tolist(), strict=True))
+        for tail in (counts, counts[::-1]):  # the two clamped outputs take whole tails
+            start = self.reach - self.margin - self.steps
+            ends = np.cumsum(tail)[start : start + self.steps + 1].tolist()
+            pairs.append((max(ends), min(ends)))
+        worst = Fraction(1)
+        for large, small in pairs:
+            if small == 0:
+                raise PrivacyProofError("an output is possible under one label and not under another")
+            if large * worst.denominator > worst.numerator * small:
+                worst = Fraction(large, small)
+        return worst
+
+    def _prove_delta(self, counts: Words) -> Proof:
+        bound = exp_lower(self.promise.epsilon)
+        ways = [counts] if np.array_equal(counts, counts[::-1]) else [counts, counts[::-1]]
+        worst = Fraction(0)
+        for way in ways:
+            widest = min(self.steps, way.size)  # from there on nothing overlaps, and all shifts are as bad
+            for shift in range(widest, 0, -1):  # the widest is mostly the worst, and most others are below it
+                if _hockey_stick_below(way, shift, bound) >= worst:
+                    worst = max(worst, _hockey_stick(way, shift, bound))
+        if worst > self.promise.delta:
+            raise PrivacyProofError(
+                f"delta is {float(worst):.6g} at epsilon={float(self.promise.epsilon)}, above the "
+                f"promised {float(self.promise.delta)}: this channel must not be used"
+            )
+        return Proof(
+            float_above(self.promise.epsilon),
+            float_above(worst),
+            None,
+            f"exact delta at this epsilon for all {self.steps} shifts, both ways, before clamping",
+        )
+
+    # ---- sampling -----------------------------------------------------------------------------
+
+    def sample(self, labels: NDArray[Any], source: WordSource, out: Array) -> None:
+        """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
+        low = self.reach - self.margin
+        for piece, cell, word in self._domain.rounded_pieces(labels, source):
+            np.add(cell, draw(self.table, None, word), out=cell)
+            np.clip(cell, low, self.reach + self.steps + self.margin, out=cell)
+            target = out[piece]
+            np.multiply(cell, self._domain.step, out=target)
+            target += self.low - self.reach * self._domain.step
+
+    def nearest_output(self, values: Array) -> Array:
+        """Return the output nearest to each value."""
+        step, start = self._domain.step, self.low - self.reach * self._domain.step
+        cell = np.rint((values - start) / step)
+        return np.clip(cell, self.reach - self.margin, self.reach + self.steps + self.margin) * step + start
+
+    # ---- moments ------------------------------------------------------------------------------
+
+    def _row_moments(self) -> tuple[Array, Array]:
+        """Mean shift and variance of each row's output, in steps."""
+        moments = self._by_row
+        if moments is None:
+            moments = self._compute_moments()
+            object.__setattr__(self, "_by_row", moments)
+        return moments
+
+    def _compute_moments(self) -> tuple[Array, Array]:
+        share = self.counts().astype(np.float64) / WORDS
+        noise = np.arange(-self.reach, self.reach + 1, dtype=np.float64)
+        # Clamping replaces noise beyond the margin by the distance to it: a correction by tails.
+        upper = self.margin + self.steps - np.arange(self.steps + 1)
+        lower = -self.margin - np.arange(self.steps + 1)
+        first = np.full(self.steps + 1, share @ noise)
+        second = np.full(self.steps + 1, share @ noise**2)
+        for edge, side in ((upper, 1), (lower, -1)):
+            flipped = share[::side]
+            beyond = np.concatenate([np.cumsum(flipped[::-1])[::-1], [0.0]])
+            weighted = np.concatenate([np.cumsum((flipped * noise)[::-1])[::-1], [0.0]])
+            squared = np.concatenate([np.cumsum((flipped * noise**2)[::-1])[::-1], [0.0]])
+            at = np.minimum(side * edge + self.reach, 2 * self.reach + 1)
+            first -= side * (weighted[at] - side * edge * beyond[at])
+            second -= squared[at] - edge.astype(float) ** 2 * beyond[at]
+        return first, second - first**2
+
+    def _moments(self, labels: NDArray[Any]) -> tuple[Array, Array]:
+        """Mean and variance of the output for each label, in steps above `low`."""
+        shift, variance = self._row_moments()
+        return self._domain.mixed_moments(labels, np.arange(self.steps + 1) + shift, variance)
+
+    def mean(self, labels: NDArray[Any]) -> Array:
+        """Return the mean of the released value for each label."""
+        return np.asarray(self.low + self._domain.step * self._moments(labels)[0])
+
+    def variance(self, labels: NDArray[Any]) -> Array:
+        """Return the variance of the released value for each label, rounding included."""
+        return np.asarray(self._domain.step**2 * self._moments(labels)[1])
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether clamping moves no row's mean by more than a trace of the noise."""
+        shift, variance = self._row_moments()
+        return bool(np.abs(shift).max() <= UNBIASED * np.sqrt(variance.min()))
+
+    def slope(self) -> float:
+        """Return 1, the slope of E[z|y], or raise if outputs are biased."""
+        if not self.unbiased:
+            raise NotUnbiasedError("the noise is clamped so closely that outputs are biased")
+        return 1.0
+
+    def debias(self, outputs: Array) -> Array:
+        """Return ``outputs``, which are unbiased labels as they are, or raise."""
+        self.slope()
+        return outputs.copy()
+
+    def cumulative(self, label: float, points: Array) -> Array:
+        """Return P(z ≤ point | label)."""
+        row, up = self._domain.split(np.array([label]))
+        below = np.concatenate([[0.0], np.cumsum(self.counts().astype(np.float64) / WORDS)])
+        cells = np.arange(self.reach - self.margin, self.reach + self.steps + self.margin + 1)
+        released = cells * self._domain.step + (self.low - self.reach * self._domain.step)
+        step = np.searchsorted(released, points, side="right") - 1.0 - self.margin
+        result = np.zeros(points.shape)
+        for place, share in ((int(row[0]), 1 - up[0]), (int(row[0]) + 1, up[0])):
+            noise = np.clip(step - place + self.reach + 1, 0, 2 * self.reach + 1)
+            result += share * below[noise.astype(np.int64)]
+        result[step < -self.margin] = 0.0
+        result[step >= self.steps + self.margin] = 1.0
+        return result
+
+
+def _sliding(extreme: np.ufunc, values: Words, width: int) -> Words:
+    """Return the extreme of each window of ``width`` values, by doubling."""
+    result, span = values, 1
+    while span < width:
+        hop = min(span, width - span)
+        result = extreme(result[:-hop], result[hop:])
+        span += hop
+    return result
+
+
+def _hockey_stick_below(counts: Words, shift: int, bound: Fraction) -> Fraction:
+    """Return a number that `_hockey_stick` is not above, from floats and the most that they can be wrong.
+
+    A term's two parts are wrong by less than 2^-51 of themselves, and the parts of all terms sum to 2^64 and to
+    bound · 2^64. Adding n terms that are not negative is wrong by less than n · 2^-52 of their sum.
+    """
+    floats = counts.astype(np.float64)
+    gaps = floats[shift:] - floats[:-shift] * float(bound)
+    total = Fraction(float(floats[:shift].sum() + np.maximum(gaps, 0.0, out=gaps).sum()))
+    return (total * (1 + Fraction(counts.size + 4, 1 << 52)) + (1 + bound) * (1 << 13)) / WORDS
+
+
+def _hockey_stick(counts: Words, shift: int, bound: Fraction) -> Fraction:
+    """Return Σ max(0, P(o) − bound·P(o − shift)), exactly, over all outputs o.
+
+    Floats only sort out the clear cases, by a margin far above their rounding; close cases are decided
+    in integers, and the sums are integers.
+    """
+    here = np.concatenate([counts, np.zeros(shift, dtype=np.uint64)])
+    there = np.concatenate([np.zeros(shift, dtype=np.uint64), counts])
+    one, other = here.astype(np.float64), there.astype(np.float64) * float(bound)
+    gap = one - other
+    positive = gap > 0
+    top, bottom = bound.numerator, bound.denominator
+    for i in np.flatnonzero(np.abs(gap) < (one + other) * 2.0**-45).tolist():  # not where both are zero
+        positive[i] = int(here[i]) * bottom > top * int(there[i])
+    return (_exact_sum(here[positive]) - bound * _exact_sum(there[positive])) / WORDS
+
+
+def _exact_sum(values: Words) -> int:
+    half = np.uint64(32)
+    high = int((values >> half).sum(dtype=np.uint64))
+    low = int((values & np.uint64(0xFFFFFFFF)).sum(dtype=np.uint64))
+    return (high << 32) + low

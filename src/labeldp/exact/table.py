@@ -1,0 +1,203 @@
+"""The table channel: one row of counts for each of equally spaced labels.
+
+A label between two rows is first rounded to one of them at random, so that the mean of the rounded
+label is the label; the row's counts do the rest. A label's distribution is then a mixture of two
+neighbouring rows, and what holds for every pair of rows holds for every pair of labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._values import Array, Words
+from labeldp.errors import NotUnbiasedError, PrivacyProofError
+from labeldp.exact.proof import WORDS, Promise, Proof, prove_pure
+from labeldp.exact.sampling import (
+    Domain,
+    alias_tables,
+    bits_of,
+    draw,
+    frozen_copy,
+    nearest_of,
+    recount,
+    require_packed,
+)
+from labeldp.exact.word_sources import WordSource
+
+UNBIASED = 1e-9
+"""Row means this close to their labels, in units of the label range, count as unbiased."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableChannel:
+    """Rows of integer counts that sum to 2^64.
+
+    Parameters
+    ----------
+    low, high : float
+        The labels of the first and the last row; labels outside are clipped.
+    values : array of float
+        The released value of each output.
+    table : array of uint64, rows × 2^k
+        Packed alias tables, as built by `TableChannel.from_counts`.
+    promise : Promise
+        The ε that `verify` compares the counts with.
+
+    Examples
+    --------
+    Randomised response on two outputs, for ε = log 3: three words of four lead to the true end.
+
+    >>> import numpy as np
+    >>> from labeldp.mechanisms import WORDS, Promise, TableChannel
+    >>> quarter = WORDS // 4
+    >>> counts = [[3 * quarter, quarter], [quarter, 3 * quarter]]
+    >>> channel = TableChannel.from_counts(0.0, 5.0, [-2.5, 7.5], counts, Promise.of(1.0987))
+    >>> channel.verify().worst_ratio
+    Fraction(3, 1)
+    >>> channel.mean(np.array([0.0, 1.0, 5.0])).round(9).tolist()            # unbiased
+    [0.0, 1.0, 5.0]
+    """
+
+    low: float
+    high: float
+    values: Array
+    table: Words
+    promise: Promise
+    _by_row: tuple[Array, Array] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @classmethod
+    def from_counts(
+        cls, low: float, high: float, values: Array, counts: Sequence[Sequence[int]], promise: Promise
+    ) -> TableChannel:
+        """Build the channel from plain integer counts, one row for each label.
+
+        Parameters
+        ----------
+        low, high : float
+            The labels of the first and the last row.
+        values : sequence of float
+            The released value of each output.
+        counts : sequence of sequences of int
+            For each of equally spaced labels, how many of 2^64 words lead to each output.
+        promise : Promise
+            What the counts must keep.
+
+        Raises
+        ------
+        PrivacyProofError
+            If the counts break the promise.
+        """
+        return cls(low, high, np.array(values, dtype=np.float64), alias_tables(counts), promise)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", frozen_copy(self.values))
+        object.__setattr__(self, "table", frozen_copy(self.table))
+        self.verify()
+
+    @property
+    def _domain(self) -> Domain:
+        return Domain(self.low, self.high, len(self.table) - 1)
+
+    def counts(self) -> Words:
+        """Return rows × outputs: the word counts, read back from the tables that `sample` uses."""
+        return recount(self.table)[:, : self.values.size]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the integers as pure data, for a card."""
+        return {
+            "kind": "table",
+            "low": self.low,
+            "high": self.high,
+            "promise": self.promise.as_data(),
+            "values": self.values.tolist(),
+            "counts": self.counts().tolist(),
+        }
+
+    def verify(self) -> Proof:
+        """Prove ε from the tables that `sample` uses: every output, every pair of rows.
+
+        Raises
+        ------
+        PrivacyProofError
+            If the counts break the promise.
+        """
+        require_packed(self.table, 2)
+        if len(self.table) < 2:
+            raise PrivacyProofError("a table channel needs two rows")
+        self._domain.verify()
+        counts = self.counts()
+        if any(sum(row) != WORDS for row in counts.tolist()):
+            raise PrivacyProofError("a row does not sum to 2^64: words lead to an output that does not exist")
+        worst = Fraction(1)
+        for most, least in zip(counts.max(axis=0).tolist(), counts.min(axis=0).tolist(), strict=True):
+            if least:
+                worst = max(worst, Fraction(most, least))
+            elif most:
+                raise PrivacyProofError("an output is possible under one label and not under another")
+        rows, outputs = counts.shape
+        return prove_pure(worst, self.promise, f"{rows} rows, {outputs} outputs: every pair of counts")
+
+    def sample(self, labels: NDArray[Any], source: WordSource, out: Array) -> None:
+        """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
+        row_bits = bits_of(self.table)
+        for piece, rows, word in self._domain.rounded_pieces(labels, source):
+            np.left_shift(rows, row_bits, out=rows)
+            self.values.take(draw(self.table, rows, word), out=out[piece], mode="clip")
+
+    def nearest_output(self, values: Array) -> Array:
+        """Return the output nearest to each value."""
+        return nearest_of(self.values, values)
+
+    # ---- moments ------------------------------------------------------------------------------
+
+    def _row_moments(self) -> tuple[Array, Array]:
+        """Mean (minus `low`) and variance of each row."""
+        moments = self._by_row
+        if moments is None:
+            moments = self._compute_moments()
+            object.__setattr__(self, "_by_row", moments)
+        return moments
+
+    def _compute_moments(self) -> tuple[Array, Array]:
+        share = self.counts().astype(np.float64) / WORDS
+        listed = self.values - self.low
+        mean = share @ listed
+        variance = np.einsum("ro,ro->r", share, (listed[None, :] - mean[:, None]) ** 2)
+        return mean, variance
+
+    def mean(self, labels: NDArray[Any]) -> Array:
+        """Return the mean of the released value for each label."""
+        return np.asarray(self.low + self._domain.mixed_moments(labels, *self._row_moments())[0])
+
+    def variance(self, labels: NDArray[Any]) -> Array:
+        """Return the variance of the released value for each label, rounding included."""
+        return self._domain.mixed_moments(labels, *self._row_moments())[1]
+
+    def slope(self) -> float:
+        """Return 1, the slope of E[z|y], or raise if rows do not average to their labels."""
+        mean, _ = self._row_moments()
+        width = self.high - self.low
+        rounding = 4 * float(np.spacing(np.abs(self.values).max()))
+        if np.abs(mean - np.linspace(0, width, mean.size)).max() > UNBIASED * width + rounding:
+            raise NotUnbiasedError("the rows of this table do not average to their labels")
+        return 1.0
+
+    def debias(self, outputs: Array) -> Array:
+        """Return ``outputs``, which are unbiased labels as they are, or raise."""
+        self.slope()
+        return outputs.copy()
+
+    def cumulative(self, label: float, points: Array) -> Array:
+        """Return P(z ≤ point | label)."""
+        row, up = self._domain.split(np.array([label]))
+        share = self.counts()[row[0] : row[0] + 2].astype(np.float64) / WORDS
+        mixed = (1 - up[0]) * share[0] + up[0] * share[1]
+        order = np.argsort(self.values, kind="stable")
+        total = np.concatenate([[0.0], np.cumsum(mixed[order])])
+        return total[np.searchsorted(self.values[order], points, side="right")]

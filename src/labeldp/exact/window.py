@@ -1,0 +1,375 @@
+"""The window channel: a uniform background, and a window of likelier cells around the label.
+
+Each of ``cells`` output cells gets ``background`` of the 2^64 words, whatever the label; the words
+left over go to the ``window`` cells that start at the label's place, at most ``extra`` each. So
+every output has between ``background`` and ``background + extra`` words under every label, and the
+privacy loss is exactly ln((background + extra) / background). One word, no rejection, no branch.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._values import Array, Index, Words
+from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError, Setting
+from labeldp.exact.proof import WORDS, Promise, Proof, exp_lower, prove_pure
+from labeldp.exact.sampling import MOST_STEPS, Domain, frozen_copy, nearest_of, pieces, select
+from labeldp.exact.word_sources import CHUNK, WordSource
+
+FEWEST = 1 << 12
+"""A window, and its way across the range, have at least this many cells, so that ζ and ε are met."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowChannel:
+    """Background plus a contiguous window, sampled with one word a label.
+
+    Parameters
+    ----------
+    low, high : float
+        Labels are clipped to this interval; its ends are the first and the last window.
+    cells, window : int
+        The number of output cells, and how many of them a window spans.
+    background, extra : int
+        Words that every cell has, and words at most that a window cell has on top.
+    promise : Promise
+        The ε that `verify` compares the counts with.
+    bins, cuts : arrays of int and of float, optional
+        For each of equally wide pieces of [low, high]: the start of the window at its left end, and the
+        label from which on the start is one more (infinite if there is none in the piece). By default
+        the start grows linearly with the label.
+    values : array of float, optional
+        The released value of each cell, for windows of one cell. By default cells are equally spaced
+        so that a window is centred on its label.
+    spread_outside : bool
+        Give labels outside [low, high] the whole range as their window, instead of clipping them.
+
+    Examples
+    --------
+    `WindowChannel.for_zeta` finds the integers.
+
+    >>> import numpy as np
+    >>> from labeldp.mechanisms import Promise, WindowChannel
+    >>> channel = WindowChannel.for_zeta(0.0, 4.0, 1.0, Promise.of(2.0))
+    >>> channel.verify().epsilon <= 2.0
+    True
+    >>> points = np.array([1.0, 3.0])
+    >>> np.diff(channel.cumulative(2.0, points)).round(3).tolist()          # within ζ of the label 2
+    [0.787]
+    """
+
+    low: float
+    high: float
+    cells: int
+    window: int
+    background: int
+    extra: int
+    promise: Promise
+    bins: Index | None = None
+    cuts: Array | None = None
+    values: Array | None = None
+    spread_outside: bool = False
+
+    @classmethod
+    def for_zeta(
+        cls, low: float, high: float, zeta: float, promise: Promise, *, spread_outside: bool = False
+    ) -> WindowChannel:
+        """Return the channel with a window of ``zeta`` on either side of the label, and a ratio just below e^ε.
+
+        Parameters
+        ----------
+        low, high : float
+            Labels are clipped to this interval; outputs reach ``zeta`` beyond it.
+        zeta : float
+            Half the width of the likelier window.
+        promise : Promise
+            The ε to keep.
+        spread_outside : bool
+            Whether labels outside are answered from the whole range instead of clipped.
+        """
+        counts = _counts(high - low, zeta, promise)
+        return cls(low, high, *counts, promise, spread_outside=spread_outside)
+
+    def __post_init__(self) -> None:
+        for name in ("bins", "cuts", "values"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen_copy(getattr(self, name)))
+        self.verify()
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the integers as pure data, for a card; starts that grow by one at each cut by the cuts alone."""
+        bins, cuts, values = (None if one is None else one.tolist() for one in (self.bins, self.cuts, self.values))
+        if bins is not None and cuts is not None:
+            ends = [cut for cut in cuts if cut < math.inf]
+            steady = bins == [0, *accumulate(cut < math.inf for cut in cuts[:-1])]
+            bins, cuts = (None, ends) if steady else (bins, [cut if cut < math.inf else None for cut in cuts])
+        names = ("low", "high", "cells", "window", "background", "extra", "spread_outside")
+        return {
+            "kind": "window",
+            **{name: getattr(self, name) for name in names},
+            "promise": self.promise.as_data(),
+            "bins": bins,
+            "cuts": cuts,
+            "values": values,
+        }
+
+    # ---- the counts -------------------------------------------------------------------------
+
+    @property
+    def _threshold(self) -> int:
+        """Words below are background."""
+        return self.cells * self.background
+
+    @property
+    def _spare(self) -> int:
+        """Words for the window."""
+        return WORDS - self._threshold
+
+    @property
+    def _starts(self) -> int:
+        """The last start of a window; the first is 0."""
+        return self.cells - self.window
+
+    @property
+    def _domain(self) -> Domain:
+        steps = self._starts if self.bins is None else self.bins.size
+        return Domain(self.low, self.high, steps)
+
+    def _spread(self) -> int:
+        """Words at most that a cell gets when the window is the whole range."""
+        return -(-self._spare // self.cells)
+
+    def verify(self) -> Proof:
+        """Prove ε from the integers that `sample` uses.
+
+        Returns
+        -------
+        Proof
+            Valid for every pair of labels and every output.
+
+        Raises
+        ------
+        PrivacyProofError
+            If these counts are not a valid channel, or break the promise.
+        """
+        numbers = (self.cells, self.window, self.background, self.extra)
+        if not all(type(n) is int and n > 0 for n in numbers):
+            raise PrivacyProofError("cells, window, background and extra must be positive integers")
+        if self.extra >= WORDS or self.cells >= 1 << 63 or self._starts >= MOST_STEPS:
+            raise PrivacyProofError("extra, cells or the number of starts are too large for 64-bit words")
+        if self.window > self.cells or (self.bins is None and self.window == self.cells):
+            raise PrivacyProofError("the window leaves no room to move in the range of outputs")
+        if self._spare <= 0:
+            raise PrivacyProofError("the background takes all words: nothing is left for the window")
+        if (self._spare - 1) // self.extra >= self.window:
+            raise PrivacyProofError("the window's words do not fit into the window's cells")
+        if self.bins is not None and self.cuts is not None:
+            types = self.bins.dtype == np.int64 and self.cuts.dtype == np.float64
+            if not types or self.bins.ndim != 1 or not self.bins.size or self.bins.shape != self.cuts.shape:
+                raise PrivacyProofError("bins must be 64-bit integers in a list, one for each cut, a float")
+            last = self._starts - (self.cuts < np.inf)  # less a step, not bins and one more, which may overflow
+            if (self.bins < 0).any() or (self.bins > last).any():
+                raise PrivacyProofError("a window starts outside the range of outputs")
+        elif self.bins is not None or self.cuts is not None:
+            raise PrivacyProofError("bins and cuts go together")
+        self._domain.verify()
+        if self.values is not None and (self.values.size != self.cells or self.window != 1):
+            raise PrivacyProofError("listed values need one value a cell and windows of one cell")
+        most = self.background + min(self.extra, self._spare)  # spread over all cells, each gets less
+        one_row = self._starts == 0 and not self.spread_outside
+        ratio = Fraction(1) if one_row else Fraction(most, self.background)
+        return prove_pure(
+            ratio,
+            self.promise,
+            f"{self._starts + 1} rows, {self.cells} outputs: every count lies between "
+            f"{self.background} and {most} of 2^64 words",
+        )
+
+    # ---- sampling ---------------------------------------------------------------------------
+
+    def sample(self, labels: NDArray[Any], source: WordSource, out: Array) -> None:
+        """Randomise ``labels`` (1-D, finite) into ``out``."""
+        words = np.empty(min(CHUNK, labels.size), dtype=np.uint64)
+        buffer = np.empty_like(words)
+        scratch = np.empty(words.size)
+        threshold = np.uint64(self._threshold)
+        for piece in pieces(labels.size):
+            some, target = labels[piece], out[piece]
+            word, in_window = words[: some.size], buffer[: some.size]
+            source.fill(word)
+            np.subtract(word, threshold, out=in_window)
+            start = self._start(some, scratch[: some.size]).view(np.uint64)
+            offset = np.floor_divide(in_window, np.uint64(self.extra))
+            offset += start
+            if self.spread_outside:
+                in_window //= np.uint64(self._spread())
+                offset = select(self._outside(some), in_window, offset)
+            is_background = word < threshold
+            cell = select(is_background, self._background_cell(word), offset)
+            self._release(cell.view(np.int64), target)
+
+    def _background_cell(self, word: Words) -> Words:
+        if self.background & (self.background - 1) == 0:
+            word >>= np.uint64(self.background.bit_length() - 1)
+        else:
+            word //= np.uint64(self.background)
+        return word
+
+    def _start(self, labels: NDArray[Any], scratch: Array) -> Index:
+        if self.bins is None or self.cuts is None:
+            return self._domain.nearest(labels, scratch)
+        piece = self._domain.piece(labels, scratch)
+        return self.bins.take(piece, mode="clip") + (labels >= self.cuts.take(piece, mode="clip"))
+
+    def _outside(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
+        return (labels < np.float64(self.low)) | (labels > np.float64(self.high))
+
+    def _release(self, cell: Index, out: Array) -> None:
+        if self.values is not None:
+            self.values.take(cell, out=out, mode="clip")
+            return
+        step = self._domain.step
+        np.multiply(cell, step, out=out)
+        out += self.low + (0.5 - self.window / 2) * step
+
+    def nearest_output(self, values: Array) -> Array:
+        """Return the output nearest to each value."""
+        if self.values is not None:
+            return nearest_of(self.values, values)
+        step = self._domain.step
+        start = self.low + (0.5 - self.window / 2) * step
+        return np.clip(np.rint((values - start) / step), 0, self.cells - 1) * step + start
+
+    # ---- moments, exact -----------------------------------------------------------------------
+
+    def _window_moments(self, each: int) -> tuple[Fraction, Fraction]:
+        """Mean and variance of the place inside the window, if its words fill cells with ``each``."""
+        full, left = divmod(self._spare, each)
+        first = each * full * (full - 1) // 2 + left * full
+        second = each * full * (full - 1) * (2 * full - 1) // 6 + left * full * full
+        mean = Fraction(first, self._spare)
+        return mean, Fraction(second, self._spare) - mean**2
+
+    def _mixture(self, labels: NDArray[Any]) -> tuple[Array, Array, float, float]:
+        """Window mean and variance for each label, background mean and variance, all minus `low`."""
+        labels = np.asarray(labels)
+        start = self._start(labels, np.empty(labels.shape))
+        if self.values is not None:
+            listed = self.values - self.low
+            own = listed[start]
+            return own, np.zeros(own.shape), float(listed.mean()), float(listed.var())
+        step = self._domain.step
+        mean, variance = self._window_moments(self.extra)
+        own = np.asarray((start + float(mean + Fraction(1 - self.window, 2))) * step, dtype=np.float64)
+        spread = np.full(own.shape, float(variance) * step**2)
+        middle = self._starts / 2 * step
+        width = (self.cells**2 - 1) / 12 * step**2
+        if self.spread_outside:
+            outside = self._outside(labels)
+            mean, variance = self._window_moments(self._spread())
+            own = np.where(outside, float(mean + Fraction(1 - self.window, 2)) * step, own)
+            spread = np.where(outside, float(variance) * step**2, spread)
+        return own, spread, middle, width
+
+    def mean(self, labels: NDArray[Any]) -> Array:
+        """Return the mean of the released value for each label."""
+        own, _, middle, _ = self._mixture(labels)
+        share = float(Fraction(self._spare, WORDS))
+        result: Array = self.low + share * own + (1 - share) * middle
+        return result
+
+    def variance(self, labels: NDArray[Any]) -> Array:
+        """Return the variance of the released value for each label."""
+        own, spread, middle, width = self._mixture(labels)
+        share = float(Fraction(self._spare, WORDS))
+        result: Array = share * spread + (1 - share) * width + share * (1 - share) * (own - middle) ** 2
+        return result
+
+    def slope(self) -> float:
+        """Return dE[z|y]/dy inside the interval, or raise if the mean is not linear in the label."""
+        if self.bins is not None or self.values is not None:
+            raise NotUnbiasedError(
+                "many labels share one output here, so no function of the output is an unbiased label; "
+                "use mean() and bias(), or a mechanism such as RPWithPrior"
+            )
+        if self.spread_outside:
+            raise NotUnbiasedError(
+                "labels outside the interval are spread over all of it, so no function of the output "
+                'is unbiased for them; use outside="project"'
+            )
+        return float(Fraction(self._spare, WORDS))
+
+    def debias(self, outputs: Array) -> Array:
+        """Return unbiased labels: E[z|y] is a straight line in the clipped label; undo it."""
+        at_low = float(self.mean(np.array([self.low]))[0])
+        result: Array = self.low + (outputs - at_low) / self.slope()
+        return result
+
+    # ---- probabilities --------------------------------------------------------------------------
+
+    def cumulative(self, label: float, points: Array) -> Array:
+        """Return P(z ≤ point | label)."""
+        array = np.array([label])
+        start = int(self._start(array, np.empty(1))[0])
+        if self.values is not None:
+            weight = np.full(self.cells, float(self.background))
+            weight[start] += self._spare
+            return np.asarray([weight[self.values <= point].sum() / WORDS for point in points], dtype=np.float64)
+        step = self._domain.step
+        places = (points - self.low) / step + (self.window - 1) / 2
+        index = np.clip(np.floor(places) + 1, 0, self.cells)
+        own = self.extra
+        if self.spread_outside and bool(self._outside(array)[0]):
+            start, own = 0, self._spread()
+        inside = np.minimum(np.maximum(index - start, 0) * own, self._spare)
+        result: Array = (index * float(self.background) + inside) / WORDS
+        return result
+
+
+def _counts(width: float, zeta: float, promise: Promise) -> tuple[int, int, int, int]:
+    """Return cells, window, background and extra whose ratio is just below e^ε.
+
+    The background is a power of two, so that a background cell is a shift of the word. With g of its words
+    and c = ⌊(e^ε − 1)g⌋, a window of m cells that moves by m/(2ζ/width) cells uses up all words if
+    m(c + g(1 + width/2ζ)) = 2^64. The number of cells follows, and extra is what is left for each.
+    """
+    gain = exp_lower(promise.epsilon) - 1
+    part = zeta / width
+    if not 2.0**-60 < part < 2.0**60:
+        raise _no_window(width, zeta, promise, small=part < 1)
+    ratio = Fraction(2 * part)
+    share, way = ratio / (1 + ratio), 1 / (1 + ratio)  # the window's part of the range, and its way
+    least_bits = max(1, math.ceil(14 - math.log2(gain)))
+    # 2^32 cells, or more where the window or its way across the range would be only a few cells.
+    fewest = min(share * min(gain, Fraction(1)), way)
+    cell_bits = min(50, max(32, math.ceil(20 - math.log2(fewest))))
+    bits = max(least_bits, math.floor(64 - cell_bits - math.log2(1 + share * gain)))
+    background = 1 << bits
+    most = math.floor(gain * background)
+    ideal = WORDS / (most + background * (1 + 1 / ratio))
+    if share * gain < 1:  # round the window; a cell more or less matters little to ε
+        window = round(ideal)
+        cells = -((window * most - WORDS) >> bits)
+    else:  # a window cell outweighs all background: round the cells
+        window = math.ceil(ideal)
+        cells = window + round(window / ratio)
+        cells += max(0, -((window * most + cells * background - WORDS) >> bits))
+    if min(gain, Fraction(1)) * window < FEWEST or cells - window < FEWEST:
+        raise _no_window(width, zeta, promise, small=part < 1)
+    return cells, window, background, -(-(WORDS - cells * background) // window)
+
+
+def _no_window(width: float, zeta: float, promise: Promise, *, small: bool) -> ParameterError:
+    return ParameterError(
+        Setting("zeta", zeta),
+        f" is too {'small' if small else 'large'} for an interval {width} wide at ",
+        Setting("epsilon", float(promise.epsilon)),
+        ": give one closer to the width of the interval",
+    )

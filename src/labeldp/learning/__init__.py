@@ -1,0 +1,19 @@
+"""Regressors that are ε-differentially private in every label, through scikit-learn's interface."""
+
+from labeldp.learning.intervals import IntervalModel, private_intervals
+from labeldp.learning.label_regressor import LabelReleaseRegressor
+from labeldp.learning.model_regressor import ModelReleaseRegressor
+from labeldp.learning.quality import Risk
+from labeldp.learning.row_release import RowRelease
+from labeldp.learning.score import fit_and_score, private_score
+
+__all__ = [
+    "IntervalModel",
+    "LabelReleaseRegressor",
+    "ModelReleaseRegressor",
+    "Risk",
+    "RowRelease",
+    "fit_and_score",
+    "private_intervals",
+    "private_score",
+]

@@ -1,0 +1,318 @@
+"""What both regressors share: checks, the pipeline of a fit, the card, and state that changes all at once."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import column_or_1d, estimator_html_repr
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from labeldp._values import Array, Labels
+from labeldp.accounts.budget import Charge
+from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
+from labeldp.accounts.terms import Terms
+from labeldp.errors import LabelError, ParameterError
+from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.learning.features import FeatureTable, PublicFeatures
+from labeldp.learning.fit_plan import FitRequest, from_units, unit_labels
+from labeldp.learning.label_rounds import LabelRows, Measured, RowsHere, draw_rounds, ensemble_of, measure
+from labeldp.learning.learner import Ensemble
+from labeldp.learning.runtime import Step, idle_cores, limit_threads, quiet, steps
+from labeldp.release.names import name_of_labels
+from labeldp.tables.encoder import TableEncoder
+from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order
+from labeldp.tables.memory import refuse_too_wide
+
+
+def _refuse_single_column(X: Any) -> None:
+    """Refuse what is no table by its shape: scikit-learn would print it, and it may be y in the place of X."""
+    dimensions = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
+    if dimensions < 2:
+        raise ParameterError(
+            f"Expected 2D array, got {dimensions}D array instead: X is the table of features, rows × columns, and "
+            "comes before y. Reshape your data with reshape(-1, 1) if it is a single feature, or with "
+            "reshape(1, -1) if it is a single row"
+        )
+
+
+def _single_column(labels: NDArray[Any]) -> Array:
+    """Return labels, one for each row, or refuse another shape."""
+    if labels.ndim != 1 and (labels.ndim != 2 or labels.shape[1] != 1):
+        raise LabelError(
+            f"y must be one column of labels, got the shape {labels.shape}: fit a model for each column; "
+            "their costs add up"
+        )
+    column: Array = column_or_1d(labels, warn=True).astype(np.float64)
+    return column
+
+
+def row_digests(X: Any) -> NDArray[np.uint64]:
+    """Return 64 bits for each row of checked public features, equal for equal rows, dense or sparse.
+
+    Examples
+    --------
+    >>> bool((row_digests(np.eye(3)) == row_digests(sparse.csr_array(np.eye(3)))).all())
+    True
+    """
+    rows, columns = X.shape
+    odd = np.random.default_rng(0).integers(0, 1 << 63, columns, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+        digests = np.zeros(rows, dtype=np.uint64)
+        places = np.repeat(np.arange(rows), np.diff(X.indptr))
+        np.add.at(digests, places, _mixed(X.data) * odd[X.indices])
+        return digests
+    return sum((_mixed(X[:, k]) * odd[k] for k in range(columns)), start=np.zeros(rows, dtype=np.uint64))
+
+
+def _mixed(values: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """Return numbers' bits, the high ones in the low ones too; 0 for 0, as sparse tables leave it out."""
+    bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
+    return bits ^ (bits >> np.uint64(32))
+
+
+class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the regressors: scikit-learn's interface, and label privacy's checks."""
+
+    epsilon: float
+    bounds: tuple[float, float]
+    ledger: Ledger | None
+    rows_per_person: int
+    random_state: int | WordSource | None
+    verbose: bool
+    terms_: Terms
+    encoder_: TableEncoder | None
+    label_name_: str | None
+    _public: PublicFeatures
+    _ensemble: Ensemble | None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.non_deterministic = True  # noise is fresh for every fit
+        tags.regressor_tags.poor_score = True  # privacy has its price on tiny data
+        return tags
+
+    def fit(self, X: Any, y: Any = None, **unknown: Any) -> Self:
+        """Release what this regressor releases, and learn from it.
+
+        All that was fitted changes at once, at the end. Labels that were released are kept, without a model, if
+        learning from them fails: they were paid for.
+
+        Parameters
+        ----------
+        X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
+            Public features. In a data frame, text, categories, dates and missing values are fine as they are.
+        y : array-like
+            Private labels: an array, a Series or an Arrow array.
+        """
+        fitting = self._copy_for_fit()
+        request, X, labels = fitting._validate(X, y, unknown)
+        self._refuse_estimator(X, request)
+        source, bounds = resolve_source(self.random_state), request.bounds[0]
+        total = len(request.round_sizes(X.shape[0])) + 5
+        with steps(total, shown=self.verbose) as step, limit_threads(idle_cores()):
+            step("public features")
+            rows = RowsHere(FeatureTable(PublicFeatures.fit(X), X), unit_labels(labels, bounds), bounds, source)
+            try:
+                fitting.fit_rows(request, rows, source, step, y=y)
+            except BaseException:
+                if getattr(fitting, "release_", None) is not getattr(self, "release_", None):
+                    self._replace_state(fitting)
+                raise
+        self._replace_state(fitting)
+        return self
+
+    def fit_rows(
+        self, request: FitRequest, rows: LabelRows[Any], source: WordSource, step: Step = quiet, *, y: Any = None
+    ) -> None:
+        """Charge the ledger, measure, release labels in rounds and learn from them, wherever the rows are.
+
+        ``y`` is the object that has the labels: a warning is given if it is released again without a ledger.
+        """
+        plan, spectrum = request.plan(rows.count, grouped=rows.all_here), rows.table.spectrum()
+        noise = request.unit_noise(plan.epsilon) if plan.for_labels else None
+        fractions = request.round_sizes(rows.count)
+        if self.ledger is None and y is not None:
+            warn_if_seen(y, stacklevel=4)
+        self.ledger_ = self._get_ledger()
+        payment = plan.pay(self.ledger_)
+        measured = measure(rows, plan, source, step)
+        parts: list[Any] = []
+        if noise is not None:
+            parts = draw_rounds(rows, measured, plan, noise, fractions, spectrum, step)
+        mechanisms = [part.mechanism for part in parts]
+        self.terms_ = payment.terms(plan, source, mechanisms=mechanisms, statistics=measured.noise)
+        self._public, self._ensemble = rows.table.public, None
+        self._learn(rows, parts, measured, spectrum, step)
+
+    def _learn(
+        self, rows: LabelRows[Any], parts: list[Any], measured: Measured, spectrum: Array, step: Step
+    ) -> None:
+        """Learn from what was released: sums, and labels if there are any."""
+        if not parts:
+            self._ensemble = measured.ensemble(rows.table)
+            return
+        step("model")
+        self._ensemble = ensemble_of(rows.table, parts, measured, spectrum)
+
+    def _refuse_estimator(self, X: Any, request: FitRequest) -> None:
+        """Refuse an estimator of the user's that cannot learn; by default there is none."""
+
+    def _copy_for_fit(self) -> Self:
+        """Return a copy for a fit to work on, so that a fit that stops half way changes nothing here."""
+        self._get_ledger()
+        fitting = object.__new__(type(self))
+        fitting.__dict__.update(self.__dict__)
+        return fitting
+
+    def _replace_state(self, fitting: Self) -> None:
+        """Take over all of a copy at once: one assignment, which no interrupt can cut in two."""
+        self.__dict__ = fitting.__dict__
+
+    def request(self) -> FitRequest:
+        """Return the parameters, checked."""
+        raise NotImplementedError
+
+    def _validate(self, X: Any, y: Any, unknown: dict[str, Any]) -> tuple[FitRequest, Any, Array]:
+        """Return parameters, X, dense or sparse, and y, after every check that needs no label's value."""
+        if unknown:
+            raise ParameterError(
+                f"fit does not take {', '.join(unknown)}: weights would change how much one label can move "
+                "the result, and with it the guarantee; leave them out"
+            )
+        if y is None:
+            raise ParameterError("this regressor requires y to be passed, but the target y is None")
+        request = self.request()
+        as_ledger(self.ledger)
+        refuse_other_order(X, y)
+        self.encoder_ = None
+        self.label_name_ = name_of_labels(y, X)
+        if is_frame(X):
+            X = self._fit_encoder(X)
+        else:
+            _refuse_single_column(X)
+            X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
+        labels = _single_column(Labels.parse(y).values)
+        check_consistent_length(X, labels)
+        self._rows_seen = row_digests(X)
+        return request, X, labels
+
+    def _fit_encoder(self, X: Any) -> Array:
+        """Learn how the columns of a data frame become numbers, and return the numbers."""
+        names = frame_names(X)
+        table = as_table(X)
+        self.encoder_ = TableEncoder.fit(table, names)
+        refuse_too_wide(table.num_rows, self.encoder_.width)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        if self.encoder_.left_out:
+            listed = "; ".join(f"{name!r}: {why}" for name, why in self.encoder_.left_out)
+            warnings.warn(f"columns of no use were left out ({listed})", UserWarning, stacklevel=4)
+        return self.encoder_.transform(table)
+
+    def _get_ledger(self) -> Ledger:
+        """Return the ledger to charge, the user's or an own one in which all fits add up, also those that fail.
+
+        An own one has no limit, and begins anew where a pickle of the estimator is fitted.
+        """
+        ledger = self.ledger if self.ledger is not None else getattr(self, "_charged", None)
+        left_behind = (
+            self.ledger is None and isinstance(ledger, Ledger) and ledger.limit is None and ledger.is_copy
+        )
+        self._charged = ledger if isinstance(ledger, Ledger) and not left_behind else Ledger()
+        return self._charged
+
+    @property
+    def charges_(self) -> tuple[Charge, ...]:
+        """What the fit cost, part by part."""
+        return self.terms_.charges
+
+    @property
+    def secure_(self) -> bool:
+        """Whether the noise is secure; False if it came from a seed, and then the model is **not private**."""
+        return self.terms_.secure
+
+    def summary(self) -> str:
+        """Return what a fit released and cost, for people."""
+        check_is_fitted(self)
+        return self.terms_.summary("model", model=type(self).__name__)
+
+    def _repr_html_(self) -> str:
+        """Show, in a notebook, what a fit released and cost; before a fit, scikit-learn's diagram."""
+        if not hasattr(self, "terms_"):
+            return str(estimator_html_repr(self))
+        return self.terms_.html("model", code=repr(self), model=type(self).__name__)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    def to_card(self, **more: Any) -> str:
+        """Return a card for whoever gets the model: JSON with a checksum, and no label in it.
+
+        Parameters
+        ----------
+        **more : pure data
+            Further public entries, such as which files the model is in.
+        """
+        check_is_fitted(self)
+        return self.terms_.to_card("labeldp.model", model=type(self).__name__, **more)
+
+    def predict(self, X: Any) -> Array:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
+            Public features; of a data frame, the columns of the fit, in any order, among others.
+
+        Returns
+        -------
+        array
+            A prediction for each row, inside the bounds. They cost nothing more, however many there are.
+        """
+        return self._predict(self._inputs(X))
+
+    def _predict(self, X: Any) -> Array:
+        public, ensemble = self.public_model()
+        predicted = ensemble.predict(FeatureTable(public, X), np.arange(X.shape[0]))
+        return from_units(predicted, self.terms_.bounds[0])
+
+    def public_model(self) -> tuple[PublicFeatures, Ensemble]:
+        """Return what predicts, in units of the bounds, as plain numbers.
+
+        These are the feature maps, and an ensemble, without trees if it is linear.
+        """
+        check_is_fitted(self)
+        if self._ensemble is None:
+            raise ParameterError(
+                "only models of this library can be saved as plain numbers, and this one learnt with an estimator "
+                "of yours: save release_ instead, and train that estimator on it again"
+            )
+        return self._public, self._ensemble
+
+    def _inputs(self, X: Any) -> Any:
+        """Return X as numbers, after the checks of a prediction."""
+        check_is_fitted(self)
+        encoder: TableEncoder | None = getattr(self, "encoder_", None)
+        if encoder is None:
+            _refuse_single_column(X)
+            return validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        if is_frame(X):
+            return encoder.transform(as_table(X))
+        warnings.warn(
+            f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names: its "
+            "columns are taken in the order of the fit",
+            UserWarning,
+            stacklevel=3,
+        )
+        return encoder.transform(as_table(X, list(self.feature_names_in_)))
+
+    def remembers(self, X: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64] | None]:
+        """Return digests of these rows' features and of those of the fit; None where these were not kept."""
+        return row_digests(self._inputs(X)), getattr(self, "_rows_seen", None)

@@ -1,0 +1,152 @@
+"""How wide intervals are searched for: how many noisy counts, and how many rows they must show inside.
+
+All of it follows from the number of rows, ε and the coverage, before a label is read. The proof is in
+docs/proofs/intervals.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtri
+
+from labeldp._values import Array
+from labeldp.exact.integers import DiscreteLaplace
+
+_COUNTS = range(4, 11)
+"""How many noisy counts a search may take."""
+
+_OCTAVES = 12
+"""The narrowest half width that is tried is the width of the bounds, halved this many times."""
+
+_FINE, _BELOW, _ABOVE = 8, 12, 20
+"""`most_misses` takes so many steps for a scale of noise, and looks so many scales below and above the slack."""
+
+_ROUNDING = 1 - 1e-9
+"""What floating point may have lost is less."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoveragePlan:
+    """A search by bisection, of which it is proven that it covers.
+
+    Attributes
+    ----------
+    rows : int
+        Calibration rows.
+    epsilon : Fraction
+        For all counts together.
+    counts : int
+        Noisy counts.
+    slack : int
+        A half width passes if its noisy count is at least one more than all rows, less this many.
+    """
+
+    rows: int
+    epsilon: Fraction
+    counts: int
+    slack: int
+
+    @property
+    def noise(self) -> DiscreteLaplace:
+        """The noise of one count, which a change of one label moves by at most 1."""
+        return DiscreteLaplace.calibrated(sensitivity=1, epsilon=self.epsilon / self.counts)
+
+    @property
+    def least(self) -> int:
+        """The noisy count that a half width must have to pass."""
+        return self.rows + 1 - self.slack
+
+    def half_width(self, place: int, width: float) -> float:
+        """Return a half width of the public grid; the last place, 2^counts, is the whole width of the bounds."""
+        return width * math.exp2(_OCTAVES * (place / (1 << self.counts) - 1))
+
+    @property
+    def excess(self) -> float:
+        """How wide intervals will be, for normal residuals: a quantile, and half a step of the grid."""
+        step = _OCTAVES * math.log(2) / (1 << self.counts)
+        return float(-ndtri(self.slack / (2 * (self.rows + 1)))) * (1 + step / 2)
+
+
+@lru_cache(maxsize=64)
+def plan_coverage(rows: int, epsilon: Fraction, coverage: Fraction) -> CoveragePlan | None:
+    """Return the plan of the narrowest intervals that cover, or None where rows · ε cannot support any.
+
+    Examples
+    --------
+    >>> plan = plan_coverage(2000, Fraction(1, 2), Fraction(9, 10))
+    >>> plan.counts, plan.slack
+    (9, 181)
+    >>> plan_coverage(50, Fraction(1, 2), Fraction(9, 10)) is None
+    True
+    """
+    plans = []
+    for counts in _COUNTS:
+        slack = _largest_slack(rows, epsilon, coverage, counts)
+        if slack >= 1:
+            plans.append(CoveragePlan(rows, epsilon, counts, slack))
+    return min(plans, key=lambda plan: plan.excess, default=None)
+
+
+def least_rows(epsilon: Fraction, coverage: Fraction) -> int:
+    """Return about how many rows would support the coverage with this ε, never too few.
+
+    Examples
+    --------
+    >>> least_rows(Fraction(1, 10), Fraction(9, 10))
+    286
+    """
+    rows = 1
+    while _largest_slack(rows, epsilon, coverage, _COUNTS[0]) < 1:
+        rows += rows // 20 + 1
+    return rows
+
+
+def _largest_slack(rows: int, epsilon: Fraction, coverage: Fraction, counts: int) -> int:
+    """Return the largest slack with which a search of so many counts covers; it is 0 if none from 1 on does."""
+    allowed = float((1 - coverage) * (rows + 1)) * _ROUNDING
+    low, high = 0, math.floor(allowed)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if most_misses(middle, rows, float(counts / epsilon), counts) <= allowed:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def most_misses(slack: int, rows: int, scale: float, counts: int) -> float:
+    """Return how many of ``rows + 1`` rows lie outside the interval found, in expectation, at the very most.
+
+    A player who sees which counts passed chooses how many rows lie outside at the next half width, not fewer
+    than at the last one that passed, and wants many outside at the end. No labels do better than the best
+    player, whose value follows backwards from the last count. Choices between two steps are rounded to the
+    player's advantage.
+
+    Examples
+    --------
+    >>> round(most_misses(90, 999, 8.0, 8), 1)       # 8 counts for ε = 1: of 1,000 rows, for a slack of 90
+    97.3
+    """
+    step = max(1, math.floor(scale / _FINE))
+    first = max(slack - math.ceil(_BELOW * scale), 0)
+    last = slack + math.ceil(_ABOVE * scale)
+    outside = np.concatenate([[0.0], np.arange(first, last + step, step), [rows + 1.0]])
+    outside = np.minimum(outside, rows + 1.0)
+    passes = np.concatenate([[1.0, 1.0], _tail(outside[1:-1] + 1 - slack, scale)])  # the nearest choice of a step
+    value = outside
+    for _ in range(counts):
+        gain = np.triu(passes * (value - value[:, None]))
+        value = value + gain.max(axis=1)
+    return float(value[0])
+
+
+def _tail(least: Array, scale: float) -> Array:
+    """Return the probability that the noise of a count is at least so much, by its geometric tails."""
+    ratio = math.exp(-1 / scale)
+    up, down = np.maximum(least, 1), np.minimum(least, 0)
+    return np.where(least >= 1, ratio**up, 1 + ratio - ratio ** (1 - down)) / (1 + ratio)

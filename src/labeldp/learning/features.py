@@ -1,0 +1,332 @@
+"""Public features: fixed functions of X, made without any label, so they cost nothing.
+
+Blocks, each scaled to one unit of variance a row: the standardised columns; waves of each column's rank
+(additive shapes); products of such waves for pairs of columns or leading directions; random Fourier
+features (smooth functions of everything). A linear model on them, shrunk block by block, reaches from a
+constant over ridge to kernel ridge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.extmath import randomized_svd
+
+from labeldp._values import Array, Index, Small
+from labeldp.learning.bayes import Observations, Posterior
+from labeldp.learning.rank_waves import Codes, RankMap, fill_pairs, fill_waves, quantiles
+
+PAIRED = 8
+ALL_PAIRS = 12
+"""With more columns, leading directions are paired instead of columns."""
+
+FOURIER = 300
+WAVES = 14
+_CLIP = 5.0
+PIECE = 1 << 12
+"""Rows whose features are in memory at once: features are made again whenever they are needed, which takes less
+time than to multiply them with each other, and far less memory than to keep them."""
+
+WIDE = 300
+"""Tables with more columns are narrowed first: the work grows with the cube of the columns."""
+
+_NARROW = 100
+_SAMPLE = 10_000
+_MAP_ROWS = 100_000
+"""Rows at most, evenly spread, by which maps are fitted: more would hardly change them."""
+
+_GRAMS = 8
+"""How many second moments a table remembers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """Many columns, or sparse ones, as a few leading directions: ``X @ matrix − shift``."""
+
+    matrix: Array
+    shift: Array
+
+    @classmethod
+    def fit(cls, X: Any, rng: np.random.Generator) -> Narrowing:
+        """Return the leading directions of columns of unit size; those of sparse tables are not centred."""
+        sample = X[np.sort(rng.permutation(X.shape[0])[:_SAMPLE])]
+        if issparse(sample):
+            center = np.zeros(X.shape[1])
+            size = np.sqrt(np.asarray(sample.multiply(sample).mean(axis=0)).reshape(-1))
+        else:
+            center, size = sample.mean(axis=0), sample.std(axis=0)
+        weight = np.divide(1.0, size, out=np.zeros_like(size), where=size > 1e-12 * (np.abs(center) + 1e-300))
+        scaled = sample.multiply(weight).tocsr() if issparse(sample) else (sample - center) * weight
+        count = max(1, min(_NARROW, *sample.shape))
+        axes = randomized_svd(scaled, count, random_state=0)[2].T
+        matrix = weight[:, None] * axes
+        return cls(matrix, center @ matrix)
+
+    def apply(self, X: Any) -> Array:
+        """Return the directions of some rows."""
+        return np.asarray(X @ self.matrix - self.shift)
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedRows:
+    """Columns of rows, and codes of values among quantiles: of columns, and of directions if those are paired.
+
+    Attributes
+    ----------
+    columns : array, rows × columns
+    maps : tuple of RankMap
+    codes : tuple of arrays, columns × rows
+    """
+
+    columns: Array
+    maps: tuple[RankMap, ...]
+    codes: tuple[Codes, ...]
+
+    def __getitem__(self, rows: Index) -> LocatedRows:
+        return LocatedRows(self.columns[rows], self.maps, tuple(code[:, rows] for code in self.codes))
+
+    def ranks(self, values: list[Array]) -> list[Small]:
+        """Return the ranks of values of columns, and of directions."""
+        return [each.ranks(value, code) for each, value, code in zip(self.maps, values, self.codes, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFeatures:
+    """Feature maps fitted on public rows.
+
+    Attributes
+    ----------
+    center, scale : arrays
+        Of the columns.
+    ranks : array, grid × columns
+        Quantiles of each column, for its rank.
+    directions : array, columns × directions
+        Leading directions, whose ranks are paired if there are many columns.
+    direction_ranks : array
+    weights, phases : arrays
+        Of the Fourier features.
+    waves : int
+        How many waves a column gets.
+    means, norms : arrays
+        That centre features, and scale blocks.
+    block : array of int
+        The block of each feature: 0 linear, 1 additive, 2 pairs, 3 Fourier.
+    narrowing : Narrowing or None
+        What stands for the columns if there are very many, or if they are sparse.
+    """
+
+    center: Array
+    scale: Array
+    ranks: Array
+    directions: Array | None
+    direction_ranks: Array | None
+    weights: Array
+    phases: Array
+    waves: int
+    means: Array
+    norms: Array
+    block: Index
+    narrowing: Narrowing | None = None
+
+    @classmethod
+    def fit(cls, X: Any) -> PublicFeatures:
+        """Return the maps for public rows ``X``; the seed is public too."""
+        rng = np.random.default_rng(0)
+        X = X[_even_rows(X.shape[0], _MAP_ROWS)]
+        if issparse(X) or X.shape[1] > WIDE:
+            narrowing = Narrowing.fit(X, rng)
+            return replace(cls.fit(narrowing.apply(X)), narrowing=narrowing)
+        columns = X.shape[1]
+        center = X.mean(axis=0)
+        scale = X.std(axis=0)
+        scale = np.where(scale > 1e-12 * (np.abs(center) + 1e-300), scale, 1.0)
+        directions = direction_ranks = None
+        if columns > ALL_PAIRS:
+            standard = np.clip((X - center) / scale, -_CLIP, _CLIP)
+            sample = standard[rng.permutation(len(X))[:_SAMPLE]]
+            directions = np.linalg.svd(sample, full_matrices=False)[2][:PAIRED].T
+            direction_ranks = quantiles(standard @ directions)
+        heavy = 1 / np.sqrt(rng.chisquare(3, FOURIER) / 3)  # lengths of all sizes
+        unscaled = cls(
+            center=center,
+            scale=scale,
+            ranks=quantiles(X),
+            directions=directions,
+            direction_ranks=direction_ranks,
+            weights=rng.normal(size=(columns, FOURIER)) / np.sqrt(columns) * heavy,
+            phases=rng.uniform(0, 2 * np.pi, FOURIER),
+            waves=wave_count(columns),
+            means=np.zeros(1),
+            norms=np.ones(1),
+            block=np.zeros(0, dtype=np.int64),
+        )
+        block = np.repeat(np.arange(4), unscaled.block_sizes())
+        unscaled = replace(unscaled, means=np.zeros(block.size), norms=np.ones(block.size), block=block)
+        means, squares = np.zeros(block.size), np.zeros(block.size)
+        table = FeatureTable(unscaled, X[_even_rows(len(X), 2 * PIECE)])
+        for _, features in table.pieces(np.arange(table.rows)):
+            raw = features[:, :-1].T.astype(np.float64)
+            means += raw.sum(axis=1) / table.rows
+            squares += np.einsum("ij,ij->i", raw, raw) / table.rows
+        spread = np.sqrt(np.bincount(block, np.maximum(squares - means**2, 0.0), 4))
+        return replace(unscaled, means=means, norms=np.where(spread > 1e-6, spread, 1.0)[block])
+
+    @property
+    def size(self) -> int:
+        """The number of features, with the last one that is 1."""
+        return self.block.size + 1
+
+    def locate(self, X: Any) -> LocatedRows:
+        """Return rows with their places among quantiles, for `transform` and for trees."""
+        columns = np.asarray(X) if self.narrowing is None else self.narrowing.apply(X)
+        maps = [RankMap.of(self.ranks)]
+        if self.direction_ranks is not None:
+            maps.append(RankMap.of(self.direction_ranks))
+        codes = [np.empty((len(each.grid), len(columns)), dtype=np.uint8) for each in maps]
+        for start in range(0, len(columns), PIECE):
+            piece = slice(start, start + PIECE)
+            values = [np.ascontiguousarray(columns[piece].T), *self._directions(self._standardise(columns[piece]))]
+            for known, value, code in zip(maps, values, codes, strict=True):
+                code[:, piece] = known.search(value)
+        return LocatedRows(columns, tuple(maps), tuple(codes))
+
+    def _standardise(self, columns: Array) -> Array:
+        """Return columns of unit size, without outliers; columns × rows."""
+        return np.clip((columns - self.center) / self.scale, -_CLIP, _CLIP).T
+
+    def _directions(self, standard: Array) -> list[Array]:
+        """Return the directions that are paired, if columns are not; directions × rows."""
+        return [] if self.directions is None else [np.asarray(self.directions.T @ standard)]
+
+    def transform(self, located: LocatedRows) -> Small:
+        """Return all features of some rows, and a last one that is 1."""
+        standard = self._standardise(located.columns)
+        rank, *paired = located.ranks([located.columns.T, *self._directions(standard)])
+        edges, rows = np.cumsum([0, *self.block_sizes()]), rank.shape[1]
+        result = np.empty((self.size, rows), dtype=np.float32)
+        linear, additive, pairs, fourier = (result[a:b] for a, b in pairwise(edges))
+        linear[:] = standard
+        waves = additive.reshape(self.waves, -1, rows)
+        fill_waves(rank, waves)
+        few = waves[: self._products]
+        if paired:
+            few = np.empty((self._products, *paired[0].shape), dtype=np.float32)
+            fill_waves(paired[0], few)
+        fill_pairs(few, pairs)
+        np.matmul(self.weights.T.astype(np.float32), np.clip(linear, -3, 3), out=fourier)
+        fourier += self.phases.astype(np.float32)[:, None]
+        np.cos(fourier, out=fourier)
+        result[-1] = 1
+        result[:-1] -= self.means.astype(np.float32)[:, None]
+        result[:-1] /= self.norms.astype(np.float32)[:, None]
+        return result.T
+
+    @property
+    def _products(self) -> int:
+        """How many waves of each column of a pair are multiplied."""
+        return 4 if self._paired <= PAIRED else 2
+
+    @property
+    def _paired(self) -> int:
+        return len(self.center) if self.directions is None else self.directions.shape[1]
+
+    def block_sizes(self) -> list[int]:
+        """Return the number of features in each block; a single column has no pairs, but a zero."""
+        columns, pairs = len(self.center), self._paired * (self._paired - 1) // 2
+        return [columns, columns * self.waves, max(1, pairs * self._products**2), len(self.phases)]
+
+
+def wave_count(columns: int) -> int:
+    """Return how many waves a column gets: fewer if there are many columns."""
+    return WAVES if columns <= 20 else 3
+
+
+def _even_rows(rows: int, most: int) -> Index:
+    """Return all rows, or so many of them, evenly spread."""
+    count = min(rows, most)
+    return np.arange(count) * rows // max(1, count)
+
+
+class FeatureTable:
+    """Public features of public rows.
+
+    Parameters
+    ----------
+    public : PublicFeatures
+    X : array or sparse table, rows × columns
+    """
+
+    def __init__(self, public: PublicFeatures, X: Any) -> None:
+        self.public = public
+        self.X = X
+        self._located = public.locate(X)
+        self._grams: dict[bytes, Small] = {}
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return int(self.X.shape[0])
+
+    def pieces(self, rows: Index) -> Iterator[tuple[slice, Small]]:
+        """Yield the features of some rows, piece by piece, and where each piece lies among them."""
+        for start in range(0, rows.size, PIECE):
+            piece = slice(start, min(start + PIECE, rows.size))
+            yield piece, self.public.transform(self._located[rows[piece]])
+
+    def codes(self, rows: Index) -> Codes:
+        """Return the columns of some rows as trees see them: places among quantiles, so that they are binned."""
+        return self._located.codes[0].T[rows]
+
+    def observations(self, rows: Index, centred: Array, noise: float) -> Observations:
+        """Return the statistics of single rows with private labels, minus their mean."""
+        if 3 * rows.size <= self.public.size:
+            (_, features), *_ = self.pieces(rows)
+            return Observations.of_few(features, centred, 1.0, noise)
+        gram, moment = self._moments(rows, centred)
+        return Observations(gram, moment, float(centred @ centred), rows.size, 1.0, noise)
+
+    def _moments(self, rows: Index, centred: Array) -> tuple[Small, Array]:
+        """Return the sums of products of features with each other and with labels.
+
+        The former take longest, and are those of public rows: the last few are remembered.
+        """
+        name = hashlib.blake2b(rows.tobytes()).digest()
+        gram, moment = self._grams.get(name), np.zeros(self.public.size)
+        total = np.zeros((self.public.size, self.public.size), dtype=np.float32)
+        for piece, features in self.pieces(rows):
+            moment += features.T @ centred[piece].astype(np.float32)
+            if gram is None:
+                total += features.T @ features
+        gram = total if gram is None else gram
+        self._grams = dict([*self._grams.items(), (name, gram)][-_GRAMS:])
+        return gram, moment
+
+    def predict(self, model: Posterior, rows: Index) -> Array:
+        """Return the linear model's predictions for some rows."""
+        result = np.full(rows.size, np.nan)
+        for piece, features in self.pieces(rows):
+            result[piece] = model.predict(features)
+        return result
+
+    def sample_rows(self) -> Index:
+        """Return all rows, or 10,000, evenly spread, that stand for all."""
+        return _even_rows(self.rows, _SAMPLE)
+
+    @cached_property
+    def moments(self) -> Array:
+        """Mean products of features with each other, over 10,000 rows at most; the last ones are their means."""
+        rows = self.sample_rows()
+        return self._moments(rows, np.zeros(rows.size))[0].astype(np.float64) / rows.size
+
+    def spectrum(self) -> Array:
+        """Return the leading eigenvalues of the mean products, blocks weighted by experience."""
+        weight = np.sqrt(np.array([0.4, 0.3, 0.2, 0.1])[self.public.block])
+        values = np.linalg.eigvalsh(self.moments[:-1, :-1] * weight * weight[:, None])
+        return np.asarray(np.maximum(values[::-1][:400], 0.0))

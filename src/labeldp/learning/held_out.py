@@ -1,0 +1,84 @@
+"""Rows that a model was not trained on, as far as their public features show it, and its predictions there."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from labeldp._values import Array, Labels
+from labeldp.accounts.numbers import percent
+from labeldp.errors import LabelError, ParameterError
+from labeldp.tables.frames import refuse_other_order
+
+_MARGIN = 0.05
+"""So many more rows than by chance must look like rows of the training before they are refused."""
+
+
+_DEEPEST = 12
+"""Pipelines and searches are looked into this deep."""
+
+
+def innermost(model: Any) -> tuple[Any, list[Pipeline]]:
+    """Return what predicts inside pipelines, searches and frozen models, and the steps that X takes to it."""
+    steps: list[Pipeline] = []
+    for _ in range(_DEEPEST):
+        if isinstance(model, Pipeline):
+            steps += [model[:-1]] if len(model) > 1 else []
+            model = model[-1]
+        elif isinstance(model, FrozenEstimator):
+            model = model.estimator
+        elif hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        else:
+            break
+    return model, steps
+
+
+def refuse_seen_rows(model: Any, X: Any, why: str) -> None:
+    """Refuse rows that a regressor of this library was trained on, looking inside pipelines and searches.
+
+    Fresh rows look like rows of the training as often as rows of the training look like each other. ``why`` says
+    what would go wrong, and what to do.
+    """
+    inner, steps = innermost(model)
+    if not hasattr(inner, "remembers"):
+        return
+    for step in steps:
+        X = step.transform(X)
+    digests, trained = inner.remembers(X)
+    if trained is None:
+        return
+    _, place, counts = np.unique(trained, return_inverse=True, return_counts=True)
+    chance = float(np.mean(counts[place] > 1))
+    share = float(np.mean(np.isin(digests, trained)))
+    if share > chance + _MARGIN + 4 * math.sqrt(chance * (1 - chance) / digests.size):
+        raise ParameterError(
+            f"{percent(share)} of these rows have the features of rows that the model was trained on, where "
+            f"{percent(chance)} would have them by chance: its errors are too small there, {why}"
+        )
+
+
+def fresh_predictions(model: Any, X: Any, y: Any, why: str) -> tuple[Array, Array]:
+    """Return labels of rows that a model was not trained on, and what it predicts for them."""
+    labels = Labels.parse(y).values.astype(np.float64)
+    if labels.ndim != 1:
+        raise LabelError(f"labels must be one column, got shape {labels.shape}")
+    refuse_other_order(X, y)
+    predicted = _predictions(model, X, labels.size)
+    refuse_seen_rows(model, X, why)
+    return labels, predicted
+
+
+def _predictions(model: Any, X: Any, rows: int) -> Array:
+    if not hasattr(model, "predict"):
+        raise ParameterError(f"model must have predict, got {type(model).__name__}")
+    predicted = np.asarray(model.predict(X), dtype=np.float64)
+    if predicted.shape != (rows,):
+        raise ParameterError(f"the model predicts {predicted.shape} values for {rows:,} rows of private labels")
+    if not np.isfinite(predicted).all():
+        raise ParameterError("the model's predictions must be finite")
+    return predicted

@@ -1,0 +1,243 @@
+"""Intervals that cover: conformal prediction, with a curator's noisy counts of how many labels lie inside."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labeldp._values import Array, Epsilon, LabelBounds, as_fraction, parse_number
+from labeldp.accounts.budget import Budget, new_charge
+from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
+from labeldp.accounts.numbers import number, percent
+from labeldp.errors import ParameterError
+from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
+from labeldp.learning.coverage_plan import CoveragePlan, least_rows, plan_coverage
+from labeldp.learning.held_out import fresh_predictions
+
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class IntervalModel:
+    """A model, and how far labels lie from its predictions.
+
+    Attributes
+    ----------
+    model : regressor
+        What predicts.
+    half_width : float
+        Intervals reach this far on both sides of a prediction, and are cut to the bounds.
+    bounds : (lo, hi)
+        Public bounds of the label.
+    coverage : float
+        The share of labels inside, at least, on average over calibration rows and noise.
+    rows : int
+        Calibration rows.
+    cost : Budget
+        What the intervals cost, beyond what was private already.
+    secure : bool
+        False if noise came from a seed, here or in the model: then this is an experiment, and **not private**.
+    plan : CoveragePlan or None
+        How the half width was searched for; None where rows · ε could not support any search.
+    rows_needed : int
+        About how many rows that search would have needed, or 0.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X = np.random.default_rng(0).normal(size=(2000, 2))
+    >>> y = np.clip(2.5 + X[:, 0], 0, 5)
+    >>> model = LinearRegression().fit([[0, 0], [1, 0]], [2.5, 3.4])            # public, or private already
+    >>> intervals = ldp.private_intervals(model, X, y, epsilon=1.0, bounds=(0, 5), coverage=0.9)
+    >>> low, high = intervals.predict_interval([[0.2, 0.0]])[0]
+    >>> bool(0 <= low <= intervals.predict([[0.2, 0.0]])[0] <= high <= 5)
+    True
+    """
+
+    model: Any
+    half_width: float
+    bounds: Bounds
+    coverage: float
+    rows: int
+    cost: Budget
+    secure: bool
+    plan: CoveragePlan | None
+    rows_needed: int = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether every interval is the full bounds, which says nothing."""
+        return self.half_width >= self.bounds[1] - self.bounds[0]
+
+    def predict(self, X: Any) -> Array:
+        """Return the model's predictions, inside the bounds.
+
+        Parameters
+        ----------
+        X : array-like
+            Public features, as the model takes them.
+        """
+        return np.clip(np.asarray(self.model.predict(X), dtype=np.float64), *self.bounds)
+
+    def predict_interval(self, X: Any) -> Array:
+        """Return the ends of an interval for each row.
+
+        Parameters
+        ----------
+        X : array-like
+            Public features, as the model takes them.
+
+        Returns
+        -------
+        array, rows × 2
+        """
+        return np.column_stack(_ends(self.predict(X), self.half_width, self.bounds))
+
+    def __repr__(self) -> str:
+        secure = "secure" if self.secure else "NOT PRIVATE"
+        width = "the full bounds" if self.full else f"± {number(self.half_width)}"
+        return f"<IntervalModel: {width} for {percent(self.coverage)}, {self.cost}, {secure}>"
+
+    def summary(self) -> str:
+        """Return what the intervals are and cost, for people."""
+        share = percent(self.coverage)
+        if self.plan is None:
+            lines = [
+                f"Intervals are the full bounds: {self.rows:,} rows and this ε cannot support {share} coverage.",
+                f"  They cover, and say nothing. Give {self.rows_needed:,} rows or more, more ε, or less "
+                "coverage. Nothing was charged.",
+            ]
+        elif self.full:
+            lines = [
+                "Intervals are the full bounds: no narrower half width passed, by its noisy count.",
+                "  They cover, and say nothing. Labels may lie far from predictions, or rows · ε is small.",
+            ]
+        else:
+            low, high = self.bounds
+            lines = [
+                f"Intervals reach {number(self.half_width)} to both sides of a prediction, cut to "
+                f"({number(low)}, {number(high)}).",
+                f"  At least {share} of labels lie inside, on average over calibration rows and noise, for rows "
+                f"like the {self.rows:,} calibration rows, none of them used in training. Labels outside the "
+                "bounds count as the nearest bound.",
+            ]
+        if not self.secure:
+            lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
+        if self.plan is not None:
+            lines.append(f"  Cost: {self.cost}, for {self.plan.counts} noisy counts of rows.")
+        return "\n".join(lines)
+
+
+def private_intervals(
+    model: Any,
+    X_cal: Any,
+    y_cal: Any,
+    *,
+    epsilon: float,
+    bounds: Bounds,
+    coverage: float = 0.9,
+    ledger: Ledger | None = None,
+    rows_per_person: int = 1,
+    random_state: int | WordSource | None = None,
+) -> IntervalModel:
+    """Return a model with prediction intervals, for ε: split conformal prediction with exact noisy counts.
+
+    A curator bisects a public grid of half widths, by noisy counts of the labels inside. How many must be inside
+    makes up for the noise, whatever the labels are: docs/proofs/intervals.md.
+
+    Parameters
+    ----------
+    model : regressor
+        Public or private already: its predictions count as public.
+    X_cal : array-like
+        Public features of rows that the model was **not** trained on. Rows that a regressor of this library
+        remembers are refused; for other models nobody can check.
+    y_cal : array-like
+        Their private labels.
+    epsilon : float
+        What the intervals cost.
+    bounds : (lo, hi)
+        Public bounds of the label. Never read them off the data.
+    coverage : float
+        At least this share of labels lies inside, on average over calibration rows and noise.
+    ledger : Ledger, optional
+        Is charged after validation and before any label is used.
+    rows_per_person : int
+        How many rows one person may have; the ledger is charged for all of them.
+    random_state : None, int or source of words
+        Leave it out for a release.
+
+    Returns
+    -------
+    IntervalModel
+        With ``predict_interval``. Where rows · ε cannot support the coverage, intervals are the full bounds: a
+        warning says so, and nothing is charged.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> X = np.random.default_rng(0).normal(size=(2500, 3))
+    >>> y = np.clip(2.5 + X[:, 0], 0, 5)
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:500], y[:500])
+    >>> intervals = ldp.private_intervals(model, X[500:], y[500:], epsilon=0.5, bounds=(0, 5), coverage=0.9)
+    >>> intervals.predict_interval(X[:4]).shape, intervals.cost
+    ((4, 2), Budget(epsilon=0.5))
+    """
+    budget, coverage = as_fraction(Epsilon(epsilon)), parse_number(coverage, "coverage")
+    if not 0 < coverage < 1:
+        raise ParameterError(f"coverage must lie in (0, 1), such as 0.9, got {coverage}")
+    share = as_fraction(coverage)
+    bounds = LabelBounds(bounds)
+    why = "and intervals would not cover; keep rows out of the fit, and calibrate on those"
+    labels, predicted = fresh_predictions(model, X_cal, y_cal, why)
+    predicted = np.clip(predicted, *bounds)
+    ledger = as_ledger(ledger)
+    source = resolve_source(random_state)
+    plan = plan_coverage(labels.size, budget, share)
+    charge = new_charge(
+        "prediction intervals", Budget(budget), purpose="intervals", rows_per_person=rows_per_person
+    )
+    width = half_width = bounds[1] - bounds[0]
+    if plan is not None:
+        ledger = ledger_to_charge(ledger, y_cal)
+        ledger.describe_all(ledger.charge_all([charge]), [str(plan.noise)])
+        half_width = plan.half_width(_search(plan, predicted, np.clip(labels, *bounds), bounds, source), width)
+    result = IntervalModel(
+        model=model,
+        half_width=half_width,
+        bounds=bounds,
+        coverage=float(share),
+        rows=labels.size,
+        cost=Budget(0) if plan is None else charge.budget,
+        secure=isinstance(source, SecureWords) and bool(getattr(model, "secure_", True)),
+        plan=plan,
+        rows_needed=least_rows(budget, share) if plan is None else 0,
+    )
+    if result.full:
+        warnings.warn(result.summary(), stacklevel=2)
+    return result
+
+
+def _ends(predicted: Array, half_width: float, bounds: Bounds) -> tuple[Array, Array]:
+    low, high = bounds
+    if half_width >= high - low:  # a rounded difference could miss a bound
+        return np.full_like(predicted, low), np.full_like(predicted, high)
+    return np.maximum(predicted - half_width, low), np.minimum(predicted + half_width, high)
+
+
+def _search(plan: CoveragePlan, predicted: Array, labels: Array, bounds: Bounds, source: WordSource) -> int:
+    """Return the place of a half width, by bisection: what narrower ones are tried follows from noisy counts."""
+    below, place = 0, 1 << plan.counts
+    for _ in range(plan.counts):
+        middle = (below + place) // 2
+        low, high = _ends(predicted, plan.half_width(middle, bounds[1] - bounds[0]), bounds)
+        inside = np.asarray(np.sum((low <= labels) & (labels <= high), dtype=np.int64, keepdims=True))
+        if int(plan.noise.release(inside, source)[0]) >= plan.least:
+            place = middle
+        else:
+            below = middle
+    return place

@@ -1,0 +1,188 @@
+"""`LabelReleaseRegressor`: every label is released once, and a model is learnt from the release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import has_fit_parameter
+
+from labeldp._values import Array
+from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.terms import Terms
+from labeldp.errors import ParameterError
+from labeldp.exact.word_sources import WordSource
+from labeldp.learning.base import PrivateRegressor
+from labeldp.learning.fit_plan import FitRequest, UnitDesign, from_units
+from labeldp.learning.label_rounds import LabelRows, Measured, RowPart
+from labeldp.learning.row_release import RowRelease
+from labeldp.learning.runtime import Step
+
+
+class LabelReleaseRegressor(PrivateRegressor):
+    """ε-label-DP regression by releasing private labels, which can be shared.
+
+    Parameters
+    ----------
+    estimator : scikit-learn regressor, optional
+        Learns from the private labels. By default an ensemble that fits the noise: from the private constant
+        through ridge and kernel ridge to boosted trees.
+    epsilon : float
+        The whole budget, everything included.
+    bounds : (lo, hi)
+        Public bounds of the label. Never read them off the data.
+    mechanism : str or function
+        "auto" takes the best for each round; or "rp", "two-point", "unbiased", "laplace", "staircase"; or your own
+        function ``(prior, epsilon)`` that returns an unbiased mechanism on [0, 1].
+    rounds : "auto", int or sequence of floats
+        Rows are released in disjoint rounds, later ones over narrow intervals around what earlier ones
+        predict.
+    trust : {"curator", "local"}
+        With "local" every label is randomised on its own, and nothing else is computed from labels.
+    ledger : Ledger, optional
+        Is charged after validation and before any label is used.
+    rows_per_person : int
+        How many rows one person may have; the ledger is charged for all of them.
+    random_state : None, int or source of words
+        Leave it out for a release.
+    verbose : bool
+        Whether to show progress.
+
+    Attributes
+    ----------
+    release_ : RowRelease
+        The private labels, to keep, save and reuse.
+    ledger_ : Ledger
+        Where the budget went.
+    encoder_ : TableEncoder or None
+        How the columns of a data frame became numbers; None if the fit got an array.
+    feature_names_in_ : array of str
+        The columns of the fit; only if it got a data frame.
+    n_features_in_ : int
+        How many columns the fit got.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> X = np.random.default_rng(0).normal(size=(600, 3))
+    >>> y = np.clip(2.5 + X[:, 0], 0, 5)
+    >>> model = ldp.LabelReleaseRegressor(epsilon=2.0, bounds=(0, 5)).fit(X, y)
+    >>> bool(np.mean((model.predict(X) - y) ** 2) < 0.3)
+    True
+    """
+
+    release_: RowRelease
+    estimator_: Any
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        epsilon: float,
+        bounds: tuple[float, float],
+        mechanism: str | UnitDesign = "auto",
+        rounds: str | int | Sequence[float] = "auto",
+        trust: Literal["curator", "local"] = "curator",
+        ledger: Ledger | None = None,
+        rows_per_person: int = 1,
+        random_state: int | WordSource | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.mechanism = mechanism
+        self.rounds = rounds
+        self.trust = trust
+        self.ledger = ledger
+        self.rows_per_person = rows_per_person
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def request(self) -> FitRequest:
+        """Return the parameters, checked."""
+        return FitRequest(
+            epsilon=self.epsilon,
+            bounds=self.bounds,
+            mechanism=self.mechanism,
+            rounds=self.rounds,
+            trust=self.trust,
+            rows_per_person=self.rows_per_person,
+        )
+
+    def _learn(
+        self, rows: LabelRows[RowPart], parts: list[RowPart], measured: Measured, spectrum: Array, step: Step
+    ) -> None:
+        self.estimator_ = None
+        self.release_ = _as_release(parts, measured, self.terms_, self.ledger_)  # last: with it, all this is kept
+        try:
+            if self.estimator is None:
+                super()._learn(rows, parts, measured, spectrum, step)
+            else:
+                step("model")
+                self.estimator_ = self._fit_own(rows.table.X)
+        except BaseException as error:
+            error.add_note("the labels were released and paid for: train any learner on release_.labels")
+            raise
+
+    def _refuse_estimator(self, X: Any, request: FitRequest) -> None:
+        """Refuse an estimator that cannot learn, before anything is spent: by a trial on synthetic labels."""
+        if self.estimator is None:
+            return
+        if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
+            raise ParameterError(f"estimator must have fit and predict, got {type(self.estimator).__name__}")
+        low, high = request.bounds[0]
+        synthetic = np.linspace(low, high, min(50, X.shape[0]))
+        try:
+            clone(self.estimator).fit(X[: synthetic.size], synthetic).predict(X[: synthetic.size])
+        except Exception as error:
+            raise ParameterError(
+                f"the estimator cannot learn from this table (tried on {synthetic.size} synthetic labels): {error}"
+            ) from error
+
+    def _fit_own(self, X: Array) -> Any:
+        """Return the user's estimator, fitted to the release; noisier rows weigh less if it can.
+
+        Weights have the mean 1: so a penalty, such as Ridge's ``alpha``, means the same in any unit of the label.
+        """
+        release, own = self.release_, clone(self.estimator)
+        if not has_fit_parameter(own, "sample_weight"):
+            return own.fit(X, release.labels)
+        weight = 1 / (release.noise + release.knowledge.variance / 2)
+        return own.fit(X, release.labels, sample_weight=weight / weight.mean())
+
+    @property
+    def mechanism_(self) -> Any:
+        """The mechanism, or all of them, on the unit interval."""
+        mechanisms = self.release_.mechanisms
+        return mechanisms[0] if len(mechanisms) == 1 else mechanisms
+
+    def _predict(self, X: Any) -> Array:
+        if self._ensemble is not None:
+            return super()._predict(X)
+        if self.estimator_ is None:
+            raise NotFittedError("the labels were released, but no model was learnt from them; see release_")
+        return self.release_.knowledge.clip(np.asarray(self.estimator_.predict(X)))
+
+
+def _as_release(parts: list[RowPart], measured: Measured, terms: Terms, ledger: Ledger) -> RowRelease:
+    """Return what was drawn in units of the bounds as a release of the labels themselves."""
+    bounds = terms.bounds[0]
+    width = bounds[1] - bounds[0]
+    labels, offset, scale, noise, hidden, low, high = (np.full(terms.rows, np.nan) for _ in range(7))
+    number, part = np.full(terms.rows, -1), np.full(terms.rows, -1)
+    for k, piece in enumerate(parts):
+        at = piece.private.rows
+        offset[at], scale[at] = from_units(piece.offset, bounds), width * piece.scale
+        labels[at] = offset[at] + scale[at] * piece.unit
+        low[at], high[at] = from_units(piece.low, bounds), from_units(piece.high, bounds)
+        noise[at], hidden[at] = piece.noise * width**2, piece.hidden * width**2
+        number[at], part[at] = piece.private.round, k
+    start = np.full(terms.rows, measured.knowledge.middle) if measured.sums is None else measured.sums.start
+    start, knowledge = from_units(start, bounds), measured.knowledge.in_bounds(bounds)
+    return RowRelease(
+        labels, offset, scale, noise, hidden, low, high, start, number, part, knowledge, terms, ledger
+    )

@@ -1,0 +1,351 @@
+"""A fitted model in a folder: plain numbers and JSON, safe to open whoever sent it.
+
+==================  =====================================================================================
+``card.json``       the card: what the model cost and promises, and the hashes of the other files
+``columns.json``    how a table's public columns become numbers
+``model.npz``       the model's numbers, arrays without any Python object in them
+``release.npz``     the private labels, if they were released too; `RowRelease.load` reads it
+==================  =====================================================================================
+
+Nothing is unpickled and nothing imported by name. A card that was changed, or files that do not belong to it, are
+refused; so are numbers that do not make a model, even if whoever wrote them made the hashes fit.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labeldp._atomic import atomic_file, atomic_folder, read_regular
+from labeldp._values import Array
+from labeldp.accounts.reading import ReadCard, read_any_card
+from labeldp.accounts.terms import Terms
+from labeldp.errors import CardError, DataNotFoundError, ParameterError
+from labeldp.learning.array_files import MAX_FILE
+from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures
+from labeldp.learning.fit_plan import UNIT, Pair, from_units
+from labeldp.learning.label_regressor import LabelReleaseRegressor
+from labeldp.learning.learner import Ensemble
+from labeldp.learning.model_arrays import as_arrays, read_model_arrays
+from labeldp.learning.model_regressor import ModelReleaseRegressor
+from labeldp.learning.quality import Risk, terms_with_score
+from labeldp.mechanisms import card_format
+from labeldp.mechanisms.card_format import canonical
+from labeldp.release.names import UNNAMED, as_label_name
+from labeldp.tables.encoder import TableEncoder
+from labeldp.tables.encodings import Tally
+from labeldp.tables.frames import as_table
+from labeldp.tables.paths import MODEL_FILES, Target, sha256
+
+CARD, COLUMNS, MODEL, RELEASE = "card.json", "columns.json", "model.npz", "release.npz"
+FORMAT, IN_LABEL_UNITS = 4, 3
+"""The format that is written, in units of the bounds; and the one before, in the label's own unit, still read."""
+
+MAX_COLUMNS = 1 << 25
+"""Bytes of ``columns.json`` at most; a column of text with 10,000 values takes about 300 KB."""
+
+
+@contextmanager
+def reserve_model(
+    path: str | os.PathLike[str], *, force: bool = False
+) -> Iterator[Callable[[], AbstractContextManager[Path]]]:
+    """Keep a name for a model during the block, and yield what opens a new folder that will take that name.
+
+    Refused if there is no folder around it, or something is there: a model may be replaced with ``force``,
+    anything else is never removed; or if another is being written there.
+    """
+    names = {*MODEL_FILES, CARD, f"{CARD}.sig", "card.report.html"}  # what sign and report put there
+    target = Target(f"{os.fspath(path)}/", force, names.__contains__)
+    with target.reserve():
+        yield partial(atomic_folder, path, check=target.refuse_existing)
+
+
+@contextmanager
+def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
+    """Yield a new folder to save a model in; it takes the name ``path`` only if nothing goes wrong."""
+    with reserve_model(path, force=force) as open_folder, open_folder() as folder:
+        yield folder
+
+
+def save_model(
+    model: LabelReleaseRegressor | ModelReleaseRegressor,
+    path: str | os.PathLike[str],
+    *,
+    label: str | None = None,
+    quality: Risk | None = None,
+    force: bool = False,
+) -> None:
+    """Write a fitted regressor of either kind into a new folder, whole or not at all; no true label is in it.
+
+    How a data frame's columns became numbers is kept with it. `load_model` reads the folder, and so does
+    ``labeldp predict``.
+
+    Parameters
+    ----------
+    model : LabelReleaseRegressor or ModelReleaseRegressor
+        Fitted; a `LabelReleaseRegressor` with an estimator of your own cannot be saved as plain numbers.
+    path : path-like
+        The folder.
+    label : str, optional
+        What is predicted: the label's name. By default that of y in the fit, if y is a column with a name, else
+        "label".
+    quality : Risk, optional
+        How good it is, from `fit_and_score` or `private_score`, to be said on its card and in its report.
+    force : bool
+        Whether a model that is there may be replaced.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, pandas as pd, labeldp as ldp
+    >>> frame = pd.DataFrame({"size": np.arange(200.0), "town": ["York", "Bath"] * 100})
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 200)).fit(frame, np.arange(200.0))
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     ldp.save_model(model, f"{place}/model", label="price")
+    ...     again = ldp.load_model(f"{place}/model")
+    >>> bool(np.allclose(again.predict(frame[["town", "size"]]), model.predict(frame)))
+    True
+    """
+    encoder = encoder_of(model)
+    with model_folder(path, force=force) as folder:
+        called = as_label_name(label or getattr(model, "label_name_", None) or UNNAMED)
+        card = write_model(model, encoder, folder, label=called)
+        if quality is not None:
+            add_to_card(folder, card, terms_with_score(model.terms_, quality), quality=quality.as_data())
+
+
+def encoder_of(model: LabelReleaseRegressor | ModelReleaseRegressor) -> TableEncoder:
+    """Return how a model's columns become numbers; those of an array are numbers already."""
+    if not isinstance(model, LabelReleaseRegressor | ModelReleaseRegressor):
+        raise ParameterError(
+            f"only a LabelReleaseRegressor or a ModelReleaseRegressor can be saved, got {type(model).__name__}: "
+            "of a pipeline or a search, save the regressor inside, fitted to a data frame as it is or to numbers"
+        )
+    public, _ = model.public_model()
+    fitted: TableEncoder | None = getattr(model, "encoder_", None)
+    if fitted is not None:
+        return fitted
+    count = model.n_features_in_
+    names = getattr(model, "feature_names_in_", [f"x{place}" for place in range(count)])
+    fills = np.zeros(count) if public.narrowing is not None else public.center
+    return TableEncoder.for_numbers(dict(zip(names, fills, strict=True)))
+
+
+def write_model(
+    model: LabelReleaseRegressor | ModelReleaseRegressor,
+    encoder: TableEncoder,
+    folder: Path,
+    *,
+    label: str,
+    note: str | None = None,
+) -> str:
+    """Write a fitted regressor of either kind into a folder that is there, and return its card.
+
+    Parameters
+    ----------
+    model, encoder : fitted
+    folder : path-like
+    label : str
+        The column that is predicted.
+    note : str, optional
+        What else to say on the card; it must be public.
+    """
+    (folder / COLUMNS).write_text(columns_text(encoder, label), "utf-8", newline="\n")
+    np.savez(folder / MODEL, allow_pickle=False, **as_arrays(*model.public_model()))
+    names = [COLUMNS, MODEL]
+    if isinstance(model, LabelReleaseRegressor):
+        model.release_.save(folder / RELEASE)
+        names.append(RELEASE)
+    card = model.to_card(
+        label=label,
+        features=encoder.names,
+        format=FORMAT,
+        **({} if note is None else {"note": note}),
+        files={name: sha256(folder / name) for name in names},
+        versions={
+            "python": ".".join(map(str, sys.version_info[:3])),
+            **{name: version(name) for name in ("labeldp", "numpy", "scikit-learn")},
+        },
+    )
+    (folder / CARD).write_text(card, encoding="utf-8", newline="\n")
+    return card
+
+
+def columns_text(encoder: TableEncoder, label: str) -> str:
+    """Return the text of ``columns.json``, or refuse what `load_model` would refuse; call it before a charge."""
+    if listed := encoder.listed(label):
+        raise ParameterError(
+            f"the label is called {label!r}, and {listed!r} is among the other columns: rename one of them"
+        )
+    text = encoder.to_json()
+    if len(text) > MAX_COLUMNS:
+        raise ParameterError(
+            f"the values of the text columns would take {len(text):,} bytes in the model, and may take "
+            f"{MAX_COLUMNS:,}: drop columns, or shorten values"
+        )
+    if len(canonical(list(encoder.names))) > card_format.MAX_TEXT // 4:
+        raise ParameterError("the names of the columns are too long for a card: shorten them")
+    return text
+
+
+def add_to_card(folder: Path, card: str, terms: Terms, **more: Any) -> str:
+    """Write the terms and further public entries on the card of a saved model, if it is this one; return it."""
+    if read_regular(folder / CARD, card_format.MAX_TEXT) != card.encode():
+        raise CardError(f"{folder / CARD} is another model's by now, and was left as it is")
+    promised = card_format.parse(terms.to_card("labeldp.model"), "labeldp.model")
+    card = card_format.dump({**card_format.parse(card, "labeldp.model"), **promised, **more}, "labeldp.model")
+    with atomic_file(folder / CARD) as file:
+        file.write_text(card, encoding="utf-8", newline="\n")
+    return card
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SavedModel:
+    """A model that was read, and may predict; `load_model` returns it.
+
+    Attributes
+    ----------
+    card : ReadCard
+        What it cost and promises.
+    label : str
+        The column it predicts.
+    encoder : TableEncoder
+        How the columns of a table become numbers.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, labeldp as ldp
+    >>> X = np.linspace(0, 1, 300).reshape(150, 2)
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 2)).fit(X, X.sum(axis=1))
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     ldp.save_model(model, f"{place}/model", label="price")
+    ...     saved = ldp.load_model(f"{place}/model")
+    >>> saved.label, saved.card.terms.cost
+    ('price', Budget(epsilon=1.0))
+    """
+
+    card: ReadCard
+    label: str
+    encoder: TableEncoder
+    _public: PublicFeatures
+    _ensemble: Ensemble
+    _bounds: Pair | None
+
+    def __repr__(self) -> str:
+        return f"<SavedModel of {self.label!r} from {len(self.encoder.names)} columns, {self.card.terms.cost}>"
+
+    @property
+    def secure_(self) -> bool:
+        """Whether the noise is secure, by its card; False if it came from a seed."""
+        return self.card.terms.secure
+
+    @property
+    def feature_names_in_(self) -> list[str]:
+        """The columns that a table must have."""
+        return self.encoder.names
+
+    def predict(self, X: Any, tally: Tally | None = None) -> Array:
+        """Return predictions inside the bounds for the rows of a data frame, or of an array in the fit's order.
+
+        A data frame may be of pandas, Polars or Arrow; its columns may be in any order, among others.
+        """
+        return self.predict_numbers(self.encoder.transform(as_table(X, self.encoder.names), tally))
+
+    def predict_numbers(self, X: Array) -> Array:
+        """Return predictions for rows that are numbers already."""
+        result = np.full(len(X), np.nan)
+        with np.errstate(all="ignore"):  # numbers of a hostile file may overflow
+            for start in range(0, len(X), PIECE):  # a row becomes hundreds of features: not all rows at once
+                piece = X[start : start + PIECE]
+                result[start : start + PIECE] = self._ensemble.predict(
+                    FeatureTable(self._public, piece), np.arange(len(piece))
+                )
+        if not np.isfinite(result).all():
+            raise CardError("the model's numbers are so large that a prediction is not a number: do not use it")
+        return result if self._bounds is None else from_units(result, self._bounds)
+
+
+def load_model(folder: str | os.PathLike[str]) -> SavedModel:
+    """Read a model that `save_model` or ``labeldp fit`` wrote; nothing in it is run.
+
+    Parameters
+    ----------
+    folder : path-like
+        What `save_model` or ``labeldp fit`` wrote.
+
+    Returns
+    -------
+    SavedModel
+        Its ``predict`` takes a data frame with the columns of the fit, in any order; ``card`` says what it cost.
+
+    Raises
+    ------
+    DataNotFoundError
+        If there is no model.
+    CardError
+        If a file was changed, or does not hold a model.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, labeldp as ldp
+    >>> X = np.linspace(0, 1, 300).reshape(150, 2)
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 2)).fit(X, X.sum(axis=1))
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     ldp.save_model(model, f"{place}/model")
+    ...     again = ldp.load_model(f"{place}/model")
+    >>> again.feature_names_in_, again.predict(X).shape
+    (['x0', 'x1'], (150,))
+    """
+    folder = Path(folder)
+    card = read_any_card(_read_text(folder / CARD, card_format.MAX_TEXT, "there is no model here"))
+    if card.kind != "model" or "files" not in card.content:
+        raise CardError(f"{folder / CARD} is not the card of a saved model")
+    is_old = card.content.get("format") == IN_LABEL_UNITS
+    if not is_old:
+        card_format.require_version(f"the format of the model {folder}", card.content.get("format"), FORMAT)
+    hashes, label = card.content["files"], card.content.get("label")
+    if not {COLUMNS, MODEL} <= set(hashes) <= MODEL_FILES:
+        raise CardError(f"{folder / CARD} names other files than a model has")
+    for name, expected in hashes.items():
+        if _digest(folder / name, MAX_COLUMNS if name == COLUMNS else MAX_FILE) != expected:
+            raise CardError(f"{folder / name} is not what the card says: it was changed or mixed up")
+    encoder = TableEncoder.from_json(_read_text(folder / COLUMNS, MAX_COLUMNS, _INCOMPLETE))
+    if label is None or card.content.get("features") != encoder.names:
+        raise CardError(f"{folder / CARD} names other columns than {COLUMNS}, or no label")
+    if listed := encoder.listed(label):
+        raise CardError(f"the model predicts {label!r}, and lists {listed!r} among its columns: do not use it")
+    public, ensemble = read_model_arrays(folder / MODEL, encoder.width)
+    if len(card.terms.bounds) != 1:
+        raise CardError(f"{folder / CARD} must have the bounds of one label")
+    bounds = card.terms.bounds[0]
+    low, high = bounds if is_old else UNIT
+    if not low <= ensemble.knowledge.low < ensemble.knowledge.high <= high:
+        raise CardError("the model predicts outside the bounds on its card")
+    return SavedModel(card, label, encoder, public, ensemble, None if is_old else bounds)
+
+
+_INCOMPLETE = "the model is not complete"
+
+
+def _read_text(path: Path, limit: int, missing: str) -> str:
+    try:
+        return read_regular(path, limit).decode("utf-8")
+    except DataNotFoundError:
+        raise DataNotFoundError(f"{missing}: {path} is missing") from None
+    except UnicodeDecodeError:
+        raise CardError(f"{path} is not text") from None
+
+
+def _digest(path: Path, limit: int) -> str:
+    try:
+        return sha256(path, limit)
+    except DataNotFoundError:
+        raise DataNotFoundError(f"{_INCOMPLETE}: {path} is missing") from None

@@ -1,0 +1,190 @@
+"""How good a model is, in figures that people use, each with its ±."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from labeldp.accounts.budget import Budget, Charge
+from labeldp.accounts.scores import METRICS, Figure, describe_figures
+from labeldp.accounts.statistic import Statistic
+from labeldp.accounts.terms import Split, Terms
+from labeldp.errors import ParameterError, Setting, describe
+
+_MEANING = "± is one standard error, an upper limit of noise and chance: twice it covers in at least 95 % of runs."
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Risk:
+    """How wrong a model is on true labels: what `private_score` and `fit_and_score` measured.
+
+    Attributes
+    ----------
+    figures : dict of Figure
+        What was estimated: ``"mse"`` and its root ``"rmse"``, in the label's unit; ``"mae"`` and ``"r2"`` if they
+        were asked for. No error is negative. Where a value is at most twice its standard error, only its limit
+        says something (`Figure.limit`), and that is what texts show.
+    rows : int
+        Rows that it was measured on.
+    cost : Budget
+        What it cost.
+    secure : bool
+        False if the noise came from a seed: then this is an experiment, and **not private**.
+    shared : str
+        What measuring several figures for one ε did to each ±, as a sentence.
+    statistics : sequence of Statistic
+        What was released for its cost.
+    charge : Charge or None
+        Its entry in the ledger.
+    split : Split or None
+        How rows were held out, if `fit_and_score` did it; None if the rows were given: then nobody can check
+        that the model was not trained on them.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> from sklearn.dummy import DummyRegressor
+    >>> y = np.linspace(0, 5, 4000)
+    >>> X = np.zeros((4000, 1))
+    >>> constant = DummyRegressor(strategy="constant", constant=2.5).fit(X, y)
+    >>> risk = ldp.private_score(constant, X, y, epsilon=1.0, bounds=(0, 5))
+    >>> bool(abs(risk.rmse - 1.44) < 0.2), risk.cost
+    (True, Budget(epsilon=1.0))
+    >>> print(risk.summary())
+    typical error (RMSE) 1.4... ± 0.0..., mean squared error ..., mean absolute error 1.2..., from 4,000 rows
+      ± is one standard error, an upper limit of noise and chance: twice it covers in at least 95 % of runs.
+      ...
+      Cost: ε = 1.
+    """
+
+    figures: Mapping[str, Figure]
+    rows: int
+    cost: Budget
+    secure: bool
+    shared: str = ""
+    statistics: Sequence[Statistic] = ()
+    charge: Charge | None = None
+    split: Split | None = None
+
+    @property
+    def mse(self) -> float:
+        """The mean squared error; 0 if noise made it negative."""
+        return self._figure("mse").value
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean squared error, by noise and by the choice of rows."""
+        return self._figure("mse").standard_error
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error, a typical error in the label's unit; 0 if that is 0."""
+        return self._figure("rmse").value
+
+    @property
+    def rmse_limit(self) -> float:
+        """What the RMSE stays below, in at least 95 % of runs."""
+        return math.sqrt(self._figure("mse").limit)
+
+    @property
+    def mae(self) -> float:
+        """The mean absolute error, in the label's unit; 0 if noise made it negative."""
+        return self._figure("mae").value
+
+    @property
+    def r2(self) -> float:
+        """What part of the labels' variance the model explains; NaN where noise hides that variance."""
+        return self._figure("r2").value
+
+    def _figure(self, name: str) -> Figure:
+        if name not in self.figures:
+            raise ParameterError(f"{METRICS[name]} was not estimated: ask for it with metrics=[{name!r}, …]")
+        return self.figures[name]
+
+    def __repr__(self) -> str:
+        secure = "secure" if self.secure else "NOT PRIVATE"
+        return f"<Risk: {self._estimates()} from {self.rows:,} rows, {self.cost}, {secure}>"
+
+    def _estimates(self) -> str:
+        return ", ".join(f"{name} {text}" for name, text in describe_figures(self.figures).items())
+
+    def summary(self) -> str:
+        """Return the estimates, for people."""
+        lines = [f"{self._estimates()}, from {self.rows:,} rows"]
+        if not self.secure:
+            lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
+        lines.append(f"  {_MEANING}")
+        if "r2" in self.figures:
+            lines.append(f"  {self._about_r2()}")
+        if self.shared:
+            lines.append(f"  {self.shared}")
+        lines.append(f"  Cost: {self.cost}.")
+        return "\n".join(lines)
+
+    def table(self) -> list[list[str]]:
+        """Return the figures as rows of a table: what it is, and the value with ± or its limit."""
+        return [list(pair) for pair in describe_figures(self.figures).items()]
+
+    def _about_r2(self) -> str:
+        if math.isnan(self.r2):
+            return "R² is unknown: noise and chance may make up all of the labels' variance."
+        return "R² is 1 − error/variance; both are private estimates, and the true variance was not used."
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the figures as plain data, for a card: each value with its standard error."""
+        known = {name: figure for name, figure in self.figures.items() if math.isfinite(figure.value)}
+        return {
+            "rows": self.rows,
+            "figures": {
+                name: {"value": figure.value, "standard_error": figure.standard_error}
+                for name, figure in known.items()
+            },
+        }
+
+
+def terms_with_score(terms: Terms, risk: Risk) -> Terms:
+    """Return what the card of a model with its score promises: the sum of both costs, as the ledger charged.
+
+    Only where this library split the rows itself is it the larger of the two: then each row is in the model or in
+    the score. A person with several rows may have some in both. Both must have been paid for persons with the same
+    number of rows.
+    """
+    charge, people = risk.charge, terms.rows_per_person
+    terms = replace(terms, secure=terms.secure and risk.secure)
+    if charge is None:
+        return terms
+    if charge.rows_per_person != people:
+        raise ParameterError(
+            f"the score was paid for with rows_per_person={charge.rows_per_person}, the model with {people}: one "
+            "card cannot promise both"
+        )
+    charges, statistics = (*terms.charges, charge), (*terms.statistics, *risk.statistics)
+    return replace(terms, charges=charges, statistics=statistics, split=risk.split)
+
+
+def rmse_of(mse: Figure) -> Figure:
+    """Return the root of a mean squared error; twice its ± reaches as far as twice the ± of the square.
+
+    So it holds where the error is no larger than its noise, too, and a root has no slope to go by.
+
+    Examples
+    --------
+    >>> print(rmse_of(Figure(4.0, 0.04)), "|", rmse_of(Figure(1.0, 1.0)), "|", rmse_of(Figure(0.0, 1.0)))
+    2 ± 0.01 | 1 ± 0.5 | 0 ± 0.71
+    """
+    reach = 2 * mse.standard_error
+    low, value, high = (math.sqrt(max(mse.value + step, 0.0)) for step in (-reach, 0.0, reach))
+    return Figure(value, max(value - low, high - value) / 2)
+
+
+def as_metrics(metrics: Collection[str] | str) -> frozenset[str]:
+    """Return the figures to be estimated, or refuse names that there are none of."""
+    listed = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Iterable) else list(metrics)
+    unknown = [name for name in listed if not (isinstance(name, str) and name in METRICS)]
+    if unknown or not listed:
+        known = ", ".join(f'"{name}"' for name in METRICS)
+        what = describe(unknown[0]) if len(unknown) == 1 else describe(metrics)  # several may be labels
+        raise ParameterError(Setting("metrics"), f" must be some of {known}, got {what}")
+    return frozenset(listed)

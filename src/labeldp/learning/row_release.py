@@ -1,0 +1,217 @@
+"""`RowRelease`: labels released row by row, each in its own interval, and what was done to each."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._atomic import atomic_file
+from labeldp.accounts.accuracy import is_possible
+from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.reading import MOST_MECHANISMS, read_any_card
+from labeldp.accounts.terms import HoldsTerms, Terms
+from labeldp.errors import CardError
+from labeldp.exact.proof import array_bytes
+from labeldp.learning.array_files import MAX_FILE, ArraySpec, read_arrays
+from labeldp.learning.fit_plan import LabelSummary
+from labeldp.mechanisms import card_format
+from labeldp.release.series import as_series
+
+SCHEMA = "labeldp.row-release"
+_ANY, _VARIANCE, _COUNT = (
+    ArraySpec("<f8", ("rows",)),
+    ArraySpec("<f8", ("rows",), 0),
+    ArraySpec("<i8", ("rows",), 0),
+)
+_ARRAYS = {
+    **{"labels": _ANY, "offset": _ANY, "scale": _VARIANCE, "noise": _VARIANCE, "hidden": _VARIANCE},
+    **{"low": _ANY, "high": _ANY, "start": _ANY, "round": _COUNT, "part": _COUNT},
+}
+"""All arrays of a release."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RowRelease(HoldsTerms):
+    """Private labels for a learner, released in rounds. Everything in here may be made public.
+
+    Attributes
+    ----------
+    labels : array
+        Private labels, as close to unbiased as clipping allows: train on these.
+    offset, scale : arrays
+        The public map of each row: a label is offset + scale · its mechanism's unbiased output.
+    noise : array
+        Variance of the privacy noise in each label; 1/(noise + the model's own error) is a good weight.
+    hidden : array
+        Variance that clipping hides around each label, by what was privately known when it was released.
+    low, high : arrays
+        The interval to which each label was clipped, and in which it was randomised.
+    start : array
+        What was predicted for each row before any label was released one by one.
+    round, part : arrays of int
+        When each row was released, and by which of `mechanisms`.
+    knowledge : LabelSummary
+        What was privately known of all labels before.
+    terms : Terms
+        On which terms; its mechanisms are on [0, 1], applied to the label's place in its interval.
+    ledger : Ledger or None
+        None for a release read from a file.
+
+    Examples
+    --------
+    A `LabelReleaseRegressor` keeps one. Saved, it serves other learners later, and costs nothing more.
+
+    >>> import tempfile, numpy as np, labeldp as ldp
+    >>> from sklearn.linear_model import Ridge
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.clip(2.5 + X[:, 0], 0, 5)
+    >>> release = ldp.LabelReleaseRegressor(Ridge(), epsilon=2.0, bounds=(0, 5)).fit(X, y).release_
+    >>> path = tempfile.mkdtemp() + "/labels.npz"
+    >>> release.save(path)
+    >>> again = ldp.learning.RowRelease.load(path)           # its mechanisms are proven again
+    >>> other = Ridge(alpha=10).fit(X, again.labels, sample_weight=1 / (again.noise + 1))
+    >>> again.cost
+    Budget(epsilon=2.0)
+    """
+
+    labels: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    noise: NDArray[np.float64]
+    hidden: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    start: NDArray[np.float64]
+    round: NDArray[np.int64]
+    part: NDArray[np.int64]
+    knowledge: LabelSummary
+    terms: Terms
+    ledger: Ledger | None = None
+
+    kind = "row-release"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        if self.ledger is not None and not self.ledger.path:  # one in memory stays where it is
+            fields["ledger"] = None
+        return RowRelease, tuple(fields.values())
+
+    def to_series(self, like: Any, *, debiased: bool = False) -> Any:
+        """Return the labels as a Series that fits one that went in; see `Release.to_series`.
+
+        They are debiased in any case, each within its own interval.
+        """
+        return as_series(self.labels, like)
+
+    @property
+    def clipped(self) -> bool:
+        """Whether any interval is narrower than the bounds, so that labels are not fully unbiased."""
+        low, high = self.terms.bounds[0]
+        return bool((self.low > low).any() or (self.high < high).any())
+
+    def summary(self) -> str:
+        """Return what was done, for people."""
+        lines = [self.terms.summary(self.kind)]
+        for number in np.unique(self.round):
+            rows = self.round == number
+            width = float(np.mean(self.high[rows] - self.low[rows]))
+            names = {type(self.mechanisms[p]).__name__ for p in np.unique(self.part[rows])}
+            lines.append(
+                f"  round {number + 1}: {rows.sum():,} rows, intervals {width:.4g} wide on average, "
+                f"{' and '.join(sorted(names))}"
+            )
+        return "\n".join(lines)
+
+    def to_card(self) -> str:
+        """Return the card of the release: JSON with a checksum, and no label in it."""
+        return self.terms.to_card(
+            SCHEMA,
+            rounds=int(self.round.max()) + 1,
+            knowledge=dataclasses.asdict(self.knowledge),
+            arrays={name: _digest(getattr(self, name)) for name in _ARRAYS},
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release to a ``.npz`` file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            A file that is there is replaced.
+        """
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        with atomic_file(path) as file, open(file, "wb") as stream:
+            np.savez_compressed(stream, card=np.array(self.to_card()), **arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, most_mechanisms: int = MOST_MECHANISMS) -> RowRelease:
+        """Read a release that `save` wrote; its mechanisms are proven again.
+
+        Parameters
+        ----------
+        path : path-like
+        most_mechanisms : int
+            A release with more distinct ones is refused: a hostile one could keep the prover busy for hours.
+
+        Returns
+        -------
+        RowRelease
+
+        Raises
+        ------
+        CardError
+            If the file is damaged or was changed, its labels are not those that its card states, or there is one
+            that its mechanism cannot have given out.
+        """
+        card = ArraySpec("<U", high=card_format.MAX_TEXT)
+        text = str(read_arrays(path, {"card": card}, {}, skip_others=True)["card"])
+        read = read_any_card(text, most_mechanisms=most_mechanisms)  # first: a later version may have other arrays
+        arrays: dict[str, Any] = read_arrays(path, {"card": card, **_ARRAYS}, {"rows": (1, MAX_FILE)})
+        del arrays["card"]
+        if {name: _digest(array) for name, array in arrays.items()} != read.content.get("arrays"):
+            raise CardError(
+                f"{os.fspath(path)} holds other labels than its card states: it was changed or mixed up"
+            )
+        known = read.content.get("knowledge", {})  # its values were checked with the card
+        if read.kind != "row-release" or set(known) != {field.name for field in dataclasses.fields(LabelSummary)}:
+            raise CardError(f"{os.fspath(path)} does not hold the card of a saved release")
+        release = cls(**arrays, knowledge=LabelSummary(**known), terms=read.terms)
+        if not release._is_consistent():
+            raise CardError(f"{os.fspath(path)} holds arrays that do not fit its card")
+        if not release._is_possible():
+            raise CardError(
+                f"{os.fspath(path)} holds labels that their mechanism cannot give out, and that may be true: "
+                "do not use or share the file"
+            )
+        return release
+
+    def _is_consistent(self) -> bool:
+        """Whether arrays have the card's number of rows, and intervals and parts that it knows."""
+        low, high = self.knowledge.low, self.knowledge.high
+        return bool(
+            len(self.labels) == self.terms.rows
+            and (self.low >= low).all()
+            and (self.low < self.high).all()
+            and (self.high <= high).all()
+            and (self.part < len(self.mechanisms)).all()
+            and np.unique(self.round).size <= len(self.mechanisms)
+        )
+
+    def _is_possible(self) -> bool:
+        """Whether every label is offset + scale · an unbiased output of its mechanism."""
+        for part, mechanism in enumerate(self.mechanisms):
+            rows = self.part == part
+            labels, offset, scale = self.labels[rows], self.offset[rows], self.scale[rows]
+            if not is_possible(labels, mechanism, debiased=True, offset=offset, scale=scale).all():
+                return False
+        return True
+
+
+def _digest(array: NDArray[Any]) -> str:
+    return hashlib.sha256(array_bytes(array)).hexdigest()

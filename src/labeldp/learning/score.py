@@ -1,0 +1,256 @@
+"""How wrong is a model on labels that it was not trained on? Sums of errors with noise, for a stated price.
+
+`private_score` takes rows that were held out; `fit_and_score` chooses them itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import _safe_indexing
+
+from labeldp._values import Array, Epsilon, Index, LabelBounds, Labels, as_fraction, parse_number
+from labeldp.accounts.budget import Charge
+from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge, warn_if_seen
+from labeldp.accounts.scores import DEFAULT_METRICS
+from labeldp.accounts.terms import Split
+from labeldp.errors import DataError, ParameterError
+from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
+from labeldp.learning.base import PrivateRegressor
+from labeldp.learning.held_out import fresh_predictions, innermost
+from labeldp.learning.quality import Risk
+from labeldp.learning.score_sums import ScorePlan
+from labeldp.tables.frames import refuse_other_order, row_count
+
+TEST_SIZE = 0.1
+FEWEST_ROWS = 100
+
+NOT_SCORED = "the model was fitted and paid for, and can be used; only its score failed"
+"""The note on an error that comes after the fit."""
+
+
+def private_score(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float],
+    metrics: Collection[str] | str = DEFAULT_METRICS,
+    ledger: Ledger | None = None,
+    rows_per_person: int = 1,
+    random_state: int | WordSource | None = None,
+    verbose: bool = False,
+) -> Risk:
+    """Return how wrong a model is on test labels, for ε.
+
+    `fit_and_score` holds out rows itself, which a card can state. That rows given here were held out nobody can
+    check: on a card, the costs of model and score add up.
+
+    A curator sums errors as integers and adds exact noise for the worst change of one label. Predictions inside
+    the bounds keep that change small.
+
+    Parameters
+    ----------
+    model : regressor
+        Public or private already: its predictions count as public.
+    X : array-like
+        Public features of rows that the model was not trained on.
+    y : array-like
+        Their private labels.
+    epsilon : float
+        For all figures together.
+    bounds : (lo, hi)
+        Public bounds of the label. Never read them off the data.
+    metrics : collection of {"mse", "rmse", "mae", "r2"}
+        What to estimate: the mean squared error with its root, in the label's unit; the mean absolute error, which
+        has far less noise; R². They share the same ε: with the mean absolute error, the squared one's noise is √2
+        times as large; with R² all are twice as large.
+    ledger : Ledger, optional
+        Is charged after validation and before any label is used.
+    rows_per_person : int
+        How many rows one person may have; the ledger is charged for all of them.
+    random_state : None, int or source of words
+        Leave it out for a release.
+    verbose : bool
+        Whether to say on standard error, before the charge, what ± is to be expected.
+
+    Returns
+    -------
+    Risk
+        Its standard errors are upper limits of noise and of chance in the choice of rows: twice them covers in
+        at least 95 % of runs (docs/proofs/scores.md).
+
+    Raises
+    ------
+    ParameterError
+        Before anything is charged, if rows and ε are so few that the noise would say nothing; or if the rows are
+        those that the model was trained on, where that can be told.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> X = np.random.default_rng(0).normal(size=(1500, 3))
+    >>> y = np.clip(2.5 + X[:, 0], 0, 5)
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:500], y[:500])
+    >>> risk = ldp.private_score(model, X[500:], y[500:], epsilon=0.5, bounds=(0, 5), metrics=["rmse", "mae"])
+    >>> sorted(risk.figures), risk.cost
+    (['mae', 'mse', 'rmse'], Budget(epsilon=0.5))
+    """
+    budget = as_fraction(Epsilon(epsilon))
+    low, high = LabelBounds(bounds)
+    why = "and a score would be too good; keep rows out of the fit, and score those"
+    labels, predicted = fresh_predictions(model, X, y, why)
+    largest = _largest_error(predicted, low, high)
+    plan = ScorePlan.of(labels.size, budget, (low, high), metrics, largest)
+    ledger = as_ledger(ledger)
+    source = resolve_source(random_state)
+    if verbose:
+        print(plan.describe(), file=sys.stderr)
+    charge = plan.charge(rows_per_person)
+    return charged_score(plan, predicted, labels, charge, ledger_to_charge(ledger, y), source)
+
+
+def charged_score(
+    plan: ScorePlan, predicted: Array, labels: Array, charge: Charge, ledger: Ledger, source: WordSource
+) -> Risk:
+    """Charge for a score, and return it."""
+    ledger.charge_all([charge])
+    figures = plan.figures(plan.sums(predicted, labels), source)
+    secure = isinstance(source, SecureWords)
+    return Risk(figures, labels.size, charge.budget, secure, plan.shared, (plan.statistic,), charge)
+
+
+def fit_and_score(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    epsilon: float,
+    test_size: float = TEST_SIZE,
+    metrics: Collection[str] | str = DEFAULT_METRICS,
+    random_state: int | WordSource | None = None,
+) -> tuple[Any, Risk]:
+    """Fit a private regressor to most rows, and score it on the others.
+
+    Rows are held out at random, by their numbers, without a look at labels. No row is in both the fit and the
+    score, so that one label costs the larger of the two; the ledger is charged for both, and a person with several
+    rows may have some in each.
+
+    Parameters
+    ----------
+    model : LabelReleaseRegressor or ModelReleaseRegressor, or a pipeline that ends in one
+        Is fitted, for its own ε. Its bounds, ledger and rows_per_person hold for the score, too.
+    X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
+        Public features.
+    y : array-like
+        Private labels.
+    epsilon : float
+        For the score, all figures together, beyond the model's.
+    test_size : float
+        The share of rows to hold out.
+    metrics : collection of {"mse", "rmse", "mae", "r2"}
+        What the score measures; see `private_score`.
+    random_state : None, int or source of words
+        For the split and the noise of the score; leave it out for a release.
+
+    Returns
+    -------
+    model : as given
+        Fitted.
+    score : Risk
+        ``save_model(model, path, quality=score)`` writes it on the model's card, with the split.
+
+    Raises
+    ------
+    ParameterError, DataError, BudgetError
+        Before anything is charged: bad parameters, fewer than 100 rows, a score of nothing but noise, or a ledger
+        that cannot pay for both.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
+    >>> y = np.clip(2.5 + X[:, 0], 0, 5)
+    >>> ledger = ldp.Ledger(limit=ldp.Budget(1.5))
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5), ledger=ledger)
+    >>> model, score = ldp.fit_and_score(model, X, y, epsilon=0.5)
+    >>> score.rows, score.split, ledger.total
+    (200, Split(seed=..., train_rows=1800, test_rows=200), Budget(epsilon=1.5))
+    """
+    regressor, _ = innermost(model)
+    if not isinstance(regressor, PrivateRegressor):
+        raise ParameterError(
+            "model must be a LabelReleaseRegressor or a ModelReleaseRegressor, or a pipeline that ends in one, "
+            f"got {type(model).__name__}"
+        )
+    refuse_other_order(X, y)
+    labels = Labels.parse(y).values.astype(np.float64)
+    if labels.ndim != 1 or labels.size != row_count(X):
+        raise ParameterError(f"y must be one label for each of the {row_count(X):,} rows of X, got {labels.shape}")
+    plan = plan_test(labels.size, epsilon, regressor.bounds, metrics, test_size)
+    charge = plan.charge(regressor.rows_per_person)
+    source, ledger = resolve_source(random_state), regressor._get_ledger()
+    split = Split(_draw_seed(source), labels.size - plan.rows, plan.rows)
+    train, test = split.indices()
+    if regressor.ledger is None:
+        warn_if_seen(y)
+    X = sparse.csr_array(X) if sparse.issparse(X) else X
+    with ledger.reserve([charge]):
+        model.fit(_take(X, train), _take(y, train))
+    try:
+        predicted = model.predict(_take(X, test))
+        score = charged_score(plan, predicted, labels[test], charge, ledger, source)
+    except Exception as error:
+        error.add_note(NOT_SCORED)
+        raise
+    return model, replace(score, split=split)
+
+
+def plan_test(
+    rows: int,
+    epsilon: float,
+    bounds: tuple[float, float],
+    metrics: Collection[str] | str,
+    test_size: float = TEST_SIZE,
+) -> ScorePlan:
+    """Return the plan of a score on rows held out; all predictions will lie inside the bounds.
+
+    Examples
+    --------
+    >>> plan_test(4000, 1.0, (0, 5), "rmse").rows
+    400
+    """
+    share = parse_number(test_size, "test_size")
+    if not 0 < share < 1:
+        raise ParameterError(f"test_size must lie in (0, 1), such as 0.1, got {share}")
+    if rows < FEWEST_ROWS:
+        raise DataError(f"{rows} rows are too few to hold some out: leave the score out, or give {FEWEST_ROWS}")
+    return ScorePlan.of(max(int(rows * share), 1), as_fraction(Epsilon(epsilon)), LabelBounds(bounds), metrics)
+
+
+def _draw_seed(source: WordSource) -> int:
+    """Return a public seed of 32 bits."""
+    word = np.empty(1, dtype=np.uint64)
+    source.fill(word)
+    return int(word[0] >> np.uint64(32))
+
+
+def _take(table: Any, rows: Index) -> Any:
+    return table.take(rows) if hasattr(table, "to_pylist") else _safe_indexing(table, rows)  # Arrow, or others
+
+
+def _largest_error(predicted: Array, low: float, high: float) -> float:
+    """Return the largest error that any label in the bounds could have; refuse one whose square is no number."""
+    with np.errstate(over="ignore"):
+        largest = float(np.maximum(np.abs(predicted - low), np.abs(high - predicted)).max())
+        if not np.isfinite(np.square(largest)):
+            raise ParameterError(
+                "the model's predictions are too far from the bounds for squared errors to be numbers"
+            )
+    return largest

@@ -1,0 +1,256 @@
+"""`Histogram`: what is known, publicly or privately, about how labels are distributed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labeldp._values import Bounds, parse_numbers
+from labeldp.errors import ParameterError, Setting, describe
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """A piecewise constant density: the prior as a value.
+
+    Parameters
+    ----------
+    nodes : array-like of k + 1 floats
+        Bin edges, increasing. Bins may differ in width.
+    masses : array-like of k floats
+        Weight of each bin, not negative; scaled to sum to 1. Empty bins are normal.
+    origin : Origin, optional
+        What it was estimated from, and what paid for that; `estimate_prior` sets it. Without one it is taken to
+        be public.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> prior = ldp.Histogram([0, 1, 3], [1, 3])
+    >>> prior.masses.tolist(), prior.density.tolist()
+    ([0.25, 0.75], [0.25, 0.375])
+    >>> prior.mean
+    1.625
+    """
+
+    nodes: NDArray[np.float64]
+    masses: NDArray[np.float64]
+    origin: Any = field(repr=False)
+
+    def __init__(self, nodes: ArrayLike, masses: ArrayLike, origin: Any = None) -> None:
+        edges, weights = parse_numbers(nodes, "nodes"), parse_numbers(masses, "masses")
+        if edges.size != weights.size + 1 or not weights.size:
+            raise ParameterError(
+                Setting("nodes"),
+                f" must be one more than masses, got {edges.size} nodes and {weights.size} masses",
+            )
+        if not (edges[1:] > edges[:-1]).all() or edges[-1] / 2 - edges[0] / 2 > 1e300:
+            raise ParameterError(Setting("nodes"), " must increase, and span less than all floats")
+        if (weights < 0).any():
+            raise ParameterError(Setting("masses"), " must not be negative")
+        if not weights.max() > 0:
+            raise ParameterError(Setting("masses"), " must not all be zero")
+        self._fill(edges, weights, origin)
+
+    def _fill(self, edges: NDArray[np.float64], weights: NDArray[np.float64], origin: Any) -> Histogram:
+        with np.errstate(over="ignore"):
+            done = abs(weights.sum() - 1) < 1e-12  # masses already: keep them to the bit
+        if not done:
+            weights = weights / weights.max()
+            weights /= weights.sum()
+        edges.flags.writeable = False
+        weights.flags.writeable = False
+        object.__setattr__(self, "nodes", edges)
+        object.__setattr__(self, "masses", weights)
+        object.__setattr__(self, "origin", origin)
+        return self
+
+    @classmethod
+    def of(cls, nodes: NDArray[np.float64], masses: NDArray[np.float64], origin: Any = None) -> Histogram:
+        """Return the histogram of arrays that were computed here, and that nobody else will change: unchecked."""
+        return object.__new__(cls)._fill(nodes, masses, origin)
+
+    @classmethod
+    def from_counts(cls, counts: ArrayLike, bounds: tuple[float, float]) -> Histogram:
+        """Return a histogram of equally wide bins.
+
+        Parameters
+        ----------
+        counts : array-like
+            How many labels, or what share of them, each bin holds, by public knowledge.
+        bounds : (lo, hi)
+            The left end of the first bin, and the right end of the last.
+
+        Examples
+        --------
+        >>> import labeldp as ldp
+        >>> ldp.Histogram.from_counts([2, 5, 3], (0, 60)).nodes.tolist()
+        [0.0, 20.0, 40.0, 60.0]
+        """
+        low, high = Bounds(bounds)
+        heights = np.asarray(counts, dtype=np.float64)
+        return cls(np.linspace(low, high, heights.size + 1), heights)
+
+    @classmethod
+    def from_sample(cls, sample: ArrayLike, bounds: tuple[float, float], *, bins: int = 64) -> Histogram:
+        """Return the histogram of a **public** sample; for private labels use `estimate_prior`.
+
+        Parameters
+        ----------
+        sample : array-like
+            Labels that anyone may see: an older survey, say. Values outside the bounds are clipped.
+        bounds : (lo, hi)
+            Public bounds.
+        bins : int
+            How many, all equally wide.
+
+        Examples
+        --------
+        >>> import labeldp as ldp
+        >>> ldp.Histogram.from_sample([12, 15, 31, 55], (0, 60), bins=3).masses.tolist()
+        [0.5, 0.25, 0.25]
+        """
+        low, high = Bounds(bounds)
+        values = np.clip(np.asarray(sample, dtype=np.float64).reshape(-1), low, high)
+        if not values.size or not np.isfinite(values).all():
+            raise ParameterError("a sample needs at least one value, and only finite ones")
+        counts, nodes = np.histogram(values, bins=bins, range=(low, high))
+        return cls(nodes, counts)
+
+    @classmethod
+    def from_distribution(cls, distribution: Any, bounds: tuple[float, float], *, bins: int = 256) -> Histogram:
+        """Return the histogram of a SciPy distribution, what lies outside moved to the bounds' bins.
+
+        Parameters
+        ----------
+        distribution : frozen distribution
+            Anything with a ``cdf``, such as ``scipy.stats.norm(50, 10)``.
+        bounds : (lo, hi)
+            Public bounds.
+        bins : int
+            How many, all equally wide.
+
+        Examples
+        --------
+        >>> import labeldp as ldp
+        >>> from scipy.stats import norm
+        >>> round(ldp.Histogram.from_distribution(norm(2, 0.5), (0, 4)).mean, 6)
+        2.0
+        """
+        low, high = Bounds(bounds)
+        nodes = np.linspace(low, high, bins + 1)
+        total = np.asarray(distribution.cdf(nodes), dtype=np.float64)
+        total[0], total[-1] = 0.0, 1.0
+        return cls(nodes, np.maximum(np.diff(total), 0.0))
+
+    def paid_by(self, charge: Any, *, secure: bool) -> Histogram:
+        """Return the same prior, which says what paid for it, and so does every mechanism designed with it.
+
+        Parameters
+        ----------
+        charge : Charge
+        secure : bool
+            False if the noise came from a seed.
+        """
+        return Histogram.of(self.nodes, self.masses, replace(self.origin, charge=charge, secure=secure))
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The first and the last node."""
+        return float(self.nodes[0]), float(self.nodes[-1])
+
+    @property
+    def widths(self) -> NDArray[np.float64]:
+        """The width of each bin."""
+        return np.diff(self.nodes)
+
+    @property
+    def centers(self) -> NDArray[np.float64]:
+        """The middle of each bin."""
+        return self.nodes[:-1] + self.widths / 2
+
+    @property
+    def density(self) -> NDArray[np.float64]:
+        """The height of each bin, its mass over its width."""
+        return self.masses / self.widths
+
+    @property
+    def mean(self) -> float:
+        """The mean label."""
+        return float(self.masses @ self.centers)
+
+    @property
+    def variance(self) -> float:
+        """The variance of a label, with labels spread evenly inside bins."""
+        spread = (self.centers - self.mean) ** 2 + self.widths**2 / 12
+        return float(self.masses @ spread)
+
+    def cumulative(self, points: ArrayLike) -> NDArray[np.float64]:
+        """Return P(label ≤ point) for each point.
+
+        Parameters
+        ----------
+        points : array-like
+        """
+        total = np.concatenate([[0.0], np.cumsum(self.masses)])
+        at = np.asarray(points, dtype=np.float64)
+        return np.asarray(np.interp(at, self.nodes, total / total[-1]), dtype=np.float64)
+
+    def restricted(self, low: float, high: float) -> Histogram:
+        """Return the prior of labels clipped to [low, high]: what lies outside moves to the end bins.
+
+        Parameters
+        ----------
+        low, high : float
+        """
+        if low <= self.nodes[0] and self.nodes[-1] <= high:
+            return self
+        if self.nodes[0] >= high or self.nodes[-1] <= low:
+            raise ParameterError(
+                "the ",
+                Setting("prior"),
+                f" lies on {self.bounds}, outside the bounds ({low}, {high}): one of them is wrong",
+            )
+        low, high = max(low, self.bounds[0]), min(high, self.bounds[1])
+        inner = self.nodes[(self.nodes > low) & (self.nodes < high)]
+        nodes = np.concatenate([[low], inner, [high]])
+        total = self.cumulative(nodes)
+        total[0], total[-1] = 0.0, 1.0
+        return Histogram.of(nodes, np.diff(total), self.origin)
+
+    def coarsened(self, bins: int) -> Histogram:
+        """Return the prior in at most this many bins, halves of them equally wide and equally likely."""
+        if self.masses.size <= bins:
+            return self
+        total = np.concatenate([[0.0], np.cumsum(self.masses)])
+        parts = np.linspace(0.0, 1.0, bins // 2 + 1)
+        likely = np.interp(parts, total / total[-1], self.nodes)
+        low, high = self.bounds
+        nodes = np.unique(np.concatenate([low + (high - low) * parts[:-1], likely[1:-1], [high]]))
+        return Histogram.of(nodes, np.diff(np.interp(nodes, self.nodes, total)))
+
+    @classmethod
+    def parse(cls, prior: object) -> Histogram:
+        """Return a prior that is a Histogram, or raise `ParameterError`."""
+        return prior if isinstance(prior, cls) else _refuse(prior)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        return np.array_equal(self.nodes, other.nodes) and np.array_equal(self.masses, other.masses)
+
+    def __hash__(self) -> int:
+        return hash((self.nodes.tobytes(), self.masses.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Histogram, (self.nodes, self.masses, self.origin)
+
+
+def _refuse(prior: object) -> NoReturn:
+    raise ParameterError(
+        Setting("prior"),
+        f" must be a Histogram: Histogram(nodes, masses), or one from estimate_prior, got {describe(prior)}",
+    )

@@ -1,0 +1,328 @@
+"""What a curator makes of exact counts of labels, with noise on them: a prior.
+
+Counts of parts add up before any noise is drawn, so a table may lie in one array, in batches of a file, or on many
+machines: what is released is the same.
+
+Bounds may be far too wide, so first a search finds about where labels lie and how far they spread. A window is
+one of overlapping ranges, each a power of two times narrower than the bounds and half a window apart. One label
+moves the count of any window by one at most, and so the largest of all counts: its noise is small however many
+windows there are. Then labels are counted in equal bins there, and in bins that double in width from there to
+the bounds. What is made of the noisy counts is an expectation, not the counts as if they were true: where they
+rise above their noise they stand; from there outwards a tail of one form is fitted to them, with all scales that
+the noise cannot rule out. Designs need no more than that, because the risk of clipping is linear in the masses
+of a prior.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._values import Array, Counts
+from labeldp.accounts.statistic import Origin
+from labeldp.exact.integers import DiscreteLaplace, Statistic
+from labeldp.exact.sampling import Domain, pieces
+from labeldp.exact.word_sources import CHUNK, WordSource
+from labeldp.mechanisms.histogram import Histogram
+
+FINE = 1 << 16
+"""Cells of the fine grid: what `adaptive_histogram` needs to know of labels is how many lie in each."""
+
+GRID = 1 << 20
+"""A range has this many steps where values in it are summed as integers."""
+
+FEW_BINS = 64
+"""Up to this many bins are counted by comparisons, the same for all values; a table is looked up by the value."""
+
+_LEVELS = 12
+"""Windows are up to 2^12 times narrower than the bounds: four steps at most find one of 13 widths."""
+
+_COVER = 0.6
+"""The narrowest window that holds this part of the labels gives place and scale."""
+
+_SEARCHED = 200
+"""With less than this many rows · ε place and scale could not be found, and are not looked for."""
+
+_PER_STEP, _PER_PLACE = (0.08, 40), (0.15, 100)
+"""What each step of the search and placing the window may cost: a part of ε, or as much as is worth so many rows,
+whichever is less."""
+
+_SEEN, _MOST = 16, 0.35
+"""Counts stand up to where so many standard deviations of the noise lie beyond, or this part of all labels; what
+is beyond is a tail."""
+
+_CLEAR = 8
+"""In a tail, a count so many standard deviations of the noise above it stands as well: a far group, say."""
+
+_TAIL = 3
+"""Beyond a distance of x scales lies a part (1 + x/3)^−3 of a tail: heavy, with a variance, and without more."""
+
+_SCALES, _PARTS = 24, 4
+"""How many scales of a tail are weighed, and into how many parts each bin of a tail is cut."""
+
+
+Release = Callable[[Counts, Statistic, DiscreteLaplace], Counts]
+"""Returns exact counts with noise, and notes the statistic that they are."""
+
+
+def count(values: NDArray[Any], bounds: tuple[float, float], bins: int) -> Counts:
+    """Return how many values lie in each of equally wide bins; those outside count as the ends."""
+    domain = Domain(*bounds, bins)
+    counts = np.zeros(bins, dtype=np.int64)
+    scratch = np.empty(min(CHUNK, values.size))
+    with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
+        for piece in pieces(values.size):
+            some = values[piece]
+            cells = domain.piece(some, scratch[: some.size])
+            counts += np.bincount(cells, minlength=bins) if bins > FEW_BINS else _compared(cells, bins)
+    return counts
+
+
+def _compared(cells: Counts, bins: int) -> Counts:
+    """Return how many cells are each bin, in arrays: the time of Python integers depends on their size."""
+    above = np.zeros(bins + 1, dtype=np.int64)
+    for bin in range(bins):
+        np.sum(cells >= bin, dtype=np.int64, out=above[bin : bin + 1], keepdims=True)
+    return above[:-1] - above[1:]
+
+
+def noisy_counts(counts: Counts, epsilon: Fraction, source: WordSource) -> NDArray[np.float64]:
+    """Return counts with noise for ε: changing one label moves one of them down and one up."""
+    return DiscreteLaplace.calibrated(sensitivity=2, epsilon=epsilon).release(counts, source).astype(np.float64)
+
+
+def mean_variance(epsilon: Fraction, rows: int, bounds: tuple[float, float]) -> float:
+    """Return the variance of the noise in a mean of all labels, of which nothing else leaves."""
+    noise = DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=epsilon)
+    return noise.variance() * ((bounds[1] - bounds[0]) / GRID / rows) ** 2
+
+
+def counts_of_labels(where: str, size: int, epsilon: Fraction) -> Statistic:
+    """Return the statistic of a curator's counts: another label takes one from a bin and adds one to another."""
+    return Statistic(f"counts of labels in {where}", "counts", size, 1, epsilon, "prior")
+
+
+# ---- histograms -----------------------------------------------------------------------------------
+
+
+def bins_for(rows: int, epsilon: float) -> int:
+    """Return how many bins to count, from what is public: ten times a power of two.
+
+    Noise in k bins adds up to k/(nε) of the mass, bins hide about 1/k of it: k near √(nε) balances.
+
+    Examples
+    --------
+    >>> bins_for(20_000, 0.1), bins_for(20_000, 1.0)
+    (40, 160)
+    """
+    ideal = 1.2 * math.sqrt(rows * epsilon) / 10
+    return 10 << int(np.clip(round(math.log2(max(ideal, 1.0))), 0, 10))
+
+
+def curator_histogram(
+    labels: NDArray[Any],
+    epsilon: Fraction,
+    bounds: tuple[float, float],
+    source: WordSource,
+    *,
+    method: str = "adaptive",
+    bins: int | None = None,
+) -> Histogram:
+    """Return the private histogram of checked, paid-for labels: `adaptive_histogram`, or counts in equal bins."""
+    if method == "adaptive":
+        return adaptive_histogram(count(labels, bounds, FINE), epsilon, bounds, source)
+    counts = count(labels, bounds, bins or bins_for(labels.size, float(epsilon)))
+    noisy = noisy_counts(counts, epsilon, source)
+    heights = onto_simplex(noisy, int(counts.sum()))
+    origin = Origin((counts_of_labels("bins of one width", counts.size, epsilon),))
+    return Histogram(np.linspace(*bounds, counts.size + 1), heights, origin)
+
+
+# ---- bounds that may be far too wide -----------------------------------------------------------------
+
+
+def adaptive_histogram(
+    fine: Counts, epsilon: Fraction, bounds: tuple[float, float], source: WordSource
+) -> Histogram:
+    """Return the expected histogram of labels, for ε, from exact counts in many fine cells of the bounds.
+
+    The bounds stay what they are: they are narrowed only as far as noisy counts show where labels lie.
+    """
+    rows, cells = int(fine.sum()), fine.size
+    spent: list[Statistic] = []
+
+    def release(exact: Counts, statistic: Statistic, noise: DiscreteLaplace) -> Counts:
+        spent.append(statistic)
+        return noise.release(exact, source)
+
+    first, last = _place(fine, epsilon, release) if rows * epsilon >= _SEARCHED else (0, cells)
+    left = epsilon - sum(one.epsilon for one in spent)
+    nodes = _nodes(first, last, cells, _bins(rows * float(left)))
+    counts = counts_of_labels("bins about where they lie", nodes.size - 1, left)
+    noise = counts.noise
+    noisy = release(np.add.reduceat(fine, nodes[:-1]), counts, noise).astype(np.float64)
+    places, masses = expected_masses(nodes.astype(np.float64), noisy, rows, math.sqrt(noise.variance()))
+    low, high = bounds
+    return Histogram.of(low + places / cells * (high - low), masses, Origin(tuple(spent)))
+
+
+# ---- place and scale ----------------------------------------------------------------------------------
+
+
+def _place(fine: Counts, epsilon: Fraction, release: Release) -> tuple[int, int]:
+    """Return the cells between which most labels lie; all cells where bounds are about right."""
+    rows, cells = int(fine.sum()), fine.size
+    each, place = (_part(epsilon, rows, *limits) for limits in (_PER_STEP, _PER_PLACE))
+    largest = Statistic("largest count of labels in a window", "largest count", 1, 1, each, "prior")
+    noise = largest.noise
+
+    def holds_most(level: int) -> bool:
+        return bool(release(largest_window(fine, level), largest, noise)[0] >= _COVER * rows)
+
+    level = narrowest_level(holds_most, 0, _LEVELS)
+    if level <= 1:
+        return 0, cells
+    halves = counts_of_labels("halves of windows", 2 << level, place)
+    noisy = release(half_windows(fine, level), halves, halves.noise)
+    half = cells >> (level + 1)
+    middle = half * (1 + int(np.argmax(noisy[1:] + noisy[:-1])))
+    return max(0, middle - 2 * half), min(cells, middle + 2 * half)
+
+
+def _part(epsilon: Fraction, rows: int, share: float, most: float) -> Fraction:
+    return Fraction(f"{min(share * float(epsilon), most / rows):.4g}")
+
+
+def _bins(power: float) -> int:
+    """Return the number of equal bins, by rows · ε: noise in them adds up, and wide ones hide where labels lie."""
+    return 8 << int(np.clip(round(math.log2(max(1.0, math.sqrt(power) / 20))), 0, 7))
+
+
+def _nodes(first: int, last: int, cells: int, bins: int) -> Counts:
+    """Return equal bins between two cells, and on either side bins to twice the distance from the middle."""
+    middle, half = (first + last) / 2, (last - first) / 2
+    steps = half * 2.0 ** np.arange(1, 20)
+    ends = np.clip(np.concatenate([middle - steps, middle + steps]), 0, cells)
+    nodes = np.concatenate([np.linspace(first, last, bins + 1), ends, [0, cells]])
+    return np.unique(np.rint(nodes).astype(np.int64))
+
+
+# ---- what noisy counts lead to expect -----------------------------------------------------------------
+
+
+def expected_masses(nodes: Array, noisy: Array, rows: int, deviation: float) -> tuple[Array, Array]:
+    """Return places and masses that noisy counts lead to expect; the bins of tails come out in parts.
+
+    Parameters
+    ----------
+    nodes : array
+        Edges of the bins.
+    noisy : array
+        Counts with noise.
+    rows : int
+        How many labels there are.
+    deviation : float
+        Standard deviation of the noise of a count.
+    """
+    bins = noisy.size
+    seen = np.clip(_SEEN * deviation * np.sqrt(np.arange(1, bins + 1)), 0.01 * rows, _MOST * rows)
+    middle = int(np.argmax(np.cumsum(noisy) >= noisy.sum() / 2))
+
+    def first_seen(counts: Array, middle: int) -> int:
+        return int(np.argmax(np.append(np.cumsum(counts)[:middle] >= seen[:middle], True)))
+
+    left, right = first_seen(noisy, middle), bins - 1 - first_seen(noisy[::-1], bins - 1 - middle)
+    if left == right:  # the one bin that stands is part of no tail
+        left, right = left - 1, right + 1
+    below, lower = _tail((nodes[left + 1] - nodes[: left + 2])[::-1], noisy[: left + 1][::-1], deviation)
+    above, upper = _tail(nodes[right:] - nodes[right], noisy[right:], deviation)
+    rest = max(rows - lower.sum() - upper.sum(), 0.1 * rows)
+    inner = noisy[left + 1 : right]
+    if inner.size:
+        inner = onto_simplex(inner, rest)
+    places = np.concatenate([(nodes[left + 1] - below)[::-1], nodes[left + 2 : right], nodes[right] + above])
+    return np.unique(places), np.concatenate([lower[::-1], inner, upper])
+
+
+def _tail(edges: Array, noisy: Array, deviation: float) -> tuple[Array, Array]:
+    """Return distances and expected masses of a tail, from noisy counts in bins between distances from its start.
+
+    Its size is anything from 0 on and its scale anything from a quarter of the first bin to the end, all equally
+    likely before. For each scale the size has a normal likelihood, so that its mean and its weight are known. The
+    first bin is not cut: nothing is known of where in it labels are. A count far above its tail stands as it is.
+    """
+    if not noisy.size:
+        return edges, noisy
+    widths = np.diff(edges)
+    cuts = edges[1:-1, None] + widths[1:, None] * np.arange(_PARTS) / _PARTS
+    places = np.concatenate([edges[:1], cuts.ravel(), edges[-1:]])
+    scales = np.geomspace(widths[0] / 4, edges[-1], _SCALES)
+    parts = -np.diff((1 + places / (_TAIL * scales[:, None])) ** -_TAIL, axis=1)
+    parts /= parts.sum(axis=1, keepdims=True)
+    starts = np.concatenate([[0], np.arange(1, places.size - 1, _PARTS)])
+    shapes = np.add.reduceat(parts, starts, axis=1)
+    spread = deviation / np.sqrt(np.sum(shapes**2, axis=1))
+    score = shapes @ noisy * spread / deviation**2  # the likeliest size, in its standard deviations
+    size, weight = _positive(score)
+    weight = weight + np.log(spread)
+    weight = np.exp(weight - weight.max())
+    masses = (weight / weight.sum() * size * spread) @ parts
+    bin_of = np.repeat(np.arange(noisy.size), np.diff(np.append(starts, masses.size)))
+    stands = noisy - np.add.reduceat(masses, starts) > _CLEAR * deviation
+    return places, np.where(stands[bin_of], (noisy / widths)[bin_of] * np.diff(places), masses)
+
+
+def _positive(score: Array) -> tuple[Array, Array]:
+    """Return the mean of a normal variable around each score, known to be positive, and its log evidence."""
+    from scipy.special import log_ndtr  # noqa: PLC0415 (slow to import)
+
+    known = log_ndtr(score)
+    mean = score + np.exp(-(score**2) / 2 - known) / math.sqrt(2 * math.pi)
+    return np.maximum(mean, 0.0), score**2 / 2 + known
+
+
+def onto_simplex(counts: Array, total: float) -> Array:
+    """Return the nearest counts that are not negative and have this sum."""
+    falling = np.sort(counts)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, counts.size + 1)
+    used = int(np.flatnonzero(falling > excess)[-1])
+    return np.asarray(np.maximum(counts - excess[used], 0.0))
+
+
+# ---- windows -----------------------------------------------------------------------------------------
+
+
+def half_windows(counts: Counts, level: int) -> Counts:
+    """Return the counts in cells half as wide as a window, of which the bounds have 2^level."""
+    return np.asarray(counts.reshape(2 << level, -1).sum(axis=1))
+
+
+def largest_window(counts: Counts, level: int) -> Counts:
+    """Return the largest count of any window, as an array of one integer."""
+    halves = half_windows(counts, level)
+    return np.asarray(np.max(halves[1:] + halves[:-1], keepdims=True))
+
+
+def narrowest_level(holds_most: Callable[[int], bool], wide: int, narrow: int) -> int:
+    """Return the level of the narrowest windows of which one holds most labels, by halves.
+
+    Parameters
+    ----------
+    holds_most : callable
+        Whether some window of a level holds most labels, by a noisy count; called at most
+        ⌈log₂(narrow − wide + 1)⌉ times.
+    wide, narrow : int
+        Levels between which to search; those that are wider than ``wide`` are taken to hold most labels.
+    """
+    while wide < narrow:
+        middle = (wide + narrow + 1) // 2
+        if holds_most(middle):
+            wide = middle
+        else:
+            narrow = middle - 1
+    return wide

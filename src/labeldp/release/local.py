@@ -1,0 +1,158 @@
+"""Where nobody is trusted: a prior from labels that were randomised one by one.
+
+The square wave is `RPWithPrior` with a ζ that tells distributions apart best. Its reports are counted, and the
+labels' histogram that explains the counts is found by smoothed expectation maximisation. The paper's Algorithm 3
+takes the histogram of Laplace-randomised labels as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp._values import float_below
+from labeldp.accounts.statistic import Origin
+from labeldp.errors import ParameterError, Setting
+from labeldp.exact.sampling import pieces
+from labeldp.exact.word_sources import WordSource
+from labeldp.mechanisms.histogram import Histogram
+from labeldp.mechanisms.laplace import Laplace
+from labeldp.mechanisms.rp_with_prior import RPWithPrior
+from labeldp.release.curator import count
+
+_LOCAL_BINS = 64
+_PLACES = 16
+_MOST_BINS = 1 << 20
+_ROUNDS = 2000
+
+
+def local_histogram(
+    labels: NDArray[Any],
+    epsilon: Fraction,
+    bounds: tuple[float, float],
+    source: WordSource,
+    *,
+    method: str = "square-wave",
+    sigma: float | None = None,
+) -> Histogram:
+    """Return the private histogram of checked, paid-for labels, each randomised on its own."""
+    if method == "laplace":
+        return _algorithm_3(labels, float_below(epsilon), bounds, sigma, source)
+    reports = Reports(float_below(epsilon), bounds, labels.size)
+    return reports.histogram(reports.count(reports.mechanism.randomize(labels, random_state=source)))
+
+
+def _algorithm_3(
+    labels: NDArray[Any], epsilon: float, bounds: tuple[float, float], sigma: float | None, source: WordSource
+) -> Histogram:
+    """Return the histogram of Laplace-randomised labels: the paper's Algorithm 3, one draw a label.
+
+    Nodes are μ + kσ between the smallest and the largest randomised label, and those two. The paper's
+    α is a mass; a `Histogram` divides it by the width, as its Lemma 3.5 needs.
+    """
+    mechanism = Laplace(bounds=bounds, epsilon=epsilon)
+    reports = mechanism.randomize(labels, random_state=source)
+    middle = float(reports.mean())
+    width = _deviation(reports, middle) if sigma is None else sigma
+    low, high = float(reports.min()), float(reports.max())
+    if not width > 0 or low == high:  # a single label, say
+        reach = (bounds[1] - bounds[0]) / 2
+        return Histogram([low - reach, low + reach], [1.0], Origin(reports=mechanism))
+    if (high - low) / width > _MOST_BINS:
+        raise ParameterError(Setting("sigma", sigma), f" makes more than {_MOST_BINS} bins: give a larger one")
+    first = math.floor((low - middle) / width)
+    last = math.ceil((high - middle) / width) - 1
+    inner = middle + width * np.arange(first + 1, last + 1)
+    inner = inner[(inner > low) & (inner < high)]
+    nodes = np.concatenate([[low], inner, [high]])
+    return Histogram(nodes, np.histogram(reports, bins=nodes)[0], Origin(reports=mechanism))
+
+
+def _deviation(values: NDArray[np.float64], mean: float) -> float:
+    """Return the standard deviation, without a copy of all values."""
+    total = sum(float(np.sum((values[piece] - mean) ** 2)) for piece in pieces(values.size))
+    return math.sqrt(total / values.size)
+
+
+def square_wave(epsilon: float, bounds: tuple[float, float]) -> RPWithPrior:
+    """Return the square-wave mechanism: RPWithPrior with ζ chosen to tell distributions apart.
+
+    References
+    ----------
+    Li, Wang, Lopuhaä-Zwakenberg, Li and Škoric, "Estimating numerical distributions under local
+    differential privacy".
+    """
+    low, high = bounds
+    e = math.exp(epsilon)
+    top = epsilon * e - math.expm1(epsilon)  # b = (εe^ε − e^ε + 1) / (2e^ε(e^ε − 1 − ε))
+    bottom = math.expm1(epsilon) - epsilon
+    return RPWithPrior(interval=bounds, zeta=top / (2 * e * bottom) * (high - low), epsilon=epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Counts of square-wave reports, and the histogram of labels that explains them.
+
+    Parameters
+    ----------
+    epsilon : float
+        What each report costs.
+    bounds : (lo, hi)
+    rows : int
+        How many there will be; it is public.
+    """
+
+    epsilon: float
+    bounds: tuple[float, float]
+    rows: int
+
+    @property
+    def mechanism(self) -> RPWithPrior:
+        """What each label is randomised with."""
+        return square_wave(self.epsilon, self.bounds)
+
+    @property
+    def _bins(self) -> int:
+        return int(np.clip(round(math.sqrt(self.rows)), 8, _LOCAL_BINS))
+
+    def _edges(self) -> NDArray[np.float64]:
+        low, high = self.bounds
+        reach = self.mechanism.zeta * 1.001
+        return np.linspace(low - reach, high + reach, 4 * self._bins + 1)
+
+    def count(self, reports: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return how many reports lie in each of the bins that `histogram` reads; counts of parts add up."""
+        edges = self._edges()
+        return count(reports, (float(edges[0]), float(edges[-1])), edges.size - 1)
+
+    def histogram(self, counts: NDArray[np.int64]) -> Histogram:
+        """Return the labels' histogram under which such counts are likely."""
+        low, high = self.bounds
+        bins, edges = self._bins, self._edges()
+        channel = self.mechanism.channel
+        # A bin's labels are anywhere in it: average the channel over several places.
+        places = low + (high - low) * (np.arange(bins * _PLACES) + 0.5) / (bins * _PLACES)
+        each = [np.diff(channel.cumulative(place, edges)) for place in places]
+        likelihood = np.array(each).reshape(bins, _PLACES, -1).mean(axis=1).T
+        masses = _smoothed_em(likelihood, counts / counts.sum())
+        return Histogram(np.linspace(low, high, bins + 1), masses, Origin(reports=self.mechanism))
+
+
+def _smoothed_em(likelihood: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the masses that explain the observed frequencies, smoothed after every step."""
+    masses = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
+    for _ in range(_ROUNDS):
+        expected = likelihood @ masses
+        step = masses * (likelihood.T @ (observed / np.maximum(expected, 1e-300)))
+        padded = np.concatenate([step[:1], step, step[-1:]])
+        step = padded[:-2] + 2 * padded[1:-1] + padded[2:]
+        step /= step.sum()
+        if np.abs(step - masses).sum() < 1e-7:
+            break
+        masses = step
+    return np.asarray(masses)

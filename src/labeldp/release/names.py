@@ -1,0 +1,221 @@
+"""Names of columns: a name is part of the output, and the name of a label must not be a label.
+
+In a table without a header the values of the first row are read as names. So a label whose name reads as a number
+is refused, whatever the table comes from; a frame that numbers its columns has no names, and its label is called
+``label``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Iterable
+from contextlib import suppress
+from numbers import Integral, Number
+from typing import Any
+
+from labeldp.errors import ParameterError, Setting
+
+UNNAMED = "label"
+"""What a label without a name is called in all output."""
+
+RENAME = "rename the column"
+
+LONGEST = 1_000
+"""Characters that the name of a label may have."""
+
+_CURRENCIES = (
+    "aud|brl|cad|chf|cny|czk|dkk|eur|fr|gbp|hkd|huf|inr|jpy|kr|krw|mxn|nok|nzd|pln|rmb|rs|rub|sek|sgd|usd|zar"
+)
+_LETTERS_IN_NUMBERS = re.compile(
+    rf"(?<![^\W\d_])(?:{_CURRENCIES})(?![^\W\d_])"  # EUR 5, 5 kr.
+    r"|(?<=[\d.,])\s*[ed]\s*(?=[+\u2212-]?\d+\W*$)"  # 1e5, 1.5D+03
+    r"|(?<=\d)\s*x\s*(?=10)"  # 1.5 x 10^5
+)
+
+
+def reads_as_number(name: object) -> bool:
+    """Return whether a name reads as a number in any number format: it has digits, and no letters of a word.
+
+    Points, commas, blanks, signs, parentheses, percent and currency signs may be anywhere, digits may be of any
+    script, and up to three letters of a unit may follow; dates and times in digits count too.
+
+    Examples
+    --------
+    >>> [reads_as_number(name) for name in ("66993", " 1.234,50 €", "(12 %)", "1e-5", "US$ 5", "６６", 2019)]
+    [True, True, True, True, True, True, True]
+    >>> [reads_as_number(name) for name in ("66993 zł", "66k", "1,5 Mio", "66,993元", "7 EUR/m²")]
+    [True, True, True, True, True]
+    >>> [reads_as_number(name) for name in ("price", "x1", "price 2019", "2nd", "PM2.5", "")]
+    [False, False, False, False, False, False]
+    """
+    if isinstance(name, Number):
+        return True
+    text = name.decode("latin-1") if isinstance(name, bytes) else str(name)
+    return any(_is_number(form) for form in (text, unicodedata.normalize("NFKC", text)))
+
+
+def _is_number(text: str) -> bool:
+    for parse in (float, lambda text: int(text, 0)):  # inf and nan too, and 0xFF
+        with suppress(ValueError):
+            parse(text)
+            return True
+    marks = "".join("$" if unicodedata.category(letter) == "Sc" else letter for letter in text.lower())
+    rest = _LETTERS_IN_NUMBERS.sub("0", re.sub(r"[^\W\d_]{0,3}\$", "$", marks))
+    values = [unicodedata.numeric(letter, None) for letter in rest]
+    letters = [letter for letter, value in zip(rest, values, strict=True) if letter.isalpha() and value is None]
+    has_digits = any(value is not None for value in values)
+    return has_digits and (not letters or (len(letters) <= 3 and _NUMBER_AND_UNIT.match(rest) is not None))
+
+
+_NUMBER_AND_UNIT = re.compile(r"[^\w]*\d(?!(?:st|nd|rd|th)(?![^\W_]))")
+"""What begins with a number, such as ``66k``, ``1,5 mio`` and ``66993 m²``; but no ordinal, such as ``2nd``."""
+
+_AMOUNT = re.compile(
+    r"\W*[^\W\d_]{1,3}(?:\W+(?!(?:19|20)\d\d\W*$)\d(?:\W?\d){2,}|\d(?:\W?\d){4,})\W*$"
+    r"|\W*\d(?:\W?\d){4,}"
+    r"|\s*[$\u00a3\u00a5\u20a0-\u20cf]\W*\d"
+)
+"""Up to three letters and a number, such as ``R 993`` and ``Rp66993``, five digits or more, or a currency sign and
+a digit at the start; but no year, as in ``pay 2019``, and no code, such as ``v201``."""
+
+
+def look_like_values(names: Iterable[str]) -> bool:
+    """Return whether most names read as numbers, as the first row of a table without a header does.
+
+    Examples
+    --------
+    >>> look_like_values(["oak", "51234", "20"]), look_like_values(["item", "price", "2019"])
+    (True, False)
+    """
+    named = [name for name in names if name.strip()]
+    return 2 * sum(map(reads_as_number, named)) > len(named)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a misspelt one may have meant, or None.
+
+    It is never a number: in a text file without a header, names are the values of a row, its label among them.
+
+    Examples
+    --------
+    >>> nearest("prise", ["area", "price"]), nearest("town", ["area", "price"]), nearest("2", ["25"])
+    ('price', None, None)
+    """
+    words = [each for each in known if not reads_as_number(each)]
+    return next(iter(difflib.get_close_matches(name, words, 1)), None)
+
+
+def as_label_name(name: object, *advice: object) -> str:
+    """Return the name of a label, or refuse one that may be a label; the message does not quote it.
+
+    Examples
+    --------
+    >>> as_label_name("price")
+    'price'
+    >>> as_label_name("pay2019")
+    'pay2019'
+    >>> as_label_name(("price", "Rp 66,993"))
+    Traceback (most recent call last):
+    labeldp.errors.ParameterError: the label's name reads as a number, and names are published: rename the column
+    """
+    levels = name if isinstance(name, tuple) else (name,)  # of a MultiIndex
+    if any(reads_as_number(level) or _AMOUNT.match(str(level)) for level in levels):
+        raise ParameterError(
+            "the label's name reads as a number, and names are published: ", *(advice or (RENAME,))
+        )
+    text = as_text(str(name), "label")
+    if len(text) > LONGEST:
+        raise ParameterError(
+            f"the label's name has {len(text):,} characters, {LONGEST:,} are allowed: ", *(advice or (RENAME,))
+        )
+    return text
+
+
+def as_text(text: str, parameter: str) -> str:
+    """Return text that every file can hold, or refuse what is not Unicode, such as bytes of a shell."""
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ParameterError(Setting(parameter), f" is not valid Unicode text: {text!r}")
+    return text
+
+
+def same_name(one: str, other: str) -> bool:
+    """Whether two names look the same: but for case, blanks, invisible characters and forms of a letter.
+
+    Examples
+    --------
+    >>> same_name("Gehalt", "GEHALT"), same_name("sala\u0301rio", "sal\u00e1rio"), same_name("pay", "paid")
+    (True, True, False)
+    >>> same_name("pay", " pay\u200b"), same_name("pay", "\uff50\uff41\uff59")
+    (True, True)
+    """
+    return _visible(one) == _visible(other)
+
+
+def _visible(name: str) -> str:
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    shown = "".join(" " if each.isspace() else each for each in text if not _is_invisible(each))
+    return " ".join(shown.split())
+
+
+def _is_invisible(character: str) -> bool:
+    return unicodedata.category(character).startswith("C") and not character.isspace()
+
+
+def column_names(frame: Any) -> list[Any] | None:
+    """Return the names of a frame's columns as they are, or None if something is no frame."""
+    if len(getattr(frame, "shape", ())) != 2:
+        return None
+    names = getattr(frame, "column_names", None)  # Arrow's tables; their columns are arrays
+    names = getattr(frame, "columns", None) if names is None else names
+    return None if names is None else list(names)
+
+
+def name_of_labels(labels: Any, features: Any = None) -> str | None:
+    """Return what labels are called: the name of a Series, or of the first column of a frame; None if unnamed.
+
+    The columns of a frame that are exactly 0, 1, 2 … have no names, and neither has a Series named by one of these
+    numbers; beside a frame of features it must be one of the same numbering.
+
+    Raises
+    ------
+    ParameterError
+        If a name reads as a number otherwise, or looks the same as that of a feature; labels without a name are
+        called ``label``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]])
+    >>> name_of_labels(frame[1], frame[[0]]), name_of_labels(frame[1].rename("pay"))
+    (None, 'pay')
+    >>> name_of_labels(frame[1].rename("66993"))
+    Traceback (most recent call last):
+    labeldp.errors.ParameterError: the label's name reads as a number, and names are published: rename the column
+    """
+    beside = column_names(features)
+    own = column_names(labels)
+    names = own if own is not None else [getattr(labels, "name", None)]
+    if own is not None:
+        is_numbering = _are_positions(own)
+    else:
+        (name,) = names
+        is_position = isinstance(name, Integral) and not isinstance(name, bool) and int(name) >= 0
+        is_numbering = is_position and (beside is None or _are_positions([*{*beside, name}]))
+    texts = [] if is_numbering else [as_label_name(name) for name in names if name is not None and name != ""]
+    called = {_visible(str(name)) for name in [*names, *([] if texts else [UNNAMED])] if name is not None}
+    clashes = [name for name in map(str, beside or ()) if _visible(name) in called]
+    if clashes:
+        which = "a column" if is_numbering else f"the column {clashes[0]!r}"
+        unnamed = "" if texts else f" (a y without a name is called {UNNAMED!r})"
+        raise ParameterError(
+            f"X has {which}, which is the name of y{unnamed}: features are public, so labels must not be among "
+            "them; drop it from X, or rename y if they are not the same"
+        )
+    return texts[0] if texts else None
+
+
+def _are_positions(names: list[Any]) -> bool:
+    """Whether names are exactly 0, 1, 2 …, as integers or as the text that files make of them."""
+    return sorted(map(str, names)) == sorted(map(str, range(len(names))))

@@ -1,0 +1,42 @@
+"""Any table as public columns and labels: data frames, CSV, Parquet and Excel, read in batches."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from labeldp.tables.dialect import Dialect
+    from labeldp.tables.encoder import TableEncoder
+    from labeldp.tables.file_release import FileRelease, privatize_file
+    from labeldp.tables.opening import open_table
+    from labeldp.tables.transformer import TableTransformer
+    from labeldp.tables.writer import TableWriter
+
+__all__ = [
+    "Dialect",
+    "FileRelease",
+    "TableEncoder",
+    "TableTransformer",
+    "TableWriter",
+    "open_table",
+    "privatize_file",
+]
+
+_MODULES = {
+    "Dialect": "dialect",
+    "FileRelease": "file_release",
+    "TableEncoder": "encoder",
+    "TableTransformer": "transformer",
+    "TableWriter": "writer",
+    "open_table": "opening",
+    "privatize_file": "file_release",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a module when it is asked for: PyArrow is an extra, and scikit-learn is slow to import."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from labeldp.tables.arrow import arrow  # noqa: PLC0415
+
+    arrow()
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

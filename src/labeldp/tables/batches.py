@@ -1,0 +1,166 @@
+"""Rows in batches: cut by their number, selected, read ahead, and shuffled."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import types
+
+from labeldp.errors import DataError
+from labeldp.exact.word_sources import WordSource
+
+CELLS, CELLS_OF_ANY_LENGTH = 1 << 20, 1 << 18
+"""Values in a batch, about: wide tables come in short batches, and so do those with text."""
+
+T = TypeVar("T")
+
+
+def cut(batches: Iterable[Any], rows: int) -> Iterator[Any]:
+    """Yield the rows in batches of so many, the last one shorter: no end of a block, row group or file shows.
+
+    Examples
+    --------
+    >>> batches = [pa.record_batch({"a": [1, 2]}), pa.record_batch({"a": [3, 4, 5]})]
+    >>> [batch.column(0).to_pylist() for batch in cut(batches, 4)]
+    [[1, 2, 3, 4], [5]]
+    """
+    pieces: list[Any] = []
+    missing = rows
+    for batch in batches:
+        place = 0
+        while place < batch.num_rows:
+            pieces.append(batch.slice(place, missing))
+            place += pieces[-1].num_rows
+            missing -= pieces[-1].num_rows
+            if not missing:
+                yield _join(pieces)
+                pieces, missing = [], rows
+    if pieces:
+        yield _join(pieces)
+
+
+def _join(pieces: list[Any]) -> Any:
+    return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
+
+
+def rows_per_batch(schema: Any) -> int:
+    """Return how many rows a batch has: by the number of columns, and whether their values may be long."""
+    checks = (types.is_primitive, types.is_decimal, types.is_fixed_size_binary)
+    fixed = all(any(check(kind) for check in checks) for kind in schema.types)
+    return max(1024, (CELLS if fixed else CELLS_OF_ANY_LENGTH) // max(8, len(schema.names)))
+
+
+def take_rows(batch: Any, places: NDArray[np.int64]) -> Any:
+    """Return the rows at some places, in that order."""
+    return batch.take(pa.array(places, pa.int64()))
+
+
+def read_ahead(items: Iterable[T]) -> Iterator[T]:
+    """Yield items that a thread fetches, one of them ahead of its use.
+
+    Examples
+    --------
+    >>> list(read_ahead(range(5)))
+    [0, 1, 2, 3, 4]
+    """
+    source = ([item] for item in items)
+    end: list[T] = []
+    with ThreadPoolExecutor(1, "labeldp-ahead") as thread:
+        future = thread.submit(next, source, end)
+        while wait([future]) and (item := future.result()):  # waits first: one traceback, whoever was quicker
+            future = thread.submit(next, source, end)
+            yield item[0]
+
+
+def size_of(batch: Any) -> int:
+    """Return how many bytes the values of a batch have, about: the same however they came into memory.
+
+    Examples
+    --------
+    >>> size_of(pa.record_batch({"a": [1, 2, 3], "b": ["x", None, "yz"]}).slice(1))
+    18
+    """
+    return sum(_size(column) for column in batch.columns)
+
+
+def _size(array: Any) -> int:
+    kind = array.type
+    if types.is_null(kind):
+        return 0
+    if types.is_primitive(kind) or types.is_decimal(kind) or types.is_fixed_size_binary(kind):
+        return int(len(array) * kind.bit_width // 8)
+    return int(pc.sum(pc.binary_length(array)).as_py() or 0)
+
+
+# ---- a random order -------------------------------------------------------------------------------------------
+
+BUCKET_BYTES = 1 << 25
+MOST_BUCKETS = 256
+"""So many files are open at once."""
+
+SHUFFLED_ROWS = 1 << 17
+
+
+def shuffle_rows(
+    batches: Iterable[Any], schema: Any, *, rows: int, folder: Path | None, source: WordSource
+) -> Iterator[Any]:
+    """Yield about so many rows in a uniformly random order, in constant memory.
+
+    Each row goes to a random bucket, and each bucket is shuffled when it is read back: the result is a uniform
+    permutation (Rao 1961, Sandelius 1962). Only rows whose label is private already may come here, because buckets
+    lie on the disk for a while, in temporary files in ``folder``.
+    """
+    with ExitStack() as stack:
+        files: list[Any] = []
+        writers: list[Any] = []
+        for batch in batches:
+            if not writers:
+                count = _bucket_count(batch, rows)
+                files = [stack.enter_context(tempfile.TemporaryFile(dir=folder)) for _ in range(count)]
+                writers = [pa.ipc.new_stream(pa.PythonFile(file, mode="w"), schema) for file in files]
+            _scatter(batch, writers, source)
+        for writer in writers:
+            writer.close()
+        for file in files:
+            file.seek(0)
+            with pa.ipc.open_stream(pa.PythonFile(file, mode="r")) as reader:
+                table = reader.read_all().combine_chunks()
+            pieces = table.to_batches()
+            if len(pieces) > 1:  # shuffling each alone would not be uniform
+                raise DataError("the table is too large to be shuffled: 2 GiB of text in one of 256 buckets")
+            for batch in pieces:
+                order = np.argsort(draw_words(batch.num_rows, source))
+                shuffled = take_rows(batch, order)
+                yield from (shuffled.slice(first, SHUFFLED_ROWS) for first in range(0, len(order), SHUFFLED_ROWS))
+            file.truncate(0)
+
+
+def _bucket_count(batch: Any, rows: int) -> int:
+    """Return a power of two, so that a word's lowest bits choose among them evenly."""
+    size = rows * size_of(batch) / max(1, batch.num_rows)
+    return min(MOST_BUCKETS, 1 << int(np.ceil(np.log2(max(1.0, size / BUCKET_BYTES)))))
+
+
+def _scatter(batch: Any, writers: list[Any], source: WordSource) -> None:
+    chosen = (draw_words(batch.num_rows, source) & np.uint64(len(writers) - 1)).astype(np.int64)
+    sorted_rows = take_rows(batch, np.argsort(chosen, kind="stable"))
+    ends = np.cumsum(np.bincount(chosen, minlength=len(writers)))
+    for writer, first, end in zip(writers, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+        if end > first:
+            writer.write_batch(sorted_rows.slice(first, end - first))
+
+
+def draw_words(count: int, source: WordSource) -> NDArray[np.uint64]:
+    """Return so many random words."""
+    words = np.empty(count, dtype=np.uint64)
+    source.fill(words)
+    return words

@@ -1,0 +1,154 @@
+"""Columns: labels as numbers, the types that public columns may have, and one that holds for all files.
+
+Messages on labels name a row at most: that a label is missing or not a number is public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import types
+
+from labeldp.errors import DataError, LabelError, ParameterError, Setting
+
+_MISSING = (
+    "some labels are missing or not finite: fill them, or leave their rows out with ",
+    Setting("missing", "drop"),
+    "; which rows are left out is public then",
+)
+
+# ---- labels ---------------------------------------------------------------------------------------------------
+
+
+def label_values(array: Any, *, allow_missing: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return labels as float64, and which of them are missing: null, NaN or infinite, and that is public.
+
+    With ``allow_missing`` those are NaN, else they are refused, as are columns of other things than numbers.
+
+    Examples
+    --------
+    >>> label_values(pa.array([1, None, 3]), allow_missing=True)
+    (array([ 1., nan,  3.]), array([False,  True, False]))
+    """
+    refuse_other_than_numbers(array.type)
+    values = np.asarray(as_floats(array), dtype=np.float64)
+    missing = ~np.isfinite(values)
+    if missing.any():
+        if not allow_missing:
+            raise LabelError(*_MISSING)
+        values = np.where(missing, np.nan, values)
+    return values, missing
+
+
+def as_floats(array: Any) -> Any:
+    """Return an Arrow array of numbers as the nearest float64; nulls stay."""
+    if types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if types.is_decimal(array.type):  # by way of their digits: a cast may be off by a rounding
+        array = array.cast(pa.string())
+    return array if array.type == pa.float64() else array.cast(pa.float64(), safe=False)
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is one of real numbers, or a dictionary of them."""
+    inner = _value_type(kind)
+    return bool(types.is_integer(inner) or types.is_floating(inner) or types.is_decimal(inner))
+
+
+def refuse_other_than_numbers(kind: Any, name: str | None = None) -> None:
+    """Refuse a label column of this Arrow type if it holds no real numbers."""
+    if is_number(kind):
+        return
+    inner = _value_type(kind)
+    column = "the label" if name is None else f"the label {name!r}"
+    contents = {
+        "text": types.is_string(inner) or types.is_large_string(inner) or types.is_string_view(inner),
+        "booleans": types.is_boolean(inner),
+        "nothing but nulls": types.is_null(inner),
+        "dates or times": types.is_temporal(inner),
+    }
+    holds = next((words for words, so in contents.items() if so), f"values of type {inner}")
+    raise LabelError(f"{column} must be a column of numbers, and holds {holds}: convert it to numbers first")
+
+
+def _value_type(kind: Any) -> Any:
+    return kind.value_type if types.is_dictionary(kind) else kind
+
+
+# ---- types of public columns ----------------------------------------------------------------------------------
+
+_FLAT = (
+    *(types.is_boolean, types.is_integer, types.is_floating, types.is_decimal, types.is_null),
+    *(types.is_string, types.is_large_string, types.is_binary, types.is_large_binary, types.is_fixed_size_binary),
+    *(types.is_date, types.is_time, types.is_timestamp, types.is_duration),
+)
+"""The types that public columns may have."""
+
+_IN_ONE_PIECE = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
+
+def flat_type(name: str, kind: Any) -> Any:
+    """Return the type in which a column is read: dictionaries are decoded, and nested types refused.
+
+    Examples
+    --------
+    >>> flat_type("town", pa.dictionary(pa.int8(), pa.string()))
+    DataType(string)
+    >>> flat_type("tags", pa.list_(pa.string()))
+    Traceback (most recent call last):
+    labeldp.errors.ParameterError: the column 'tags' is of type list<item: string>, and columns ...
+    """
+    inner = _value_type(kind)
+    flat = _IN_ONE_PIECE.get(inner, inner)
+    if types.is_decimal(flat) and flat.bit_width < 128:  # Arrow cannot do all with them
+        flat = pa.decimal128(flat.precision, flat.scale)
+    if any(is_kind(flat) for is_kind in _FLAT):
+        return flat
+    raise ParameterError(
+        f"the column {name!r} is of type {kind}, and columns hold one number, text, boolean, date, time or bytes "
+        "in each row: convert it, or leave it out with ",
+        Setting("drop", [name]),
+    )
+
+
+def common_type(name: str, kinds: Sequence[Any], *, rounded: bool = False) -> Any:
+    """Return a type that holds what a column holds in all files, or refuse it.
+
+    With ``rounded``, numbers of several types may be rounded to float64, as they are for learning.
+
+    Examples
+    --------
+    >>> common_type("rooms", [pa.int16(), pa.int32(), pa.null()])
+    DataType(int32)
+    """
+    different = list(dict.fromkeys(kinds))
+    if len(different) == 1:
+        return kinds[0]
+    for target in [*different, pa.int64(), pa.float64()]:
+        if all(_fits(kind, target) for kind in different):
+            return target
+    if rounded and all(is_number(kind) for kind in different):
+        return pa.float64()
+    shown = ", ".join(map(str, different))
+    raise DataError(f"the types of the column {name!r} differ between files ({shown}): make them the same")
+
+
+def _fits(kind: Any, target: Any) -> bool:
+    """Whether each value of a type is one of the other, too."""
+    if kind == target or types.is_null(kind):
+        return True
+    if types.is_integer(kind) and types.is_integer(target):
+        signs = types.is_signed_integer(kind), types.is_signed_integer(target)
+        room = target.bit_width - kind.bit_width
+        return bool(room >= 0 if signs[0] == signs[1] else signs[1] and room > 0)
+    if types.is_floating(target):
+        digits = {16: 11, 32: 24, 64: 53}[target.bit_width]
+        if types.is_floating(kind):
+            return bool(kind.bit_width <= target.bit_width)
+        return bool(types.is_integer(kind) and kind.bit_width <= digits)
+    wide = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+    return bool(wide.get(kind) == target)

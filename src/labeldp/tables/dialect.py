@@ -1,0 +1,177 @@
+"""How files are written: separator, marks in numbers, encoding, words for missing values; which sheet is read."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Collection
+from copy import copy
+from dataclasses import dataclass
+
+from labeldp.errors import ParameterError, Setting
+from labeldp.release.names import as_text
+from labeldp.tables.paths import DELIMITERS
+
+UTF8 = ("utf-8", "utf-8-sig")
+"""The encodings that need no translation."""
+
+ENCODINGS = {
+    *(*UTF8, "utf-16", "utf-16-le", "utf-16-be", "ascii"),
+    *(f"iso8859-{part}" for part in (*range(1, 12), *range(13, 17))),
+    *(f"cp{page}" for page in (*range(1250, 1259), 437, 850, 852, 866, 932, 949, 950)),
+    *("koi8-r", "koi8-u", "mac-roman", "shift_jis", "euc_jp", "euc_kr", "gb2312", "gbk", "gb18030", "big5"),
+}
+"""The encodings that are read: no state but a byte-order mark, and line breaks and digits as in ASCII."""
+
+SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+GROUPS = " \u00a0\u2009\u202f'\u2019"
+"""Marks between groups of three digits that are no decimal marks; where one of them is used, so are the others."""
+
+NULL_WORDS = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA"),
+    *(
+        "NULL",
+        "NaN",
+        "n/a",
+        "nan",
+        "null",
+        "<NA>",
+        "None",
+        "none",
+        "N.A.",
+        "n.a.",
+        "N/a",
+        "Null",
+        "#NULL!",
+        "#REF!",
+    ),
+    *("#DIV/0!", "#VALUE!", "#NAME?", "#NUM!", "-", "--", "\u2013", "\u2014", "?", "."),
+)
+"""What stands for a missing value in text: the words that PyArrow, pandas and spreadsheets know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    r"""How a file is written, and what of it is read; what is None is detected where that is certain.
+
+    The first five are of text files, and so is the last; ``sheet`` and ``formulas`` are of Excel files.
+
+    Parameters
+    ----------
+    separator : str, optional
+        What stands between values: a comma, a semicolon, a vertical bar or ``"tab"``. By default the header
+        shows it.
+    decimal : {".", ","}, optional
+        The decimal mark. By default public columns show it; else it is a point.
+    thousands : str, optional
+        The mark between groups of three digits, or ``"space"``. By default public columns show it; else there is
+        none.
+    encoding : str, optional
+        Such as ``"utf-8"``, ``"utf-16"``, ``"cp1252"`` or ``"shift_jis"``. By default a byte-order mark shows it;
+        else it is UTF-8.
+    na : sequence of str
+        Words for missing values, beside the usual ones such as ``NA``, ``n/a`` and ``-``.
+    sheet : str, optional
+        The sheet of an Excel workbook; by default the only one.
+    formulas : sequence of str
+        Public columns of it whose formulas do not use the label, directly or through other cells; and the label,
+        if each of its formulas uses cells of its own row only.
+    header : bool
+        Whether the first row names the columns though most of its values read as numbers, such as years.
+    names : sequence of str
+        Names of all columns, for a file that has no header: its first row is data then.
+    multiline : str, optional
+        The public column whose values may have line breaks. Without it a record that spans lines is refused if
+        one of its lines could be a record: a quote may be missing there.
+
+    Examples
+    --------
+    >>> from labeldp.tables import Dialect
+    >>> Dialect(separator=";", decimal=",", thousands="space", na=["unknown"]).thousands
+    ' '
+    """
+
+    separator: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+    na: Collection[str] = ()
+    sheet: str | None = None
+    formulas: Collection[str] = ()
+    header: bool = False
+    names: Collection[str] = ()
+    multiline: str | None = None
+
+    def __post_init__(self) -> None:
+        names = {"tab": "\t", "\\t": "\t", "space": " ", "semicolon": ";", "comma": ",", "point": ".", "dot": "."}
+        for name in ("separator", "decimal", "thousands"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, names.get(value, value))
+        for name in ("na", "formulas", "names"):
+            object.__setattr__(self, name, tuple(as_text(each, name) for each in getattr(self, name)))
+        if any("\n" in word or "\r" in word for word in self.na):
+            raise ParameterError(Setting("na"), " must be words without line breaks")
+        if self.names and (self.header or not all(map(str.strip, self.names))):
+            raise ParameterError(
+                Setting("names"),
+                " must name every column of a file without a header, and cannot be given with ",
+                Setting("header", True),
+            )
+        if self.separator not in (None, *SEPARATOR_NAMES):
+            raise ParameterError(Setting("separator"), f" must be ',', ';', '|' or 'tab', not {self.separator!r}")
+        if self.decimal not in (None, ".", ","):
+            raise ParameterError(Setting("decimal"), f" must be '.' or ',', not {self.decimal!r}")
+        if self.thousands is not None and self.thousands not in (*".,", *GROUPS):
+            raise ParameterError(
+                Setting("thousands"), f" must be '.', ',', 'space' or an apostrophe, not {self.thousands!r}"
+            )
+        if self.thousands in (".", ",") and self.decimal is None:
+            object.__setattr__(self, "decimal", "," if self.thousands == "." else ".")
+        if self.thousands is not None and self.thousands == self.decimal:
+            raise ParameterError(Setting("decimal"), " and ", Setting("thousands"), " must differ")
+        if self.encoding is not None:
+            object.__setattr__(self, "encoding", _canonical_encoding(self.encoding))
+        if self.encoding == "":
+            raise ParameterError(
+                Setting("encoding"),
+                " is not known; known are utf-8, utf-16, latin-1, cp1252, shift_jis, gb18030 and others of their "
+                "kind: convert the file to utf-8",
+            )
+
+    def completed(self, format: str) -> Dialect:
+        """Return what most files of a format have, where nothing else is said."""
+        separator = self.separator or DELIMITERS[format]
+        return self.found(separator=separator, decimal=self.decimal or ".", encoding=self.encoding or "utf-8")
+
+    def found(self, **fields: str | None) -> Dialect:
+        """Return this with what the library itself found: only what a user writes is checked."""
+        dialect = copy(self)
+        for name, value in fields.items():
+            object.__setattr__(dialect, name, value)
+        return dialect
+
+    def describe(self, format: str) -> str:
+        """Return in words what is not as in most files of a format, or nothing."""
+        named = {"\t": "tab", " ": "space", **{mark: f"'{mark}'" for mark in ";,.|"}}
+        unusual = {
+            "separator": None if self.separator == DELIMITERS[format] else self.separator,
+            "decimal mark": None if self.decimal == "." else self.decimal,
+            "thousands mark": self.thousands,
+            "encoding": None if self.encoding in UTF8 else self.encoding,
+        }
+        words = {name: named.get(value, value) for name, value in unusual.items() if value is not None}
+        return ", ".join(f"{name} {value}" for name, value in words.items())
+
+
+def _canonical_encoding(name: str) -> str:
+    """Return the one name of an encoding that is read, or nothing."""
+    try:
+        known = codecs.lookup(name).name
+    except (LookupError, ValueError):  # no such codec, or no name for one
+        return ""
+    return known if known in ENCODINGS else ""
+
+
+def number_pattern(decimal: str, groups: str) -> str:
+    """Return a pattern, for RE2 too, of numbers with a decimal mark and marks between groups of three digits."""
+    whole = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:[{groups}][0-9]{{3}})+)" if groups else "[0-9]+"
+    return rf"^[+-]?(?:{whole}(?:[{decimal}][0-9]*)?|[{decimal}][0-9]+)(?:[eE][+-]?[0-9]+)?$"

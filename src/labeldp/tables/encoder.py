@@ -1,0 +1,186 @@
+"""A table as numbers for a model: columns are looked up by name, and treated as they were in the fit."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labeldp._values import Array
+from labeldp.errors import CardError, DataError, ParameterError
+from labeldp.release.names import nearest, same_name
+from labeldp.tables.encodings import (
+    Categories,
+    Numbers,
+    Tally,
+    as_text,
+    as_type,
+    column_from_data,
+    kind_of,
+    refuse_another_kind,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableEncoder:
+    """How the columns of a table become numbers.
+
+    Attributes
+    ----------
+    columns : tuple
+        The encodings, in the order of the numbers they give.
+    left_out : tuple of (str, str)
+        Columns of the fit that cannot serve as features, and why.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from labeldp.tables import TableEncoder
+    >>> table = pa.table({"size": [1.0, 2.0, None], "town": ["York", "Bath", "York"], "same": [7, 7, 7]})
+    >>> encoder = TableEncoder.fit(table, ["size", "town", "same"])
+    >>> encoder.transform(pa.table({"town": ["Bath", "Ely"], "size": [4, 5]}))      # Ely is new
+    array([[4., 0., 0., 1.],
+           [5., 0., 0., 0.]])
+    >>> encoder.left_out
+    (('same', 'all its values are the same'),)
+    """
+
+    columns: tuple[Numbers | Categories, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def fit(
+        cls, table: Any, names: Sequence[str], *, categories: Collection[str] = (), strict: bool = False
+    ) -> TableEncoder:
+        """Learn the encodings of some columns of an Arrow table.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            Public columns.
+        names : sequence of str
+            The columns to encode.
+        categories : collection of str
+            Columns of numbers that name things, such as codes of regions.
+        strict : bool
+            Whether a column that cannot be used is refused instead of left out.
+        """
+        if not table.num_rows:
+            raise DataError("the table has no rows")
+        encodings: list[Numbers | Categories] = []
+        left: list[tuple[str, str]] = []
+        for name in names:
+            column = table.column(name)
+            kind = "category" if name in categories else kind_of(column.type)
+            if kind is None:
+                called = getattr(column.type, "extension_name", str(column.type))
+                what = "all of it is missing" if called == "null" else f"{called} cannot be used: convert it first"
+                encoding: Numbers | Categories | str = what
+            else:
+                encoding = (Categories if kind == "category" else Numbers).fit(name, column)
+            if not isinstance(encoding, str):
+                encodings.append(encoding)
+            elif strict:
+                raise ParameterError(f"the column {name!r} is of no use as a feature: {encoding}")
+            else:
+                left.append((name, encoding))
+        if not encodings:
+            why = "; ".join(f"{name!r}: {reason}" for name, reason in left)
+            raise DataError("no column is left to learn from" + (f" ({why})" if why else ""))
+        return cls(tuple(encodings), tuple(left))
+
+    @classmethod
+    def for_numbers(cls, fills: Mapping[str, float]) -> TableEncoder:
+        """Return the encoder of columns that are numbers already, each with what stands for missing values."""
+        return cls(tuple(Numbers(name, "number", float(fill), False) for name, fill in fills.items()))
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that a table must have."""
+        return [column.name for column in self.columns]
+
+    @property
+    def texts(self) -> list[str]:
+        """The columns that are text, or read as text, so that 02 in a text file is not 2 there."""
+        return [column.name for column in self.columns if column.kind == "category"]
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row becomes."""
+        return sum(column.width for column in self.columns)
+
+    def check(self, schema: Any, others: Collection[str] = ()) -> None:
+        """Refuse a table that lacks a column, or holds something else in it than in the fit.
+
+        ``others`` are the names of its further columns, for a hint.
+        """
+        for column in self.columns:
+            if schema.names.count(column.name) > 1:
+                raise DataError(f"two columns are called {column.name!r}")
+            if column.name not in schema.names:
+                near = nearest(column.name, [*schema.names, *others])
+                hint = f"; {near!r} is near, rename it if it is meant" if near else ""
+                raise DataError(f"the model needs the column {column.name!r}, which is not there{hint}")
+            refuse_another_kind(column, schema.field(column.name).type)
+
+    def transform(self, table: Any, tally: Tally | None = None) -> Array:
+        """Return the numbers of a table or batch, whose columns may be in any order, among others.
+
+        What was missing, or new since the fit, is counted in ``tally`` if one is given.
+        """
+        self.check(table.schema)
+        tally = Counter() if tally is None else tally
+        result = np.full((table.num_rows, self.width), np.nan)
+        start = 0
+        for column in self.columns:
+            result[:, start : start + column.width] = column.encode(table.column(column.name), tally)
+            start += column.width
+        return result
+
+    def listed(self, label: str) -> str | None:
+        """Return the column that is called like a label, used or left out; None if there is none.
+
+        Case and the Unicode form of accents do not tell names apart.
+        """
+        names = [*self.names, *dict(self.left_out)]
+        return next((name for name in names if same_name(name, label)), None)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return {
+            "columns": [column.as_data() for column in self.columns],
+            "left_out": [list(pair) for pair in self.left_out],
+        }
+
+    def to_json(self) -> str:
+        """Return all of it as JSON."""
+        return json.dumps(self.as_data(), allow_nan=False)
+
+    @classmethod
+    def from_data(cls, data: Any) -> TableEncoder:
+        """Return the encoder from what `as_data` gave; anything else is refused with a `CardError`."""
+        try:
+            entries, pairs = (data[key] for key in ("columns", "left_out"))
+            columns = tuple(column_from_data(entry) for entry in as_type(entries, list))
+            left = tuple((as_text(name), as_text(why)) for name, why in as_type(pairs, list))
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise CardError(
+                "the description of the model's columns is damaged or was not written by labeldp"
+            ) from None
+        names = [column.name for column in columns]
+        if not columns or len(set(names)) < len(names):
+            raise CardError("the model's columns are damaged: there are none, or one is there twice")
+        return cls(columns, left)
+
+    @classmethod
+    def from_json(cls, text: str) -> TableEncoder:
+        """Return the encoder from what `to_json` gave; anything else is refused with a `CardError`."""
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            raise CardError("the description of the model's columns is not valid JSON") from None
+        return cls.from_data(data)

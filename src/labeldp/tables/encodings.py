@@ -1,0 +1,290 @@
+"""One column of a table as numbers. Features are public, so an encoding may look at all of them; never at a label.
+
+Numbers stay as they are, booleans are 0 and 1, dates count days, times count seconds. Text with few values becomes
+a column of 0 and 1 for each; with many, for the most common, beside how common the value is and eight columns that
+hashes of values share. Missing values are filled, and marked in a column of their own if the fit had any.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from labeldp._values import Array
+from labeldp.errors import DataError
+from labeldp.tables.arrow import arrow
+
+T = TypeVar("T")
+
+Tally = Counter[tuple[str, str]]
+"""How many values of a column were "missing", or "new" since the fit."""
+
+FEW = 20
+"""Text with up to this many values gets a column for each; with more, for the most common of them."""
+
+REMEMBERED = 10_000
+"""How common a value is, is kept for this many values; all others count as seen once."""
+
+HASHED = 8
+_MISSING = " is missing"
+_LARGEST = 1e100
+_DAY = 86_400.0
+_KINDS = {"number": "numbers", "boolean": "booleans", "date": "dates", "time": "times", "category": "text"}
+
+
+def kind_of(kind: Any) -> str | None:
+    """Return what a column of this Arrow type is: a number, boolean, date, time or category; None for others."""
+    types = arrow().types
+    if types.is_dictionary(kind):  # a categorical column, also where its categories are numbers
+        return "category" if kind_of(kind.value_type) else None
+    tests = {
+        "boolean": types.is_boolean(kind),
+        "number": types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind),
+        "date": types.is_date(kind) or types.is_timestamp(kind),
+        "time": types.is_time(kind) or types.is_duration(kind),
+        "category": types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind),
+    }
+    return next((name for name, fits in tests.items() if fits), None)
+
+
+def one_array(column: Any) -> Any:
+    """Return a column in one piece, with dictionaries looked up."""
+    pa = arrow()
+    if pa.types.is_dictionary(column.type):
+        values = column.type.value_type
+        target = pa.large_string() if kind_of(values) == "category" else values
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        pieces = [chunk.dictionary.cast(target).take(chunk.indices) for chunk in chunks]  # not every view casts
+        column = pa.chunked_array(pieces, target)
+    if kind_of(column.type) == "category":
+        column = column.cast(pa.large_string())  # pieces of short strings may not fit together
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def as_floats(column: Any) -> Array:
+    """Return a column of numbers, booleans, dates or times as floats, NaN where a value is missing."""
+    pa = arrow()
+    array = one_array(column)
+    kind, scale = array.type, 1.0
+    if pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
+        array = array.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False).cast(pa.int64())
+        scale = 1 / (1e6 * _DAY)
+    elif pa.types.is_date32(kind):
+        array = array.cast(pa.int32())
+    elif pa.types.is_time(kind) or pa.types.is_duration(kind):
+        units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+        narrow = pa.types.is_time32(kind)
+        array, scale = array.cast(pa.int32() if narrow else pa.int64()), units[kind.unit]
+    elif pa.types.is_boolean(kind):
+        array = array.cast(pa.int8())
+    numbers = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    values = np.array(numbers, dtype=np.float64) * scale
+    values[~np.isfinite(values)] = np.nan
+    return np.clip(values, -_LARGEST, _LARGEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A column of numbers, booleans, dates or times.
+
+    Attributes
+    ----------
+    name, kind : str
+    fill : float
+        What stands for missing values: the middle value.
+    marks_missing : bool
+        Whether a second column says which were missing.
+    """
+
+    name: str
+    kind: str
+    fill: float
+    marks_missing: bool
+
+    @classmethod
+    def fit(cls, name: str, column: Any) -> Numbers | str:
+        """Return the encoding, or why the column is of no use."""
+        values = as_floats(column)
+        present = values[~np.isnan(values)]
+        if not present.size:
+            return "all of it is missing"
+        marks_missing = present.size < values.size
+        if present.min() == present.max() and not marks_missing:
+            return "all its values are the same"
+        return cls(name, str(kind_of(column.type)), float(np.median(present)), marks_missing)
+
+    @property
+    def width(self) -> int:
+        """How many columns of numbers it becomes."""
+        return 1 + self.marks_missing
+
+    @property
+    def suffixes(self) -> list[str]:
+        """What stands behind the column's name in the names of its numbers."""
+        return ["", *[_MISSING] * self.marks_missing]
+
+    def encode(self, column: Any, tally: Tally) -> Array:
+        """Return rows × width numbers."""
+        values = np.full(len(column), np.nan) if _is_null(column) else as_floats(column)
+        missing = np.isnan(values)
+        tally[self.name, "missing"] += int(missing.sum())
+        values[missing] = self.fill
+        return np.column_stack([values, missing]) if self.marks_missing else values[:, None]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"name": self.name, "kind": self.kind, "fill": self.fill, "marks_missing": self.marks_missing}
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """A column of text.
+
+    Attributes
+    ----------
+    name : str
+    values : tuple of str
+        Those with a column of their own.
+    shares : dict
+        What part of the rows has each value, where there are too many for a column each; else empty.
+    rows : int
+        Rows of the fit; a value that was not seen counts as one of them.
+    marks_missing : bool
+        Whether a column says which were missing.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    shares: dict[str, float]
+    rows: int
+    marks_missing: bool
+
+    kind = "category"
+
+    @classmethod
+    def fit(cls, name: str, column: Any) -> Categories | str:
+        """Return the encoding, or why the column is of no use."""
+        array = _text(column)
+        tallied = array.drop_null().value_counts()
+        counts = dict(zip(tallied.field(0).to_pylist(), tallied.field(1).to_pylist(), strict=True))
+        if not counts:
+            return "all of it is missing"
+        marks_missing = array.null_count > 0
+        if len(counts) == 1 and not marks_missing:
+            return "all its values are the same"
+        if len(counts) > 50 and len(counts) > 0.9 * (len(array) - array.null_count):
+            return "nearly every row has a value of its own"
+        common = sorted(counts, key=lambda value: (-counts[value], value))
+        many = len(common) > FEW
+        shares = {value: counts[value] / len(array) for value in common[:REMEMBERED]} if many else {}
+        return cls(name, tuple(common[:FEW]), shares, len(array), marks_missing)
+
+    @property
+    def width(self) -> int:
+        """How many columns of numbers it becomes."""
+        return len(self.values) + self.marks_missing + (1 + HASHED if self.shares else 0)
+
+    @property
+    def suffixes(self) -> list[str]:
+        """What stands behind the column's name in the names of its numbers."""
+        known = [f"={value}" for value in self.values] + [_MISSING] * self.marks_missing
+        return known + ([" frequency", *(f" hash {k}" for k in range(HASHED))] if self.shares else [])
+
+    def encode(self, column: Any, tally: Tally) -> Array:
+        """Return rows × width numbers; a value that the fit did not see has no column of its own."""
+        if _is_null(column):
+            tally[self.name, "missing"] += len(column)
+            return np.tile(self._one(None), (len(column), 1))
+        coded = _text(column).dictionary_encode()
+        known = coded.dictionary.to_pylist()
+        table = np.array([self._one(value) for value in [*known, None]])
+        places = coded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
+        familiar = self.shares or dict.fromkeys(self.values)
+        if len(familiar) < REMEMBERED:  # else rare values were forgotten, and nobody can say what is new
+            new = np.array([value not in familiar for value in known] + [False])
+            tally[self.name, "new"] += int(new[places].sum())
+        tally[self.name, "missing"] += int((places == len(known)).sum())
+        return np.asarray(table[places])
+
+    def _one(self, value: str | None) -> Array:
+        """Return the numbers of one value, None for a missing one."""
+        numbers = np.zeros(self.width)
+        if value in self.values:
+            numbers[self.values.index(value)] = 1.0
+        numbers[len(self.values) : len(self.values) + self.marks_missing] = float(value is None)
+        if self.shares:
+            at = self.width - HASHED
+            numbers[at - 1] = -math.log(self.rows)
+            if value is not None:
+                numbers[at - 1] = math.log(self.shares.get(value, 1 / self.rows))
+                place, sign = hashlib.blake2b(value.encode(), digest_size=2).digest()
+                numbers[at + place % HASHED] = 1.0 if sign % 2 else -1.0
+        return numbers
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "values": list(self.values),
+            "shares": self.shares,
+            "rows": self.rows,
+            "marks_missing": self.marks_missing,
+        }
+
+
+def refuse_another_kind(column: Numbers | Categories, kind: Any) -> None:
+    """Refuse a column that is not what it was in the fit."""
+    types = arrow().types
+    now = kind_of(kind.value_type if types.is_dictionary(kind) else kind)
+    if types.is_null(kind) or now == column.kind or (column.kind == "category" and now is not None):
+        return
+    raise DataError(
+        f"the column {column.name!r} held {_KINDS[column.kind]} when the model was fitted; here it holds "
+        f"{_KINDS.get(now or '', str(kind))}"
+    )
+
+
+def column_from_data(data: Any) -> Numbers | Categories:
+    """Return a column's encoding from plain data; whatever else it is raises one of Python's own errors."""
+    name, marks_missing = as_text(data["name"]), as_type(data["marks_missing"], bool)
+    if data["kind"] == "category":
+        values, rows = tuple(map(as_text, as_type(data["values"], list))), as_type(data["rows"], int)
+        shares = {as_text(value): as_type(share, float) for value, share in as_type(data["shares"], dict).items()}
+        if not all(0 < share <= 1 for share in shares.values()) or not 1 <= rows < 1 << 63:
+            raise ValueError
+        if len(values) > FEW or len(shares) > REMEMBERED or len(set(values)) < len(values):
+            raise ValueError
+        return Categories(name, values, shares, rows, marks_missing)
+    fill = as_type(data["fill"], float)
+    if data["kind"] not in _KINDS or not math.isfinite(fill):
+        raise ValueError
+    return Numbers(name, data["kind"], fill, marks_missing)
+
+
+def as_type(value: Any, kind: type[T]) -> T:
+    """Return a value of exactly this type, or raise a `TypeError`."""
+    if type(value) is not kind:
+        raise TypeError
+    return value
+
+
+def as_text(value: Any) -> str:
+    """Return text that can be written as UTF-8, or raise a `TypeError` or `ValueError`."""
+    return as_type(value, str).encode().decode()
+
+
+def _text(column: Any) -> Any:
+    """Return a column as text; empty text is missing, as it is where a text file has a gap."""
+    pa = arrow()
+    array = one_array(column).cast(pa.large_string())
+    return pa.compute.if_else(pa.compute.equal(array, ""), pa.scalar(None, pa.large_string()), array)
+
+
+def _is_null(column: Any) -> bool:
+    return bool(arrow().types.is_null(column.type))

@@ -1,0 +1,318 @@
+"""Excel: the values of one sheet in, and a new workbook with nothing but values out.
+
+Formulas are not read, only what they came to; a public column that has some is refused, for they may have computed
+it from the label. Notes, styles, names, other sheets and hidden columns are not copied.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from labeldp.errors import DataError, LabelDPError, LabelError, MissingExtraError, ParameterError, Setting
+from labeldp.tables.batches import cut, rows_per_batch
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.excel_parts import RefusedError
+from labeldp.tables.excel_reader import DateCell, Workbook
+from labeldp.tables.sources import Part
+from labeldp.tables.tables import Table
+from labeldp.tables.text_types import LabelText
+
+HEADER_ROWS = 50
+"""Rows among which the header is looked for: titles may stand above it."""
+
+MOST_CELLS = 1 << 25
+"""Cells of a table, which is read into memory."""
+
+DAMAGED = (
+    "is damaged, protected by a password, or of another format than its name says: save it as an Excel workbook "
+    "(.xlsx)"
+)
+ERRORS = ("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#GETTING_DATA", "#SPILL!", "#CALC!")
+MIXED = "of several types"
+_OTHER_NAMES = "has values in other columns than names were given for, from its first value on: name all of them"
+LAST_FLOAT = sys.float_info.max
+Row = dict[int, Any]
+"""The values of a row by their column, from 0."""
+
+
+def openpyxl() -> Any:
+    """Return openpyxl, or say which extra brings it."""
+    try:
+        import openpyxl as module  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise MissingExtraError(
+            'Excel files need openpyxl, which is not installed: pip install "labeldp[excel]"'
+        ) from None
+    return module
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The values of one sheet, column by column, of the rows that have any; and what its columns are besides."""
+
+    names: list[str]
+    columns: dict[str, list[Any]]
+    formulas: set[str]
+    hidden: set[str]
+
+
+class SheetTable(Table):
+    """A table in Excel files, one sheet of each; in memory."""
+
+    def __init__(self, parts: list[Part], label: str | None, dialect: Dialect, drop: Collection[str] = ()) -> None:
+        self.dialect = Dialect(na=dialect.na, header=dialect.header, names=dialect.names)
+        self._labels = LabelText(str(label), dialect)
+        self._sheets = [read_sheet(part, dialect.sheet, label, dialect.names) for part in parts]
+        super().__init__(parts, "xlsx", label, [sheet.names for sheet in self._sheets], drop)
+        for sheet, part in zip(self._sheets, parts, strict=True):
+            self._refuse(part, sheet.hidden, "hidden columns: show them, or leave them out with ", "drop")
+            self._refuse(
+                part,
+                sheet.formulas - {*dialect.formulas},
+                "formulas in public columns, which may use the label, directly or through other cells: leave "
+                "these columns out with ",
+                "drop",
+                ", or confirm that they do not with ",
+                "formulas",
+            )
+            if self.label in sheet.formulas - {*dialect.formulas}:
+                raise ParameterError(
+                    f"{part.name} has formulas in the label {self.label!r}, and a total or a running sum would "
+                    "release labels of other rows again: remove such rows, and confirm that each formula uses "
+                    "cells of its own row only with ",
+                    Setting("formulas", [self.label]),
+                )
+            for column in [name for name in self._inside if name in sheet.formulas]:
+                if not any(cell is not None for cell in sheet.columns[column]):
+                    raise DataError(
+                        f"{part.name} has formulas in the column {column!r}, and not what they come to: "
+                        "save it in Excel"
+                    )
+
+    def _refuse(self, part: Part, names: set[str], *why: str) -> None:
+        found = [name for name in self._inside if name in names and name != self.label]
+        if found:
+            parts = [Setting(each, found) if each in ("drop", "formulas") else each for each in why]
+            raise ParameterError(f"{part.name} has ", *parts)
+
+    def _fields(self) -> list[Any]:
+        fields = []
+        for name in self._inside:
+            cells = (cell for sheet in self._sheets for cell in sheet.columns[name])
+            kind = pa.float64() if name == self.label else _type_of(cells)
+            if kind is None:
+                self.stored[name], kind = MIXED, pa.string()
+            fields.append(pa.field(name, kind))
+        return fields
+
+    def _read(self, schema: Any) -> Iterator[Any]:
+        for batch in cut(self._stored_batches(schema), rows_per_batch(schema)):
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+    def _part_batches(self, part: Part, names: list[str]) -> Iterator[Any]:
+        columns = self._sheets[self._parts.index(part)].columns
+        before = sum(len(next(iter(sheet.columns.values()))) for sheet in self._sheets[: self._parts.index(part)])
+        arrays = [
+            self._label_array(columns[name], before)
+            if name == self.label
+            else _array(columns[name], self.schema.field(name).type)
+            for name in names
+        ]
+        batch = pa.RecordBatch.from_arrays(arrays, names=names)
+        if batch.num_rows:
+            yield batch
+
+    def _label_array(self, cells: list[Any], before: int) -> Any:
+        """Return labels: numbers as they are, text as in text files; beyond the last float there is none."""
+        is_date = [isinstance(cell, DateCell) for cell in cells]
+        if any(is_date):
+            raise LabelError(
+                f"the label {self.label!r} is formatted as a date in row {before + is_date.index(True) + 1:,}: "
+                "format the column as numbers"
+            )
+        is_number = [isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells]
+        texts = ["0" if known else _text(cell) for cell, known in zip(cells, is_number, strict=True)]
+        text = pa.array(texts, pa.string())
+        parsed = self._labels.parse(text, before)
+        numbers = pa.array(
+            [
+                min(max(float(str(cell)), -LAST_FLOAT), LAST_FLOAT) if known else 0.0
+                for cell, known in zip(cells, is_number, strict=True)
+            ],
+            pa.float64(),
+        )
+        return pc.if_else(pa.array(is_number, pa.bool_()), numbers, parsed)
+
+
+@contextmanager
+def _open(part: Part) -> Iterator[Workbook]:
+    """Open a workbook, or say what is wrong with it, without the original error, which may quote a label."""
+    openpyxl()
+    try:
+        with part.open() as stream:
+            yield Workbook(stream, stream.size())
+            return
+    except (LabelDPError, MemoryError):
+        raise
+    except RefusedError as error:
+        complaint = str(error)
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        complaint = DAMAGED
+    except Exception:  # what it says may be a label
+        complaint = DAMAGED
+    raise DataError(f"{part.name} {complaint}")
+
+
+def sheet_names(part: Part) -> list[str]:
+    """Return the names of a workbook's sheets."""
+    with _open(part) as book:
+        return book.sheets
+
+
+def names_in_workbook(data: bytes) -> list[str]:
+    """Return the names that `read_sheet` finds in the first sheet of a workbook."""
+    book = Workbook(io.BytesIO(data), len(data))
+    header, _ = _split(book.sheet(book.sheets[0]).rows(), None, ())
+    return [text for value in header.values() if (text := _text(_value(value)))]
+
+
+def read_sheet(part: Part, name: str | None, label: str | None, given: Collection[str] = ()) -> Sheet:
+    """Return the values of one sheet; its header is looked for by the label's name, if that is known.
+
+    The columns of a sheet without a header, from the first value on, have the names that were ``given``.
+    """
+    with _open(part) as book:
+        names = book.sheets
+        if name is None and len(names) > 1:
+            raise ParameterError(
+                f"{part.name} has several sheets ({', '.join(map(repr, names[:12]))}): choose one with ",
+                Setting("sheet", names[0]),
+            )
+        if name is not None and name not in names:
+            raise ParameterError(
+                f"{part.name} has no sheet {name!r}; there are {', '.join(map(repr, names[:12]))}",
+                option="sheet",
+            )
+        reader = book.sheet(name or names[0])
+        header, rows = _split(reader.rows(), label, given)
+        places = {place: text for place, value in header.items() if (text := _text(_value(value)))}
+        columns: dict[int, list[Any]] = {place: [] for place in places}
+        count = 0
+        for row in rows:
+            cells = (
+                (place, _value(row[place], is_label=places[place] == label)) for place in row if place in places
+            )
+            values = {place: value for place, value in cells if value is not None}
+            for place, value in values.items():
+                columns[place] += [None] * (count - len(columns[place]))
+                columns[place].append(value)
+            count += bool(values)
+            if given and any(place not in places and _value(row[place]) is not None for place in row):
+                raise DataError(f"{part.name} {_OTHER_NAMES}")
+            if len(places) * count > MOST_CELLS:
+                raise RefusedError(f"has a table of more than {MOST_CELLS:,} cells: save it as CSV")
+    if not places:
+        raise DataError(f"{part.name} is empty: the sheet has no values")
+    if given and not all(columns.values()):
+        raise DataError(f"{part.name} {_OTHER_NAMES}")
+    return Sheet(
+        list(places.values()),
+        {places[place]: column + [None] * (count - len(column)) for place, column in columns.items()},
+        {text for place, text in places.items() if place in reader.formulas},
+        {text for place, text in places.items() if place in reader.hidden},
+    )
+
+
+def _split(
+    rows: Iterator[tuple[int, Row]], label: str | None, given: Collection[str]
+) -> tuple[Row, Iterator[Row]]:
+    """Return the header, which names the label if one is known, else has two values or more; and what is below."""
+    if given:
+        filled = (row for _, row in rows if any(_text(_value(value)) for value in row.values()))
+        first = next(filled, {})
+        start = min((place for place, value in first.items() if _text(_value(value))), default=0)
+        return dict(enumerate(given, start)) if first else {}, chain([first], filled)
+    top = list[Row]()
+    for number, row in rows:
+        top.append(row)
+        texts = [text for value in row.values() if (text := _text(_value(value)))]
+        if number <= HEADER_ROWS and (label in texts if label is not None else len(texts) > 1):
+            return row, (row for _, row in rows)
+        if number >= HEADER_ROWS:
+            break
+    below = chain(top, (row for _, row in rows))
+    return next((row for row in below if any(_text(_value(value)) for value in row.values())), {}), below
+
+
+# ---- values ---------------------------------------------------------------------------------------------------
+
+
+def _value(cell: Any, *, is_label: bool = False) -> Any:
+    """Return what a cell holds, None for errors and blanks; dates of a label stay as they are, to be refused."""
+    if isinstance(cell, DateCell) and not is_label:
+        return _date(cell)
+    return None if isinstance(cell, str) and (not cell.strip() or cell in ERRORS) else cell
+
+
+def _date(cell: DateCell) -> Any:
+    """Return a date, a time or a duration; None beyond the last year."""
+    dates = openpyxl().utils.datetime
+    if isinstance(cell.serial, str):
+        return dates.from_ISO8601(cell.serial)
+    try:
+        epoch = dates.MAC_EPOCH if cell.since_1904 else dates.WINDOWS_EPOCH
+        return dates.from_excel(cell.serial, epoch, timedelta=cell.elapsed)
+    except (OverflowError, ValueError):
+        return None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    return "" if value is None else str(value).strip()
+
+
+def _type_of(cells: Iterator[Any]) -> Any:
+    """Return the type that holds all cells of a public column, or None if there is no such but text."""
+    seen, whole, days, fraction = set[type](), True, True, False
+    for cell in cells:
+        if cell is None:
+            continue
+        seen.add(type(cell))
+        if isinstance(cell, int):
+            whole = whole and -(2**63) <= cell < 2**63
+        if isinstance(cell, datetime.datetime):
+            days = days and cell.time() == datetime.time()
+            fraction = fraction or cell.microsecond > 0
+    if seen <= {int, float} and seen:
+        return pa.int64() if seen == {int} and whole else pa.float64()
+    if seen <= {datetime.datetime, datetime.date} and seen:
+        return pa.date32() if days else pa.timestamp("us" if fraction else "s")
+    single = {bool: pa.bool_(), str: pa.string(), datetime.time: pa.time64("us")}
+    return single.get(seen.copy().pop()) if len(seen) == 1 else None if seen else pa.string()
+
+
+def _array(cells: list[Any], kind: Any) -> Any:
+    if kind == pa.string():
+        return pa.array(
+            [None if cell is None else cell if isinstance(cell, str) else _text(cell) for cell in cells], kind
+        )
+    if kind == pa.float64():
+        return pa.array([None if cell is None else float(str(cell)) for cell in cells], kind)
+    if kind == pa.date32():
+        return pa.array([None if cell is None else datetime.date(*cell.timetuple()[:3]) for cell in cells], kind)
+    return pa.array(cells, kind)

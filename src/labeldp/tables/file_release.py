@@ -1,0 +1,339 @@
+"""`privatize_file`: a table with a private label column in, the same table with private labels out.
+
+Order: refuse what cannot be done, count labels, charge, release. Rows are read as two things, their public part
+and their labels, and written as one. Labels meet nothing here but a channel, or the counts of a curator. What is
+written follows from the public part and from what the channel released, in pieces that follow from the public part
+alone.
+The card appears before the table: a card without its table is harmless, and a table without its card is not.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from labeldp._atomic import resolve_path
+from labeldp._values import parse_choice
+from labeldp.accounts.ledger import Ledger, as_ledger
+from labeldp.accounts.terms import Terms
+from labeldp.errors import Message, ParameterError, Setting
+from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.histogram import Histogram
+from labeldp.release.plan import Request
+from labeldp.release.stream import LabelStream
+from labeldp.tables.batches import shuffle_rows
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.hints import HintSampler
+from labeldp.tables.opening import Progress, TableInput, table_of
+from labeldp.tables.paths import DELIMITERS, PIPE, as_format, format_in, format_of, is_folder, refuse_same
+from labeldp.tables.sources import find_parts
+from labeldp.tables.tables import Table
+from labeldp.tables.writer import TableAndCard, TableWriter
+
+NOT_COPIED = "metadata of the files and columns, row groups, batches, file names, sort orders"
+
+
+@dataclass(frozen=True, slots=True)
+class FileRelease:
+    r"""What was written, and on which terms.
+
+    Attributes
+    ----------
+    path : str
+        The table.
+    terms : Terms
+        Mechanism, prior, charges and bounds.
+    card : str
+        The card's text; public.
+    card_path : Path or None
+        None if the table went through a pipe, and no place was named for the card.
+    types_changed : dict
+        The types, in words, of columns that could not keep theirs: what they were, and what they are.
+    notes : tuple of str
+        What was detected about the source, such as its separator.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from labeldp.tables import privatize_file
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "flats.csv").write_text("area;price\n" + "60,5;3,5\n81,0;4,25\n" * 200)
+    >>> done = privatize_file(folder / "flats.csv", folder / "out.csv", label="price", bounds=(0, 5), epsilon=1)
+    >>> done.card_path.name, done.terms.rows
+    ('out.csv.card.json', 400)
+    >>> done.notes
+    ("The table was read as CSV with separator ';', decimal mark ','.",)
+    """
+
+    path: str
+    terms: Terms
+    card: str = field(repr=False)
+    card_path: Path | None
+    types_changed: dict[str, tuple[str, str]]
+    notes: tuple[str, ...]
+
+
+def privatize_file(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    label: str,
+    bounds: tuple[float, float],
+    epsilon: float,
+    mechanism: str | Mechanism = "auto",
+    prior: Histogram | None = None,
+    delta: float = 0.0,
+    zeta: float | None = None,
+    epsilon_prior: float | None = None,
+    trust: str = "curator",
+    debiased: Literal["replace", "add", "no"] = "replace",
+    missing: Literal["error", "drop"] = "error",
+    shuffle: bool = False,
+    ledger: Ledger | None = None,
+    rows_per_person: int = 1,
+    format: str | None = None,
+    dialect: Dialect | None = None,
+    drop: Collection[str] = (),
+    force: bool = False,
+    card: str | os.PathLike[str] | None = None,
+    others: Mapping[str, str | os.PathLike[str] | None] | None = None,
+    progress: Progress | None = None,
+    hints: Callable[[list[Message]], None] | None = None,
+    random_state: int | WordSource | None = None,
+) -> FileRelease:
+    r"""Write a table again with private labels, in constant memory; all other columns stay as they are.
+
+    Parameters
+    ----------
+    source, out : path-like
+        CSV, TSV, Excel, Parquet, Arrow or Feather: a file, a folder, a glob (``source`` only), ``-`` for a pipe.
+    label : str
+        The private column. In ``out`` it is a column of float64 in the same place.
+    bounds, epsilon, mechanism, prior, delta, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state
+        As in `labeldp.privatize`.
+    debiased : {"replace", "add", "no"}
+        Whether the label column holds unbiased labels, what a learner needs; or the released values, with unbiased
+        labels in a column beside it; or only the released values.
+    missing : {"error", "drop"}
+        What to do with rows without a label. Which rows are left out is public.
+    shuffle : bool
+        Write the rows in a random order.
+    format : str, optional
+        Of ``source``, and of ``out``, where a name implies none.
+    dialect : Dialect, optional
+        How text files are written; what it does not say is detected from the header and the public columns, never
+        from labels. Text is written as it was read.
+    drop : collection of str
+        Columns to leave out; they are not read.
+    force : bool
+        Replace what is there.
+    card : path-like, optional
+        Where the card goes; by default ``out`` with ``.card.json`` after it.
+    others : mapping, optional
+        What the caller writes besides, by what to call it, such as a report: refused if it is the output, the card
+        or the source as well, or lies in a folder that is replaced.
+    progress : callable, optional
+        Called with what is being done, how many rows are done, and how many there are, or None.
+    hints : callable, optional
+        Called before the charge with what gives labels away in spite of the noise, columns or the order of rows,
+        if anything does; what it raises stops the release, and nothing is spent. **For the owner's eyes only**:
+        hints follow from true labels. Without it none are computed.
+
+    Returns
+    -------
+    FileRelease
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from labeldp.tables import privatize_file
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "flats.csv").write_text("id,price\n" + "".join(f"{i:03},{i % 5}.5\n" for i in range(1000)))
+    >>> done = privatize_file(folder / "flats.csv", folder / "out.csv", label="price", bounds=(0, 5), epsilon=1)
+    >>> done.terms.cost, (folder / "out.csv").read_text()[:13]
+    (Budget(epsilon=1.0), 'id,price\n000,')
+    """
+    request = Request(
+        epsilon=epsilon,
+        bounds=bounds,
+        mechanism=mechanism,
+        prior=prior,
+        trust=trust,
+        epsilon_prior=epsilon_prior,
+        zeta=zeta,
+        delta=delta,
+        rows_per_person=rows_per_person,
+    )
+    parse_choice(debiased, "debiased", ("replace", "add", "no"))
+    parse_choice(missing, "missing", ("error", "drop"))
+    to = os.fspath(out)
+    card_path = Path(card) if card is not None else None if to == PIPE else Path(f"{Path(to)}.card.json")
+    ledger = as_ledger(ledger)
+    ledger_path = None if ledger is None else ledger.path
+    signature = None if card_path is None else f"{card_path}.sig"
+    outputs = {"the output": to, "the card": card_path, "the card's signature": signature}
+    refuse_same({**outputs, "the ledger": ledger_path, **(others or {})}, {"the source": os.fspath(source)})
+    progress = progress or (lambda *_: None)
+    with TableAndCard(to, card_path, force=force) as places:
+        progress("Opening", 0, None)
+        table, out_format = _open(os.fspath(source), to, format, label, dialect or Dialect(), drop)
+        rows_in = TableInput(table, drop=missing == "drop", progress=progress)
+        output = Output(table, debiased)
+        source_of_words = resolve_source(random_state)
+        writer = TableWriter(
+            to,
+            output.schema,
+            out_format,
+            force,
+            compression=table.compression,
+            plain=[label, output.second or label],
+            most=table.rights,
+            dialect=table.dialect_for,
+        )
+        if debiased != "no":
+            _refuse_biased(request)
+        if "scipy.optimize" not in sys.modules:  # a design needs it: imported while labels are counted
+            threading.Thread(target=import_module, args=("scipy.optimize",)).start()
+        readings = chain(
+            [_labels_and_hints(rows_in, writer.rehearse, hints, source_of_words, shuffle)],
+            iter(rows_in.labels, None),
+        )
+        stream = LabelStream(lambda: next(readings), request, ledger=ledger, random_state=source_of_words)
+        batches = _release_rows(rows_in, stream, output)
+        if shuffle:
+            folder = None if to == PIPE else resolve_path(to).parent
+            batches = shuffle_rows(
+                batches, output.schema, rows=stream.terms.rows, folder=folder, source=source_of_words
+            )
+        with writer:
+            for batch in batches:
+                writer.write(batch)
+            terms = stream.finish()
+            digests = writer.finish()
+            facts = output.facts(to, writer, digests, left_out=rows_in.left_out, shuffle=shuffle)
+            text = terms.to_card(file=facts)
+            places.put_card(text + "\n", table.rights)
+    return FileRelease(to, terms, text, card_path, output.types_changed(writer), tuple(table.notes))
+
+
+def _refuse_biased(request: Request) -> None:
+    try:
+        request.refuse_biased()
+    except ParameterError as error:
+        raise ParameterError(error, ", with ", Setting("debiased", "no")) from None
+
+
+def _labels_and_hints(
+    rows_in: TableInput,
+    rehearse: Callable[[Any], None],
+    hints: Callable[[list[Message]], None] | None,
+    source: WordSource,
+    shuffle: bool,
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the labels from the start, try to write the public part, and say at the end what gives labels away."""
+    sampler = None if hints is None else HintSampler(rows_in.table.schema, str(rows_in.table.label), source)
+    yield from rows_in.labels(rehearse, sampler)
+    found = [] if sampler is None else sampler.hints(ordered=not shuffle)
+    if hints is not None and found:
+        hints(found)
+
+
+def _release_rows(rows_in: TableInput, stream: LabelStream, output: Output) -> Iterator[Any]:
+    """Yield the rows with private labels."""
+    for public, labels in rows_in.rows(stream.terms.rows):
+        yield output.batch(public, stream.release(labels), stream.mechanism)
+
+
+def _open(
+    source: str, to: str, format: str | None, label: str, dialect: Dialect, drop: Collection[str]
+) -> tuple[Table, str]:
+    """Return the table, and the format to write it in, if its label can be released."""
+    named = None if format is None else as_format(format)
+    parts, kind = find_parts(source, named if format_in(source) is None else None)
+    is_free = to == PIPE or is_folder(to)
+    out_format = (named or kind) if is_free else (format_in(to) or named or format_of(to))
+    as_written = out_format in DELIMITERS
+    table = table_of(parts, kind, label, lambda name: as_written, dialect, exact=True, drop=drop)
+    for name in drop:
+        table.refuse_unknown(name)
+    return table, out_format
+
+
+class Output:
+    """The table that is written: public columns, and what the channel released, in the label's place."""
+
+    def __init__(self, table: Table, debiased: str) -> None:
+        self._table, self._debiased, self.label = table, debiased, str(table.label)
+        self.second = f"{self.label}_debiased" if debiased == "add" else None
+        self._place = table.schema.get_field_index(self.label)
+        fields = list(table.schema)
+        if self.second is not None:
+            if self.second in table.schema.names:
+                raise ParameterError(f"the table has a column {self.second!r} already: rename it")
+            fields.insert(self._place + 1, pa.field(self.second, pa.float64()))
+        self.schema = pa.schema(fields)
+        self.rows = 0
+
+    def batch(self, public: list[Any], private: NDArray[np.float64], mechanism: Mechanism) -> Any:
+        """Return rows as they are written, from their public columns and their private labels."""
+        self.rows += private.size
+        unbiased = private
+        if private.size and self._debiased != "no":
+            unbiased = mechanism.channel.debias(private)
+        ours = {"replace": [unbiased], "add": [private, unbiased], "no": [private]}[self._debiased]
+        columns = [*public[: self._place], *map(pa.array, ours), *public[self._place :]]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def types_changed(self, writer: TableWriter) -> dict[str, tuple[str, str]]:
+        """Return what columns were and are, of those whose type changed; text has no types to keep."""
+        if writer.format in DELIMITERS:
+            return {}
+        old, new = self._table.stored, writer.new_types
+        pairs = {
+            field.name: (old.get(field.name, field.type), new.get(field.name, field.type))
+            for field in self.schema
+            if field.name not in (self.label, self.second)
+        }
+        return {name: (str(was), str(now)) for name, (was, now) in pairs.items() if was != now}
+
+    def _text_facts(self, format: str) -> dict[str, str]:
+        """Return what the card says of how text is written."""
+        if format not in DELIMITERS:
+            return {}
+        written = self._table.dialect_for(format).completed(format)
+        return {name: str(getattr(written, name)) for name in ("separator", "decimal", "encoding")}
+
+    def facts(
+        self, to: str, writer: TableWriter, digests: str | dict[str, str], *, left_out: int, shuffle: bool
+    ) -> dict[str, Any]:
+        """Return what the card says of the file."""
+        unbiased = self._debiased == "replace"
+        return {
+            "name": PIPE if to == PIPE else Path(to).name,
+            "format": writer.format,
+            **self._text_facts(writer.format),
+            "rows": self.rows,
+            "rows_left_out": left_out,
+            "column": self.label,
+            "column_holds": "unbiased private labels" if unbiased else "private labels as released, biased",
+            "unbiased_column": self.label if unbiased else self.second,
+            "columns": list(self.schema.names),
+            "types_changed": {name: list(pair) for name, pair in self.types_changed(writer).items()},
+            "sha256": digests,
+            "row_order": "shuffled" if shuffle else "public, and kept",
+            "not_copied": NOT_COPIED,
+        }

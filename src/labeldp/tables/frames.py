@@ -1,0 +1,126 @@
+"""Data frames of any kind as Arrow tables: pandas, Polars, Arrow, and whatever else speaks Arrow's interface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from labeldp.errors import DataError
+from labeldp.release.names import column_names
+from labeldp.tables.arrow import arrow
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether something is a table with named columns; arrays, lists and single columns are not.
+
+    Raises
+    ------
+    DataError
+        If it is a table that is only a plan: a LazyFrame, say.
+
+    Examples
+    --------
+    >>> import numpy as np, pyarrow as pa
+    >>> is_frame(pa.table({"a": [1]})), is_frame(np.ones((2, 2))), is_frame(pa.array([1]))
+    (True, False, False)
+    """
+    if hasattr(X, "collect") and not hasattr(X, "shape"):
+        raise DataError("X is a table that was not computed yet: collect() it first; for Spark see labeldp.spark")
+    speaks = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
+    return speaks and len(getattr(X, "shape", ())) == 2
+
+
+def row_count(X: Any) -> int:
+    """Return how many rows a table, an array or a sequence of rows has."""
+    shape = getattr(X, "shape", None)
+    return int(shape[0]) if shape else len(X)
+
+
+def refuse_other_order(X: Any, y: Any) -> None:
+    """Refuse labels of pandas whose index is that of the features in another order, before they are paid for.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"a": [1, 2]}, index=["ann", "bo"])
+    >>> refuse_other_order(rows, pd.Series([5, 7], index=["ann", "bo"]))
+    >>> refuse_other_order(rows, pd.Series([7, 5], index=["bo", "ann"]))    # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.DataError: X and y have the same index in another order...
+    """
+    rows: Any = getattr(X, "index", None)
+    labels: Any = getattr(y, "index", None)
+    if not (hasattr(rows, "equals") and hasattr(labels, "equals")) or rows.equals(labels):
+        return
+    comparable = len(rows) == len(labels) and rows.nlevels == labels.nlevels and rows.is_unique
+    if comparable and labels.is_unique and rows.isin(labels).all():
+        raise DataError(
+            "X and y have the same index in another order, so that rows would get labels of others: give "
+            "y.loc[X.index], or y.to_numpy() if they belong together as they stand"
+        )
+
+
+def frame_names(frame: Any) -> list[str]:
+    """Return the names of a data frame's columns, in order; other than text they are written out."""
+    return [str(name) for name in column_names(frame) or ()]
+
+
+def as_table(X: Any, names: Sequence[str] | None = None) -> Any:
+    """Return a data frame as an Arrow table, or the columns of an array under ``names``.
+
+    An index of pandas says which row is which: it is not a column.
+
+    Raises
+    ------
+    DataError
+        If two columns have one name, or a column holds values of several types.
+    """
+    pa = arrow()
+    if is_frame(X):
+        listed = frame_names(X)
+        if len(set(listed)) < len(listed):
+            twice = next(name for name in listed if listed.count(name) > 1)
+            raise DataError(f"two columns are called {twice!r}: rename one")
+        plain = _without_index(X, listed) if hasattr(X, "reset_index") else X
+        try:
+            table = pa.table(plain).rename_columns(listed)
+        except (pa.ArrowException, TypeError, ValueError):
+            raise DataError(_mixed(plain, listed)) from None
+    else:
+        columns = np.asarray(X)
+        if columns.ndim != 2 or names is None or columns.shape[1] != len(names):
+            wanted = "rows × columns" if names is None else f"rows of {len(names)} columns"
+            raise DataError(f"X must be a data frame, or an array of {wanted}, got shape {columns.shape}")
+        try:
+            arrays = [pa.array(column, from_pandas=True) for column in columns.T]
+        except (pa.ArrowException, TypeError, ValueError):
+            raise DataError(
+                "a column of X holds values of several types, or of one that cannot be used: give a data frame"
+            ) from None
+        table = pa.Table.from_arrays(arrays, list(names))
+    return table
+
+
+def _without_index(frame: Any, names: Sequence[str]) -> Any:
+    """Return a frame of pandas with text for names, and for categories that are intervals, as of pandas.cut."""
+    plain = frame.reset_index(drop=True).set_axis(list(names), axis=1)
+    kinds = {name: getattr(plain[name].dtype, "categories", None) for name in names}
+    cut = [name for name, kind in kinds.items() if kind is not None and str(kind.dtype).startswith("interval")]
+    return plain.assign(**{name: plain[name].cat.rename_categories(str) for name in cut})
+
+
+def _mixed(frame: Any, names: Sequence[str]) -> str:
+    """Return which column of a pandas frame is no column of one type, and what to do."""
+    pa = arrow()
+    for place, name in enumerate(names):
+        try:
+            pa.array(frame.iloc[:, place], from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError, AttributeError):
+            return (
+                f"the column {name!r} holds values of several types, or of one that cannot be used: make it text "
+                f'with X[{name!r}].astype("string"), or numbers with pandas.to_numeric'
+            )
+    return "the data frame cannot be read as an Arrow table: convert it with pyarrow.table"

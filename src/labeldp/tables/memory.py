@@ -1,0 +1,96 @@
+"""A table's columns in memory, if they fit."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from labeldp.errors import DataError
+from labeldp.tables.arrow import arrow
+
+_COPIES = 4
+"""A fit holds a table about this many times: as it was read, as numbers, and as what the model learns from."""
+
+_UNKNOWN = 1 << 32
+"""What is taken for granted where the system does not say."""
+
+_WAYS_OUT = "choose fewer feature columns, take fewer rows, or use a larger machine"
+
+
+def free_memory() -> int:
+    """Return how many bytes may be used, as far as the system says; of macOS, how many there are."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        pass
+    if sys.platform == "win32":
+        return _free_on_windows()
+    for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):
+        try:
+            return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, ValueError):
+            continue
+    return _UNKNOWN
+
+
+def _free_on_windows() -> int:
+    """Ask for a ``MEMORYSTATUSEX``: two integers of 32 bits and seven of 64; the second of these is free."""
+    layout = "=II7Q"
+    answer = ctypes.create_string_buffer(struct.pack(layout, struct.calcsize(layout), *[0] * 8))
+    if sys.platform != "win32" or not ctypes.windll.kernel32.GlobalMemoryStatusEx(answer):
+        return _UNKNOWN
+    return int(struct.unpack_from(layout, answer)[3])
+
+
+def read_columns(
+    table: Any,
+    names: Sequence[str],
+    *,
+    memory: int | None = None,
+    count: Callable[[int], None] = lambda rows: None,
+) -> Any:
+    """Return some columns of an open table as one Arrow table.
+
+    Parameters
+    ----------
+    table : an open table
+    names : sequence of str
+    memory : int, optional
+        Bytes that a fit may use; by default what is free.
+    count : callable, optional
+        Called with how many rows are read; what it raises ends the reading.
+
+    Raises
+    ------
+    DataError
+        If there are no rows, or too many of them for the memory. It stops reading as soon as that is clear.
+    """
+    most = free_memory() if memory is None else memory
+    pieces, size, rows = [], 0, 0
+    for batch in table.batches(columns=list(names)):
+        pieces.append(batch)
+        size += max(batch.nbytes, 8 * batch.num_rows * batch.num_columns)
+        rows += batch.num_rows
+        count(rows)
+        if size * _COPIES > most:
+            raise DataError(
+                f"the table is too large to learn from in {most / 2**30:.3g} GiB of memory: {_WAYS_OUT}"
+            )
+    if not rows:
+        raise DataError("the table has no rows")
+    return arrow().Table.from_batches(pieces)
+
+
+def refuse_too_wide(rows: int, width: int, *, memory: int | None = None) -> None:
+    """Refuse a table whose columns, as numbers, would not fit into memory."""
+    most = free_memory() if memory is None else memory
+    if 8 * rows * width * _COPIES > most:
+        raise DataError(
+            f"{rows:,} rows of {width:,} numbers each are too many to learn from in {most / 2**30:.3g} GiB of "
+            f"memory: {_WAYS_OUT}"
+        )

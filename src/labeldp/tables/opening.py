@@ -1,0 +1,228 @@
+"""Tables as input: opened whatever their format, and split into their public part and their labels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp.errors import DataError, LabelError, ParameterError, Setting
+from labeldp.release.names import reads_as_number
+from labeldp.tables.batches import read_ahead, take_rows
+from labeldp.tables.columns import label_values
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.excel import SheetTable, read_sheet, sheet_names
+from labeldp.tables.hints import HintSampler
+from labeldp.tables.paths import DELIMITERS, as_format
+from labeldp.tables.sources import Part, find_parts, folder_types, schema_of
+from labeldp.tables.tables import MAY_LACK_HEADER, Table, TypedTable, lacks_header
+from labeldp.tables.text_files import TextFile, read_header
+from labeldp.tables.text_records import find_dialect
+from labeldp.tables.text_tables import TextTable
+
+
+@dataclass(frozen=True, slots=True)
+class TableHeader:
+    """The names of a table's columns, read off its header alone.
+
+    Attributes
+    ----------
+    format : str
+    dialect : Dialect
+        How the header is written.
+    names : tuple of str
+        Empty where it must be said first which sheet is meant, or what the columns are called.
+    sheets : tuple of str
+        Of an Excel workbook.
+    lacks_header : bool
+        Whether most names read as numbers, as those of a table without a header do.
+    """
+
+    format: str
+    dialect: Dialect
+    names: tuple[str, ...]
+    sheets: tuple[str, ...] = ()
+    lacks_header: bool = False
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The names to show while nobody has said which column is the label.
+
+        One that reads as a number may be a label of the first row, unless the header was confirmed or given, or
+        the format has one always: its position is shown.
+        """
+        if self.format not in MAY_LACK_HEADER or self.dialect.header or self.dialect.names:
+            return self.names
+        pairs = enumerate(self.names, 1)
+        return tuple(f"column {position}" if reads_as_number(name) else name for position, name in pairs)
+
+
+def header_of(parts: list[Part], format: str, dialect: Dialect) -> TableHeader:
+    """Return the names of the columns in some files; no row is looked at."""
+    part, sheets = parts[0], list[str]()
+    if format in DELIMITERS:
+        dialect = find_dialect(part, dialect, format, ())
+        names = read_header(TextFile(part, dialect))[0]
+    elif format == "xlsx":
+        sheets = sheet_names(part)
+        unclear = dialect.sheet is None and len(sheets) > 1
+        names = [] if unclear else read_sheet(part, dialect.sheet, None, dialect.names).names
+    else:
+        names = list(part.query(format, schema_of).names)
+    if lacks_header(names, format, dialect):
+        return TableHeader(format, dialect, (), tuple(sheets), lacks_header=True)
+    folders = [] if format == "xlsx" and not names else list(folder_types(parts))
+    return TableHeader(format, dialect, (*names, *folders), tuple(sheets))
+
+
+def open_table(
+    source: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    label: str | None = None,
+    as_written: bool = False,
+    text: Collection[str] = (),
+    drop: Collection[str] = (),
+    only: Collection[str] | None = None,
+    dialect: Dialect | None = None,
+) -> Table:
+    r"""Open a table: CSV, TSV, Excel, Parquet, Arrow or Feather.
+
+    Parameters
+    ----------
+    source : path-like
+        A file, a folder, a glob, or ``-`` for standard input. What comes through a pipe is kept in a temporary
+        file.
+    format : str, optional
+        One of ``csv``, ``tsv``, ``xlsx``, ``parquet``, ``arrow`` and ``arrow-stream``; by default the name implies
+        it.
+    label : str, optional
+        The private column: read as float64, and never looked at to decide anything.
+    as_written : bool
+        Read columns of text files as the text that is there, so that they can be written back unchanged. By
+        default their types are guessed, each from the whole column.
+    text : collection of str
+        Columns of text files that are text even if they look like numbers.
+    drop : collection of str
+        Columns that are not read, and decide nothing, if there are such.
+    only : collection of str, optional
+        The columns to read, if there are such; all others are dropped.
+    dialect : Dialect, optional
+        How text files are written, and which sheet of a workbook is read; what it does not say is detected from
+        the header and the public columns.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read; the message quotes nothing from it.
+    ParameterError
+        If the format is unknown.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from labeldp.tables import open_table
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
+    >>> _ = path.write_text("rooms,price\n2,3.5\n3,4\n")
+    >>> table = open_table(path)
+    >>> table.schema.names, [batch.num_rows for batch in table.batches(["price"])]
+    (['rooms', 'price'], [2])
+    """
+    parts, kind = find_parts(os.fspath(source), None if format is None else as_format(format))
+    dialect = dialect or Dialect()
+    if only is not None:
+        drop = {*drop, *(name for name in header_of(parts, kind, dialect).names if name not in only)}
+    return table_of(parts, kind, label, lambda name: as_written or name in text, dialect, drop=drop)
+
+
+def table_of(
+    parts: list[Part],
+    format: str,
+    label: str | None,
+    is_text: Callable[[str], bool],
+    dialect: Dialect,
+    *,
+    exact: bool = False,
+    drop: Collection[str] = (),
+) -> Table:
+    """Return the table in some files; ``exact`` keeps all that public columns hold, ``is_text`` is for text."""
+    if format in DELIMITERS:
+        return TextTable(parts, format, label, is_text, dialect, exact=exact, drop=drop)
+    if format == "xlsx":
+        return SheetTable(parts, label, dialect, drop)
+    if dialect.names:
+        raise ParameterError(
+            Setting("names"), " are for text files and sheets without a header: rename the columns in the file"
+        )
+    return TypedTable(parts, format, label, exact=exact, drop=drop)
+
+
+Progress = Callable[[str, int, int | None], None]
+
+
+class TableInput:
+    """Where rows are split into their public part and their labels; `Table` has cut them by their number.
+
+    Rows without a label are left out with ``drop``, and refused else.
+    """
+
+    def __init__(self, table: Table, *, drop: bool, progress: Progress) -> None:
+        self.table, self._drop, self._progress = table, drop, progress
+        self._place = table.schema.get_field_index(table.label)
+        self.left_out = 0
+
+    def labels(
+        self, rehearse: Callable[[Any], None] = lambda _: None, sampler: HintSampler | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the labels from the start.
+
+        All columns are read, so that one that is damaged is found before the charge; of Parquet that is 10 to 20 %
+        more work for a release. ``rehearse`` is called with the public part of all rows, to refuse what cannot be
+        written. The sampler of hints sees all rows that have a label.
+        """
+        done = kept = 0
+        problem: LabelError | None = None  # is raised at the end: first what is wrong with the files themselves
+        for batch in read_ahead(self.table.batches()):
+            rehearse(batch.remove_column(self._place))
+            try:
+                values, missing = self._labels(batch)
+            except LabelError as error:
+                problem = error
+                continue
+            done += batch.num_rows
+            kept += batch.num_rows - int(missing.sum())
+            known = self.table.format not in DELIMITERS  # how far it got before a fault shows where blocks end
+            self._progress("Counting", done if known else 0, self.table.rows)
+            if sampler is not None:
+                sampler.see(*self._split(batch, values, missing))
+            yield values[~missing]
+        if problem is not None:
+            raise problem
+        if kept == 0:
+            raise DataError("no row of the table has a label" if done else "the table has no rows")
+
+    def rows(self, total: int) -> Iterator[tuple[list[Any], NDArray[np.float64]]]:
+        """Yield the public columns and the labels of all rows that have one."""
+        done = 0
+        for batch in read_ahead(self.table.batches()):
+            values, missing = self._labels(batch)
+            public, values = self._split(batch, values, missing)
+            self.left_out += int(missing.sum())
+            done += values.size
+            self._progress("Releasing", done, total)
+            yield public, values
+
+    def _split(
+        self, batch: Any, values: NDArray[np.float64], missing: NDArray[np.bool_]
+    ) -> tuple[list[Any], NDArray[np.float64]]:
+        public = batch.remove_column(self._place)
+        if missing.any():
+            public, values = take_rows(public, np.flatnonzero(~missing)), values[~missing]
+        return public.columns, values
+
+    def _labels(self, batch: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        return label_values(batch.column(str(self.table.label)), allow_missing=self._drop)

@@ -1,0 +1,197 @@
+"""What is in a table, for its owner to look at before anything is spent; no label is in it.
+
+While nobody has said which column is the label, any may be: then only the header is read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from labeldp.errors import Message
+from labeldp.exact.word_sources import resolve_source
+from labeldp.tables.batches import read_ahead, take_rows
+from labeldp.tables.columns import label_values
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.encodings import kind_of
+from labeldp.tables.hints import HintSampler
+from labeldp.tables.opening import Progress, TableHeader, header_of, open_table
+from labeldp.tables.paths import DELIMITERS, as_format
+from labeldp.tables.sources import find_parts
+from labeldp.tables.tables import Table
+
+FIRST_ROWS = 10
+FEWEST = 20
+"""With fewer values chance alone could make all of them differ."""
+
+MOST = 1 << 18
+"""Rows in which it is looked for columns whose values all differ."""
+
+LONGEST = 60
+"""Characters that are shown of a value."""
+
+KINDS = {"number": "number", "boolean": "yes or no", "date": "date", "time": "time", "category": "text"}
+
+
+def table_header(
+    source: str | os.PathLike[str], format: str | None = None, *, dialect: Dialect | None = None
+) -> TableHeader:
+    r"""Return the names of a table's columns; no row is looked at.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
+    >>> _ = path.write_text("rooms;price\n2;3,5\n")
+    >>> table_header(path).names
+    ('rooms', 'price')
+    """
+    parts, kind = find_parts(os.fspath(source), None if format is None else as_format(format))
+    return header_of(parts, kind, dialect or Dialect())
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What is in a table, all of it public.
+
+    Attributes
+    ----------
+    format : str
+    dialect : Dialect
+        How it is written, as it was found out from the header and the public columns.
+    columns : dict
+        For each public column, what it holds, in a word, and how many values are missing.
+    rows, missing : int
+        All rows, and those without a label.
+    first : tuple of tuples of str
+        Public values of the first rows, as they are written.
+    identifiers : tuple of str
+        Public columns of text or integers whose values all differ, as names and customer numbers do.
+    """
+
+    format: str
+    dialect: Dialect
+    columns: dict[str, tuple[str, int]]
+    rows: int
+    missing: int
+    first: tuple[tuple[str, ...], ...] = field(repr=False)
+    identifiers: tuple[str, ...] = ()
+
+
+def overview(
+    source: str | os.PathLike[str],
+    *,
+    label: str,
+    drop: Collection[str] = (),
+    format: str | None = None,
+    dialect: Dialect | None = None,
+    progress: Progress | None = None,
+    hints: Callable[[list[Message]], None] | None = None,
+) -> Overview:
+    r"""Read a whole table once, and return what is public of it.
+
+    Parameters
+    ----------
+    source, format, dialect, drop
+        As in `open_table`.
+    label : str
+        The private column; nothing of it is returned but how many of its values are missing.
+    progress : callable, optional
+        Called with what is being done, how many rows are done, and how many there are, or None; what it raises
+        stops the reading.
+    hints : callable, optional
+        As in `privatize_file`: **for the owner's eyes only**. Called with what gives labels away, also if that is
+        nothing.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
+    >>> _ = path.write_text("rooms,price\n2,3.5\n,4\n3,\n")
+    >>> seen = overview(path, label="price")
+    >>> seen.columns, seen.rows, seen.missing, seen.first
+    ({'rooms': ('number', 1)}, 3, 1, (('2',), ('',), ('3',)))
+    """
+    progress = progress or (lambda *_: None)
+    progress("Opening", 0, None)
+    table = open_table(source, format, label=label, drop=drop, dialect=dialect)
+    place, schema = table.schema.get_field_index(label), table.schema
+    sampler = None if hints is None else HintSampler(schema, label, resolve_source(None))
+    gaps: Counter[str] = Counter()
+    differing = _Differing([name for name in schema.names if name != label])
+    rows = missing_labels = 0
+    for batch in read_ahead(table.batches()):
+        values, missing = label_values(batch.column(label), allow_missing=True)
+        public = batch.remove_column(place)
+        gaps.update({name: _gaps(public.column(name)) for name in public.schema.names})
+        if rows < MOST:
+            differing.see(public)
+        rows += batch.num_rows
+        missing_labels += int(missing.sum())
+        progress("Reading", rows if table.format not in DELIMITERS else 0, table.rows)
+        if sampler is not None:
+            labelled = take_rows(public, np.flatnonzero(~missing)) if missing.any() else public
+            sampler.see(labelled.columns, values[~missing])
+    if sampler is not None and hints is not None:
+        hints(sampler.hints(ordered=True))
+    fields = [each for each in schema if each.name != label]
+    columns = {each.name: (KINDS.get(str(kind_of(each.type)), str(each.type)), gaps[each.name]) for each in fields}
+    written = table
+    if table.format in DELIMITERS:
+        written = open_table(source, format, label=label, as_written=True, drop=drop, dialect=dialect)
+    first = _first_rows(written, list(columns))
+    return Overview(table.format, table.dialect, columns, rows, missing_labels, first, differing.names())
+
+
+def _gaps(column: Any) -> int:
+    """Return how many values are missing; of text, also how many are empty."""
+    empty = pc.sum(pc.equal(column, "")).as_py() if pa.types.is_string(column.type) else 0
+    return int(column.null_count) + (empty or 0)
+
+
+class _Differing:
+    """Finds columns whose values all differ, while rows pass by; it keeps only what may still be one."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._kept: dict[str, list[Any]] = {name: [] for name in names}
+
+    def see(self, public: Any) -> None:
+        """Look at the public columns of the next rows."""
+        for name, kept in list(self._kept.items()):
+            column = public.column(name)
+            is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+            kept.append((column.filter(pc.not_equal(column, "")) if is_text else column).drop_null())
+            if not (is_text or pa.types.is_integer(column.type)) or not _differ(kept[-1:]):
+                del self._kept[name]
+
+    def names(self) -> tuple[str, ...]:
+        """Return the columns whose values all differ."""
+        enough = {name: kept for name, kept in self._kept.items() if sum(map(len, kept)) >= FEWEST}
+        return tuple(name for name, kept in enough.items() if _differ(kept))
+
+
+def _differ(arrays: list[Any]) -> bool:
+    values = pa.chunked_array(arrays)
+    return bool(pc.count_distinct(values).as_py() == len(values))
+
+
+def _first_rows(table: Table, names: list[str]) -> tuple[tuple[str, ...], ...]:
+    """Return some rows as they are written."""
+    if not names:
+        return ()
+    first = next(iter(table.batches(names)), None)
+    if first is None:
+        return ()
+    return tuple(tuple(_shown(value) for value in row.values()) for row in first.slice(0, FIRST_ROWS).to_pylist())
+
+
+def _shown(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,0 +1,289 @@
+"""Names of files: which format they imply, and where a table may be written. Needs no PyArrow."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import hashlib
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, combinations, product, takewhile
+from pathlib import Path, PurePath
+from typing import Any
+
+from labeldp._atomic import MARK, as_path, open_regular, reserve_name, resolve_path
+from labeldp.errors import DataError, ParameterError, Setting
+from labeldp.release.names import nearest
+
+PIPE = "-"
+
+EXTENSIONS = {
+    **{"csv": "csv", "tsv": "tsv", "xlsx": "xlsx"},
+    **{"parquet": "parquet", "arrow": "arrow", "arrow-stream": "arrows"},
+}
+"""The formats, and how the names of their files end; Feather is ``arrow``, Arrow's file format."""
+
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+"""The formats that are text."""
+
+is_part = re.compile(r"part-\d{5}\.\w+").fullmatch
+"""Whether a name is one that `TableWriter` gives the files of a folder."""
+
+MODEL_FILES = {"columns.json", "model.npz", "release.npz"}
+"""What the folder of a model may have beside its card."""
+
+_NAMES = {f".{extension}": format for format, extension in EXTENSIONS.items()} | {
+    ".tab": "tsv",
+    ".pq": "parquet",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".xlsm": "xlsx",
+    ".txt": "csv",
+}
+_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
+"""Sheets in formats that are not read."""
+
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+"""How CSV and TSV may be compressed, by the end of the name."""
+
+
+def as_format(name: str) -> str:
+    """Return a format that a user named."""
+    format = {"feather": "arrow", "ipc": "arrow", "excel": "xlsx"}.get(name.lower(), name.lower())
+    if format not in EXTENSIONS:
+        raise ParameterError(
+            f"unknown format {name!r}; known are {', '.join(EXTENSIONS)} and feather", option="format"
+        )
+    return format
+
+
+def compression_of(name: str) -> str | None:
+    """Return how a text file of this name is compressed, or None."""
+    return _COMPRESSIONS.get(PurePath(name).suffix.lower())
+
+
+def format_in(name: str) -> str | None:
+    """Return the format that a file's name implies, or None.
+
+    Examples
+    --------
+    >>> format_in("sales.csv.gz"), format_in("sales.feather"), format_in("sales")
+    ('csv', 'arrow', None)
+    """
+    path = PurePath(name)
+    inner = _NAMES.get(PurePath(path.stem).suffix.lower())
+    return inner if inner in DELIMITERS and compression_of(name) else _NAMES.get(path.suffix.lower())
+
+
+def format_of(name: str) -> str:
+    """Return the format that a file's name implies, or refuse it."""
+    format = format_in(name)
+    if PurePath(name).suffix.lower() in _SHEETS:
+        raise DataError(
+            f"{PurePath(name).name!r} is a sheet in a format that is not read: save it as .xlsx or .csv"
+        )
+    if format is None:
+        near = nearest(PurePath(name).suffix.lower(), _NAMES)
+        hint = f" (did you mean {near}?)" if near else ""
+        raise DataError(
+            f"the name {PurePath(name).name!r} implies no known format{hint}: known are {', '.join(_NAMES)}, and "
+            ".gz after .csv or .tsv; or name the format, as in ",
+            Setting("format", "csv"),
+            ". A folder to write ends in /",
+        )
+    return format
+
+
+def sniff_format(start: bytes) -> str:
+    r"""Return the format that a file's first bytes show; text is CSV, or TSV if its first line has tabs only.
+
+    Examples
+    --------
+    >>> sniff_format(b"PAR1...."), sniff_format(b"name,price"), sniff_format(b"name\tprice")
+    ('parquet', 'csv', 'tsv')
+    """
+    marks = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow-stream", b"PK\3\4": "xlsx"}
+    for mark, name in marks.items():
+        if start.startswith(mark):
+            return name
+    header = re.split(rb"[\r\n]", start, maxsplit=1)[0]
+    return "tsv" if b"\t" in header and b"," not in header else "csv"
+
+
+def sha256(path: Path, limit: int | None = None) -> str:
+    """Return the SHA-256 of a regular file, as cards have it; a file of more than ``limit`` bytes is refused."""
+    with open_regular(path) as stream:
+        if limit is not None and os.fstat(stream.fileno()).st_size > limit:
+            raise DataError(f"{path} is too large: it may have {limit:,} bytes at most")
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def is_folder(to: str) -> bool:
+    """Whether a target means a folder: it ends in a slash, or is one."""
+    return to != PIPE and (to.endswith(("/", os.sep)) or os.path.isdir(to))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A place to write to, whose name can be written.
+
+    Attributes
+    ----------
+    to : str
+        A file, a folder, or ``-`` for a pipe.
+    force : bool
+        Whether what is there may be replaced.
+    may_go : callable or None
+        Which files may be in a folder that is replaced; without it, the target must not be a folder.
+    """
+
+    to: str
+    force: bool
+    may_go: Callable[[str], Any] | None = None
+
+    def __post_init__(self) -> None:
+        as_path(self.to)
+
+    def refuse_existing(self) -> None:
+        """Refuse to destroy what is there, unless it may be replaced."""
+        if self.to != PIPE and os.path.lexists(Path(self.to)):  # without the slash of a folder
+            _refuse_replacing(self.to, self.force, self.may_go)
+
+    def refuse(self) -> None:
+        """Refuse to write where that cannot work, or would destroy something."""
+        self.refuse_existing()
+        if self.to != PIPE:
+            _refuse_folder(Path(self.to))
+
+    @contextmanager
+    def reserve(self) -> Iterator[None]:
+        """Refuse as `refuse` does, and refuse all others that would write to this place during the block.
+
+        Entered before a charge, so that of two who write to one place at once only one pays.
+        """
+        if self.to == PIPE:
+            yield
+            return
+        _refuse_folder(Path(self.to))
+        with reserve_name(self.to):
+            self.refuse_existing()  # now, as another may have been done just before
+            yield
+
+
+def _refuse_folder(path: Path) -> None:
+    """Refuse a target in a folder that does not exist, or to which no file of such a name can be written."""
+    if not path.parent.is_dir():
+        raise ParameterError(f"there is no folder {path.parent}: create it first")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionError(13, "Permission denied", str(path.parent))
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", suffix=".part"):
+            pass  # fails on a read-only disk
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise ParameterError(
+            f"the name {path.name[:100]!r} is too long for files that are written beside it: shorten it"
+        ) from None
+
+
+def _refuse_replacing(to: str, force: bool, may_go: Callable[[str], Any] | None) -> None:
+    path = Path(to)
+    if path.is_dir():
+        if path.is_symlink():
+            raise ParameterError(f"{path} is a link to a folder: name the folder itself")
+        if may_go is None:
+            raise ParameterError(f"{path} is a folder: name a file")
+        names = os.listdir(path)
+        if not all(map(may_go, names)):
+            raise ParameterError(f"{path} is a folder with other files in it: choose another")
+        force = force or not names
+    elif is_folder(to):
+        raise ParameterError(f"{path} is a file, not a folder: choose another, or leave out the slash")
+    elif path.exists() and not stat.S_ISREG(path.stat().st_mode):
+        raise ParameterError(f"{path} is not a file; for a pipe write -")
+    if not force:
+        raise ParameterError(f"{path} exists already: replace it with ", Setting("force", True))
+    os.rename(path, path)  # fails where another program has it open, and Windows would not let it be replaced
+
+
+def refuse_same(
+    outputs: Mapping[str, str | os.PathLike[str] | None], inputs: Mapping[str, str | os.PathLike[str] | None]
+) -> None:
+    """Refuse to use one place for two purposes: what is written there second would replace the first.
+
+    A folder is replaced as a whole, so nothing else may lie in it either: a ledger there would be lost with it.
+
+    Parameters
+    ----------
+    outputs : mapping
+        What is written, by what to call it; a ledger is written too. None, and the string ``"-"``, are nowhere.
+    inputs : mapping
+        What is read: files, folders or globs.
+
+    Examples
+    --------
+    >>> refuse_same({"the table": "out.csv", "the ledger": "budget.jsonl"}, {"the source": "in.csv"})
+    >>> refuse_same({"the table": "out/", "the ledger": "out/budget.jsonl"}, {})
+    Traceback (most recent call last):
+    labeldp.errors.ParameterError: the ledger lies in the folder that is the table, out...: name another
+    """
+    named = [(name, Path(path)) for name, path in outputs.items() if path is not None and path != PIPE]
+    targets = [(name, path, resolve_path(path)) for name, path in named]
+    sources = [(name, path, resolve_path(path)) for name, where in inputs.items() for path in _places(where)]
+    for name, path, one in targets:
+        if one.name.casefold().endswith(MARK):
+            raise ParameterError(f"{name}, {path}, ends in {MARK}, as files that reserve a name do: name another")
+    pairs = chain(combinations(reversed(targets), 2), product(targets, sources))
+    for (name, path, one), (other, place, two) in pairs:
+        if _meet(one, two) or (one.exists() and two.exists() and one.samefile(two)):
+            raise ParameterError(f"{name} and {other} are the same file, {path}: name another")
+        for inner, outer, lies, where, shown in ((name, other, one, two, path), (other, name, two, one, place)):
+            if any(_meet(where, folder) for folder in lies.parents):
+                raise ParameterError(f"{inner} lies in the folder that is {outer}, {shown}: name another")
+
+
+def _meet(one: Path, two: Path) -> bool:
+    """Whether two names are of one place; where letters differ in case only, unless there are two places."""
+    if str(one).casefold() != str(two).casefold():
+        return False
+    return one == two or not one.exists() or not two.exists() or one.samefile(two)
+
+
+def expand_glob(pattern: Path) -> tuple[Path, list[Path]]:
+    """Return the folder in which a glob begins, and what it matches; ``**`` follows no links, which may loop.
+
+    Examples
+    --------
+    >>> expand_glob(Path("no such folder/**/*.csv"))[1]
+    []
+    """
+    root = Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1]))
+    if any("**" in part and part != "**" for part in pattern.parts):
+        raise DataError(f"{pattern} is not a valid glob: ** stands alone between slashes")
+    found = root.glob(str(pattern.relative_to(root)))
+    return root, [each for each in found if not any(map(is_hidden, each.relative_to(root).parts))]
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder of this name is no part of a table: hidden, temporary, or a card."""
+    return name.startswith((".", "_", "~$")) or name.endswith((".part", ".card.json"))
+
+
+def _places(source: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """Yield a source and all files in it, which may be links that lead elsewhere."""
+    if source is None or source == PIPE:
+        return
+    path = as_path(source)
+    if not path.exists() and glob.has_magic(str(source)):
+        for each in expand_glob(path)[1]:
+            yield from _places(each)
+        return
+    yield path
+    if path.is_dir():
+        yield from (each for each in path.rglob("*") if each.is_file())

@@ -1,0 +1,287 @@
+"""A rehearsal of the output: what a writer will do with the public part of a table is tried before the charge.
+
+Names, types, counts, values and space: whatever a format cannot hold is refused while nothing is spent. Names are
+cells of the first row, so one rule is for names and text.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from labeldp.errors import DataError, ParameterError
+from labeldp.mechanisms.card_format import MAX_TEXT, canonical
+from labeldp.tables.batches import size_of, take_rows
+from labeldp.tables.columns import flat_type
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.encoders import encoder
+from labeldp.tables.excel import names_in_workbook
+from labeldp.tables.paths import DELIMITERS, PIPE, is_folder
+
+MOST_COLUMNS, MOST_ROWS = 16_384, 1_048_575
+"""Columns of a sheet, and rows below its header."""
+
+MOST_CHARACTERS = 32_767
+MOST_INTEGER = 1 << 53
+
+MOST_NAMES = MAX_TEXT // 4
+"""Characters of all names together as a card writes them; it may list them twice."""
+
+_XML = r"\t\n\r\x20-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}"
+"""The characters that XML 1.0 can hold."""
+
+_SECONDS = (-62_135_596_800, 253_402_300_799)
+"""The first second of year 1 and the last of year 9999: text has no other dates."""
+
+_PLAIN = Dialect()
+
+_FAILURES = (pa.ArrowException, ValueError, OverflowError, UnicodeError)
+
+
+def refuse_schema(schema: Any, format: str, dialect: Dialect) -> None:
+    r"""Refuse columns that a format cannot hold, by a trial: an empty table is written and read back.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    format : str
+    dialect : Dialect
+        How text of the format is written.
+
+    Examples
+    --------
+    >>> refuse_schema(pa.schema({"a\x01": pa.int64()}), "xlsx", Dialect())
+    Traceback (most recent call last):
+    labeldp.errors.ParameterError: XLSX cannot hold control characters and others that XML does not have, ...
+    """
+    names = schema.names
+    if format == "xlsx" and len({name.strip() for name in names}) < len(names):
+        raise ParameterError("XLSX cannot hold two column names that differ in spaces only: rename one")
+    if len(canonical(names)) > MOST_NAMES:
+        raise ParameterError(f"the column names take more than {MOST_NAMES:,} characters on a card: shorten them")
+    if format == "xlsx" and len(names) > MOST_COLUMNS:
+        raise ParameterError(f"a sheet of Excel has {MOST_COLUMNS:,} columns at most: write CSV or Parquet")
+    _refuse_column(pa.array(names, pa.large_string()), "the column names have", format, dialect)
+    for field in [schema.field(schema.types.index(kind)) for kind in dict.fromkeys(schema.types)]:
+        _refuse_type(field, format)
+    try:
+        written = _names_in(_encode(pa.Table.from_batches([], schema), format, dialect), format, dialect)
+    except _FAILURES:
+        written = None
+    kept = [name.strip() for name in names] if format == "xlsx" else names  # our reader of sheets strips names
+    if written != kept:
+        changed = next((name for name, other in zip(kept, written or [], strict=False) if name != other), None)
+        which = "these column names" if changed is None else f"the column name {changed!r}"
+        raise ParameterError(f"{format.upper()} cannot hold {which}: rename, or write another format")
+
+
+def refuse_values(batch: Any, format: str, dialect: Dialect, *, before: int = 0) -> None:
+    """Refuse public values that a format cannot hold, and rows beyond its last; some rows were before these.
+
+    Examples
+    --------
+    >>> batch = pa.record_batch({"until": pa.array([1 << 30], pa.date32())})
+    >>> refuse_values(batch, "csv", Dialect())
+    Traceback (most recent call last):
+    labeldp.errors.ParameterError: CSV cannot hold dates outside of the years 1 to 9999, ...
+    """
+    if format == "xlsx" and before + batch.num_rows > MOST_ROWS:
+        raise ParameterError(f"a sheet of Excel has {MOST_ROWS:,} rows at most: write CSV or Parquet")
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            raise DataError(f"the column {field.name!r} is damaged: some values are not {field.type}") from None
+        _refuse_column(column, f"the column {field.name!r} has", format, dialect)
+
+
+def least_size(batch: Any, format: str, *, compressed: bool) -> int:
+    """Return how many bytes some rows take in a format, at least."""
+    if compressed or format in ("parquet", "xlsx"):
+        return int(batch.num_rows) // 8
+    counts = _is_text if format in DELIMITERS else types.is_primitive
+    size = size_of(batch.select([place for place, kind in enumerate(batch.schema.types) if counts(kind)]))
+    marks = batch.num_rows * batch.num_columns if format in DELIMITERS else 0  # separators and ends of lines
+    return size + int(marks)
+
+
+def refuse_size(to: str, size: int) -> None:
+    """Refuse an output of at least this size where there is no space for it and its card.
+
+    Parameters
+    ----------
+    to : str
+        A file, a folder, or ``-`` for a pipe, whose content is kept in a temporary file first.
+    size : int
+        In bytes.
+    """
+    folder = tempfile.gettempdir() if to == PIPE else os.path.dirname(os.path.abspath(to))
+    free, needed = shutil.disk_usage(folder).free, size + MAX_TEXT
+    if free < needed:
+        raise OSError(28, f"No space left: about {needed:,} bytes are needed, and {free:,} are free", folder)
+    limit = file_size_limit()
+    if limit is not None and limit < (MAX_TEXT if is_folder(to) else needed):
+        raise OSError(
+            27, f"File too large: files may have {limit:,} bytes here (ulimit -f), {needed:,} are needed"
+        )
+
+
+def file_size_limit() -> int | None:
+    """Return how many bytes a file of this process may have, or None."""
+    if sys.platform == "win32":
+        return None
+    import resource  # noqa: PLC0415 (not on Windows)
+
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+# ---- types ----------------------------------------------------------------------------------------------------
+
+
+def _refuse_type(field: Any, format: str) -> None:
+    described = f"the column {field.name!r} of type {field.type}"
+    flat = flat_type(field.name, field.type)
+    if flat != field.type:
+        raise ParameterError(f"{format.upper()} cannot hold {described}: convert it to {flat}")
+    if format in (*DELIMITERS, "xlsx") and not _is_plain(field.type):
+        raise ParameterError(f"{format.upper()} cannot hold {described}: write Parquet or Arrow")
+    schema = pa.schema([field.with_nullable(True)])  # what is tried has nulls
+    try:
+        batch = take_rows(pa.RecordBatch.from_arrays([pa.nulls(2, field.type)], schema=schema), np.array([1, 0]))
+        _encode(pa.Table.from_batches([batch, batch]), format, _PLAIN)
+    except pa.ArrowException:
+        raise ParameterError(f"{format} cannot hold {described}: convert it, or write another format") from None
+
+
+def _is_plain(kind: Any) -> bool:
+    """Whether values are text, or written in digits or a word, and not bytes that could be anything."""
+    return any(check(kind) for check in [_is_text, types.is_primitive, types.is_decimal, types.is_null])
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+# ---- values ---------------------------------------------------------------------------------------------------
+
+
+def _refuse_column(column: Any, which: str, format: str, dialect: Dialect) -> None:
+    """Refuse a column that has values which its format cannot hold."""
+    problem = _PROBLEMS[format](column, format, dialect)
+    if problem is not None:
+        raise ParameterError(
+            f"{format.upper()} cannot hold {problem}, as {which}: change it, or write another format"
+        )
+
+
+def _text_problem(column: Any, format: str, dialect: Dialect) -> str | None:
+    kind = column.type
+    if _is_text(kind):
+        encoding = str(dialect.completed(format).encoding)
+        return None if encoding == "utf-8" else _encoding_problem(column, encoding)
+    return _date_problem(column, format, dialect)
+
+
+def _encoding_problem(column: Any, encoding: str) -> str | None:
+    try:
+        "\n".join(column.drop_null().to_pylist()).encode(encoding)
+    except UnicodeError:
+        return f"characters that the encoding {encoding} lacks"
+    return None
+
+
+def _sheet_problem(column: Any, format: str, dialect: Dialect) -> str | None:
+    kind = column.type
+    values = column
+    if _is_text(kind):
+        text = values.cast(pa.large_string())
+        wide = pc.count_substring_regex(text, r"[\x{10000}-\x{10FFFF}]")  # two of what Excel counts
+        if (pc.max(pc.add(pc.utf8_length(text), wide)).as_py() or 0) > MOST_CHARACTERS:
+            return f"text of more than {MOST_CHARACTERS:,} characters"
+        if pc.any(pc.match_substring_regex(text, f"[^{_XML}]")).as_py():
+            return "control characters and others that XML does not have"
+        return None
+    if types.is_integer(kind):
+        ends = [value for value in pc.min_max(values).as_py().values() if value is not None]
+        return "integers of more than 15 digits" if any(abs(value) > MOST_INTEGER for value in ends) else None
+    if types.is_floating(kind):
+        return "infinite numbers" if pc.any(pc.is_inf(values)).as_py() else None
+    return _date_problem(column, format, dialect)
+
+
+def _date_problem(column: Any, format: str, dialect: Dialect) -> str | None:
+    """Return what is wrong with dates and times that become text, or cells of a sheet."""
+    kind = column.type
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind):
+        return None
+    if types.is_date(kind) or types.is_timestamp(kind):
+        values = column
+        local = pc.local_timestamp(values) if types.is_timestamp(kind) and kind.tz is not None else values
+        ends = pc.min_max(local.cast(pa.timestamp("s"), safe=False).cast(pa.int64())).as_py().values()
+        if any(value is not None and not _SECONDS[0] <= value <= _SECONDS[1] for value in ends):
+            return "dates outside of the years 1 to 9999"
+    return _trial_problem(column, format, dialect)
+
+
+def _stored_problem(column: Any, format: str, dialect: Dialect) -> str | None:
+    """Return what is wrong with values in a format that stores types: most types are stored as they are."""
+    kind = column.type
+    is_as_is = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_date32(kind)
+    if is_as_is or types.is_string(kind) or types.is_binary(kind):
+        return None
+    return _trial_problem(column, format, dialect)
+
+
+def _trial_problem(column: Any, format: str, dialect: Dialect) -> str | None:
+    try:
+        _encode(pa.table([column], ["c"]), format, dialect)
+    except _FAILURES:
+        return f"some values of type {column.type}"
+    return None
+
+
+_PROBLEMS: dict[str, Callable[[Any, str, Dialect], str | None]] = {
+    **dict.fromkeys(DELIMITERS, _text_problem),
+    **dict.fromkeys(("parquet", "arrow", "arrow-stream"), _stored_problem),
+    "xlsx": _sheet_problem,
+}
+"""What is wrong with a column in each format, or None."""
+
+
+# ---- trials ---------------------------------------------------------------------------------------------------
+
+
+def _encode(table: Any, format: str, dialect: Dialect) -> Any:
+    """Return a table as the bytes that would be written."""
+    sink = pa.BufferOutputStream()
+    trial = encoder(sink, table.schema, format, dialect=dialect)
+    trial.write(table.combine_chunks())
+    trial.close()
+    return sink.getvalue()
+
+
+def _names_in(data: Any, format: str, dialect: Dialect) -> list[str]:
+    """Return the names of the columns in what was written."""
+    if format in DELIMITERS:
+        written = dialect.completed(format)
+        header = re.split(r"[\r\n]", bytes(data).decode(str(written.encoding)), maxsplit=1)[0]  # one line, no more
+        return next(csv.reader([header], delimiter=str(written.separator)), [])
+    if format == "xlsx":
+        return names_in_workbook(bytes(data))
+    if format == "parquet":
+        import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import)
+
+        return list(pq.read_schema(pa.BufferReader(data)).names)
+    return list((pa.ipc.open_stream if format == "arrow-stream" else pa.ipc.open_file)(data).schema.names)

@@ -1,0 +1,274 @@
+"""A table in one or many files, read as often as needed, in constant memory.
+
+Whatever the files are cut into, blocks, row groups, batches or files, ends here: rows are cut again by number,
+which follows from the types of the columns.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property, reduce
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from labeldp.errors import DataError, ParameterError, Setting
+from labeldp.release.names import RENAME, as_label_name, look_like_values, nearest, reads_as_number
+from labeldp.tables.batches import CELLS, cut, rows_per_batch
+from labeldp.tables.columns import as_floats, common_type, flat_type, is_number, refuse_other_than_numbers
+from labeldp.tables.dialect import SEPARATOR_NAMES, Dialect
+from labeldp.tables.paths import DELIMITERS
+from labeldp.tables.sources import Part, folder_types, public_codec, refuse_label_folders, schema_of
+
+MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
+"""Formats in which names may be the values of a row, with its label: messages do not list them."""
+
+_NAMES = Setting("names", ["a", "b", "c"])
+_NAME_THEM = ("rename the column, or, if there is no header, name all columns, as in ", _NAMES)
+
+
+_NO_HEADER = (
+    "the table looks as if the header is missing: most names of columns read as numbers. If there is none, name "
+    "the columns, as in ",
+    _NAMES,
+    "; if these are names, confirm them with ",
+    Setting("header", True),
+)
+
+
+def lacks_header(names: Sequence[str], format: str, dialect: Dialect) -> bool:
+    """Whether a first row may have been taken for names, which may be labels then: they must not be shown."""
+    is_said = dialect.header or dialect.names
+    return format in MAY_LACK_HEADER and not is_said and look_like_values(names)
+
+
+class Table:
+    r"""A table in files, read in batches; `open_table` returns one.
+
+    Parameters
+    ----------
+    parts : list
+        The files, as `open_table` found them.
+    format : str
+        One of ``csv``, ``tsv``, ``xlsx``, ``parquet``, ``arrow`` and ``arrow-stream``.
+    label : str or None
+        The private column.
+    names : list of lists of str
+        The columns of each file.
+    drop : collection of str
+        Columns that are not read.
+
+    Attributes
+    ----------
+    private : set of str
+        The label, and the columns that are there and not read.
+    dialect : Dialect
+        How text files are written.
+    schema : pyarrow.Schema
+        Without the files' metadata. The label is a float64, and its values have no part in any of it.
+    stored : dict
+        The types of columns in the first file, where files store types.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from labeldp.tables import open_table
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
+    >>> _ = path.write_text("town;area;price\nYork;60,5;3,5\nBath;81,0;4,25\n")
+    >>> table = open_table(path, label="price")
+    >>> table.schema.names, table.field("price").type
+    (['town', 'area', 'price'], DataType(double))
+    >>> [batch.column("town").to_pylist() for batch in table.batches(["town"])]
+    [['York', 'Bath']]
+    """
+
+    def __init__(
+        self, parts: list[Part], format: str, label: str | None, names: list[list[str]], drop: Collection[str] = ()
+    ) -> None:
+        if any(lacks_header(each, format, self.dialect) for each in names):
+            raise DataError(*_NO_HEADER)
+        if label is not None:
+            as_label_name(label, *(_NAME_THEM if format in MAY_LACK_HEADER else (RENAME,)))
+            refuse_label_folders(parts, label)
+        self.format, self.label, self.stored = format, label, dict[str, Any]()
+        self._parts, self._keys = parts, folder_types(parts)
+        self._names = [*names[0], *self._keys]
+        if label is not None:  # first: without a header, what else is wrong with names would be about labels
+            self.refuse_unknown(label)
+        for part, others in zip(parts, names, strict=True):
+            if sorted(others) != sorted(names[0]):
+                raise DataError(f"{part.name} has other columns than {parts[0].name}")
+        repeated = [name for name, times in Counter(self._names).items() if times > 1]
+        if repeated:
+            name = "of the same name" if format in MAY_LACK_HEADER else f"named {repeated[0]!r}"
+            raise DataError(f"the table has two columns {name}: rename one, or add the header if there is none")
+        if label in drop:
+            raise ParameterError(f"{label!r} is the label: it cannot be left out", option="drop")
+        self.private = {name for name in self._names if name in drop or name == label}
+        self._inside = [name for name in names[0] if name not in drop]
+        self._keys = {name: kind for name, kind in self._keys.items() if name not in drop}
+        self.schema = pa.schema([*self._fields(), *self._keys.items()])
+
+    dialect = Dialect()
+
+    @property
+    def notes(self) -> list[str]:
+        """What was detected about the files, such as their separator."""
+        return []
+
+    def dialect_for(self, format: str) -> Dialect:
+        """Return how text is written again: as it was read, with the separator of another format."""
+        return self.dialect if format == self.format else self.dialect.found(separator=None)
+
+    def field(self, name: str) -> Any:
+        """Return a column's name and type.
+
+        Parameters
+        ----------
+        name : str
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column; the message names the nearest.
+        """
+        self.refuse_unknown(name)
+        return self.schema.field(name)
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Yield the rows, in the files' order, as record batches of a length that follows from the columns.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Which columns, in this order; by default all.
+        """
+        schema = self.schema if columns is None else pa.schema([self.field(name) for name in columns])
+        return self._read(schema)
+
+    def as_text(self) -> Table:
+        """Return the same table with columns of text files as the text that is there, to the last digit."""
+        return self
+
+    def parse(self, batch: Any, columns: Sequence[str]) -> Any:
+        """Return some columns of a batch of `as_text` as this table has them."""
+        return batch.select(list(columns))
+
+    @cached_property
+    def rows(self) -> int | None:
+        """How many rows there are, or None where only reading shows it."""
+        if self.format != "parquet":
+            return None
+        return sum(int(part.query("parquet", lambda file: file.metadata.num_rows)) for part in self._parts)
+
+    @cached_property
+    def compression(self) -> str | None:
+        """How the first public column of a Parquet file is compressed, or None."""
+        if self.format != "parquet":
+            return None
+        codecs = (part.query("parquet", lambda file: public_codec(file, self.label)) for part in self._parts)
+        return next((codec for codec in codecs if codec is not None), None)
+
+    @cached_property
+    def rights(self) -> int:
+        """Who may read and write all of its files."""
+        modes = [part.path.stat().st_mode for part in self._parts if part.path is not None]
+        return reduce(operator.and_, modes, 0o666)
+
+    def _fields(self) -> list[Any]:
+        """Return the columns that the files hold."""
+        raise NotImplementedError
+
+    def _read(self, schema: Any) -> Iterator[Any]:
+        """Yield rows in the types of a schema."""
+        raise NotImplementedError
+
+    def _part_batches(self, part: Part, names: list[str]) -> Iterator[Any]:
+        """Yield batches as they come from one file."""
+        raise NotImplementedError
+
+    def _fit(self, part: Part, array: Any, field: Any) -> Any:
+        """Return a column of a file in the type that it has in the whole table."""
+        return array
+
+    def _stored_batches(self, schema: Any) -> Iterator[Any]:
+        """Yield batches of any length, with the columns that folders name."""
+        names = [name for name in schema.names if name not in self._keys] or self._inside[:1]
+        for part in self._parts:
+            keys = {name: pa.scalar(part.keys[name], pa.string()).cast(kind) for name, kind in self._keys.items()}
+            for batch in self._part_batches(part, names):
+                arrays = [
+                    pa.repeat(keys[field.name], batch.num_rows)
+                    if field.name in keys
+                    else self._fit(part, batch.column(field.name), field)
+                    for field in schema
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, names=schema.names)
+
+    def refuse_unknown(self, name: str) -> None:
+        """Name the nearest column if there is none of this name."""
+        if name in self._names:
+            return
+        near = nearest(name, self._names)
+        named = [each for each in self._names if not reads_as_number(each)]  # others may be values of a first row
+        known: list[object] = ["there are ", ", ".join(map(repr, named[:12])), ", …" if len(named) > 12 else ""]
+        if self.format in MAY_LACK_HEADER:
+            known = ["does the first line name the columns?"]
+        if self.format in DELIMITERS:
+            separator = str(self.dialect.separator)
+            known += [
+                f" If they are not separated by {SEPARATOR_NAMES[separator]}, name the separator, as in ",
+                Setting("separator", "," if separator == ";" else ";"),
+            ]
+        advice = [f"did you mean {near!r}?"] if near else known
+        raise ParameterError(f"there is no column {name!r}; ", *advice)
+
+
+class TypedTable(Table):
+    """A table in files that store types; a column has one that holds what all files hold."""
+
+    def __init__(
+        self, parts: list[Part], format: str, label: str | None, *, exact: bool, drop: Collection[str] = ()
+    ) -> None:
+        self._exact = exact
+        self._schemas = [part.query(format, schema_of) for part in parts]
+        super().__init__(parts, format, label, [list(schema.names) for schema in self._schemas], drop)
+
+    def _fields(self) -> list[Any]:
+        first = self._schemas[0].remove_metadata()
+        first = pa.schema([field for field in first if field.name in self._inside])
+        self.stored = {field.name: field.type for field in first}
+        kinds = {}
+        for name in first.names:
+            stored = [schema.field(name).type for schema in self._schemas]
+            if name == self.label:
+                refuse_other_than_numbers(common_type(name, stored, rounded=True), name)
+                kinds[name] = pa.float64()
+            else:
+                flat = [flat_type(name, kind) for kind in stored]
+                kinds[name] = common_type(name, flat, rounded=not self._exact)
+        nullable = {name: any(schema.field(name).nullable for schema in self._schemas) for name in first.names}
+        return [pa.field(name, kind, nullable[name]) for name, kind in kinds.items()]
+
+    def _read(self, schema: Any) -> Iterator[Any]:
+        for batch in cut(self._stored_batches(schema), rows_per_batch(schema)):
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+    def _part_batches(self, part: Part, names: list[str]) -> Iterator[Any]:
+        return part.batches(self.format, names, CELLS // max(8, len(names)))
+
+    def _fit(self, part: Part, array: Any, field: Any) -> Any:
+        if array.null_count and not field.nullable and field.name != self.label:
+            raise DataError(f"{part.name} is damaged: {field.name!r} has missing values, and its type has none")
+        return part.guard(lambda: self._cast(array, field))
+
+    def _cast(self, array: Any, field: Any) -> Any:
+        """Return an array as a type that it fits; numbers are rounded to float64 where they must be."""
+        if types.is_dictionary(array.type):
+            array = array.dictionary.cast(field.type).take(array.indices)
+        if array.type == field.type:
+            return array
+        return as_floats(array) if field.type == pa.float64() and is_number(array.type) else array.cast(field.type)

@@ -1,0 +1,242 @@
+"""Values in text: labels as numbers, and the types of public columns, by the marks of a file's dialect.
+
+Messages on labels name a row at most: that a label is missing or not a number is public.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from labeldp.errors import LabelError, Setting
+from labeldp.tables.dialect import GROUPS, NULL_WORDS, Dialect, number_pattern
+
+LONGEST = 1 << 20
+TOO_LONG = f"a label has more than {LONGEST:,} characters: no number needs that many"
+
+ANY_CURRENCY = r"\p{Sc}"
+_BLANKS = r"[ \x{a0}\x{2009}\x{202f}]*"
+
+
+def mark_missing(text: Any, words: Collection[str] = ()) -> Any:
+    """Return text without blanks around it, null where a word stands for a missing value."""
+    trimmed = pc.ascii_trim(text, characters=" \t")
+    missing = pc.is_in(trimmed, value_set=pa.array([*NULL_WORDS, *words], trimmed.type))
+    return pc.if_else(missing, pa.scalar(None, trimmed.type), trimmed)
+
+
+def _numbers(values: Any, kind: Any, dialect: Dialect, currency: str | None) -> Any:
+    """Return text as numbers of a type, with the dialect's marks, and one currency sign at an end; or raise."""
+    if dialect.decimal != ",":  # most files: quick, and the same where there are no other marks
+        with suppress(pa.ArrowInvalid):
+            return values.cast(kind)
+    bare = values if currency is None else _without_currency(values, currency)
+    return _with_point(bare, dialect).cast(kind)
+
+
+def _without_currency(values: Any, currency: str) -> Any:
+    for pattern, rest in (
+        (rf"^([+-]?){currency}{_BLANKS}([^\p{{Sc}}]*)$", r"\1\2"),
+        (rf"^([^\p{{Sc}}]*[0-9]){_BLANKS}{currency}$", r"\1"),
+    ):
+        values = pc.replace_substring_regex(values, pattern, rest)
+    return values
+
+
+def _with_point(values: Any, dialect: Dialect) -> Any:
+    """Return numbers as Arrow reads them; text that has digits, and is no number by these marks, as no number."""
+    if dialect.decimal != "," and dialect.thousands is None:
+        return values
+    decimal, groups = str(dialect.decimal or "."), dialect.thousands or ""
+    groups = GROUPS if groups and groups in GROUPS else groups
+    fits = pc.match_substring_regex(values, number_pattern(decimal, groups))
+    plain = pc.replace_substring_regex(values, f"[{groups}]", "") if groups else values
+    plain = pc.replace_substring(plain, decimal, ".")
+    other = pc.if_else(pc.match_substring_regex(values, "[0-9]"), "?", values)
+    return pc.if_else(fits, plain, other)
+
+
+# ---- labels ---------------------------------------------------------------------------------------------------
+
+
+class LabelText:
+    """All labels in text come here.
+
+    Examples
+    --------
+    >>> labels = LabelText("price", Dialect())
+    >>> labels.parse(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf", "$7"])).to_pylist()
+    [1.0, 25.0, None, -1.7976931348623157e+308, inf, 7.0]
+    >>> LabelText("price", Dialect(decimal=",", thousands=".")).parse(pa.array(["1.234,5"])).to_pylist()
+    [1234.5]
+    """
+
+    def __init__(self, name: str, dialect: Dialect) -> None:
+        self._name = name
+        self._dialect = dialect.found(thousands=dialect.thousands or " ")  # which is never a decimal
+        self._currency: str | None = None
+
+    def parse(self, text: Any, before: int = 0) -> Any:
+        """Return an Arrow array of label text as float64, null where a label is missing.
+
+        A number beyond the range of floats is the last of them, as in an array: to refuse it, or to leave its row
+        out, would reveal it. Only words such as ``inf`` are infinite. If one is not a number, or has another
+        currency sign than the first that has one, a `LabelError` says in which row, where ``before`` rows were
+        before these, and no other error is attached.
+        """
+        if (pc.max(pc.binary_length(text)).as_py() or 0) > LONGEST:
+            raise LabelError(TOO_LONG)
+        values = self._floats(text)
+        if values is None:
+            raise LabelError(*self._complaint(before + self._first_bad(text) + 1))
+        too_large = pc.and_(pc.is_inf(values), pc.match_substring_regex(text, "[0-9]"))
+        return pc.if_else(too_large, pc.multiply(pc.sign(values), np.finfo(np.float64).max), values)
+
+    def _floats(self, text: Any) -> Any:
+        """Return text as floats, or None if some of it is no number."""
+        try:
+            return _numbers(mark_missing(text, self._dialect.na), pa.float64(), self._dialect, self._currency)
+        except pa.ArrowInvalid:
+            if self._currency is not None:
+                return None
+        signs = pc.struct_field(pc.extract_regex(text, rf"(?P<sign>{ANY_CURRENCY})"), "sign").drop_null()
+        if not len(signs):
+            return None
+        self._currency = re.escape(signs[0].as_py())
+        return self._floats(text)
+
+    def _first_bad(self, text: Any) -> int:
+        """Return where the first text is that is not a number, among some that are not all numbers."""
+        first, last = 0, len(text)
+        while last - first > 1:
+            middle = (first + last) // 2
+            if self._floats(text[first:middle]) is None:
+                last = middle
+            else:
+                first = middle
+        return first
+
+    def _complaint(self, row: int) -> tuple[object, ...]:
+        decimal, other = ("comma", ".") if self._dialect.decimal == "," else ("point", ",")
+        thousands = {".": "points", ",": "commas"}.get(str(self._dialect.thousands), "at most blanks")
+        mark = (" or ", Setting("thousands", other)) if self._dialect.thousands != other else ()
+        return (
+            f"the label {self._name!r} is not a number in row {row:,}. Numbers are read with a decimal {decimal}, "
+            f"and {thousands} between thousands: change that with ",
+            Setting("decimal", other),
+            *mark,
+            ", name words for missing values with ",
+            Setting("na", ["unknown"]),
+            ", or convert the column",
+        )
+
+
+# ---- types of public columns ----------------------------------------------------------------------------------
+
+
+def parse_text(text: Any, kind: Any, dialect: Dialect) -> Any:
+    """Return text as values of a type; words for missing values are null, but in a column of text.
+
+    Arrow's errors may quote text that is no such value.
+
+    Examples
+    --------
+    >>> parse_text(pa.array(["1", "NA", " 3"]), pa.int64(), Dialect()).to_pylist()
+    [1, None, 3]
+    """
+    return text if kind == pa.string() else _parse(mark_missing(text, dialect.na), kind, dialect, ANY_CURRENCY)
+
+
+def _parse(values: Any, kind: Any, dialect: Dialect, currency: str | None) -> Any:
+    if _is_number(kind):
+        return _numbers(values, kind, dialect, currency)
+    if types.is_time(kind):  # a cast from text knows times of a day only with their day
+        day = pc.binary_join_element_wise("1970-01-01", values, " ")
+        return day.cast(pa.timestamp(kind.unit)).cast(kind)
+    return values.cast(kind)
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(types.is_integer(kind) or types.is_floating(kind))
+
+
+class TextType:
+    """The type of one column of text, once all of it was seen.
+
+    Parameters
+    ----------
+    exact : bool
+        Whether all text must come back the same from its type, but for words for missing values: ``01000`` is no
+        number then, and no currency sign is taken away. Of floats only the value counts.
+    dialect : Dialect
+
+    Examples
+    --------
+    >>> column = TextType(Dialect(), exact=False)
+    >>> column.see(pa.array(["1", "2"]))
+    >>> column.see(pa.array(["2.5", ""]))
+    >>> column.kind
+    DataType(double)
+    """
+
+    def __init__(self, dialect: Dialect, *, exact: bool) -> None:
+        self._dialect, self._exact, self._empty = dialect, exact, True
+        kinds = [pa.int64(), pa.bool_(), pa.date32(), pa.time32("s")]
+        kinds += [pa.timestamp(unit, zone) for unit in ("s", "ns") for zone in (None, "UTC")]
+        self._left = {kind: _spellings(kind) for kind in [*kinds, pa.float64()]}
+
+    def see(self, text: Any) -> None:
+        """Look at more of the column."""
+        values = mark_missing(text, self._dialect.na)
+        self._empty = self._empty and values.null_count == len(values)
+        for kind, spellings in list(self._left.items()):
+            try:
+                parsed = _parse(values, kind, self._dialect, None if self._exact else ANY_CURRENCY)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                del self._left[kind]
+                continue
+            if self._exact:
+                shown = _with_point(values, self._dialect) if _is_number(kind) else text
+                self._left[kind] = [spelling for spelling in spellings if _are_all(spelling(parsed, shown))]
+
+    @property
+    def kind(self) -> Any:
+        """The first type that all text can be read as; text, if it does not come back from it or is missing."""
+        kind, spellings = next(iter(self._left.items()), (None, []))
+        return kind if spellings and not self._empty else pa.string()
+
+
+Spelling = Callable[[Any, Any], Any]
+"""Says which text is what values look like, written in one way."""
+
+_NAMES = r"^[ \t]*(\+|-?0[0-9]|-?[0-9]{16,}[ \t]*$)|[0-9.]{20,}"
+"""Text that can be read as floats, but is a name: telephone numbers, codes, more digits than a float holds."""
+
+
+def _spellings(kind: Any) -> list[Spelling]:
+    """Return the ways in which values of a type may be written: a column keeps to one of them."""
+    if types.is_floating(kind):
+        return [lambda _, text: pc.invert(pc.match_substring_regex(text, _NAMES))]
+    ways: list[Callable[[Any], Any]] = [lambda plain: plain]
+    if types.is_boolean(kind):
+        ways += [pc.utf8_title, pc.utf8_upper]
+    if types.is_timestamp(kind):
+        ways += [lambda plain: pc.replace_substring(plain, " ", "T")]
+    return [partial(_are_equal, way) for way in ways]
+
+
+def _are_equal(way: Callable[[Any], Any], parsed: Any, text: Any) -> Any:
+    return pc.equal(way(parsed.cast(pa.string())), text)
+
+
+def _are_all(flags: Any) -> bool:
+    """Whether no flag is false; where a value is missing there is none."""
+    return bool(pc.all(flags, min_count=0).as_py())

@@ -1,0 +1,334 @@
+"""Tables written completely or not at all, with their cards, without metadata, in row groups of their own size."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+
+from labeldp._atomic import atomic_file, atomic_folder, beside
+from labeldp.errors import ParameterError
+from labeldp.tables.batches import size_of
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.encoders import Encoder, bare_schema, encoder, parquet_file
+from labeldp.tables.paths import (
+    EXTENSIONS,
+    PIPE,
+    Target,
+    as_format,
+    compression_of,
+    format_of,
+    is_folder,
+    is_part,
+    sha256,
+)
+from labeldp.tables.rehearsal import least_size, refuse_schema, refuse_size, refuse_values
+
+GROUP_ROWS = 1 << 20
+GROUP_BYTES = 1 << 27
+"""A row group ends at whichever comes first, after a whole piece of rows: both follow from the values in it."""
+
+SMALL_ROWS = 1 << 17
+"""Formats without row groups are written in smaller pieces."""
+
+PART_ROWS = 1 << 23
+"""Rows in each file of a folder."""
+
+
+class TableWriter:
+    r"""A table that appears when its block ends without an error, or never.
+
+    Parameters
+    ----------
+    path : path-like
+        A file; a folder if it ends in a slash, which gets ``part-00000.parquet`` and so on; ``-`` for standard
+        output, which gets everything at the end.
+    schema : pyarrow.Schema
+        Its metadata is not written.
+    format : str, optional
+        By default the name implies it; a folder gets Parquet, and a pipe CSV.
+    force : bool
+        Replace what is there.
+    compression : str, optional
+        Of Parquet.
+    plain : sequence of str
+        Columns of numbers that hardly repeat: a dictionary of them would be a waste.
+    most : int
+        The most rights that the files get; the umask may leave them fewer.
+    dialect : callable, optional
+        Returns the `Dialect` in which text of a format is written.
+
+    Attributes
+    ----------
+    new_types : dict
+        The columns that the format gives another type, and that type.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, pyarrow as pa
+    >>> from labeldp.tables import TableWriter
+    >>> batch = pa.record_batch({"price": [3.5, 4.0]})
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
+    >>> with TableWriter(path, batch.schema) as out:
+    ...     out.write(batch)
+    >>> path.read_text()
+    'price\n3.5\n4\n'
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        schema: Any,
+        format: str | None = None,
+        force: bool = False,
+        *,
+        compression: str | None = None,
+        plain: Sequence[str] = (),
+        most: int = 0o666,
+        dialect: Callable[[str], Dialect] = lambda _: Dialect(),
+    ) -> None:
+        self._target = Target(os.fspath(path), force, is_part)
+        self._to = self._target.to
+        self.format = _format(self._to, format)
+        self.schema = bare_schema(schema)
+        self._compression = compression if self.format == "parquet" else compression_of(self._to)
+        self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, SMALL_ROWS)
+        self._most, self._dialect = most, dialect(self.format)
+        refuse_schema(self.schema, self.format, self._dialect)
+        self._tried_rows = self._tried_bytes = self._written = 0
+        self.new_types: dict[str, Any] = {}
+        self._repeating: list[str] = []
+        if self.format == "parquet":
+            file = parquet_file(self.schema)
+            pairs = zip(self.schema, file.schema_arrow, strict=True)
+            self.new_types = {old.name: new.type for old, new in pairs if old.type != new.type}
+            paths = (file.schema.column(i).path for i in range(len(file.schema)))
+            self._repeating = [path for path in paths if path not in plain]
+        self._target.refuse()
+
+    def rehearse(self, public: Any) -> None:
+        """Refuse public columns of some rows that the format cannot hold, or the disk; called before a charge.
+
+        Parameters
+        ----------
+        public : pyarrow.RecordBatch
+            Some columns of the next rows.
+        """
+        refuse_values(public, self.format, self._dialect, before=self._tried_rows)
+        self._tried_rows += public.num_rows
+        packed = self._compression is not None
+        self._tried_bytes += least_size(public, self.format, compressed=packed)
+        refuse_size(self._to, self._tried_bytes)
+
+    def __enter__(self) -> Self:
+        self._stack = ExitStack()
+        self._path = self._stack.enter_context(_temporary_path(self._target, self._most))
+        self._stack.callback(self._drop)
+        self._thread = self._stack.enter_context(ThreadPoolExecutor(1))
+        self._stream: Any = None
+        self._encoder: Encoder | None = None
+        self._task: Future[None] | None = None
+        self._pending: list[Any] = []
+        self._rows = self._bytes = self._parts = self._part_rows = 0
+        self._digests: str | dict[str, str] | None = None
+        return self
+
+    def write(self, batch: Any) -> None:
+        """Add rows; they are encoded while the next ones are computed.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch
+            Of the schema.
+        """
+        refuse_values(batch, self.format, self._dialect, before=self._written)
+        self._written += batch.num_rows
+        place = 0
+        while place < batch.num_rows:
+            some = batch.slice(place, self._group_rows - self._rows)
+            place += some.num_rows
+            self._pending.append(some)
+            self._rows += some.num_rows
+            self._bytes += size_of(some)
+            if self._rows >= self._group_rows or self._bytes >= GROUP_BYTES:
+                self._flush()
+
+    def finish(self) -> str | dict[str, str]:
+        """Write all that is left; return the SHA-256 of the file, or of each file of the folder by its name.
+
+        They have their names only after the block.
+        """
+        if self._digests is None:
+            if self._rows or self._task is None:  # an empty table is written, too
+                self._flush()
+            self._run(self._end_part)
+            self._wait()
+            files = sorted(self._path.iterdir()) if self._path.is_dir() else []
+            self._digests = {file.name: sha256(file) for file in files} or sha256(self._path)
+        return self._digests
+
+    def __exit__(self, *error: Any) -> None:
+        if error[0] is None:
+            with self._stack:
+                self.finish()
+        else:
+            self._stack.__exit__(*error)
+
+    def _flush(self) -> None:
+        """Hand a row group to the thread that encodes, once it is done with the one before."""
+        table = pa.Table.from_batches(self._pending, self.schema)
+        table = table.combine_chunks()  # how rows came shows in no page or batch
+        self._pending, self._rows, self._bytes = [], 0, 0
+        self._run(lambda: self._encode(table))
+
+    def _run(self, work: Callable[[], None]) -> None:
+        self._wait()
+        self._task = self._thread.submit(work)
+
+    def _wait(self) -> None:
+        if self._task is not None:
+            self._task.result()
+
+    def _encode(self, table: Any) -> None:
+        in_folder = self._path.is_dir()
+        if in_folder and self._part_rows >= PART_ROWS:
+            self._end_part()
+        if self._encoder is None:
+            part = self._path / f"part-{self._parts:05d}.{EXTENSIONS[self.format]}"
+            self._stream = pa.OSFile(str(part if in_folder else self._path), "wb")
+            self._parts += 1
+            self._encoder = encoder(
+                self._stream,
+                self.schema,
+                self.format,
+                compression=self._compression,
+                repeating=self._repeating,
+                dialect=self._dialect,
+            )
+        self._encoder.write(table)
+        self._part_rows += table.num_rows
+
+    def _end_part(self) -> None:
+        if self._encoder is not None:
+            self._encoder.close()
+            self._stream.close()
+        self._encoder, self._part_rows = None, 0
+
+    def _drop(self) -> None:
+        """Close what is open; an unfinished file is removed by whoever made it."""
+        self._encoder = None
+        if self._stream is not None and not self._stream.closed:
+            self._stream.close()
+
+
+def _format(to: str, named: str | None) -> str:
+    if to.lower().endswith(".xlsm"):  # Excel opens no such file without macros
+        raise ParameterError(f"{to} would be a workbook with macros, and none are written: name it .xlsx")
+    if named is not None:
+        return as_format(named)
+    if is_folder(to):
+        return "parquet"
+    return "csv" if to == PIPE else format_of(to)
+
+
+# ---- where a table is written until it is complete ------------------------------------------------------------
+
+
+@contextmanager
+def _temporary_path(target: Target, most: int) -> Iterator[Path]:
+    """Give a temporary path, whose content becomes the file, folder or pipe if nothing goes wrong."""
+    to = target.to
+    if to == PIPE:
+        with tempfile.TemporaryDirectory() as folder:
+            partial_path = Path(folder, PIPE)
+            yield partial_path
+            with open(partial_path, "rb") as stream:
+                shutil.copyfileobj(stream, sys.stdout.buffer, 1 << 20)
+            sys.stdout.buffer.flush()
+    elif is_folder(to):
+        with atomic_folder(to, check=target.refuse_existing, most=most) as partial_path:
+            yield partial_path
+    else:
+        with atomic_file(to, public=True, most=most, replace=target.force) as partial_path:
+            yield partial_path
+
+
+class TableAndCard:
+    """The places of a table and its card while both are replaced: they appear together.
+
+    No kill leaves a table beside another table's card, or beside none. First the old table steps aside, then its
+    card with its signature, which is none of the new one; then the new card takes its place, and the new table
+    last. Old things come back if the new table does not get there, and go for good if it does. A kill in between
+    leaves them beside their names, with ``.old`` at the end. Unless they are to be replaced, nothing but an old
+    signature steps aside. All three are reserved from the start of the block: enter it before the charge.
+    """
+
+    def __init__(self, to: str, card: Path | None, *, force: bool) -> None:
+        self._to, self._card, self._force = to, card, force
+        self._targets = [Target(to, force, is_part)]
+        if card is not None:
+            self._targets += [Target(str(card), force), Target(f"{card}.sig", force=True)]
+        self._aside: dict[Path, Path] = {}
+        self._reservations = ExitStack()
+        self._ready, self._text = False, ""
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            for target in self._targets:
+                stack.enter_context(target.reserve())
+            self._reservations = stack.pop_all()
+        return self
+
+    def refuse_targets(self) -> None:
+        """Refuse places where something is that may not be replaced."""
+        for target in self._targets:
+            target.refuse_existing()
+
+    def put_card(self, text: str, most: int) -> None:
+        """Clear both places and put the card, with these rights at most; the complete table comes next."""
+        self.refuse_targets()  # again: other programs may have put something there
+        self._text = text
+        places = [Path(self._to)] if self._force and self._to != PIPE else []
+        places += [self._card] if self._force and self._card is not None else []
+        places += [] if self._card is None else [self._card.with_name(f"{self._card.name}.sig")]
+        self._aside = {path: beside(path, "old") for path in places}
+        for path, aside in self._aside.items():
+            if os.path.lexists(path):
+                os.rename(path, aside)
+        if self._card is not None:
+            with atomic_file(self._card, public=True, most=most, replace=self._force) as partial_path:
+                partial_path.write_text(text, encoding="utf-8", newline="\n")
+        self._ready = True
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with self._reservations:
+            self._settle(kind)
+
+    def _settle(self, kind: type[BaseException] | None) -> None:
+        """Remove what stepped aside, or bring it back if the table did not get there."""
+        if kind is None or (self._ready and not issubclass(kind, ParameterError) and _is_there(self._to)):
+            for aside in self._aside.values():
+                if aside.is_dir() and not aside.is_symlink():
+                    shutil.rmtree(aside, ignore_errors=True)
+                else:
+                    aside.unlink(missing_ok=True)
+            return
+        text = self._text.encode()
+        if text and self._card is not None and self._card.is_file() and self._card.read_bytes() == text:
+            self._card.unlink()  # any other is somebody else's
+        for path, aside in reversed(self._aside.items()):
+            if os.path.lexists(aside):
+                os.replace(aside, path)
+
+
+def _is_there(to: str) -> bool:
+    """Whether there is a table; a folder without files is none."""
+    return to != PIPE and os.path.lexists(to) and not (os.path.isdir(to) and not os.listdir(to))

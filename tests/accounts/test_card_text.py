@@ -1,0 +1,100 @@
+"""The text of cards, letter by letter, whatever they are about; and the registry of names."""
+
+import hashlib
+import json
+
+import pytest
+
+import labeldp as ldp
+from labeldp.mechanisms import card_format, registry
+
+SCHEMA = "labeldp.thing"
+BODY = '"a":[1,0.5,null,true],"b":{"é":"é"}'.replace("é", "\\u00e9")
+
+
+def written(body, schema=SCHEMA, version="3"):
+    """Return the text of a card around the middle of its content, which sorts before "checksum"."""
+    rest = f'"schema":"{schema}","version":{version}'
+    digest = hashlib.sha256(f"{{{body},{rest}}}".encode("ascii")).hexdigest()
+    return f'{{{body},"checksum":"sha256:{digest}",{rest}}}'
+
+
+def test_a_card_is_written_as_its_account_says_and_read_again():
+    content = {"b": {"é": "é"}, "a": [1, 0.5, None, True]}
+    text = card_format.dump(content, SCHEMA)
+    assert text == written(BODY)
+    assert card_format.parse(text, SCHEMA) == {**content, "schema": SCHEMA, "version": 3}
+    assert card_format.dump(content) == written(BODY, "labeldp.mechanism")
+    assert card_format.parse(card_format.dump(content))["schema"] == "labeldp.mechanism"
+    spaced = json.dumps(json.loads(text), indent=1)
+    assert card_format.parse(spaced, SCHEMA) == card_format.parse(text, SCHEMA)
+
+
+def test_content_may_not_be_what_json_has_no_word_for():
+    for number in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="JSON compliant"):
+            card_format.dump({"a": number})
+
+
+WRONG = {
+    "another schema": (written(BODY, "labeldp.other"), "another kind"),
+    "another version": (written(BODY, version="1"), "has version 1; this labeldp reads version 3"),
+    "no checksum": (json.dumps({"schema": SCHEMA, "version": 3}), "checksum"),
+    "another checksum": (written(BODY).replace("0.5", "0.6"), "checksum"),
+    "a list": ("[]", "another kind"),
+    "no JSON": (written(BODY)[:-1], "not valid JSON"),
+    "too deep": ("[" * 100_000, "not valid JSON"),
+    "a key twice": (written(BODY + ',"b":1'), "a key twice"),
+    "a key twice inside": (written('"a":{"b":1,"b":1}'), "a key twice"),
+    "not a number": (written('"a":NaN'), "not finite"),
+    "beyond floats": (written('"a":1e999'), "not finite"),
+    "too many digits": (written('"a":' + "9" * 5001), "not valid JSON"),
+    "deep objects": ('{"a":' * 100_000 + "1" + "}" * 100_000, "not valid JSON"),
+    "null": ("null", "another kind"),
+    "null bytes": ("\0" * 10, "not valid JSON"),
+    "byte order mark": ("\ufeff" + written(BODY), "not valid JSON"),
+    "cards in a row": (written(BODY) * 2, "not valid JSON"),
+    "a lone surrogate": (json.dumps({"schema": SCHEMA, "version": 2, "checksum": "\ud800"}), "checksum"),
+    "a raw surrogate": (f'{{"schema":"{SCHEMA}","version":3,"a":"\ud800"}}', "checksum"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_text_that_nobody_wrote_is_refused_for_what_it_is(case):
+    text, why = WRONG[case]
+    with pytest.raises(ldp.errors.CardError, match=why):
+        card_format.parse(text, SCHEMA)
+
+
+def test_a_card_may_be_as_long_as_is_said_and_no_longer(monkeypatch):
+    text = written(BODY)
+    monkeypatch.setattr(card_format, "MAX_TEXT", len(text))
+    assert card_format.parse(text, SCHEMA)
+    with pytest.raises(ldp.errors.CardError, match="longer"):
+        card_format.parse(text + " ", SCHEMA)
+    for no_text in (text.encode(), None, 5):
+        with pytest.raises(ldp.errors.CardError, match="a card is text"):
+            card_format.parse(no_text, SCHEMA)
+
+
+def test_a_name_belongs_to_the_class_that_has_it_even_if_its_module_is_loaded_again(monkeypatch):
+    monkeypatch.setattr(registry, "REGISTRY", {})
+
+    def make(module, name):
+        return type(name, (), {"__module__": module, "private": True})
+
+    first = make("here", "Coin")
+    assert registry.register("coin")(first) is first
+    assert (first.name, registry.registered_class("coin"), registry.mechanism_names()) == ("coin", first, ["coin"])
+    again = make("here", "Coin")
+    registry.register("coin")(again)
+    assert registry.registered_class("coin") is again
+    for other in (make("here", "Die"), make("there", "Coin")):
+        with pytest.raises(ldp.errors.CardError, match="registered already"):
+            registry.register("coin")(other)
+    assert registry.registered_class("coin") is again
+    registry.register("art")(make("here", "Art"))
+    assert registry.mechanism_names() == ["art", "coin"]
+    for unknown in ("Coin", "", None, 3, ["coin"]):
+        with pytest.raises(ldp.errors.CardError, match=r"unknown mechanism.*known are: art, coin$"):
+            registry.registered_class(unknown)

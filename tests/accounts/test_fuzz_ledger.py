@@ -1,0 +1,83 @@
+"""Ledgers of any content: used, or refused by an error of this package, and never repaired."""
+
+import json
+import os
+from datetime import datetime
+from fractions import Fraction
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import labeldp as ldp
+from forged_cards import put
+from fuzzing import places, tries, values
+from ledger_cases import ENTRY, HEADER, NAMED, chained
+
+RECORDS = [HEADER, {"charges": [ENTRY, ENTRY]}, NAMED]
+
+
+def spend(path):
+    """Use a ledger in every way there is; return what it says is spent, or None if it was refused."""
+    before = path.read_bytes()
+    try:
+        ledger = ldp.Ledger.open(path)
+        spent = ledger.total
+        assert ledger.remaining is None or ledger.remaining <= ledger.limit
+        ledger.charge("more", epsilon=0.01)
+    except ldp.LabelDPError:
+        assert path.read_bytes() in (before, before[: before.rfind(b"\n") + 1])
+        return None
+    assert ldp.Ledger.open(path).total == spent + ldp.Budget(0.01)
+    return spent
+
+
+@tries(100)
+@given(data=st.data())
+def test_a_ledger_with_any_value_replaced_and_its_hashes_forged_is_read_or_refused(tmp_path_factory, data):
+    path = tmp_path_factory.getbasetemp() / "forged-ledger"
+    path.write_bytes(chained(*RECORDS))
+    assert spend(path) == ldp.Budget(Fraction(2, 3), 2e-4)
+    content = json.loads(json.dumps(RECORDS))
+    for _ in range(data.draw(st.integers(1, 2))):
+        place, value = data.draw(st.sampled_from(places(content))), data.draw(values)
+        content = put(content, place, value)
+    if all(isinstance(record, dict) for record in content):
+        path.write_bytes(chained(*content))
+        spend(path)
+
+
+def test_the_fuzzer_would_notice_a_ledger_that_crashes(tmp_path, monkeypatch):
+    monkeypatch.setattr("labeldp.accounts.ledger_file.read", lambda hint, record, where: record)
+    (tmp_path / "ledger").write_bytes(chained(HEADER, {}))
+    with pytest.raises(KeyError):
+        spend(tmp_path / "ledger")
+
+
+@tries(100)
+@given(text=st.binary(max_size=300))
+def test_bytes_that_are_no_ledger_are_refused_and_left_alone(tmp_path_factory, text):
+    path = tmp_path_factory.getbasetemp() / "no-ledger"
+    path.write_bytes(text)
+    assert spend(path) is None
+    assert path.read_bytes() == text
+
+
+def test_a_clock_set_back_is_written_down_and_changes_nothing_else(tmp_path, monkeypatch):
+    ledger = ldp.Ledger.open(tmp_path / "ledger", limit=ldp.Budget(2))
+    ledger.charge("labels", epsilon=1.0)
+    clock = SimpleNamespace(now=lambda zone: datetime(1970, 1, 1, tzinfo=zone))
+    monkeypatch.setattr("labeldp.accounts.budget.datetime", clock)
+    ledger.charge("labels", epsilon=1.0)
+    assert ldp.Ledger.open(tmp_path / "ledger").charges[-1].when.startswith("1970")
+    with pytest.raises(ldp.BudgetError):
+        ledger.charge("labels", epsilon=1.0)
+
+
+def test_a_file_that_is_no_ledger_is_refused_before_its_second_line_is_read(tmp_path):
+    path = tmp_path / "other.jsonl"
+    path.write_bytes(b"{}\n")
+    os.truncate(path, 200 << 20)  # zeros: one line of 200 MiB, which would be refused as too long
+    with pytest.raises(ldp.errors.LedgerError, match="line 1"):
+        ldp.Ledger.open(path)

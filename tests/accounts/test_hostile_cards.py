@@ -1,0 +1,161 @@
+"""A card costs its reader little time. What is counted is the work of a proof: no busy machine changes that."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from card_cases import STRONG, card, labels, release
+from forged_cards import forged
+from labeldp.accounts.reading import read_any_card
+from labeldp.accounts.verification import verify_card
+from labeldp.exact import shift
+from labeldp.exact.proof import WORDS, fingerprint
+
+BOUNDS = (0.0, 5.0)
+SEVERAL = 4
+EXACT, QUICK = shift._hockey_stick, shift._hockey_stick_below
+
+
+def hostile_card():
+    """Return a card with several distinct Gaussians of the finest grid."""
+    release = ldp.privatize(
+        np.linspace(1, 4, 50), epsilon=0.5, bounds=BOUNDS, mechanism="gaussian", delta=1e-5, ledger=ldp.Ledger()
+    )
+    content = json.loads(release.to_card())
+    sigma = release.mechanism.sigma
+    many = [
+        ldp.Gaussian(bounds=BOUNDS, epsilon=0.5, delta=1e-5, sigma=sigma * (1 + k / 1000)).as_data()
+        for k in range(SEVERAL)
+    ]
+    return forged({**content, "mechanisms": many, "parts": list(range(SEVERAL))})
+
+
+def work(monkeypatch, read, quick=QUICK):
+    """Return how often exact sums over all outputs are made while a card is read."""
+    made = []
+
+    def counted(*arguments):
+        made.append(1)
+        return EXACT(*arguments)
+
+    monkeypatch.setattr(shift, "_hockey_stick", counted)
+    monkeypatch.setattr(shift, "_hockey_stick_below", quick)
+    read()
+    return len(made)
+
+
+def test_a_card_of_many_gaussians_makes_few_exact_sums(monkeypatch):
+    """Each is proven as it is built, and once more; of its 253 shifts a few need exact sums."""
+
+    def read():
+        with pytest.raises(ldp.errors.CardError, match="contradicts itself"):  # only now: all are proven by then
+            read_any_card(hostile_card())
+
+    assert SEVERAL <= work(monkeypatch, read) <= 16 * SEVERAL
+
+
+def test_without_the_quick_bound_it_would_make_one_for_each_shift(monkeypatch):
+    """At least once: a channel that was kept since it was built is not built again."""
+    text = ldp.Gaussian(bounds=(-3, 7), epsilon=0.5, delta=1e-5).to_json()  # of no other test
+    assert work(monkeypatch, lambda: ldp.load_mechanism(text), quick=lambda *_: Fraction(2)) >= 253
+
+
+def test_a_large_table_is_counted_in_one_go(monkeypatch):
+    """Not row by row: 65,536 rows took a second and a half."""
+    calls = []
+    recount = ldp.exact.table.recount
+
+    def counted(table):
+        calls.append(table.shape)
+        return recount(table)
+
+    monkeypatch.setattr(ldp.exact.table, "recount", counted)
+    half = WORDS // 2
+    made = ldp.Unbiased(bounds=(0, 1), outputs=[0.0, 1.0], counts=[[half, half]] * 512, epsilon=1.0)
+    assert calls == [(512, 2)]
+    rows = made.channel.table
+    assert np.array_equal(recount(rows), np.array([recount(row) for row in rows]))
+
+
+def test_a_card_of_more_mechanisms_than_allowed_is_refused():
+    assert len(read_any_card(card("row-release"), most_mechanisms=2).terms.mechanisms) == 2
+    for kind, most in (("row-release", 1), ("model", 1), ("release", 0)):
+        with pytest.raises(ldp.errors.CardError, match="distinct mechanisms"):
+            read_any_card(card(kind), most_mechanisms=most)
+
+
+def test_a_mechanism_that_many_columns_share_is_proven_and_hashed_a_few_times(monkeypatch):
+    work, verify = [], ldp.TwoPoint.verify
+    monkeypatch.setattr(ldp.TwoPoint, "verify", lambda self: (work.append(1), verify(self))[1])
+    monkeypatch.setattr(
+        "labeldp.accounts.agreement.fingerprint", lambda channel: (work.append(1), fingerprint(channel))[1]
+    )
+    text = release(*(labels(column=k) for k in range(100)), mechanisms=(STRONG,) * 100).to_card()
+    work.clear()
+    assert verify_card(text).holds
+    assert len(work) < 6
+
+
+# ---- exact amounts --------------------------------------------------------------------------------------------
+
+
+def card_with_amounts(amounts):
+    """Return a release's card with further charges of these amounts."""
+    content = json.loads(card("release"))
+    extra = [{**content["charges"][0], "budget": [amount, "0"], "purpose": "other"} for amount in amounts]
+    return forged({**content, "charges": [*content["charges"], *extra]})
+
+
+def primes(count, digits):
+    """Return fractions whose denominators have hardly a factor in common: their sums only grow."""
+    return [f"1/{10**digits + 2 * k + 1}" for k in range(count)]
+
+
+def test_amounts_with_no_short_exact_sum_are_refused_before_their_sum_grows(monkeypatch):
+    """400 amounts of 4,000 digits took 218 s: the work for each charge must not grow with their number."""
+    sizes, add = [], Fraction.__add__
+    monkeypatch.setattr(
+        Fraction, "__add__", lambda a, b: (sizes.append(Fraction(a).denominator.bit_length()), add(a, b))[1]
+    )
+    assert verify_card(card_with_amounts(primes(400, 390))).verdict == "does not hold"
+    assert sizes
+    assert max(sizes) <= 8192
+
+
+def test_thousands_of_label_columns_keep_a_readable_card():
+    """An honest card has a charge for each label column: their number alone refuses nothing."""
+    columns = 3000
+    text = release(*(labels(column=k) for k in range(columns)), mechanisms=(STRONG,) * columns).to_card()
+    assert len(read_any_card(text).terms.charges) == columns
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "people"),
+    [
+        (0.12345678901234566, 1.2345678901234567e-10, 50),
+        (19.123456789012345, 0.1, 2),
+        (1.0, 2.2250738585072014e-308, 1),
+    ],
+)
+def test_every_amount_that_a_release_can_cost_fits(epsilon, delta, people):
+    cost = ldp.Ledger().charge("labels", epsilon=epsilon, delta=delta, rows_per_person=people).budget
+    assert ldp.Budget.from_data(cost.as_data()) == cost
+
+
+def test_an_amount_that_no_card_could_hold_is_refused_before_it_is_charged():
+    ledger = ldp.Ledger()
+    with pytest.raises(ldp.errors.ParameterError, match="round them up"):
+        ledger.charge("labels", epsilon=Fraction(1, 10**500 + 1))
+    assert ledger.charges == ()
+
+
+def test_a_card_nested_at_any_depth_is_an_error_of_a_card():
+    """Whichever of the JSON reader and writer gives up first."""
+    for depth in (10, *range(200, 1200, 50), 100_000):
+        for start, end in (("[", "]"), ('{"a":', "}")):
+            nested = start * depth + "1" + end * depth
+            with pytest.raises(ldp.errors.CardError):
+                read_any_card(f'{{"schema":"labeldp.mechanism","version":2,"x":{nested}}}')

@@ -1,0 +1,296 @@
+"""Any card, by hand: what is read of each kind, to the last entry, and that none charges less than it shows."""
+
+import dataclasses
+import json
+import math
+from fractions import Fraction
+
+import pytest
+
+import labeldp as ldp
+from card_cases import (
+    ALL_PARTS,
+    BOUNDS,
+    COUNTED,
+    IN_ROUNDS,
+    KNOWN,
+    NORMAL,
+    OTHERS,
+    PARTS,
+    REPORTED,
+    STRONG,
+    SUMS,
+    TERMS,
+    WEAK,
+    card,
+    labels,
+    of_terms,
+    other,
+    prior,
+    refuse,
+    release,
+)  # fmt: skip
+from forged_cards import forged
+from labeldp.accounts.budget import Budget
+from labeldp.accounts.reading import read_any_card
+from labeldp.accounts.terms import Terms
+from labeldp.accounts.verification import verify_card
+from labeldp.exact.proof import fingerprint
+from labeldp.mechanisms.card_format import plain
+
+each_kind = pytest.mark.parametrize("kind", TERMS)
+
+# ---- what is read -----------------------------------------------------------------------------------
+
+
+@each_kind
+def test_a_card_is_read_to_its_last_entry(kind):
+    text = card(kind)
+    read = read_any_card(text)
+    assert (read.kind, read.terms) == (kind.partition(" ")[0], TERMS[kind])
+    assert [type(end) for pair in read.terms.bounds for end in pair] == [float, float]
+    assert read.content == {key: value for key, value in json.loads(text).items() if key != "checksum"}
+    assert verify_card(text).holds
+    assert verify_card(text).card == read
+
+
+def test_a_mechanism_alone_is_read_with_its_domain_and_no_charges():
+    for mechanism in (STRONG, *OTHERS):
+        read = read_any_card(mechanism.to_json())
+        assert read.kind == "mechanism"
+        assert read.terms == Terms(0, (mechanism,), (None,), (), (mechanism.domain,), "local", True)
+
+
+@each_kind
+def test_a_card_of_seeded_words_is_read_and_says_so(kind):
+    seeded = dataclasses.replace(TERMS[kind], secure=False)
+    assert not read_any_card(card(kind, secure=False, guarantee=seeded.guarantee)).terms.secure
+    for lie in ({"secure": False}, {"guarantee": seeded.guarantee}):
+        refuse(card(kind, **lie), "guarantee|secure")
+
+
+GOOD = {
+    "public prior": release(labels()),
+    "nobody trusted": release(labels(), prior("prior (local)"), priors=(REPORTED,), trust="local"),
+    "three rows a person": release(labels(epsilon=3, people=3)),
+    "delta": release(labels(NORMAL, 16, 0.01), mechanisms=(NORMAL,)),
+    "two columns": release(
+        labels(WEAK, 2), labels(STRONG, 1, column=1), prior("prior (curator), column 1", column=1),
+        mechanisms=(WEAK, STRONG),
+    ),
+    "one mechanism for two columns": release(labels(), labels(column=1), mechanisms=(STRONG,) * 2),
+    "an unknown purchase beside it": release(labels(), other("mean")),
+    "a real one, for groups, with delta": ldp.privatize(
+        [[1.0, 2.0]] * 9, epsilon=4.0, delta=1e-4, bounds=[(0, 5)] * 2, mechanism="gaussian", rows_per_person=3
+    ).terms,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GOOD)
+def test_a_card_that_agrees_with_itself_is_read(case):
+    assert read_any_card(GOOD[case].to_card()).terms == GOOD[case]
+
+
+def test_charges_on_a_card_are_exact_so_nothing_is_rounded_between_writer_and_reader():
+    """A third three times is one, and not the float above it, which would be told as 1.00001."""
+    third = Fraction(1, 3)
+    weak = ldp.TwoPoint(bounds=(0, 5), epsilon=0.3)
+    thirds = release(*(labels(weak, third, column=k) for k in range(3)), mechanisms=(weak,) * 3)
+    read = read_any_card(thirds.to_card())
+    assert (read.content["cost"], read.terms.cost) == ({"epsilon": 1.0, "delta": 0.0}, Budget(1))
+    assert "ε = 1 for all" in read.content["guarantee"]
+
+
+def test_a_card_lists_each_mechanism_once_and_parts_name_them_in_order():
+    two = release(
+        labels(WEAK, 2), labels(STRONG, column=1), labels(WEAK, 2, column=2), mechanisms=(WEAK, STRONG, WEAK)
+    )
+    content = json.loads(two.to_card())
+    assert (len(content["mechanisms"]), content["parts"]) == (2, [0, 1, 0])
+    assert read_any_card(two.to_card()).terms.mechanisms == (WEAK, STRONG, WEAK)
+    weak, strong = content["mechanisms"]
+    for listed, parts in (([strong, weak], [1, 0, 1]), ([weak, strong, weak], [0, 1, 2]), ([weak], [0, 1, 0])):
+        if (listed, parts) != ([weak, strong, weak], [0, 1, 2]):
+            refuse(forged({**content, "mechanisms": listed, "parts": parts}), "list each mechanism once")
+
+
+# ---- each mechanism is paid for, exactly ---------------------------------------------------------------
+
+UNDERPAID = {
+    "a cheaper charge": release(labels(WEAK, 1), mechanisms=(WEAK,)),
+    "one charge for two": release(labels(), mechanisms=(STRONG, STRONG)),
+    "one column's charge twice": release(labels(), labels(), mechanisms=(STRONG, STRONG)),
+    "a prior that pays for labels": release(labels(), prior(epsilon=1, column=1), mechanisms=(STRONG, STRONG)),
+    "another column's charge": release(labels(column=1)),
+    "a charge for no column": release(labels(column=None)),
+    "two charges for one": release(labels(), labels(column=1)),
+    "the dear one pays for the other": release(
+        labels(WEAK, 1), labels(STRONG, 2, column=1), mechanisms=(WEAK, STRONG)
+    ),
+    "no charge for labels": release(prior()),
+    "a score pays for labels": release(dataclasses.replace(labels(), purpose="score"), priors=(None,)),
+    "one row's price for three": release(labels(epsilon=2, people=3)),
+    "no delta": release(labels(NORMAL, 16), mechanisms=(NORMAL,)),
+    "one row's delta for three": release(labels(NORMAL, 48, 0.01, people=3), mechanisms=(NORMAL,)),
+    "another mechanism": release(labels(WEAK, 2)),
+    "no mechanism": release(dataclasses.replace(labels(), mechanism=None)),
+    "a charge of nothing": release(labels(), other("score", 0)),
+    "a prior's charge of nothing": release(labels(), prior(epsilon=0)),
+}
+
+
+@pytest.mark.parametrize("case", UNDERPAID)
+def test_a_release_whose_charges_do_not_pay_for_its_mechanisms_is_refused(case):
+    refuse(UNDERPAID[case].to_card())
+
+
+def test_a_charge_of_everything_pays_for_nothing():
+    everything = release(labels(epsilon=math.inf))
+    charges = [plain(one) for one in everything.charges]
+    refuse(card("release", charges=charges, guarantee=everything.guarantee, priors=[None]), "less than everything")
+
+
+@pytest.mark.parametrize("kind", ["release", "row-release", "model"])
+def test_all_charges_are_for_as_many_rows_of_a_person(kind):
+    """Or the guarantee names the most rows, and the labels were charged for one."""
+    first, *rest = TERMS[kind].charges
+    many = [dataclasses.replace(charge, rows_per_person=100) for charge in rest]
+    refuse(of_terms(kind, dataclasses.replace(TERMS[kind], charges=(first, *many))), "rows_per_person")
+
+
+LESS = [
+    {"budget": Budget(0.95)},
+    {"rows_per_person": 2},
+    *(
+        {"mechanism": name}
+        for name in (fingerprint(PARTS[0].channel), ALL_PARTS.replace("part 2", "part 3"), None)
+    ),
+    {"purpose": "sums"},
+]
+
+
+@pytest.mark.parametrize("kind", ["row-release", "model"])
+def test_the_one_charge_for_rows_pays_for_each_of_their_mechanisms(kind):
+    for charges in ((), (IN_ROUNDS, IN_ROUNDS), *((dataclasses.replace(IN_ROUNDS, **less),) for less in LESS)):
+        refuse(of_terms(kind, dataclasses.replace(TERMS[kind], charges=(*charges, other("mean")))))
+
+
+@pytest.mark.parametrize("mechanism", [STRONG, NORMAL])
+def test_a_charge_pays_for_epsilon_and_delta_to_the_last_digit(mechanism):
+    proof = mechanism.verify()
+    exact = labels(mechanism, proof.epsilon, proof.delta)
+    assert read_any_card(release(exact, mechanisms=(mechanism,)).to_card()).terms.charges == (exact,)
+    less = [labels(mechanism, math.nextafter(proof.epsilon, 0), proof.delta)]
+    less += [labels(mechanism, proof.epsilon, math.nextafter(proof.delta, 0))] if proof.delta else []
+    for charge in less:
+        refuse(release(charge, mechanisms=(mechanism,)).to_card(), "cost more")
+
+
+def test_what_is_known_of_rows_is_paid_for():
+    def stated(known, paid):
+        listed = SUMS if "sums" in paid else ()
+        terms = dataclasses.replace(
+            TERMS["row-release"], charges=(IN_ROUNDS, *map(other, paid)), statistics=listed
+        )
+        return terms, of_terms("row-release", terms, knowledge={**KNOWN, **known})
+
+    narrow, measured, summed = {"low": 1.0}, {"residual": 0.3}, {"sums": 7, "variance": 2.0}
+    for known, paid in (({}, ()), (summed, ("sums",)), (summed | narrow | measured, ("sums",))):
+        terms, text = stated(known, paid)
+        assert read_any_card(text).terms == terms
+    for known in (narrow, measured, summed, {"variance": 2.0}, {"high": 4.0}, {"sums": 1}):
+        for paid in ((), ("mean",)):
+            refuse(stated(known, paid)[1], "does not charge for")
+    for known in ({"low": -1.0}, {"high": 6.0}, {"low": 5.0}):
+        refuse(stated(known, ("sums",))[1], "outside its bounds")
+    for known in ({"residual": -4.0}, {"variance": 0.0}):
+        refuse(stated(known, ("sums",))[1], "cannot be")
+
+
+def test_with_local_trust_no_prior_is_from_counts():
+    counted = release(labels(), prior("prior (local)"), trust="local")
+    refuse(of_terms("release", counted), "nobody can count labels")
+
+
+def test_with_local_trust_no_card_charges_for_sums():
+    for kind in ("row-release", "model"):
+        refuse(of_terms(kind, dataclasses.replace(TERMS[kind], trust="local")), "nobody can sum labels")
+
+
+# ---- priors and bounds ---------------------------------------------------------------------------------
+
+SHOWN = {"nodes": [0.0, 1.0, 5.0], "masses": [0.25, 0.75]}
+PAID = json.loads(card("release"))["priors"][0]
+UNPAID = {
+    "its charge is gone": {"charges": [labels()]},
+    "another's charge": {"charges": [labels(), prior("prior (local)")]},
+    "a charge of another column": {"charges": [labels(), prior("prior (curator), column 1", column=1)]},
+    "a charge for no column, of something else": {"charges": [labels(), prior("labels", column=None)]},
+    "its charge twice": {"charges": [labels(), prior(), prior()]},
+    "another's charge beside its own": {"charges": [labels(), prior(), prior("prior (local)")]},
+    "a charge, and no prior": {"priors": [None]},
+    "trust that is another": {"trust": "local"},
+    "public, and charged": {"priors": [SHOWN]},
+    "a prior that is no histogram": {"priors": [{**PAID, "nodes": [0, 1], "masses": [-1]}]},
+}
+
+
+@pytest.mark.parametrize("case", UNPAID)
+def test_a_prior_that_was_paid_for_has_its_charge_and_no_other_has_one(case):
+    changes = dict(UNPAID[case])
+    if "charges" in changes:
+        stated = json.loads(release(*changes["charges"]).to_card())
+        changes |= {key: stated[key] for key in ("charges", "cost", "guarantee")}
+    refuse(card("release", **changes), None)
+
+
+def test_each_column_has_bounds_and_a_prior_or_none():
+    known = json.loads(release(labels(), priors=(None,)).to_card())
+    stated = {key: known[key] for key in ("charges", "cost", "guarantee", "priors")}
+    assert read_any_card(card("release", **stated)).terms.priors == (None,)
+    for wrong in ({"bounds": []}, {"bounds": [[0, 5]] * 2}, {"priors": []}, {"priors": [None] * 2}):
+        refuse(card("release", **{**stated, **wrong}), "each mechanism needs bounds")
+
+
+def test_a_prior_lies_inside_its_bounds_up_to_rounding_of_their_width():
+    def with_prior(low, high, bounds=BOUNDS):
+        shown = (ldp.Histogram([low, (low + high) / 2, high], [1, 1], COUNTED),)
+        return release(labels(), prior(), priors=shown, bounds=bounds).to_card()
+
+    for low, high in ((0, 5), (0.5, 4.5), (-4e-9, 5), (0, 5 + 4e-9)):
+        assert read_any_card(with_prior(low, high)).terms.priors[0].bounds == (low, high)
+    for low, high in ((-6e-9, 5), (0, 5 + 6e-9), (-1, 5), (0, 6)):
+        refuse(with_prior(low, high), "prior lies outside")
+    refuse(with_prior(4 - 5e-9, 5, bounds=(4.0, 5.0)), "prior lies outside")
+
+
+@pytest.mark.parametrize("mechanism", [STRONG, *OTHERS], ids=lambda mechanism: mechanism.name)
+def test_a_mechanism_for_labels_outside_the_bounds_of_the_card_does_not_hold(mechanism):
+    """One for more labels than the bounds allow is as private: it may be made before the bounds are known."""
+
+    def text(*bounds):
+        return release(labels(mechanism), mechanisms=(mechanism,), priors=(None,), bounds=bounds).to_card()
+
+    assert all(verify_card(text(*bounds)).holds for bounds in ((0.0, 5.0), (-1.0, 6.0), (1.0, 5.0)))
+    for bounds in ((100.0, 101.0), (5.0, 6.0)):
+        refuse(text(*bounds), "outside its bounds")
+
+
+# ---- entries that are none -------------------------------------------------------------------------------
+
+
+def test_labels_are_not_released_without_a_mechanism():
+    for kind in ("release", "row-release"):
+        refuse(card(kind, mechanisms=[], parts=[]), "shows no mechanism")
+    refuse(of_terms("model", dataclasses.replace(TERMS["model"], mechanisms=())), "needs mechanisms")
+
+
+def test_models_and_rows_have_one_pair_of_bounds_and_no_prior():
+    for kind in ("row-release", "model"):
+        for shown in (SHOWN, None):
+            refuse(card(kind, priors=[shown]), "no prior")
+
+
+def test_what_names_no_kind_of_card_is_none():
+    for text in ("", "3", '"schema"', "{}", '{"schema":3}', '{"schema":"labeldp"}', b"{}"):
+        refuse(text, None)

@@ -1,0 +1,352 @@
+"""Signatures of cards: any changed byte, another key, another purpose and another table are found."""
+
+import base64
+import json
+import shutil
+import string
+import subprocess
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+
+import labeldp as ldp
+from card_cases import card
+from command_line import files_in, run, said
+from forged_cards import forged
+from labeldp.accounts import signatures
+from labeldp.accounts.signatures import check_signature, key_name, key_text, sign_card
+from labeldp.accounts.verification import verify_card
+from labeldp.app.cli.sign import PASSPHRASE
+
+KEY, OTHER = (Ed25519PrivateKey.from_private_bytes(bytes([k]) * 32) for k in (1, 2))
+TRUSTED = [KEY.public_key()]
+TEXT = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json()
+SIGNED = sign_card(TEXT, KEY)
+AS_WRITTEN = "as it was written"
+
+
+def holds(text, signature, trusted=TRUSTED):
+    check = check_signature(text, signature, trusted)
+    assert (AS_WRITTEN in check.detail) == (check.holds is True)
+    return check.holds
+
+
+# ---- what is found --------------------------------------------------------------------------------------------
+
+
+def test_a_card_is_as_it_was_written_only_by_a_key_that_is_trusted():
+    assert holds(TEXT, SIGNED) is True
+    assert holds(TEXT, SIGNED, [OTHER.public_key(), *TRUSTED]) is True
+    assert holds(TEXT, SIGNED, []) is None
+    assert holds(TEXT, None, []) is None
+    assert holds(TEXT, None) is False
+    assert holds(TEXT, sign_card(TEXT, OTHER)) is False
+    assert not any(AS_WRITTEN in check.detail for check in verify_card(TEXT).checks)
+
+
+def test_any_byte_that_is_changed_added_or_gone_is_found_in_the_card_and_in_the_signature():
+    for k in range(len(TEXT)):
+        flipped = chr(ord(TEXT[k]) ^ 1)
+        for change in (TEXT[:k] + flipped + TEXT[k + 1 :], TEXT[:k] + TEXT[k + 1 :], TEXT[:k] + " " + TEXT[k:]):
+            assert holds(change, SIGNED) is False
+    for k in range(len(SIGNED)):
+        if not SIGNED[k].isspace():  # where its lines end says nothing
+            for other in (chr(ord(SIGNED[k]) ^ 1), "A", "=", ""):
+                if other != SIGNED[k]:
+                    assert holds(TEXT, SIGNED[:k] + other + SIGNED[k + 1 :]) is False
+    last = SIGNED.index("=")  # before it, two bits of a letter say nothing: they are 0
+    for letter in {*string.ascii_letters, *string.digits} - {SIGNED[last - 1]}:
+        assert holds(TEXT, SIGNED[: last - 1] + letter + SIGNED[last:]) is False
+    assert holds(TEXT, SIGNED.replace("\n", "\r\n")) is True
+
+
+def packed(**changes):
+    """Return a signature with other fields, and its base64 in order."""
+    blob = base64.b64decode("".join(SIGNED.splitlines()[1:-1]))
+    names = ("public", "namespace", "reserved", "hashed", "signed")
+    fields = {**dict(zip(names, signatures._split(blob, 10, 5), strict=True)), **changes}
+    head = fields.pop("head", blob[:10])
+    return "\n".join([
+        signatures._BEGIN,
+        base64.b64encode(head + signatures._fields(*fields.values())).decode(),
+        signatures._END,
+    ])  # fmt: skip
+
+
+def test_a_key_that_is_put_in_the_place_of_another_does_not_fit():
+    assert holds(TEXT, packed()) is True
+    by_other = base64.b64decode("".join(sign_card(TEXT, OTHER).splitlines()[1:-1]))
+    public, *_, signed = signatures._split(by_other, 10, 5)
+    assert holds(TEXT, packed(public=public)) is False
+    assert holds(TEXT, packed(signed=signed)) is False
+    assert holds(TEXT, packed(public=public, signed=signed)) is False
+    assert holds(TEXT, packed(public=public, signed=signed), [OTHER.public_key()]) is True
+
+
+def test_what_a_key_signed_for_another_purpose_is_no_signature_of_a_card(monkeypatch):
+    raw = signatures._fields(signatures._KIND, KEY.sign(TEXT.encode()))
+    assert holds(TEXT, packed(signed=raw)) is False
+    for namespace in (b"git", b"file", b"", b"labeldp.card2", b"labeldp"):
+        monkeypatch.setattr(signatures, "NAMESPACE", namespace)
+        other = sign_card(TEXT, KEY)
+        monkeypatch.undo()
+        assert holds(TEXT, other) is False
+        fields = signatures._split(base64.b64decode("".join(other.splitlines()[1:-1])), 10, 5)
+        assert holds(TEXT, packed(signed=fields[-1])) is False
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"head": b"SSHSIG\0\0\0\2"},
+        {"head": b"SSHSIH\0\0\0\1"},
+        {"reserved": b"x"},
+        {"hashed": b"md5"},
+        {"hashed": b"sha256"},
+        {"public": signatures._fields(b"ssh-rsa", b"\1" * 32)},
+        {"public": signatures._fields(b"ssh-ed25519", b"\1" * 31)},
+        {"public": b""},
+        {"public": signatures._fields(b"ssh-ed25519", b"\0" * 32)},
+        {"signed": signatures._fields(b"ssh-ed25519", b"\0" * 64)},
+        {"signed": b"\xff" * 4},
+        {"more": b"x"},
+    ],
+)
+def test_a_signature_of_another_form_is_refused(changes):
+    assert holds(TEXT, packed(**changes)) is False
+
+
+@pytest.mark.parametrize(
+    "nothing", ["", " ", "{}", signatures._BEGIN, f"{signatures._BEGIN}\n{signatures._END}", "\0é"]
+)
+def test_what_is_no_signature_is_refused_even_where_nobody_is_trusted(nothing):
+    for trusted in ([], TRUSTED):
+        assert holds(TEXT, nothing, trusted) is False
+
+
+OPENSSH = shutil.which("ssh-keygen")
+
+
+def openssh(what, *words, text=None):
+    """Run ssh-keygen on signatures of cards, and return what it says."""
+    order = [OPENSSH, "-Y", what, "-n", "labeldp.card", *words]
+    return subprocess.run(order, input=text, capture_output=True, text=True, check=True).stdout  # noqa: S603
+
+
+@pytest.mark.skipif(OPENSSH is None, reason="needs OpenSSH")
+def test_openssh_takes_these_signatures_and_makes_them(tmp_path):
+    path, key = tmp_path / "card.json", tmp_path / "key"
+    path.write_text(TEXT)
+    key.write_bytes(KEY.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
+    key.chmod(0o600)
+    made = openssh("sign", "-f", key, path)
+    assert (tmp_path / "card.json.sig").read_text() == SIGNED, made
+    assert key_name(KEY.public_key()) in openssh("check-novalidate", "-s", f"{path}.sig", text=TEXT)
+
+
+# ---- keys -----------------------------------------------------------------------------------------------------
+
+RSA, CURVE = rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP256R1())
+
+
+def private(key, format=PrivateFormat.OpenSSH, words=None):
+    hidden = NoEncryption() if words is None else BestAvailableEncryption(words)
+    return key.private_bytes(Encoding.PEM, format, hidden)
+
+
+def public(key, encoding=Encoding.OpenSSH):
+    formats = {Encoding.OpenSSH: PublicFormat.OpenSSH, Encoding.PEM: PublicFormat.SubjectPublicKeyInfo}
+    return key.public_key().public_bytes(encoding, formats[encoding])
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A folder with a card and a key."""
+    (tmp_path / "card.json").write_text(TEXT)
+    (tmp_path / "key").write_bytes(private(KEY))
+    (tmp_path / "key.pub").write_bytes(public(KEY))
+    return tmp_path
+
+
+@pytest.mark.parametrize("secret", [private(KEY), private(KEY, PrivateFormat.PKCS8)])
+@pytest.mark.parametrize("known", [public(KEY), public(KEY) + b" a comment\n", public(KEY, Encoding.PEM)])
+def test_keys_are_taken_as_openssh_and_pem_write_them(desk, secret, known):
+    (desk / "key").write_bytes(secret)
+    (desk / "key.pub").write_bytes(known)
+    shown = said("sign", desk / "card.json", "--key", desk / "key")
+    assert key_text(KEY.public_key()) in shown
+    assert (desk / "card.json.sig").read_text() == SIGNED
+    assert AS_WRITTEN in said("verify", desk / "card.json", "--trust", desk / "key.pub")
+
+
+def test_a_passphrase_is_taken_from_the_environment_and_never_guessed(desk, monkeypatch):
+    (desk / "key").write_bytes(private(KEY, PrivateFormat.PKCS8, b"open sesame"))
+    monkeypatch.delenv(PASSPHRASE, raising=False)
+    assert f"set {PASSPHRASE}" in said("sign", desk / "card.json", "--key", desk / "key", code=2)
+    for wrong, why in (("", "an empty one was given"), ("sesame", "passphrase does not fit")):
+        monkeypatch.setenv(PASSPHRASE, wrong)
+        assert why in said("sign", desk / "card.json", "--key", desk / "key", code=2)
+    assert files_in(desk) == ["card.json", "key", "key.pub"]
+    monkeypatch.setenv(PASSPHRASE, "open sesame")
+    run("sign", desk / "card.json", "--key", desk / "key")
+    assert (desk / "card.json.sig").read_text() == SIGNED
+
+
+WRONG_KEYS = {
+    "sign": [
+        (private(RSA), "only Ed25519"),
+        (private(CURVE, PrivateFormat.PKCS8), "only Ed25519"),
+        (public(KEY), "is a public one"),
+        (public(KEY, Encoding.PEM), "is a public one"),
+        (b"", "cannot be read"),
+        (private(KEY)[:-80], "cannot be read"),
+        (b"x" * (1 << 15), "too large"),
+    ],
+    "verify": [
+        (public(RSA), "only Ed25519"),
+        (public(CURVE, Encoding.PEM), "only Ed25519"),
+        (private(KEY), "is a private one"),
+        (private(KEY, PrivateFormat.PKCS8), "is a private one"),
+        (b"", "cannot be read"),
+        (public(KEY) + b"\n" + public(OTHER), "cannot be read"),
+        (b"ssh-ed25519 AAAA", "cannot be read"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "key", "why"), [(name, *case) for name, cases in WRONG_KEYS.items() for case in cases]
+)
+def test_another_kind_of_key_neither_signs_nor_is_trusted(desk, command, key, why):
+    (desk / "key").write_bytes(key)
+    option = {"sign": "--key", "verify": "--trust"}[command]
+    assert why in said(command, desk / "card.json", option, desk / "key", code=2)
+    assert not (desk / "card.json.sig").exists()
+
+
+# ---- from the owner to the reviewer -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def owner(tmp_path_factory):
+    """A private table, its card and its signature, and the owner's keys."""
+    folder = tmp_path_factory.mktemp("owner")
+    (folder / "in.csv").write_text("id,price\n" + "".join(f"{i},{1 + i % 4}\n" for i in range(50)))
+    for name in ("out.csv", "other.csv"):
+        order = ("--label", "price", "--bounds", 0, 5, "--epsilon", 1, "--mechanism", "two-point")
+        run("privatize", folder / "in.csv", "-o", folder / name, *order)
+    (folder / "key").write_bytes(private(KEY))
+    (folder / "key.pub").write_bytes(public(KEY))
+    run("sign", folder / "out.csv", "--key", folder / "key")
+    return folder
+
+
+@pytest.fixture
+def sent(owner, tmp_path):
+    """What the reviewer gets of it: a table, its card and its signature, and who is trusted."""
+    for name in ("out.csv", "out.csv.card.json", "out.csv.card.json.sig"):
+        shutil.copy(owner / name, tmp_path / name)
+    return tmp_path, ("--trust", owner / "key.pub")
+
+
+def test_what_was_sent_as_it_was_signed_holds_with_its_table(sent):
+    folder, trust = sent
+    shown = said("verify", folder / "out.csv", *trust)
+    assert (
+        f"{AS_WRITTEN}, signed by the trusted key {key_name(KEY.public_key())}, and so are the checksums" in shown
+    )
+    assert "The card holds." in shown
+    assert "what the signed card says is true" in shown
+    assert "whoever that is" in said("verify", folder / "out.csv")
+    card, signature = (folder / f"out.csv.card.json{end}" for end in ("", ".sig"))
+    elsewhere = signature.rename(folder / "elsewhere")
+    assert AS_WRITTEN in said("verify", "-", "--signature", elsewhere, *trust, text=card.read_text())
+    assert AS_WRITTEN not in said("verify", card)
+    assert "is not signed" in said("verify", card, *trust, code=4)
+
+
+def test_another_table_with_the_card_that_fits_it_is_found(sent, owner):
+    folder, trust = sent
+    shutil.copy(owner / "other.csv", folder / "out.csv")
+    assert "✗ file" in said("verify", folder / "out.csv", *trust, code=4)
+    content = json.loads((owner / "other.csv.card.json").read_text())
+    content["file"]["name"] = "out.csv"
+    (folder / "out.csv.card.json").write_text(forged(content))
+    shown = said("verify", folder / "out.csv", *trust, code=4)
+    assert "✓ file" in shown
+    assert "✗ signature" in shown
+    run("verify", folder / "out.csv", code=4)  # a signature that does not fit is found without any trust
+    (folder / "out.csv.card.json.sig").unlink()
+    assert AS_WRITTEN not in said("verify", folder / "out.csv")
+
+
+def test_a_smaller_epsilon_that_agrees_with_itself_is_found_by_the_signature(desk):
+    (desk / "card.json.sig").write_text(SIGNED)
+    (desk / "card.json").write_text(ldp.TwoPoint(bounds=(0, 5), epsilon=0.5).to_json())
+    shown = said("verify", desk / "card.json", "--trust", desk / "key.pub", code=4)
+    assert "✗ signature" in shown
+    assert "✓ agreement" in shown
+
+
+@pytest.mark.parametrize(
+    "trick",
+    [
+        card("model", cost={"epsilon": 0.1, "delta": 0.0}),
+        TEXT.replace("{", '{"version":2,', 1),
+        TEXT.replace("1.0", "NaN", 1),
+        TEXT.replace("1.0", "1e999", 1),
+        TEXT.replace("1.0", "9" * 5000, 1),
+    ],
+)
+def test_a_signature_makes_no_card_true(desk, trick):
+    (desk / "card.json").write_text(trick)
+    assert "is not signed" in said("sign", desk / "card.json", "--key", desk / "key", code=4)
+    (desk / "card.json.sig").write_text(sign_card(trick, KEY))
+    shown = said("verify", desk / "card.json", "--trust", desk / "key.pub", code=4)
+    assert "✓ signature" in shown
+    assert "does NOT hold" in shown
+
+
+def test_signing_refuses_what_cannot_be_meant_and_leaves_nothing_behind(desk, sent):
+    folder, _ = sent
+    key = ("--key", desk / "key")
+    table = folder / "out.csv"
+    table.write_bytes(table.read_bytes()[:-2])
+    before = files_in(folder)
+    assert "file: out.csv is another file" in said("sign", table, *key, "--force", code=4)
+    assert "exists already" in said("sign", table, *key, code=2)
+    assert "name the card's file" in said("sign", "-", *key, code=2, text=TEXT)
+    assert "there is no file" in said("sign", desk / "card.json", "--key", desk / "nothing", code=2)
+    assert files_in(folder) == before
+    shutil.copy(desk / "key", desk / "card.json.sig")
+    assert "same file" in said("sign", desk / "card.json", "--key", desk / "card.json.sig", "--force", code=2)
+    assert (desk / "card.json.sig").read_bytes() == (desk / "key").read_bytes()
+
+
+def test_a_table_that_is_replaced_loses_its_old_signature(owner, tmp_path):
+    order = ("privatize", owner / "in.csv", "-o", tmp_path / "out.csv", "--label", "price", "--bounds", 0, 5)
+    order = (*order, "--epsilon", 1, "--mechanism", "two-point")
+    run(*order)
+    run("sign", tmp_path / "out.csv", "--key", owner / "key")
+    run(*order, "--force")
+    assert files_in(tmp_path) == ["out.csv", "out.csv.card.json"]
+    assert "not signed" in said("verify", tmp_path / "out.csv")
+
+
+def test_a_signed_model_is_verified_and_fitted_again_without_its_old_signature(owner, tmp_path):
+    given = ("--label", "price", "--bounds", 0, 5, "--epsilon", 4)
+    order = ("fit", owner / "in.csv", *given, "-o", tmp_path / "model")
+    trust = ("--trust", owner / "key.pub")
+    run(*order)
+    assert "No file was compared" not in said("sign", tmp_path / "model", "--key", owner / "key")
+    assert AS_WRITTEN in said("verify", tmp_path / "model", *trust)
+    run(*order, "--force")
+    assert "is not signed" in said("verify", tmp_path / "model", *trust, code=4)

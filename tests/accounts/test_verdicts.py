@@ -1,0 +1,334 @@
+"""Three verdicts: a card holds, does not hold, or cannot be checked here; and the noise of sums again."""
+
+import dataclasses
+import json
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from card_cases import TERMS, card, of_terms, other, refuse
+from command_line import run, said
+from forged_cards import forged
+from labeldp.accounts.budget import Budget
+from labeldp.accounts.reading import read_any_card
+from labeldp.accounts.statistic import Statistic
+from labeldp.accounts.terms import Split
+from labeldp.accounts.verification import verify_card
+from labeldp.mechanisms.card_format import plain
+
+FROM_SUMS = ("row-release", "model", "model of sums")
+LISTED = json.loads(card("model of sums"))["statistics"]
+OPEN = "cannot be checked here"
+
+
+def with_statistic(**changes):
+    """Return a card whose charge bought something else than its noise was computed for."""
+    entries = [{**LISTED[0], **changes}, *LISTED[1:]]
+    return card("model of sums", statistics=entries)
+
+
+# ---- the noise of sums ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fits():
+    """Cards of fits that look for a range, sum and randomise; one row a person, and three."""
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    y = np.clip(X[:, 0] + 2, 0, 5)
+    shared = {"ledger": ldp.Ledger()}
+    by_sums = ldp.ModelReleaseRegressor(epsilon=0.4, bounds=(0, 500), rows_per_person=3, **shared).fit(X, y)
+    by_both = ldp.LabelReleaseRegressor(epsilon=2.0, bounds=(0, 5), **shared).fit(X, y)
+    return [by_sums.to_card(), by_both.to_card(), by_both.release_.to_card()]
+
+
+@pytest.mark.slow
+def test_every_fit_lists_what_left_with_which_noise_and_its_card_proves_it_again(fits):
+    for text in fits:
+        terms = read_any_card(text).terms
+        paid = next(charge for charge in terms.charges if charge.purpose == "sums")
+        parts = sum(statistic.epsilon for statistic in terms.statistics)
+        assert parts * paid.rows_per_person == paid.budget.exact_epsilon
+        assert "; ".join(map(str, terms.statistics)) == paid.mechanism, "what the ledger noted when it was drawn"
+        assert verify_card(text).verdict == "holds"
+        shown = {check.name: check.detail for check in verify_card(text).checks}
+        assert f"epsilon = {paid.budget.exact_epsilon} in all" in shown["sums"]
+        assert "sensitivity 65,536, since each label is in one sum" in " ".join(shown.values())
+
+
+LIES = {
+    "a smaller sensitivity, and noise for it": {"sensitivity": 1, "scale": "25"},
+    "fewer steps, and the same sensitivity": {"steps": 2},
+    "another kind, by the same noise": {"kind": "largest count"},
+    "a reason": {"because": "labels are few"},
+    "more integers than the largest of counts": {"kind": "largest count", "sensitivity": 1, "scale": "25"},
+    "sums of few steps": {"kind": "sums", "sensitivity": 1, "scale": "25"},
+    "a score of as many sums": {"kind": "score", "steps": 1 << 36, "sensitivity": 1 << 36, "scale": str(25 << 36)},
+    "no epsilon": {"epsilon": "0"},
+    "no integers": {"size": 0},
+}
+"""What agrees with itself; single fields are changed in `test_lies`."""
+
+
+@pytest.mark.parametrize("case", LIES)
+def test_noise_that_does_not_follow_from_what_was_summed_does_not_hold(case):
+    refuse(with_statistic(**LIES[case]), r"statistics\[0\]")
+    assert verify_card(with_statistic(**LIES[case])).verdict == "does not hold"
+
+
+@pytest.mark.parametrize("kind", FROM_SUMS)
+def test_statistics_that_cost_more_than_is_charged_do_not_hold(kind):
+    dear = plain(Statistic("counts", "counts", 4, 1, Fraction(1, 10**9)))
+    for entries in (
+        [*LISTED, dear],
+        [{**dear, "purpose": "score"}, *LISTED],
+        [{**dear, "purpose": "labels or so"}],
+    ):
+        refuse(card(kind, statistics=entries), "its statistics cost more than it charges for")
+
+
+@pytest.mark.parametrize(("kind", "purpose"), [("model", "labels"), ("release", "labels"), ("release", "prior")])
+def test_what_labels_or_a_prior_cost_does_not_pay_for_statistics_too(kind, purpose):
+    more = plain(Statistic("counts", "counts", 4, 1, Fraction(1, 10**9), purpose))
+    listed = [] if kind == "release" else LISTED
+    refuse(card(kind, statistics=[*listed, more]), f"spend what it charges for {purpose}")
+
+
+def test_statistics_are_charged_for_each_row_of_a_person():
+    for people, epsilon, verdict in ((3, 0.3, "holds"), (3, 0.1, "does not hold"), (1, 0.1, "holds")):
+        paid = dataclasses.replace(other("sums"), budget=Budget(epsilon), rows_per_person=people)
+        text = of_terms("model", dataclasses.replace(TERMS["model of sums"], charges=(paid,)))
+        assert verify_card(text).verdict == verdict
+
+
+# ---- what cannot be checked here ---------------------------------------------------------------------------
+
+
+def open_because(text, why):
+    """Return whether the verdict is open, for a reason."""
+    verification = verify_card(text)
+    reasons = [check.detail for check in verification.checks if check.holds is None and check.needed]
+    return (verification.verdict, verification.holds) == (OPEN, False) and any(why in one for one in reasons)
+
+
+@pytest.mark.parametrize("kind", FROM_SUMS)
+def test_a_card_that_does_not_say_what_a_charge_bought_cannot_be_checked(kind):
+    for entries in ([], LISTED[:1]):
+        assert open_because(card(kind, statistics=entries), "charged for sums, and the card lists statistics for")
+
+
+def test_a_statistic_or_noise_of_a_kind_that_is_not_known_cannot_be_checked():
+    for unknown in ({"kind": "medians"}, {"noise": "Gauss"}):
+        assert open_because(with_statistic(**unknown), "does not know")
+        with pytest.raises(ldp.errors.CardError):
+            read_any_card(with_statistic(**unknown))
+
+
+def test_what_does_not_hold_is_said_even_where_something_else_cannot_be_checked():
+    seeded = dataclasses.replace(TERMS["model"], secure=False, statistics=())
+    assert verify_card(of_terms("model", seeded)).verdict == "does not hold"
+    assert (
+        verify_card(card("model", statistics=[], cost={"epsilon": 0.1, "delta": 0.0})).verdict == "does not hold"
+    )
+
+
+OWN = """
+from dataclasses import dataclass
+import labeldp as ldp
+from labeldp.mechanisms.base import channel_field
+from labeldp.mechanisms.registry import register
+
+@register("NAME")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Twice(ldp.mechanisms.Mechanism):
+    bounds: tuple
+    epsilon: float
+    channel: object = channel_field()
+    def _build(self):
+        return ldp.TwoPoint(bounds=self.bounds, epsilon=self.epsilon).channel
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A mechanism that somebody wrote: its file, and a card that names it, in a process that does not know it."""
+    path = tmp_path / "own_of_a_test.py"
+    path.write_text(OWN.replace("NAME", "own-of-a-test"))
+    text = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json()
+    card_file = tmp_path / "own.card.json"
+    card_file.write_text(forged({**json.loads(text), "mechanism": "own-of-a-test"}))
+    yield path, card_file
+    sys.modules.pop(path.stem, None)
+    ldp.mechanisms.registry.REGISTRY.pop("own-of-a-test", None)
+
+
+def test_an_unknown_mechanism_is_open_until_the_reviewer_names_its_module(own):
+    path, card_file = own
+    assert OPEN in said("verify", card_file, code=5)
+    assert json.loads(run("verify", "--json", card_file, code=5).stdout)["verdict"] == OPEN
+    for command in ("explain", "report", "audit"):
+        assert OPEN in said(command, card_file, code=5)
+    assert "The card holds." in said("verify", card_file, "--import", path)
+    assert "What it means" in said("explain", card_file, "--import", "own_of_a_test")
+
+
+def test_nothing_is_imported_because_a_card_names_it(own, monkeypatch):
+    path, card_file = own
+    monkeypatch.syspath_prepend(str(path.parent))
+    monkeypatch.chdir(path.parent)
+    content = json.loads(card_file.read_text())
+    for name in ("own_of_a_test", "own_of_a_test:Twice", str(path), "own_of_a_test.py"):
+        for entries in ({"mechanism": name}, {"import": name}, {"module": name}):
+            assert verify_card(forged({**content, **entries})).verdict != "holds"
+    assert path.stem not in sys.modules
+
+
+@pytest.mark.parametrize("code", ["1 / 0", "raise SystemExit", "import nothing_of_this_name", "("])
+def test_a_module_that_cannot_be_imported_is_named(own, code):
+    path, card_file = own
+    path.write_text(code)
+    assert f"--import {path}:" in said("verify", card_file, "--import", path, code=2)
+    assert "--import no_such_module_here:" in said("verify", card_file, "--import", "no_such_module_here", code=2)
+    assert path.stem not in sys.modules
+
+
+def test_a_module_cannot_take_the_name_of_a_mechanism_that_is_known(own):
+    path, card_file = own
+    path.write_text(OWN.replace("NAME", "laplace"))
+    assert "registered already" in said("verify", card_file, "--import", path, code=2)
+    assert ldp.mechanisms.mechanism_class("laplace") is ldp.Laplace
+
+
+# ---- a score on the card of a model --------------------------------------------------------------------------
+
+
+QUALITY = {"rows": 30, "figures": {"rmse": {"value": 0.5, "standard_error": 0.02}}}
+
+
+def with_score(epsilon=Fraction(1, 2), kind="model", people=1, split=None):
+    """Return the terms of a model with its score."""
+    bought = Statistic("errors", "score", 1, 1 << 36, Fraction(epsilon), "score")
+    model = TERMS[kind]
+    charges = [
+        dataclasses.replace(one, budget=Budget(people * one.budget.exact_epsilon), rows_per_person=people)
+        for one in (
+            *model.charges,
+            dataclasses.replace(other("score"), budget=Budget(Fraction(epsilon)), mechanism=str(bought)),
+        )
+    ]
+    statistics = (*model.statistics, bought)
+    return dataclasses.replace(model, charges=tuple(charges), statistics=statistics, split=split)
+
+
+SPLIT = Split(0, 70, 30)
+
+
+@pytest.mark.parametrize("people", [1, 3])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(9)])
+def test_the_card_of_a_model_with_a_score_costs_what_the_ledger_charged(epsilon, people):
+    """Nobody knows whether rows were held out, unless this library split them; a person may be on both sides."""
+    model = TERMS["model"].cost.exact_epsilon
+    for split, cost in ((None, model + epsilon), (SPLIT, max(model, epsilon) if people == 1 else model + epsilon)):
+        terms = with_score(epsilon, people=people, split=split)
+        text = of_terms("model", terms, quality=QUALITY)
+        assert verify_card(text).verdict == "holds"
+        assert read_any_card(text).terms.cost == Budget(people * cost)
+        check = next(check for check in verify_card(text).checks if check.name == "held out")
+        assert (check.holds, check.needed) == (True if split else None, False)
+        less = {"epsilon": Budget(people * model).epsilon, "delta": 0.0}
+        if Budget(people * cost) != Budget(people * model):
+            refuse(forged({**json.loads(text), "cost": less}), "cost")
+
+
+def test_a_card_states_less_than_the_sum_only_with_a_split_of_its_own_rows():
+    good = json.loads(of_terms("model", with_score(split=SPLIT), quality=QUALITY))
+    alone = {key: value for key, value in good.items() if key != "split"}
+    refuse(forged(alone), "guarantee")
+    refuse(card("model", split=good["split"]), "guarantee")
+    stated = dataclasses.replace(TERMS["model"], split=SPLIT)
+    refuse(of_terms("model", stated), "split in another way")
+
+
+def test_a_score_is_paid_for_and_what_is_paid_for_is_shown():
+    good = json.loads(of_terms("model", with_score(), quality=QUALITY))
+    refuse(forged({key: value for key, value in good.items() if key != "quality"}), "must be charged for")
+    refuse(card("model", quality=QUALITY), "must be charged for")
+    negative = {"value": 1.0, "standard_error": -1.0}
+    refuse(forged({**good, "quality": {"rows": 30, "figures": {"rmse": negative}}}), "figures")
+    refuse(forged({**good, "quality": {"rows": 30, "figures": {"accuracy": {"value": 1.0}}}}), "figure")
+    assert open_because(forged({**good, "statistics": good["statistics"][:-1]}), "charged for score")
+
+
+def test_a_card_of_version_2_counts_the_score_on_rows_held_out_that_its_cost_left_out():
+    """Its verdict stays; what it cost is said in full, and that nobody can check which rows were scored."""
+    text = VERSION_2.read_text(encoding="utf-8")
+    stated = json.loads(text)
+    read = read_any_card(text)
+    assert verify_card(text).verdict == "holds"
+    score = Fraction(stated["quality"]["charge"]["budget"][0])
+    assert read.terms.cost == Budget(Fraction(stated["cost"]["epsilon"]) + score)
+    assert [charge.purpose for charge in read.terms.charges][-1] == "score"
+    assert next(check for check in verify_card(text).checks if check.name == "held out").holds is None
+    assert "which nobody can check" in " ".join(read.explain().sections["What is released"])
+
+
+def test_a_free_figure_on_a_card_of_version_2_is_read_as_a_note():
+    content = json.loads((Path(__file__).parents[1] / "data/0.2.0/labels/card.json").read_text(encoding="utf-8"))
+    free = {"how": "assumed", "rows": 250, "epsilon": 0.0, "figures": {"rmse": [10.0, 0.7], "mse": [100.0, 13.0]}}
+    text = forged({**content, "quality": {**free, "statistics": []}})
+    assert verify_card(text).verdict == "holds"
+    told = "typical error (RMSE) 10 ± 0.7, mean squared error 100 ± 13, estimated from 250 private labels"
+    assert told in read_any_card(text).content["note"]
+    for lie in ({"epsilon": 0.1}, {"how": "exact"}, {"figures": {"rmse": "small"}}):
+        assert verify_card(forged({**content, "quality": {**free, "statistics": [], **lie}})).verdict != "holds"
+
+
+def test_a_card_of_version_2_that_states_other_noise_than_it_lists_does_not_hold():
+    kept = json.loads((Path(__file__).parents[1] / "data/0.2.0/model/card.json").read_text(encoding="utf-8"))
+    scored = json.loads(VERSION_2.read_text(encoding="utf-8"))
+    (sums,), (first, *others), quality = kept["charges"], kept["statistics"], scored["quality"]
+    noted = quality["charge"]
+    for lie in (
+        {**kept, "charges": [{**sums, "mechanism": sums["mechanism"].replace("10000", "90000")}]},
+        {**kept, "statistics": [{**first, "because": "a label moves nothing"}, *others]},
+        {**scored, "quality": {**quality, "charge": {**noted, "rows_per_person": 2}}},
+        {**scored, "quality": {**quality, "charge": {**noted, "purpose": "other"}}},
+    ):
+        assert verify_card(forged(lie)).verdict == "does not hold"
+    assert verify_card(forged(kept)).holds
+    assert verify_card(forged(scored)).holds
+
+
+VERSION_2 = Path(__file__).with_name("model_with_score.2.json")
+"""A model's card that 0.2.0 wrote, with a score on rows held out."""
+
+
+def test_what_verify_says_does_not_hold_is_neither_explained_nor_reported(tmp_path):
+    path = tmp_path / "some.card.json"
+    good = json.loads(of_terms("model", with_score(), quality=QUALITY))
+    cards = ((good, 0), ({**good, "statistics": []}, 5), ({**good, "rows": 0}, 4))
+    for content, code in cards:
+        path.write_text(forged(content))
+        run("verify", path, code=code)
+        run("explain", path, code=code)
+        run("report", path, "--force", code=4 if code == 4 else 0)  # a report says what cannot be checked
+
+
+def test_a_score_from_a_seed_or_for_other_persons_is_not_put_on_a_private_card(tmp_path):
+    X = np.random.default_rng(0).normal(size=(900, 2))
+    y, shared = np.clip(X[:, 0] + 2, 0, 5), {"bounds": (0, 5), "ledger": ldp.Ledger()}
+    model = ldp.ModelReleaseRegressor(epsilon=1.0, **shared).fit(X[:500], y[:500])
+    with pytest.warns(ldp.InsecureRandomnessWarning):
+        seeded = ldp.private_score(model, X[500:], y[500:], epsilon=0.9, random_state=1, **shared)
+    ldp.save_model(model, tmp_path / "seeded", quality=seeded)
+    assert "NOT PRIVATE" in said("verify", tmp_path / "seeded", code=4)
+    for_two = ldp.private_score(model, X[500:], y[500:], epsilon=0.9, rows_per_person=2, **shared)
+    with pytest.raises(ldp.errors.ParameterError, match="one card cannot promise both"):
+        ldp.save_model(model, tmp_path / "two", quality=for_two)
+    assert not (tmp_path / "two").exists()
+    fair = ldp.private_score(model, X[500:], y[500:], epsilon=0.9, metrics=["rmse", "mae", "r2"], **shared)
+    ldp.save_model(model, tmp_path / "fair", quality=fair)
+    assert "✓ score" in run("verify", tmp_path / "fair").output

@@ -1,0 +1,355 @@
+"""``labeldp explain``, ``verify`` and ``ledger``: true of every kind of card, and hard to fool."""
+
+import hashlib
+import json
+import math
+import os
+import warnings
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from card_cases import FILE
+from command_line import flat, run, said
+from forged_cards import forged
+from labeldp.accounts.reading import read_any_card
+from labeldp.app.sentences import printable
+
+ROWS = 400
+BOUNDS = (0.0, 5.0)
+
+
+@pytest.fixture(scope="module")
+def cards(tmp_path_factory):
+    """One of each kind of card, and the files that belong to them; {name: path}."""
+    folder = tmp_path_factory.mktemp("cards")
+    rng = np.random.default_rng(5)
+    labels, features = rng.uniform(1, 4, ROWS), rng.random((ROWS, 2))
+    release = ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, mechanism="rp")
+    table = folder / "private.csv"
+    table.write_text("id,price\n" + "".join(f"{i},{z!r}\n" for i, z in enumerate(release.labels.tolist())))
+    about = {**FILE, "name": table.name, "rows": ROWS, "column": "price", "columns": ["id", "price"]}
+    about["sha256"] = hashlib.sha256(table.read_bytes()).hexdigest()
+    by_labels = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(features, labels)
+    by_labels.release_.save(folder / "rows.npz")
+    pairs = np.column_stack([labels, labels])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ldp.InsecureRandomnessWarning)
+        seeded = ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, random_state=1, mechanism="laplace")
+    texts = {
+        "mechanism": ldp.Laplace(bounds=BOUNDS, epsilon=1.0).to_json(),
+        "weak": ldp.Laplace(bounds=BOUNDS, epsilon=8.0).to_json(),
+        "biased": ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0).to_json(),
+        "no privacy": ldp.mechanisms.NoPrivacy().to_json(),
+        "release": release.to_card(),
+        "file": release.terms.to_card(file=about),
+        "two columns": ldp.privatize(
+            pairs, epsilon=2.0, bounds=[BOUNDS, BOUNDS], mechanism="gaussian", delta=1e-5, rows_per_person=3
+        ).to_card(),
+        "local": ldp.privatize(labels, epsilon=4.0, bounds=BOUNDS, trust="local", mechanism="laplace").to_card(),
+        "seeded": seeded.to_card(),
+        "rows": by_labels.release_.to_card(),
+        "labels model": by_labels.to_card(),
+        "model": ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(features, labels).to_card(),
+    }
+    paths = {}
+    for name, text in texts.items():
+        paths[name] = folder / f"{name}.card.json"
+        paths[name].write_text(text)
+    return {**paths, "table": table, "npz": folder / "rows.npz"}
+
+
+NOT_PRIVATE = ("no privacy", "seeded")
+KINDS = {
+    "mechanism": ["noise of about ±"],
+    "weak": ["WEAK: at ε = 8"],
+    "biased": ["biased by design"],
+    "no privacy": ["NOT PRIVATE"],
+    "release": ["by at most e^ε = 2.72×.", "they can be 73 % certain at most", "only the curator"],
+    "file": ["Private labels in private.csv"],
+    "two columns": [
+        "all labels of any one person with up to 3 rows",
+        "That covers persons with up to 3 rows (group privacy).",
+        "Column 1: One private label carries noise of about ±",
+    ],
+    "local": ["nobody saw them"],
+    "seeded": ["NOT PRIVATE"],
+    "rows": ["at most; how much each carries"],
+    "labels model": ["as often as you like"],
+    "model": ["as often as you like"],
+}
+each_card = pytest.mark.parametrize("name", KINDS)
+
+
+def verify_fails(*words, check=None, **options):
+    """Run a verification that must fail, by a check if one is named."""
+    shown = run("verify", *words, code=4, columns=80, **options).output
+    assert f"✗ {check}" in shown if check else "✗" in shown
+
+
+# ---- explain ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@each_card
+def test_every_card_is_explained_in_80_columns_and_the_same_to_scripts(cards, name):
+    shown = run("explain", cards[name], columns=80).output
+    assert max(map(len, shown.splitlines())) <= 80
+    for heading in (
+        "What was done",
+        "What it means",
+        "What is released",
+        "What stays private",
+        "What it cost",
+        "Do not",
+    ):
+        assert f"\n{heading}\n" in shown
+    for words in KINDS[name]:
+        assert words in flat(shown)
+    private = name not in NOT_PRIVATE
+    assert ("NOT PRIVATE" in shown, "can raise their odds" in flat(shown)) == (not private, private)
+    data = json.loads(run("explain", "--json", cards[name]).stdout)
+    card = read_any_card(cards[name].read_text(), allow_no_privacy=True)
+    explanation = card.explain()
+    assert (data["kind"], data["title"], data["private"]) == (card.kind, explanation.title, private)
+    assert data["sections"] == {heading: list(lines) for heading, lines in explanation.sections.items()}
+    assert data["warnings"] == list(explanation.warnings)
+    if private:
+        factor = math.exp(explanation.budget.epsilon)
+        assert (data["epsilon"], data["delta"]) == (explanation.budget.epsilon, explanation.budget.delta)
+        assert data["odds_rise_by_at_most"] == pytest.approx(factor)
+        assert data["guess_of_half_becomes_at_most"] == pytest.approx(factor / (factor + 1))
+
+
+def test_a_card_comes_through_a_pipe_too(cards):
+    text = cards["release"].read_text()
+    assert said("explain", "-", text=text) == said("explain", cards["release"])
+    run("verify", "-", text=text)
+
+
+# ---- verify -----------------------------------------------------------------------------------------
+
+
+@each_card
+def test_every_private_card_verifies_and_no_other(cards, name):
+    code = 4 if name in NOT_PRIVATE else 0
+    shown = run("verify", cards[name], code=code, columns=80).output
+    assert max(map(len, shown.splitlines())) <= 80
+    assert ("✗" in shown) == (code == 4)
+    for beyond in ("no signature", "is what the card lists"):
+        assert beyond in flat(shown)
+    kind = read_any_card(cards[name].read_text(), allow_no_privacy=True).kind
+    assert ("private labels and not the true ones" in flat(shown)) == (kind in ("release", "row-release"))
+    assert ("the model's files follow" in flat(shown)) == (kind == "model")
+    data = json.loads(run("verify", "--json", cards[name], code=code).stdout)
+    assert data["holds"] == (code == 0)
+    if name == "mechanism":
+        ratio = ldp.load_mechanism(cards[name].read_text()).verify().worst_ratio
+        proof = next(check["detail"] for check in data["checks"] if check["name"] == "proof")
+        assert f"{ratio.numerator}/{ratio.denominator}" in proof
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("rows", lambda text: text[:-9]),
+        ("model", lambda text: "\x00" + text),
+        ("release", {"cost": {"epsilon": 0.1, "delta": 0.0}}),
+        ("seeded", {"secure": True}),
+    ],
+)
+def test_a_damaged_or_forged_card_is_red_and_not_explained(cards, name, damage):
+    """What else is refused is tested where cards are read."""
+    text = cards[name].read_text()
+    bad = forged({**json.loads(text), **damage}) if isinstance(damage, dict) else damage(text)
+    verify_fails("-", text=bad)
+    run("explain", "-", text=bad, code=4)
+
+
+def test_the_file_beside_the_card_is_checked_and_one_that_was_changed_is_red(cards, tmp_path):
+    assert f"{ROWS} rows in the file, {ROWS} on the card" in said("verify", cards["file"])
+    card, table = tmp_path / "private.csv.card.json", tmp_path / "private.csv"
+    card.write_text(cards["file"].read_text())
+    assert "is not beside the card" in said("verify", card)
+    run("verify", card, cards["table"])
+    data = cards["table"].read_bytes()
+    for changed in (data[:-1], data.replace(b"\n", b"\n0", 1), b""):
+        table.write_bytes(changed)
+        verify_fails(card, check="file")
+        verify_fails(card, table, check="file")
+    table.write_bytes(data)
+    assert "✓ file" in run("verify", table).output  # the card beside it is found
+
+
+def test_the_very_file_that_was_asked_for_is_compared_not_the_one_its_card_names(cards, tmp_path):
+    (tmp_path / "private.csv").write_bytes(cards["table"].read_bytes())
+    (tmp_path / "other.csv").write_bytes(cards["table"].read_bytes().replace(b"\n", b"\n0", 1))
+    content = json.loads(cards["file"].read_text())
+    without = {key: value for key, value in content.items() if key != "file"}
+    for text in (cards["file"].read_text(), forged(without)):
+        (tmp_path / "other.csv.card.json").write_text(text)
+        verify_fails(tmp_path / "other.csv", check="file")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code"),
+    [("homes.csv", b"id,price\n1,2\n", 4), ("homes.parquet", b"PAR1\xff\xfe", 4), ("parts", None, 2)],
+)
+def test_a_table_or_folder_without_a_card_is_told_which_card_is_not_there(tmp_path, name, data, code):
+    (tmp_path / name).mkdir() if data is None else (tmp_path / name).write_bytes(data)
+    assert f"there is no {name}.card.json" in said("verify", tmp_path / name, code=code)
+
+
+@pytest.mark.parametrize(
+    ("more", "about", "mark", "check"),
+    [
+        ({}, {"rows": 3}, "✗", "agreement"),
+        ({"rows": ROWS + 1}, {"rows": ROWS + 1}, "✗", "rows"),
+        ({}, {"column": "prise"}, "✗", "columns"),
+        ({}, {"unbiased_column": "price_debiased"}, "✗", "columns"),
+        ({}, {"columns": ["price", "id"]}, "✗", "columns"),
+        ({"file": ..., "id": "id", "release": "0" * 32, "label": "price"}, {}, "✓", "columns"),
+        ({"file": ..., "id": "id", "release": "0" * 32, "label": "prise"}, {}, "✗", "columns"),
+    ],
+)
+def test_a_card_whose_rows_or_columns_do_not_fit_the_file_is_red(cards, more, about, mark, check):
+    """A card of a cluster has the name of its release, and no checksum of files."""
+    content = json.loads(cards["file"].read_text())
+    content = {**content, "file": {**content["file"], **about}, **more}
+    text = forged({key: value for key, value in content.items() if value is not ...})
+    shown = run("verify", "-", cards["table"], text=text, code=4 if mark == "✗" else 0)
+    assert f"{mark} {check}" in shown.output
+
+
+@pytest.mark.parametrize("name", ["../private.csv", "/etc/passwd", "", "..", "a/b"])
+def test_a_card_cannot_point_outside_its_folder(cards, tmp_path, name):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "private.csv").write_bytes(cards["table"].read_bytes())
+    content = json.loads(cards["file"].read_text())
+    card = tmp_path / "inner" / "card.json"
+    card.write_text(forged({**content, "file": {**content["file"], "name": name}}))
+    assert "– file" in run("verify", card).output
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet", "out.tsv.gz", "parts/"])
+def test_every_file_that_privatize_writes_verifies_and_is_red_once_changed(tmp_path, out):
+    source = tmp_path / "in.csv"
+    source.write_text("id,price\n" + "".join(f"{i},{1 + i % 4}\n" for i in range(50)))
+    order = ("--label", "price", "--bounds", 0, 5, "--epsilon", 1, "--mechanism", "two-point")
+    run("privatize", source, "-o", f"{tmp_path}/{out}", *order, *(["--format", "csv"] if out == "parts/" else []))
+    card = tmp_path / f"{out.rstrip('/')}.card.json"
+    for given in (card, f"{tmp_path}/{out}"):
+        shown = run("verify", given).output
+        assert ("✓ file" in shown, "✓ rows" in shown) == (True, True)
+    target = tmp_path / out
+    part = next(target.iterdir()) if target.is_dir() else target
+    part.write_bytes(part.read_bytes()[:-1] + b"!")
+    verify_fails(card, check="file")
+
+
+def test_a_saved_model_verifies_and_is_red_once_changed(tmp_path):
+    source, folder = tmp_path / "in.csv", tmp_path / "model"
+    source.write_text("a,price\n" + "".join(f"{i},{1 + i % 4}\n" for i in range(50)))
+    run("fit", source, "--label", "price", "--bounds", 0, 5, "--epsilon", 4, "-o", folder)
+    assert "✓ file" in run("verify", folder).output
+    assert "What it means" in run("explain", folder).output
+    part = next(path for path in folder.iterdir() if path.suffix == ".npz")
+    part.write_bytes(part.read_bytes() + b"!")
+    content = json.loads((folder / "card.json").read_text())
+    fewer = {name: value for name, value in content["files"].items() if name != part.name}
+    without = {key: value for key, value in content.items() if key != "files"}
+    for card in (content, without, {**content, "files": fewer}):
+        (folder / "card.json").write_text(forged(card))
+        verify_fails(folder, check="file")
+        verify_fails(folder / "card.json", check="file")
+
+
+def test_a_saved_release_of_rows_is_compared_with_its_card(cards, tmp_path):
+    assert "✓ file" in run("verify", cards["rows"], cards["npz"]).output
+    run("verify", cards["release"], cards["npz"], code=4)
+    rng = np.random.default_rng(6)
+    model = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
+    model.fit(rng.random((ROWS, 2)), rng.uniform(1, 4, ROWS)).release_.save(tmp_path / "other.npz")
+    (tmp_path / "none.npz").write_bytes(b"PK")
+    for wrong in ("other.npz", "none.npz"):
+        verify_fails(cards["rows"], tmp_path / wrong, check="file")
+
+
+def test_text_on_a_card_cannot_command_the_terminal(cards):
+    content = json.loads(cards["file"].read_text())
+    evil = "\x1b[2J\x1b[32m✓ all is well\r\n\u202e[bold red]boo[/bold red]"
+    content["charges"][0]["what"] = "labels" + evil
+    content["file"]["column"] = content["file"]["name"] = evil
+    for command in ("explain", "verify"):
+        assert not {"\x1b", "\u202e", "\r"} & set(run(command, "-", text=forged(content)).output)
+    assert "[bold red]" in run("explain", "-", text=forged(content)).output
+    assert len(printable("x" * 10_000)) == 1000
+
+
+@pytest.mark.parametrize("command", ["explain", "verify", "ledger"])
+def test_a_file_that_is_not_there_or_is_not_text_is_refused_and_left_alone(tmp_path, command):
+    shown = run(command, tmp_path / "nothing", code=2)
+    assert shown.stdout == ""
+    assert "there is no" in shown.stderr
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "x").write_bytes(b"\xff\xfe{")
+    run(command, tmp_path / "x", code=3 if command == "ledger" else 4)
+
+
+# ---- ledger -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def book(tmp_path):
+    path = tmp_path / "budget.jsonl"
+    ledger = ldp.Ledger.open(path, limit=ldp.Budget(3))
+    ldp.privatize(np.linspace(1, 4, 100), epsilon=1.0, bounds=BOUNDS, mechanism="laplace", ledger=ledger)
+    ledger.charge("mean, \x1b[31mred\ud800", epsilon=0.5, rows_per_person=2)
+    return path
+
+
+def test_the_ledger_shows_what_is_spent_and_left_and_is_only_read(book, monkeypatch):
+    before, stamp = book.read_bytes(), os.stat(book).st_mtime_ns
+    flags, original = [], os.open
+    monkeypatch.setattr(os, "open", lambda path, flag, *rest: (flags.append(flag), original(path, flag, *rest))[1])
+    shown = run("ledger", book, columns=80).output
+    assert flags
+    assert not any(flag & (os.O_RDWR | os.O_WRONLY | os.O_CREAT) for flag in flags)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "Spent ε = 2 of ε = 3 in 2 charges. Left: ε = 1." in flat(shown)
+    assert shown.count("█") == 2 * shown.count("░") == 40
+    assert "\x1b" not in shown
+    data = json.loads(run("ledger", "--json", book).stdout)
+    assert [data[key]["epsilon"] for key in ("limit", "spent", "left")] == [3.0, 2.0, 1.0]
+    assert [charge["epsilon"] for charge in data["charges"]] == [1.0, 1.0]
+    assert (book.read_bytes(), os.stat(book).st_mtime_ns) == (before, stamp)
+    assert list(book.parent.iterdir()) == [book]
+
+
+def test_a_torn_ledger_is_read_a_damaged_one_is_exit_3_and_neither_is_repaired(book):
+    whole = book.read_bytes()
+    book.write_bytes(whole[:-20])
+    assert "in 1 charge." in said("ledger", book)
+    assert book.read_bytes() == whole[:-20]
+    damages = [whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :] for place in range(0, 200, 40)]
+    for damaged in (*damages, b"", b"\n", b"{}\n", b"labels\n"):
+        book.write_bytes(damaged)
+        assert run("ledger", book, code=3).stdout == ""
+        assert book.read_bytes() == damaged
+    run("ledger", book.parent, code=3)
+
+
+def test_ledgers_without_a_limit_with_delta_and_overdrawn(tmp_path):
+    free = ldp.Ledger.open(tmp_path / "free")
+    assert "There is no limit" in said("ledger", tmp_path / "free")
+    free.charge("the labels themselves", epsilon=float("inf"))
+    data = json.loads(run("ledger", "--json", tmp_path / "free").stdout)
+    assert (data["limit"], data["left"], data["spent"]["epsilon"]) == (None, None, "infinite")
+    small = ldp.Ledger.open(tmp_path / "delta", limit=ldp.Budget(1.0, 1e-5))
+    small.charge("labels", epsilon=0.1, delta=1e-5)
+    shown = said("ledger", tmp_path / "delta")
+    assert "δ = 1e-05 of ε = 1" in shown
+    assert "Left: ε = 0.9." in shown
+    small.charge("labels", epsilon=0.9)
+    assert "Nothing is left." in said("ledger", tmp_path / "delta")

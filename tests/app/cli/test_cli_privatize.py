@@ -1,0 +1,224 @@
+"""``labeldp privatize`` as people type it: what cannot work costs a sentence and an exit code, and no budget."""
+
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import labeldp as ldp
+from command_line import files_in, flat, run, said
+from helpers import posix_only
+
+ROWS = 400
+LABELS = np.random.default_rng(0).uniform(0.5, 4.5, ROWS)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "homes.csv"
+    lines = [f"{i % 7},{'north' if i % 3 else 'south'},{label!r}" for i, label in enumerate(LABELS.tolist())]
+    path.write_text("\n".join(["rooms,region,price", *lines]) + "\n")
+    return path
+
+
+def order(table, out, *more):
+    return ["privatize", table, "-o", out, "--label", "price", "--bounds", 0, 5, "--epsilon", 1, *more]
+
+
+def test_the_example_works(tmp_path, table):
+    out = tmp_path / "private.parquet"
+    done = run(*order(table, out, "--ledger", tmp_path / "budget.jsonl", "--limit", 3))
+    assert pq.read_schema(out).names == ["rooms", "region", "price"]
+    assert pq.read_schema(out).field("rooms").type == pa.int64()
+    card = ldp.accounts.read_any_card((tmp_path / "private.parquet.card.json").read_text())
+    assert card.terms.cost == ldp.Budget(1)
+    assert "ε = 2 left" in done.stderr
+    assert done.stdout == ""
+
+
+def test_pipes_carry_nothing_but_data(tmp_path, table):
+    done = run(*order("-", "-", "--card", tmp_path / "c.json"), text=table.read_bytes())
+    lines = done.stdout.splitlines()
+    assert lines[0] == "rooms,region,price"
+    assert len(lines) == ROWS + 1
+    assert json.loads((tmp_path / "c.json").read_text())["file"]["name"] == "-"
+    stream = run(*order("-", "-", "--format", "arrow-stream"), text=_stream())
+    assert pa.ipc.open_stream(stream.stdout_bytes).read_all().num_rows == ROWS
+    assert "--card" in stream.stderr
+
+
+def _stream():
+    sink = io.BytesIO()
+    batch = pa.record_batch({"price": LABELS})
+    with pa.ipc.new_stream(sink, batch.schema) as out:
+        out.write_batch(batch)
+    return sink.getvalue()
+
+
+def test_types_that_change_are_on_the_screen(tmp_path):
+    when = pa.array(range(ROWS), pa.timestamp("s"))
+    with pa.ipc.new_file(tmp_path / "in.arrow", pa.schema([("when", when.type), ("price", pa.float64())])) as out:
+        out.write_batch(pa.record_batch({"when": when, "price": LABELS}))
+    words = said(*order(tmp_path / "in.arrow", tmp_path / "out.parquet"))
+    assert "The column 'when' could not stay timestamp[s]: it is timestamp[ms] now." in words
+
+
+@pytest.fixture
+def telling(tmp_path):
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"log_price": np.log(LABELS), "price": LABELS}), path)
+    return path
+
+
+@pytest.mark.slow
+@posix_only
+@pytest.mark.parametrize(("answer", "code"), [(b"n\n", 130), (b"y\n", 0)])
+def test_hints_are_on_the_screen_before_the_charge_and_ask(tmp_path, telling, answer, code):
+    """A terminal of its own, because nothing less counts as one."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    words = order(telling, tmp_path / "out.parquet", "--ledger", tmp_path / "b.jsonl")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    os.write(ours, answer)
+    command = [sys.executable, "-m", "labeldp.app.cli", *map(str, words)]
+    with subprocess.Popen(command, stdin=theirs, stderr=theirs, env=environment) as process:  # noqa: S603
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # a terminal without anybody at its other end
+            while piece := os.read(ours, 4096):  # while it runs: a terminal that nobody reads is full soon
+                shown += piece
+    os.close(ours)
+    assert process.returncode == code, shown
+    assert b"For you alone: The column 'log_price'" in shown
+    assert files_in(tmp_path) == sorted(
+        ["in.parquet", *(["b.jsonl", "out.parquet", "out.parquet.card.json"] * (code == 0))]
+    )
+
+
+def test_logs_say_the_same_whatever_gives_labels_away(tmp_path, monkeypatch, telling):
+    """Standard error is no terminal here, even if colours are forced."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    harmless = tmp_path / "harmless.parquet"
+    pq.write_table(pa.table({"log_price": np.ones(ROWS), "price": LABELS}), harmless)
+    for source in (telling, harmless):
+        done = run(*order(source, tmp_path / f"{source.stem}.csv"))
+        assert "For you alone" not in done.output
+        assert "Hints on what may give labels away are shown on a terminal only." in done.stderr
+
+
+def test_options_say_how_a_file_is_written(tmp_path):
+    rows = "".join(f"{i}|x|{label:.2f}|tax\n".replace(".", ",") for i, label in enumerate(LABELS))
+    (tmp_path / "in.csv").write_bytes(f"id|größe|price|tax\n{rows}1|x|weg|tax\n".encode("cp850"))
+    how = ["--separator", "|", "--decimal", ",", "--encoding", "cp850", "--na", "weg", "--missing", "drop"]
+    words = said(*order(tmp_path / "in.csv", tmp_path / "out.csv", *how, "--drop", "tax"))
+    assert "separator '|', decimal mark ',', encoding cp850" in words
+    header, first = (tmp_path / "out.csv").read_text(encoding="cp850").splitlines()[:2]
+    assert header == "id|größe|price"
+    assert re.fullmatch(r"0\|x\|-?\d+(,\d+)?", first)
+
+
+def test_a_sheet_is_named_and_its_formulas_are_dropped_or_vouched_for(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(["id", "tax", "price"])
+    for i, label in enumerate(LABELS.tolist()):
+        book.active.append([i, i / 5 if i else "=C2/5", label])
+    book.create_sheet("notes")
+    book.save(tmp_path / "in.xlsx")
+    assert "--sheet Sheet" in said(*order(tmp_path / "in.xlsx", tmp_path / "out.xlsx"), code=2)
+    given = order(tmp_path / "in.xlsx", tmp_path / "out.xlsx", "--sheet", "Sheet")
+    assert "--drop tax, or confirm that they do not with --formulas tax" in said(*given, code=2)
+    run(*given, "--drop", "tax")
+    assert [cell.value for cell in openpyxl.load_workbook(tmp_path / "out.xlsx").active[1]] == ["id", "price"]
+    run(*given, "--formulas", "tax", "--force")
+
+
+MISTAKES = {
+    "misspelt column": ({"--label": "prise"}, "did you mean 'price'"),
+    "text as the label": ({"--label": "region"}, "is not a number in row"),
+    "unknown extension out": ({"-o": "out.doc"}, "implies no known format"),
+    "no folder": ({"-o": "nowhere/out.csv"}, "no folder"),
+    "no file": ({"IN": "nothing.csv"}, "no file"),
+    "no label": ({"IN": "empty.csv"}, "--missing drop"),
+    "no label, and dropped": ({"IN": "empty.csv", "--missing": "drop"}, "no row of the table has a label"),
+    "delta without need": ({"--delta": 0.1}, "delta"),
+}
+"""Bad values of single options are in `test_options`, files with two purposes in `test_file_paths`."""
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_cost_a_sentence_and_nothing_else(tmp_path, monkeypatch, table, mistake):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.csv").write_text("a,price\nx,\n")
+    changes, sentence = MISTAKES[mistake]
+    options = {"-o": "out.csv", "--label": "price", "--epsilon": 1, "--ledger": "b.jsonl", **changes}
+    source = options.pop("IN", "homes.csv")
+    words = [word for pair in options.items() for word in pair]
+    assert sentence in flat(run("privatize", source, "--bounds", 0, 5, *words, code=2).stderr)
+    assert files_in(tmp_path) == ["empty.csv", "homes.csv"]
+
+
+def test_what_is_there_stays_there_without_force(tmp_path, table):
+    words = order(table, tmp_path / "out.csv")
+    for name in ("out.csv", "out.csv.card.json"):
+        (tmp_path / name).write_text("mine")
+        assert "--force" in said(*words, code=2)
+        assert (tmp_path / name).read_text() == "mine"
+        (tmp_path / name).unlink()
+    (tmp_path / "out.csv").write_text("mine")
+    run(*words, "--force")
+    assert (tmp_path / "out.csv").read_text() != "mine"
+
+
+def test_the_ledger_refuses_with_its_own_code(tmp_path, table):
+    ledger, new = ("--ledger", tmp_path / "budget.jsonl"), ("--ledger", tmp_path / "new.jsonl", "--limit", 2)
+    run(*order(table, tmp_path / "a.csv", *ledger, "--limit", 1))
+    assert "nothing was spent or released" in said(*order(table, tmp_path / "b.csv", *ledger), code=3)
+    assert "has the limit" in said(*order(table, tmp_path / "c.csv", *ledger, "--limit", 2), code=3)
+    assert "--ledger FILE" in said(*order(table, tmp_path / "d.csv", "--limit", 2), code=2)
+    gaussian = ("--mechanism", "gaussian", "--delta", 1e-6)
+    assert "--limit-delta" in said(*order(table, tmp_path / "e.csv", *new, *gaussian), code=3)
+    assert files_in(tmp_path) == ["a.csv", "a.csv.card.json", "budget.jsonl", "homes.csv"]
+    book = ldp.Ledger.open(tmp_path / "budget.jsonl")
+    assert book.total == ldp.Budget(1)
+    assert all(charge.mechanism or charge.purpose == "prior" for charge in book.charges)
+
+
+@pytest.mark.slow
+def test_a_report_is_written_if_asked_for(tmp_path, table):
+    run(*order(table, tmp_path / "out.csv", "--report", tmp_path / "page.html"))
+    assert "<svg" in (tmp_path / "page.html").read_text()
+    run(*order(table, tmp_path / "again.csv", "--report", tmp_path / "page.html"), code=2)
+    assert not (tmp_path / "again.csv").exists()
+
+
+def test_a_report_that_could_not_be_drawn_is_refused_before_the_charge(tmp_path, table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    options = ("--report", tmp_path / "page.html", "--ledger", tmp_path / "budget.jsonl")
+    assert "labeldp[plots]" in said(*order(table, tmp_path / "out.csv", *options), code=1)
+    assert files_in(tmp_path) == ["homes.csv"]
+
+
+def test_a_report_that_fails_after_the_release_is_said_with_what_is_in_place_and_spent(
+    tmp_path, table, monkeypatch
+):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("labeldp.app.reports.write_report", full)
+    options = ("--report", tmp_path / "page.html", "--ledger", tmp_path / "budget.jsonl")
+    words = said(*order(table, tmp_path / "out.csv", *options), code=1)
+    assert f"The table is in {tmp_path / 'out.csv'}" in words
+    assert "The report could not be written. No space left on device" in words
+    assert "ε = 1 was charged before that, and stays spent" in words
+    assert "The report is in" not in words
+    assert files_in(tmp_path) == ["budget.jsonl", "homes.csv", "out.csv", "out.csv.card.json"]

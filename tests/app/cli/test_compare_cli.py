@@ -1,0 +1,137 @@
+"""``labeldp compare``: only for labels that are said to be public; exact errors, and advice that follows."""
+
+import math
+import re
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import labeldp as ldp
+from command_line import files_in, homes, said
+from labeldp import evidence
+
+NAMES = "laplace,rr-on-bins,auto"
+OPTIONS = ("--label", "price", "--bounds", 0, 5, "--budgets", "3,0.5", "--repeats", 2, "--mechanisms", NAMES)
+
+
+@pytest.fixture
+def table(tmp_path):
+    pa.parquet.write_table(homes(160), tmp_path / "homes.parquet")
+    return tmp_path / "homes.parquet"
+
+
+def test_without_the_word_public_it_stops_before_it_opens_anything(tmp_path):
+    shown = said("compare", tmp_path / "nowhere.parquet", *OPTIONS, "--plot", tmp_path / "compare.png", code=2)
+    assert "--public" in shown
+    assert "nowhere" not in shown
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_warns_that_nothing_is_private_shows_both_curves_and_gives_advice(table, tmp_path):
+    plot = tmp_path / "compare.png"
+    shown = said("compare", table, *OPTIONS, "--public", "--plot", plot)
+    for words in ("PUBLIC", "not private", "labels released", "model released", "private constant", "--release"):
+        assert words in shown
+    assert shown.index("ε = 0.5") < shown.index("ε = 3")
+    assert "rr-on-bins: nearest one by one" in shown
+    assert f"{5 * math.sqrt(2) / 0.5:.3g}" in shown  # Laplace at ε = 0.5: width · √2/ε
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert shown.count(" ± ") >= 8  # of two regressors, the constant and what is not private, at two budgets
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--budgets", "one"], "--budgets"),
+        (["--budgets", "1,inf"], "inf"),
+        (["--mechanisms", "laplas"], "--mechanisms"),
+        (["--mechanisms", "gaussian"], "--delta"),
+        (["--plot", "compare.doc"], "--plot"),
+        (["--label", "prise"], "price"),
+        (["--bounds", 5, 0], "--bounds"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_before_any_work(options, named, table, tmp_path):
+    assert named in said("compare", table, *OPTIONS, "--public", *options, code=2)
+    assert files_in(tmp_path) == ["homes.parquet"]
+
+
+def test_without_matplotlib_it_says_what_to_install_before_any_work(monkeypatch, table, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    shown = said("compare", table, *OPTIONS, "--public", "--plot", tmp_path / "compare.png", code=1)
+    assert "labeldp[plots]" in shown
+    assert "labels released" not in shown
+
+
+@pytest.mark.parametrize("name", ["laplace", "rp", "rr-on-bins"])
+def test_the_error_of_a_label_is_what_a_release_really_has(name):
+    # 20,000 labels: the mean square of Laplace noise varies by 1.6 %, so 10 % is 6 standard errors, 2e-9.
+    labels = np.random.default_rng(0).beta(2, 4, 20_000) * 5
+    stated = evidence.label_noise.label_noise(name, labels, (0, 5), 1.0)
+    with pytest.warns(ldp.InsecureRandomnessWarning):
+        release = ldp.privatize(labels, epsilon=1.0, bounds=(0, 5), mechanism=name, random_state=0)
+    private = release.labels if name == "rr-on-bins" else release.debiased
+    assert math.sqrt(np.mean((private - labels) ** 2)) == pytest.approx(stated.one, rel=0.1)
+    assert stated.unbiased == (name != "rr-on-bins")
+
+
+@pytest.mark.slow
+def test_models_are_judged_on_rows_that_they_did_not_see():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(400, 4)), rng.uniform(0, 5, 400)  # nothing to learn: only memory could help
+    result = evidence.compare_table(X, labels, (0.0, 5.0), budgets=[20.0], mechanisms=["laplace"])
+    spread = math.sqrt(25 / 12)
+    assert (result.trained, result.judged) == (300, 100)
+    # The root mean square of 100 even residuals varies by 4.5 %: 0.75 of it is 5.5 standard errors away, 4e-8.
+    assert min(result.models.values()) > 0.75 * spread
+    assert "hardly predict" in result.advice()[0]
+
+
+def comparison(models, risks=(1.0, 1.0)):
+    noise, estimate = {}, evidence.label_noise.Estimate
+    constant = {(name, epsilon): error for epsilon in (0.1, 1.0) for name, error in OTHERS.items()}
+    for epsilon in (0.1, 1.0):
+        for name, risk in zip(("auto", "rp"), risks, strict=True):
+            noise[name, epsilon] = evidence.label_noise.LabelNoise(
+                estimate(2.0), estimate(0.1), risk, unbiased=True
+            )
+        noise["rr-on-bins", epsilon] = evidence.label_noise.LabelNoise(
+            estimate(0.1), estimate(0.1), 0.0, unbiased=False
+        )
+    figures = {key: estimate(error, 0.01) for key, error in (models | constant).items()}
+    return evidence.Comparison(budgets=(0.1, 1.0), trained=300, judged=100, noise=noise, models=figures)
+
+
+OTHERS = {"private constant": 1.0, "not private": 0.5}
+MODELS = {
+    ("labels released", 0.1): 0.9,
+    ("model released", 0.1): 0.55,
+    ("labels released", 1.0): 0.51,
+    ("model released", 1.0): 0.52,
+}
+
+
+@pytest.mark.parametrize(
+    ("models", "advice"),
+    [
+        ({}, "Take ε = 0.1.* a typical error of .*93 % at ε = 0.1"),  # (1 − 0.55²)/(1 − 0.5²)
+        ({("labels released", 0.1): 0.56}, "too close to distinguish"),
+        (dict.fromkeys(MODELS, 1.0) | {("labels released", 1.0): 0.9}, "None of these .*ε = 1 keeps most"),
+        (dict.fromkeys(MODELS, 1.1), "a constant does as well"),
+    ],
+)
+def test_the_advice_is_the_least_budget_that_keeps_most_and_says_so_if_there_is_none(models, advice):
+    assert re.search(advice, " ".join(comparison({**MODELS, **models}).advice()))
+
+
+def test_labels_that_do_not_average_out_are_never_advised_and_auto_only_if_none_is_clearly_better():
+    assert comparison(MODELS, risks=(1.05, 1.0)).best_mechanism(1.0) == "auto"
+    assert comparison(MODELS, risks=(1.2, 1.0)).best_mechanism(1.0) == "rp"
+
+
+def test_a_handful_of_rows_is_refused():
+    with pytest.raises(ldp.errors.DataError, match="too few"):
+        evidence.compare_table(np.zeros((10, 1)), np.zeros(10), (0.0, 5.0), budgets=[1.0], mechanisms=["laplace"])

@@ -1,0 +1,395 @@
+"""``labeldp fit`` and ``predict`` as a user meets them: a model and predictions, or one clear sentence."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import labeldp
+from command_line import files_in, homes, run, said
+from helpers import posix_only
+from labeldp import Ledger
+from labeldp.learning.models import load_model
+from labeldp.learning.row_release import RowRelease
+
+FIT = ("--label", "price", "--bounds", 0, 5, "--epsilon", 2)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a table, a model that learnt from it, and what the fit said."""
+    path = tmp_path_factory.mktemp("homes")
+    pa.parquet.write_table(homes(), path / "homes.parquet")
+    (path / "said").write_text(said("fit", path / "homes.parquet", *FIT, "-o", path / "model"))
+    return path
+
+
+# ---- what it does -----------------------------------------------------------------------------------------
+
+
+def test_fit_says_what_it_cost_how_good_it_should_be_and_what_was_left_out(folder):
+    for words in (
+        "A model was trained on",
+        "ε = 2 in all",
+        "id was left out: nearly every row has a value of its own",
+        "would cost ε = 2.5 for those rows: add --score 2.5",  # a guess would be taken for a measure
+        "labeldp predict",
+        "No ledger was kept",
+    ):
+        assert words in (folder / "said").read_text()
+    assert load_model(folder / "model").encoder.names == ["area", "town", "lift"]
+    assert not (folder / "model" / "release.npz").exists()
+
+
+def test_predictions_are_good_and_the_other_columns_as_they_were(folder, tmp_path):
+    fresh = homes(seed=1)
+    pa.parquet.write_table(fresh, tmp_path / "new.parquet")
+    given = ("predict", folder / "model", tmp_path / "new.parquet", "-o", tmp_path / "out.parquet")
+    words = said(*given, "--keep", "id")
+    out = pa.parquet.read_table(tmp_path / "out.parquet")
+    truth, predicted = fresh["price"].to_numpy(), out["prediction"].to_numpy()
+    assert np.mean((truth - predicted) ** 2) < 0.6 * truth.var()
+    assert out.drop_columns(["prediction"]).equals(fresh.drop_columns(["price"]))
+    assert re.search("400 rows.* area: .* missing.* table: 'id', 'area', 'town', 'lift'.* labels: 'price'.", words)
+
+
+def test_columns_that_a_model_does_not_use_are_copied_only_if_they_are_named_and_the_label_never(folder, tmp_path):
+    rows = [f"York,true,{k},1.5,x,a{k}" for k in range(20)]
+    (tmp_path / "new.csv").write_text("\n".join(["town,lift,area,Price,prediction,id", *rows]))
+    given = ("predict", folder / "model", tmp_path / "new.csv", "-o")
+    words = said(*given, tmp_path / "out.csv")
+    assert "Copied from the table: 'town', 'lift', 'area'." in words
+    assert "true labels: 'Price', 'id', 'prediction'." in words
+    words = said(*given, tmp_path / "all.csv", "--keep", "id", "--drop", "area")
+    assert "Copied from the table: 'town', 'lift', 'id'." in words
+    assert "not private" in words
+    heads = [(tmp_path / name).read_text().partition("\n")[0] for name in ("out.csv", "all.csv")]
+    assert heads == ["town,lift,area,prediction", "town,lift,id,prediction"]
+    for name in ("Price", "price", "PRICE"):
+        words = said(*given, tmp_path / "labels.csv", "--keep", name, code=2)
+        assert f"{name!r} is what the model predicts: true labels are never copied" in words
+    assert not (tmp_path / "labels.csv").exists()
+
+
+def test_a_model_whose_label_is_called_like_a_feature_is_refused_before_the_charge(tmp_path):
+    table = homes(60).append_column("PRICE", pa.array(np.arange(60.0)))
+    pa.parquet.write_table(table, tmp_path / "twice.parquet")
+    paid = ("--ledger", tmp_path / "budget.jsonl", "--limit", 9)
+    words = said("fit", tmp_path / "twice.parquet", *FIT, "-o", tmp_path / "model", *paid, code=2)
+    assert "the label is called 'price', and 'PRICE' is among the other columns: rename one of them" in words
+    assert files_in(tmp_path) == ["twice.parquet"]
+    run("fit", tmp_path / "twice.parquet", *FIT, "-o", tmp_path / "model", *paid, "--drop", "PRICE")
+
+
+@posix_only
+def test_a_table_with_predictions_has_no_more_rights_than_its_source(folder, tmp_path):
+    pa.parquet.write_table(homes(20), tmp_path / "new.parquet")
+    (tmp_path / "new.parquet").chmod(0o600)
+    run("predict", folder / "model", tmp_path / "new.parquet", "-o", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").stat().st_mode & 0o777 == 0o600
+
+
+def test_private_labels_are_in_the_folder_if_they_are_released(tmp_path):
+    pa.parquet.write_table(homes(150), tmp_path / "few.parquet")
+    words = said("fit", tmp_path / "few.parquet", *FIT, "-o", tmp_path / "model", "--release", "labels")
+    assert "private labels are in" in words
+    assert "would cost ε = 6.7 for those rows: add --score 6.7" in words
+    release = RowRelease.load(tmp_path / "model" / "release.npz")
+    assert release.secure
+    assert release.labels.size == 150
+    assert not np.isin(homes()["price"].to_numpy(), release.labels).any()
+
+
+@pytest.mark.parametrize("options", [["--features", "area,lift"], ["--drop", "id, town"]])
+def test_columns_may_be_chosen_or_dropped(options, folder, tmp_path):
+    run("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "a", *options)
+    assert load_model(tmp_path / "a").encoder.names == ["area", "lift"]
+
+
+def test_codes_in_text_files_keep_their_zeros_and_rows_without_a_label_are_left_out(tmp_path):
+    rows = [f"{k % 3:03d},{k}.500,{['York', 'Bath', ''][k % 3]},{k / 7 if k else ''}" for k in range(90)]
+    (tmp_path / "codes.csv").write_text("\n".join(["code,area,town,price", *rows]) + "\n")
+    options = ("--bounds", 0, 15, "--categories", "code", "--missing", "drop")
+    words = said("fit", tmp_path / "codes.csv", *FIT, *options, "-o", tmp_path / "model")
+    assert "1 rows without a label were left out" in words
+    assert load_model(tmp_path / "model").card.content["rows"] == 89
+    encoder = load_model(tmp_path / "model").encoder
+    assert set(encoder.columns[0].values) == {"000", "001", "002"}
+    assert set(encoder.columns[2].values) == {"York", "Bath"}  # a gap is no town
+    words = said("predict", tmp_path / "model", tmp_path / "codes.csv", "-o", tmp_path / "out.csv")
+    assert "new since the fit" not in words
+    out = (tmp_path / "out.csv").read_text().replace('"', "").splitlines()
+    assert [line.rsplit(",", 1)[0] for line in out] == ["code,area,town", *(row.rsplit(",", 1)[0] for row in rows)]
+
+
+def test_predictions_stay_with_their_rows_over_many_batches_and_files(folder, tmp_path):
+    parts = [homes(3000, seed=k).drop_columns(["price", "id"]) for k in range(2)]
+    (tmp_path / "new").mkdir()
+    for k, part in enumerate(parts):
+        long = part.append_column("text", pa.array([f"{row:02000d}" for row in range(3000)]))
+        pa.csv.write_csv(long, tmp_path / "new" / f"part-{k}.csv")  # of 6 MB: several blocks
+    run("predict", folder / "model", tmp_path / "new" / "*.csv", "-o", tmp_path / "out.parquet")
+    out = pa.parquet.read_table(tmp_path / "out.parquet")
+    expected = load_model(folder / "model").predict(pa.concat_tables(parts))
+    assert out["prediction"].to_numpy() == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_table_may_come_through_a_pipe_and_leave_through_one(folder):
+    fresh = homes(30, seed=5).drop_columns(["price"])
+    text = pa.BufferOutputStream()
+    pa.csv.write_csv(fresh, text)
+    done = run("predict", folder / "model", "-", "-o", "-", text=text.getvalue().to_pybytes())
+    predicted = pa.csv.read_csv(pa.BufferReader(done.stdout_bytes))["prediction"].to_numpy()
+    assert predicted == pytest.approx(load_model(folder / "model").predict(fresh), rel=1e-5)
+
+
+# ---- the budget -------------------------------------------------------------------------------------------
+
+
+def test_the_ledger_is_charged_once_for_exactly_epsilon_and_refuses_what_passes_its_limit(folder, tmp_path):
+    book = tmp_path / "budget.jsonl"
+    paid = ("--ledger", book, "--limit", 3)
+    assert "ε = 1 left" in said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", *paid)
+    assert Ledger.open(book).total.epsilon == 2.0
+    charges = load_model(tmp_path / "model").card.terms.charges
+    assert [c.what for c in charges] == [c.what for c in Ledger.open(book).charges]
+    before = book.read_bytes()
+    words = said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "again", *paid, code=3)
+    assert "nothing was spent or released" in words
+    assert book.read_bytes() == before
+    unpaid = ("--ledger", tmp_path / "new.jsonl", "--limit", 3, "--score", 1.5)
+    run("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "again", *unpaid, code=3)
+    assert files_in(tmp_path) == ["budget.jsonl", "model"]  # not even a new ledger
+
+
+def test_what_fails_after_the_model_is_in_place_is_said_with_what_is_there_and_spent(
+    folder, tmp_path, monkeypatch
+):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    for name in ("app.reports.write_report", "learning.score.charged_score"):
+        monkeypatch.setattr(f"labeldp.{name}", full)
+    book, out = tmp_path / "budget.jsonl", tmp_path / "model"
+    options = ("-o", out, "--ledger", book, "--score", 1, "--report", tmp_path / "page.html")
+    words = said("fit", folder / "homes.parquet", *FIT, *options, code=1)
+    assert f"The model is in {out}" in words
+    assert "How good the model is could not be measured. The report could not be written. No space left" in words
+    assert "ε = 2 was charged before that, and stays spent" in words
+    assert "The report is in" not in words
+    assert load_model(out).label == "price"
+
+
+def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(folder, tmp_path):
+    book, page, later = (tmp_path / name for name in ("budget.jsonl", "report.html", "later.html"))
+    paid = ("--ledger", book, "--limit", 4, "--score", 1.5, "--metrics", "rmse,mae", "--report", page)
+    words = said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", *paid)
+    assert re.search("Measured on rows held out, for ε = 1.5 more: (typical|mean absolute) error", words)
+    assert "A score of 40 rows for ε = 1.5 will have noise of: mean squared error ±" in words
+    card = load_model(tmp_path / "model").card
+    assert (card.content["rows"], card.terms.cost.epsilon) == (360, 2.0)
+    assert set(card.content["quality"]["figures"]) == {"mse", "rmse", "mae"}
+    assert Ledger.open(book).charges[-1].what == "score"
+    assert Ledger.open(book).total.epsilon == 3.5
+    run("report", tmp_path / "model", "-o", later)
+    told = (words, card.content["note"], page.read_text(), later.read_text(), said("explain", tmp_path / "model"))
+    for text in told:
+        assert "ε = 3.5 in all" in text
+        assert "ε = 2 in all" not in text
+    html = page.read_text()
+    assert "left is ε = 0.5" in html
+    assert "<td>score</td><td>1.5</td>" in html
+    assert "does not hold all charges" not in html
+    assert not [price for price in homes()["price"].to_pylist() if repr(price) in html]
+
+
+def test_a_score_and_several_rows_a_person_are_refused_only_if_they_cannot_be_paid(folder, tmp_path):
+    """Two rows a person, and ε = 2 for the model and 1 for the score. The δ that is allowed is not needed."""
+
+    def fit(name, most, code=0):
+        given = ("--score", 1, "--rows-per-person", 2, "--limit", most, "--limit-delta", 0.5)
+        limits = ("--ledger", tmp_path / f"{name}.b")
+        return said("fit", folder / "homes.parquet", *FIT, *given, *limits, "-o", tmp_path / name, code=code)
+
+    fit("paid", 6)
+    spent = Ledger.open(tmp_path / "paid.b").total
+    assert (spent.epsilon, spent.delta) == (6.0, 0.0)
+    assert "nothing was spent" in fit("less", 5.9, code=3)
+    assert files_in(tmp_path) == ["paid", "paid.b"]
+
+
+# ---- bad input --------------------------------------------------------------------------------------------
+
+
+def with_prices(column):
+    return homes(60).set_column(4, "price", column)
+
+
+BAD = {
+    "a misspelt label": (homes(60), ["--label", "prise"], "price"),
+    "the label as a feature": (homes(60), ["--features", "area,price"], "is the label"),
+    "text in the label": (with_prices(pa.array(["3.25 pounds"] * 60)), [], "price|label"),
+    "NaN in the label": (with_prices(pa.array([float("nan")] + [3.25] * 59)), [], "--missing drop"),
+    "no label at all": (with_prices(pa.nulls(60, pa.float64())), ["--missing", "drop"], "label"),
+    "only useless features": (homes(60).select(["id", "price"]), [], "no column is left"),
+    "a score on a handful of rows": (homes(60), ["--score", 1], "too few"),
+    "a score of nothing but noise": (homes(150), ["--score", 0.5], "would say nothing.*ε = 0.762 or more"),
+    "a folder that is nowhere": (homes(60), ["-o", "/no/where/model"], "create it first"),
+    "a report that is there": (homes(60), ["--report", __file__], "exists already"),
+    "too little epsilon to split": (homes(60), ["--release", "labels", "--epsilon", 0.001], "too small"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_gets_one_sentence_and_nothing_is_written_or_charged(what, tmp_path):
+    table, options, sentence = BAD[what]
+    pa.parquet.write_table(table, tmp_path / "homes.parquet")
+    options = ["--ledger", tmp_path / "budget.jsonl", *options]
+    words = said("fit", tmp_path / "homes.parquet", *FIT, "-o", tmp_path / "model", *options, code=2)
+    assert re.search(sentence, words)
+    assert "3.25" not in words  # no label in a message
+    assert files_in(tmp_path) == ["homes.parquet"]  # a new ledger comes with its first charge
+
+
+@pytest.mark.slow
+def test_one_place_for_two_purposes_is_refused_and_nothing_is_lost(folder, tmp_path):
+    table, model, book = tmp_path / "homes.parquet", tmp_path / "model", tmp_path / "budget.jsonl"
+    table.write_bytes((folder / "homes.parquet").read_bytes())
+    run("fit", table, *FIT, "-o", model, "--ledger", book)
+    new = tmp_path / "new"
+    shared = [
+        ("fit", table, *FIT, "-o", new, "--ledger", book, "--report", book),
+        ("fit", table, *FIT, "-o", new, "--report", table),
+        ("fit", table, *FIT, "-o", table),
+        ("fit", table, *FIT, "-o", new, "--ledger", new),
+        ("fit", table, *FIT, "-o", model, "--ledger", model / "budget.jsonl"),
+        ("predict", model, table, "-o", table),
+        ("predict", model, table, "-o", model / "model.npz"),
+        ("compare", table, *FIT[:5], "--public", "--plot", table),
+        ("report", model, "-o", model / "card.json"),
+        ("report", model, "-o", book, "--ledger", book),
+    ]
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for words in shared:
+        assert re.search("the same file|lies in the folder", said(*words, "--force", code=2)), words
+    assert "--force" in said("fit", table, *FIT, "-o", model, "--ledger", book, code=2)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_what_came_into_a_models_folder_while_it_was_fitted_is_not_removed(folder, tmp_path, monkeypatch):
+    (tmp_path / "model").mkdir()
+    for each in (folder / "model").iterdir():
+        (tmp_path / "model" / each.name).write_bytes(each.read_bytes())
+    fit = labeldp.ModelReleaseRegressor.fit
+
+    def slow(*words):
+        (tmp_path / "model" / "budget.jsonl").write_text("a ledger, say")
+        return fit(*words)
+
+    monkeypatch.setattr(labeldp.ModelReleaseRegressor, "fit", slow)
+    words = said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", "--force", code=2)
+    assert "other files in it" in words
+    assert (tmp_path / "model" / "budget.jsonl").read_text() == "a ledger, say"
+    assert files_in(tmp_path) == ["model"]
+
+
+def test_predict_refuses_what_does_not_fit_and_writes_nothing(folder, tmp_path):
+    def refused(table, *options, model=folder / "model", code=2):
+        pa.parquet.write_table(table, tmp_path / "new.parquet")
+        words = said("predict", model, tmp_path / "new.parquet", "-o", tmp_path / "out.csv", *options, code=code)
+        assert files_in(tmp_path) == ["new.parquet"]
+        return words
+
+    fresh = homes(20)
+    assert "'area' is near" not in refused(fresh.drop_columns(["town"]))
+    assert "'twon' is near" in refused(fresh.rename_columns(["id", "area", "twon", "lift", "price"]))
+    assert "held numbers" in refused(fresh.set_column(1, "area", pa.array(["big"] * 20)))
+    assert "--column" in refused(fresh, "--column", "town")
+    assert "no model here" in refused(fresh, model=tmp_path / "nowhere")
+    damaged = folder / "damaged"
+    damaged.mkdir()
+    for each in (folder / "model").iterdir():
+        (damaged / each.name).write_bytes(each.read_bytes()[:-1])
+    refused(fresh, model=damaged, code=4)
+    words = ("predict", folder / "model", tmp_path / "new.parquet", "-o", tmp_path / "new.csv")
+    run(*words)
+    assert "--force" in said(*words, code=2)
+    run(*words, "--force")
+
+
+# ---- trouble ----------------------------------------------------------------------------------------------
+
+
+def started(*words, before="", **more):
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", f"{before}from labeldp.app.cli import app; app()", *map(str, words)]
+    return subprocess.Popen(command, env=env, stderr=subprocess.PIPE, **more)  # noqa: S603
+
+
+@pytest.mark.slow
+def test_without_pyarrow_a_fit_names_the_extra(tmp_path):
+    block = "import sys; sys.modules['pyarrow'] = None; sys.modules['matplotlib'] = None; "
+    process = started("fit", "homes.csv", *FIT, "-o", "model", before=block, cwd=tmp_path)
+    errors = process.communicate(timeout=300)[1].decode()
+    assert process.returncode == 1
+    assert "labeldp[files]" in errors
+    assert "Traceback" not in errors
+    assert not files_in(tmp_path)
+
+
+ENDLESS = """
+import time
+from labeldp.learning import models
+models.write_model = lambda *_, **__: time.sleep(600)
+"""
+"""However late the signal is: it does not end before."""
+
+
+@pytest.mark.slow
+@posix_only
+def test_a_fit_that_is_stopped_leaves_no_model_and_the_ledger_tells_the_truth(tmp_path):
+    pa.parquet.write_table(homes(8000), tmp_path / "homes.parquet")
+    book = tmp_path / "budget.jsonl"
+    given = (*FIT, "-o", tmp_path / "model", "--release", "labels", "--ledger", book)
+    process = started("fit", tmp_path / "homes.parquet", *given, before=ENDLESS)
+    while not (book.exists() and Ledger.open(book).charges) and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    errors = process.communicate(timeout=300)[1].decode()
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert Ledger.open(book).total.epsilon == 2.0  # it was paid for, and may have been used
+    assert files_in(tmp_path) == ["budget.jsonl", "homes.parquet"]
+
+
+@posix_only
+@pytest.mark.parametrize("charged", [False, True])
+def test_on_a_full_disk_a_fit_leaves_no_model_and_the_ledger_tells_the_truth(
+    folder, tmp_path, monkeypatch, charged
+):
+    """It is refused before the charge, unless the space goes after it was checked."""
+    import resource
+
+    out, book = tmp_path / "out", tmp_path / "budget.jsonl"
+    out.mkdir()
+    if charged:
+        monkeypatch.setattr("labeldp.tables.rehearsal.refuse_size", lambda *_: None)
+    with ExitStack() as later:
+        room = resource.getrlimit(resource.RLIMIT_FSIZE)
+        later.callback(resource.setrlimit, resource.RLIMIT_FSIZE, room)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, room[1]))  # as on a full disk, for any user
+        words = said("fit", folder / "homes.parquet", *FIT, "-o", out / "model", "--ledger", book, code=1)
+    assert not files_in(out)
+    assert "too large" in words
+    assert ("ε = 2 was charged before that, and stays spent" in words) is charged
+    assert book.exists() is charged
+    assert not charged or Ledger.open(book).total.epsilon == 2.0  # paid and not released is safe

@@ -1,0 +1,103 @@
+"""Tables without a header, records that span lines and odd options of commands: a sentence, and no charge."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from command_line import files_in, flat, run, said
+from fuzzing import tries
+from labeldp.app.cli import app
+
+LABEL = "3.14159"
+ROWS = [f"oak,{LABEL},20", *(f"tree {n % 9},{n % 5}.5,{n % 7}" for n in range(200))]
+WHAT = ["--label", "price", "--bounds", 0, 5]
+COMMANDS = {
+    "privatize": ["privatize", "in.csv", "-o", "out.csv", *WHAT, "--epsilon", 1, "--mechanism", "two-point"],
+    "fit": ["fit", "in.csv", "-o", "model", *WHAT, "--epsilon", 1],
+    "compare": ["compare", "in.csv", *WHAT, "--public", "--budgets", 1, "--repeats", 1, "--mechanisms", "laplace"],
+}
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.csv").write_text("\n".join(ROWS) + "\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_refuses_a_table_without_a_header_and_takes_names_for_it(place, command):
+    ledger = [] if command == "compare" else ["--ledger", "book.jsonl"]
+    told = said(*COMMANDS[command], *ledger, code=2)
+    assert "looks as if the header is missing" in told
+    assert "name the columns, as in --names a,b,c" in told
+    assert "confirm them with --header" in told
+    assert LABEL not in told
+    assert files_in(place) == ["in.csv"]
+    run(*COMMANDS[command], "--names", "item,price,size")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_confirmed_header_does_not_make_a_number_the_name_of_a_label(place, command):
+    words = [LABEL if word == "price" else word for word in COMMANDS[command]]
+    told = said(*words, "--header", code=2)
+    assert "the label's name reads as a number" in told
+    assert LABEL not in told
+    assert files_in(place) == ["in.csv"]
+
+
+def test_predictions_are_made_for_a_table_whose_columns_are_named(place):
+    run(*COMMANDS["fit"], "--names", "item,price,size")
+    told = said("predict", "model", "in.csv", "-o", "out.csv", code=2)
+    assert "looks as if the header is missing" in told
+    run("predict", "model", "in.csv", "-o", "out.csv", "--names", "item,price,size")
+    header, first, *_ = (place / "out.csv").read_text().splitlines()
+    assert header == "item,size,prediction"
+    assert first.startswith("oak,20,")
+
+
+def test_a_column_with_line_breaks_is_named(place):
+    rows = [f'"a\nb {n}",{n % 5}.5,{n % 7}' for n in range(100)]
+    (place / "in.csv").write_text("\n".join(["item,price,size", *rows]) + "\n")
+    assert "name it, as in --multiline COLUMN" in said(*COMMANDS["privatize"], code=2)
+    assert "is the label" in said(*COMMANDS["privatize"], "--multiline", "price", code=2)
+    run(*COMMANDS["privatize"], "--multiline", "item")
+    run("verify", "out.csv.card.json")
+
+
+TEXT = st.text(max_size=6) | st.sampled_from(
+    ["\udcff", "\0", "\n", "é", "tab", "price", "1", '"', "a,b,c", "utf-16"]
+)
+ENCODINGS = st.sampled_from(
+    ["utf-7", "idna", "punycode", "utf-16", "utf-32", "cp1252", "hz", "big5", "undefined", "zip"]
+)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "--separator": TEXT,
+        "--decimal": TEXT,
+        "--thousands": TEXT,
+        "--encoding": ENCODINGS | TEXT,
+        "--na": TEXT,
+        "--names": TEXT,
+        "--multiline": TEXT,
+        "--drop": TEXT,
+        "--sheet": TEXT,
+        "--formulas": TEXT,
+        "--label": TEXT,
+    },
+)
+
+
+@pytest.mark.slow
+@tries(60)
+@given(options=OPTIONS, header=st.booleans(), content=st.sampled_from(["in.csv", "named.csv"]))
+def test_no_text_in_an_option_ends_in_a_traceback(place, options, header, content):
+    (place / "named.csv").write_text("\n".join(["item,price,size", *ROWS[:20]]) + "\n")
+    words = [content if word == "in.csv" else word for word in COMMANDS["privatize"]]
+    words += [word for pair in options.items() for word in pair] + ["--header"] * header + ["--force"]
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code in (0, 2), (words, done.output, done.exception)
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    assert "Traceback" not in flat(done.output)

@@ -1,0 +1,55 @@
+"""What every command has: help with an example, a sentence for what is missing, and a quick start."""
+
+from importlib.metadata import PackageNotFoundError
+
+import pytest
+import typer
+
+from command_line import said
+from helpers import python
+from labeldp.app.cli import COMMANDS, EXIT_CODES
+from labeldp.app.cli.shell import EXIT, explained
+
+NAMES = [name for panel in COMMANDS.values() for name in panel]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_has_help_with_an_example_and_says_what_leaves(name):
+    text = said(name, "--help")
+    assert f"Example: labeldp {name} " in text
+    assert "What is released: " in text
+
+
+def test_the_help_says_what_each_exit_code_means():
+    assert set(EXIT_CODES) == {0, *EXIT.values()}
+    assert f"4 {EXIT_CODES[4]}; 5 {EXIT_CODES[5]}" in said("--help")
+
+
+def test_a_command_does_not_import_what_it_does_not_use():
+    code = """
+import sys
+from labeldp.app.cli import app
+for words in ["--help"], ["ledger", "--help"], ["verify", "--help"], ["privatize", "--help"]:
+    app(words, standalone_mode=False)
+    heavy = {"sklearn", "matplotlib", "pyarrow"} & set(sys.modules)
+    if heavy:
+        sys.exit(f"{words} imported {heavy}")
+"""
+    done = python(code, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (ModuleNotFoundError(name="pyarrow.parquet"), 'pyarrow is not installed: pip install "labeldp[files]"'),
+        (ModuleNotFoundError(name="matplotlib"), 'matplotlib is not installed: pip install "labeldp[plots]"'),
+        (ModuleNotFoundError(name="other"), "other is not installed: pip install other"),
+        (PackageNotFoundError("labeldp"), "labeldp is not installed: pip install labeldp"),
+    ],
+)
+def test_what_is_missing_is_named_with_the_command_that_installs_it(error, sentence, capsys):
+    with pytest.raises(typer.Exit) as stopped, explained():
+        raise error
+    assert stopped.value.exit_code == 1
+    assert sentence in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,99 @@
+"""Names of columns and files are other people's text: none of it commands the terminal that it is printed on."""
+
+import shutil
+import unicodedata
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+import labeldp as ldp
+from command_line import run
+from helpers import posix_only
+from labeldp.app.cli import shell
+from labeldp.app.cli.shell import PlainConsole, explained
+from labeldp.app.sentences import without_controls
+
+SAMPLES = Path(__file__).parents[2] / "data" / "0.2.0"
+CARD = "table.csv.card.json"
+HOSTILE = {
+    "controls": "\x1b[2J\x1b]0;title\x07\x9b31m\x85\u202e\u2066\x7f\x08",
+    "markup": "[red]c[bold]:boom:[i]",
+}
+"""Escape sequences, the same in one byte, overrides of the direction of text, control characters; markup."""
+
+
+@pytest.fixture(params=HOSTILE)
+def name(request, tmp_path, monkeypatch):
+    """A name with something hostile in it, in a folder of samples."""
+    shutil.copytree(SAMPLES, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return f"a{HOSTILE[request.param]}b"
+
+
+def assert_harmless(text, name):
+    """Check that a text has no control character, and that markup stands in it as it was written."""
+    bad = {c for c in text if c != "\n" and unicodedata.category(c)[0] == "C"}
+    assert not bad, text
+    if name.isprintable():
+        assert name in text.replace("\n", "") or repr(name)[1:-1] in text
+
+
+def commands(name):
+    """Return commands that print a name, and the codes that they end with."""
+    laplace = ["--mechanisms", "laplace"]
+    options = ["--bounds", "0", "100", "--epsilon", "1"]
+    return {
+        "a file that is not there": (["explain", f"{name}.json"], 2),
+        "an argument too many": (["ledger", "budget.jsonl", name], 2),
+        "an option that is not there": (["ledger", f"--{name}"], 2),
+        "a command that is not there": ([name], 2),
+        "a choice that is not there": (["privatize", "in.csv", "-oo", "--label=a", *options, "--trust", name], 2),
+        "a column that is not there": (["privatize", "table.csv", "-o", "o.csv", "--label", name, *options], 2),
+        "a table's title": (["audit", name, "--samples", "1000"], 0),
+        "what was written": (["report", CARD, "-o", f"{name}.html"], 0),
+        "a ledger": (["ledger", "new.jsonl"], 0),
+        "a label": (["compare", "in.csv", "--label", name, *options[:3], "--public", *laplace], 0),
+        "columns that are left out": (["predict", "model", "in.csv", "-o", "out.csv"], 0),
+    }  # fmt: skip
+
+
+@posix_only
+@pytest.mark.parametrize("what", commands(""))
+def test_no_name_reaches_the_terminal_with_a_command_for_it(name, what):
+    Path(name).write_bytes(Path("mechanism.json").read_bytes())
+    header, *lines = Path("table.csv").read_text(encoding="utf-8").splitlines()
+    Path("in.csv").write_text(
+        "\n".join([header + f',"{name}"', *(line + ",5" for line in lines), ""]), encoding="utf-8", newline=""
+    )
+    ldp.Ledger.open("new.jsonl").charge(name, epsilon=1.0)
+    words, code = commands(name)[what]
+    assert_harmless(run(*words, code=code).output, name)
+
+
+def test_an_unexpected_error_says_where_it_happened_and_not_what_it_quotes(name, capsys):
+    with pytest.raises(BaseException, match="1"), explained():  # typer's Exit, with the code of the machine
+        raise ArithmeticError(f"{name}: 31415")
+    said = capsys.readouterr().err
+    assert "Traceback" in said
+    assert "ArithmeticError" in said
+    assert "31415" not in said.replace('raise ArithmeticError(f"{name}: 31415")', "")
+
+
+def test_a_progress_bar_shows_a_name_as_it_is(name, monkeypatch):
+    console = PlainConsole()
+    console.file, console.is_interactive = StringIO(), True
+    monkeypatch.setattr(shell, "news", lambda: console)
+    monkeypatch.setattr(PlainConsole, "is_terminal", True)
+    monkeypatch.setattr(PlainConsole, "is_dumb_terminal", False)
+    with shell.progress() as bars:
+        bars(name, 1, 2)
+        bars._bar.refresh()
+    shown = console.file.getvalue()
+    assert without_controls(name)[:8] in shown
+    assert "\x1b[2J" not in shown
+
+
+def test_every_console_of_a_command_is_a_plain_one():
+    folder = Path(shell.__file__).parent
+    assert not [path.name for path in folder.glob("*.py") if " Console(" in path.read_text(encoding="utf-8")]

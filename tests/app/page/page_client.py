@@ -1,0 +1,226 @@
+"""A browser without a screen, for the page: it keeps cookies, sends forms, and follows redirects."""
+
+import asyncio
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import unescape
+from urllib.parse import quote, urlencode, urlsplit
+
+import labeldp as ldp
+from labeldp.app.page.application import application
+from labeldp.app.page.chosen_folder import ChosenFolder
+from labeldp.app.page.site import Site
+
+PORT = 8123
+HOST = f"127.0.0.1:{PORT}"
+
+
+HIDDEN = "31415"
+"""A label of the table in the folder; no page may show it."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: list
+    body: bytes
+    path: str
+
+    def header(self, name):
+        return next((value for key, value in self.headers if key == name), None)
+
+    @property
+    def html(self):
+        return self.body.decode()
+
+    @property
+    def words(self):
+        """What a reader sees of it."""
+        return " ".join(unescape(re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", self.html, flags=re.S)).split())
+
+
+class Client:
+    """Talks to the application without a network."""
+
+    def __init__(self, folder):
+        self.site = Site(ChosenFolder(folder))
+        self.app = application(self.site)
+        self.cookie = ""
+
+    def enter(self):
+        """Visit the address with the token, and return this client."""
+        answer = self.request("GET", self.site.keys.address)
+        self.cookie = answer.header("set-cookie").partition(";")[0]
+        return self
+
+    def request(self, method, path, body=b"", headers=(), *, base=None, is_cut=False):
+        """Send one request as it is, with the cookie and what a browser adds unless told otherwise.
+
+        A path may leave out the base, which is the page's own unless told otherwise. A request that is cut ends
+        before its body does.
+        """
+        given = {"host": HOST, "cookie": self.cookie, **dict(headers)}
+        if method == "POST":
+            own = {"origin": f"http://{HOST}", "sec-fetch-site": "same-origin", "content-length": str(len(body))}
+            given = {"content-type": "application/x-www-form-urlencoded", **own, **given}
+        base, path = self.site.keys.base if base is None else base, path.removeprefix(self.site.keys.base)
+        parts, sent = urlsplit(base + path), []
+        scope = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": parts.path,
+            "raw_path": parts.path.encode(),
+            "query_string": parts.query.encode(),
+            "root_path": "",
+            "headers": [(name.encode(), value.encode()) for name, value in given.items() if value is not None],
+            "client": ("127.0.0.1", 50000),
+            "server": ("127.0.0.1", PORT),
+        }
+        blocks = [body[start : start + 65536] for start in range(0, len(body), 65536)] or [b""]
+
+        async def receive():
+            if not blocks and is_cut:
+                return {"type": "http.disconnect"}
+            if not blocks:
+                await asyncio.Event().wait()  # a browser that stays
+            return {"type": "http.request", "body": blocks.pop(0), "more_body": is_cut or bool(blocks)}
+
+        async def send(message):
+            sent.append(message)
+
+        asyncio.run(self.app(scope, receive, send))
+        headers = [(name.decode(), value.decode()) for name, value in sent[0]["headers"]]
+        body = b"".join(message.get("body", b"") for message in sent[1:])
+        return Answer(sent[0]["status"], headers, body, parts.path.removeprefix(base))
+
+    def get(self, path):
+        return self._followed(self.request("GET", path))
+
+    def post(self, path, /, **fields):
+        """Send a form, and return the page that it leads to."""
+        body = urlencode({"form": self.site.keys.form, **fields}, doseq=True).encode()
+        return self._followed(self.request("POST", path, body))
+
+    def upload(self, name, data, path="/upload", /, **fields):
+        """Send a file, and return the page that it leads to."""
+        parts = [
+            (f'name="{key}"', value.encode()) for key, value in {"form": self.site.keys.form, **fields}.items()
+        ]
+        parts.append((f'name="{"file" if path == "/upload" else "key"}"; filename="{name}"', data))
+        body = b"".join(
+            f"--edge\r\nContent-Disposition: form-data; {head}\r\n\r\n".encode() + value + b"\r\n"
+            for head, value in parts
+        )
+        kind = {"content-type": "multipart/form-data; boundary=edge"}
+        return self._followed(self.request("POST", path, body + b"--edge--\r\n", kind))
+
+    def _followed(self, answer):
+        while answer.status == 303:
+            answer = self.request("GET", answer.header("location"))
+        return answer
+
+    # ---- the steps --------------------------------------------------------------------------------------------
+
+    def unfinished(self, answer):
+        """Return the unfinished release that a page is about."""
+        return self.site.unfinished[answer.path.split("/")[2]]
+
+    def step(self, unfinished, step, **fields):
+        """Send the form of a step."""
+        return self.post(f"{unfinished.path}/{step}", **{"reading": unfinished.header.id, **fields})
+
+    def read(self, source, label, **how):
+        """Open a table, say how it is written, choose the private column, and return the unfinished release."""
+        unfinished = self.unfinished(self.post("/open", path=source))
+        drop = how.pop("drop", ())
+        if how:
+            self.written(unfinished, **how)
+        self.name(unfinished, label, drop)
+        unfinished.reading.wait()
+        return unfinished
+
+    def written(self, unfinished, **how):
+        """Say how a table is written."""
+        return self.step(unfinished, "table", written="yes", **how)
+
+    def name(self, unfinished, label, drop=()):
+        """Choose the private column, and which are left out."""
+        names = unfinished.names
+        shared = [number for number, name in enumerate(names) if name not in drop]
+        return self.step(unfinished, "table", label=names.index(label), shared=shared)
+
+    def describe(self, unfinished, bounds=(0, 100), shared=None, **more):
+        """Describe the private column."""
+        names = unfinished.names
+        public = range(len(names)) if shared is None else [names.index(name) for name in shared]
+        fields = {"low": bounds[0], "high": bounds[1], "rows_per_person": 1, "shared": list(public), **more}
+        return self.step(unfinished, "column", **fields)
+
+    def budget(self, unfinished, epsilon=1, ledger="book.jsonl", **more):
+        """Choose the budget."""
+        fields = {"kind": "table", "out": "out.csv", "folder": "model", **more}
+        return self.step(unfinished, "budget", epsilon=epsilon, ledger=ledger, **fields)
+
+    def press(self, unfinished, **more):
+        """Press the button that releases the request."""
+        shown = {"request": unfinished.request.id} if unfinished.request is not None else {}
+        return self.step(unfinished, "release", **{**shown, **more})
+
+    def release(self, unfinished, **more):
+        """Press the button, wait, and return the page."""
+        self.press(unfinished, **more)
+        if unfinished.release is not None:
+            unfinished.release.wait()
+        return self.get(f"{unfinished.path}/release")
+
+    def predict(self, model, table, **more):
+        """Ask for predictions for a table, wait, and return the page."""
+        body = urlencode({"form": self.site.keys.form, "name": model, "table": table, **more}).encode()
+        answer = self.request("POST", "/model/table", body)
+        if answer.status == 303:
+            self.site.works[answer.header("location").partition("work=")[2]].wait()
+        return self._followed(answer)
+
+    def file(self, card, what, **more):
+        return self.get(f"/file?card={quote(card)}&what={what}" + "".join(f"&{k}={v}" for k, v in more.items()))
+
+
+def ready(client, **more):
+    """Return an unfinished release with a request, unless the budget is refused."""
+    unfinished = client.read("homes.csv", "price")
+    client.describe(unfinished, missing="yes")
+    client.budget(unfinished, **more)
+    return unfinished
+
+
+def charges(client, name="book.jsonl"):
+    path = client.site.folder.root / name
+    return ldp.Ledger.open(path, create="never").charges if path.exists() else ()
+
+
+# ---- a server in a process of its own ------------------------------------------------------------------------
+
+COMMAND = """
+import sys
+exec(sys.argv[2])
+from labeldp.app.cli import app
+app(["page", sys.argv[1], "--no-open"])
+"""
+
+
+@contextmanager
+def served(folder, before=""):
+    """Start the command, after some code of the test; yield the process, its port and its entry."""
+    command = [sys.executable, "-c", COMMAND, str(folder), before]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+        try:
+            said = process.stderr.readline()
+            parts = urlsplit(re.search(r"http://\S+", said).group())
+            yield process, parts.port, f"{parts.path}?{parts.query}"
+        finally:
+            process.kill()

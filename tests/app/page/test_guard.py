@@ -1,0 +1,196 @@
+"""Attacks on the page: other sites, other programs, other users. Each must fail."""
+
+import asyncio
+import re
+
+import pytest
+
+from app.page.page_client import HOST, PORT, Client
+
+PATHS = ["/", "/releases", "/static/page.css", "/new/x/release", "/no-such-page"]
+
+
+@pytest.fixture
+def client(tmp_path):
+    (tmp_path / "homes.csv").write_text("rooms,price\n" + "2,31415\n3,31415\n" * 30)
+    return Client(tmp_path)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_without_the_cookie_nothing_is_shown(client, path):
+    for headers in ({}, {"cookie": "labeldp=guess"}):
+        answer = client.request("GET", path, headers=headers)
+        assert answer.status == 403
+        assert "homes" not in answer.html
+
+
+def test_the_token_becomes_a_cookie_that_no_script_and_no_other_site_gets(client):
+    keys = client.site.keys
+    answer = client.request("GET", keys.address)
+    assert answer.status == 200
+    assert f"url={keys.base}/" in answer.html
+    cookie = answer.header("set-cookie")
+    assert {"HttpOnly", "SameSite=strict", f"Path={keys.base}/"} <= {part.strip() for part in cookie.split(";")}
+    assert keys.token not in cookie
+    assert answer.header("referrer-policy") == "no-referrer"
+
+
+def test_the_token_works_once(client):
+    client.enter()
+    for token in (client.site.keys.token, "guess"):
+        assert client.request("GET", f"/?token={token}", headers={"cookie": ""}).status == 403
+    assert client.get("/").status == 200
+
+
+@pytest.mark.parametrize("base", ["", "/x", "/.", "//"])
+def test_outside_of_the_random_path_nothing_is_shown_not_even_the_path(client, base):
+    """Browsers send a cookie to every port of this machine, if the path fits: so no other port may learn it."""
+    client.enter()
+    for method, path in (("GET", "/"), ("GET", f"/?token={client.site.keys.token}"), ("POST", "/open")):
+        answer = client.request(method, path, base=base)
+        assert answer.status == 403
+        assert client.site.keys.base not in f"{answer.html} {answer.headers}"
+
+
+def test_all_links_and_redirects_are_under_the_random_path(client):
+    client.enter()
+    unfinished = client.read("homes.csv", "price")
+    pages = [client.get("/"), client.get("/releases"), client.get("/no-such-page")]
+    pages += [client.get(f"{unfinished.path}/{step}") for step in ("table", "column")]
+    pages += [client.describe(unfinished, bounds=(0, 99_999)), client.budget(unfinished, kind="model")]
+    pages += [
+        client.release(unfinished),
+        client.get("/model?name=model"),
+        client.get("/card?name=model/card.json"),
+    ]
+    base = client.site.keys.base
+    for page in pages:
+        assert page.status in (200, 404)
+        links = re.findall(r'(?:href|src|action|data-\w+)="([^"]*)"', page.html)
+        assert [link for link in links if link.startswith("/") and not f"{link}/".startswith(f"{base}/")] == []
+    opened = client.request("POST", "/open", b"path=homes.csv&form=" + client.site.keys.form.encode())
+    assert opened.header("location").startswith(f"{base}/new/")
+    assert not re.search(r'(fetch|sendBeacon)\(["/]', client.get("/static/page.js").html)
+
+
+@pytest.mark.parametrize("host", ["evil.example", f"evil.example:{PORT}", f"127.0.0.1.evil.example:{PORT}", ""])
+def test_a_name_that_was_bound_to_this_machine_is_not_served(client, host):
+    """DNS rebinding: a site makes its own name point to 127.0.0.1, and its scripts may read the answers."""
+    entry = f"/?token={client.site.keys.token}"
+    assert client.request("GET", entry, headers={"host": host}).status == 400
+    client.enter()  # the token was not used up
+    for method, path in (("GET", "/"), ("POST", "/open")):
+        assert client.request(method, path, headers={"host": host}).status == 400
+    assert client.request("GET", "/", headers={"host": f"localhost:{PORT}"}).status == 200
+
+
+FOREIGN = [
+    {"origin": "http://evil.example"},
+    {"origin": "null"},
+    {"origin": f"http://localhost:{PORT}"},
+    {"origin": f"http://127.0.0.1:{PORT + 1}", "sec-fetch-site": "same-site"},
+    {"origin": None, "sec-fetch-site": None},
+    {"origin": None, "sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"},
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN)
+@pytest.mark.parametrize("path", ["/open", "/upload", "/end", "/alive", "/new/x/release"])
+def test_a_form_of_another_site_is_refused_even_with_the_cookie(client, path, headers):
+    client.enter()
+    body = f"form={client.site.keys.form}&path=homes.csv".encode()
+    assert client.request("POST", path, body, headers).status == 403
+    assert not client.site.lifetime.is_closed
+
+
+@pytest.mark.parametrize("path", ["/open", "/alive", "/closed", "/end", "/model", "/key"])
+def test_a_form_without_its_key_is_refused(client, path):
+    client.enter()
+    for body in (b"path=homes.csv&form=guess", b"page=a"):
+        assert client.request("POST", path, body).status == 400
+    assert not client.site.lifetime.is_closed
+
+
+def test_a_file_in_a_form_without_its_key_is_not_kept(client):
+    client.enter()
+    for path in ("/upload", "/sign"):
+        assert client.upload("x.csv", b"a,b\n1,2\n", path, form="guess").status == 400
+    assert not list(client.site.folder.root.glob(".labeldp*/*/*"))
+
+
+def test_scripts_of_another_port_of_this_machine_cannot_read_the_page(client):
+    """For cookies all ports of a machine are one site."""
+    client.enter()
+    for mode, status in (("cors", 403), ("no-cors", 403), ("navigate", 200)):
+        headers = {"sec-fetch-site": "same-site", "sec-fetch-mode": mode}
+        assert client.request("GET", "/", headers=headers).status == status
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/card?name=../x", "/static/../guard.py", "/static/page.js"])
+def test_every_answer_forbids_what_it_does_not_need(client, path):
+    other = client.request("GET", path, headers={"host": "evil.example"})
+    for answer in (other, client.request("GET", path), client.enter().request("GET", path)):
+        policy = answer.header("content-security-policy")
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert "access-control-allow-origin" not in dict(answer.headers)
+        assert answer.header("cache-control") == "no-store"
+        assert answer.header("x-content-type-options") == "nosniff"
+        assert answer.header("cross-origin-resource-policy") == "same-origin"
+
+
+def test_a_page_has_no_script_or_style_inside_that_its_policy_would_block(client):
+    client.enter()
+    unfinished = client.read("homes.csv", "price")
+    client.describe(unfinished)
+    for path in ("/", "/releases", *(f"{unfinished.path}/{step}" for step in ("table", "column", "budget"))):
+        html = client.get(path).html.replace("http://www.w3.org", "")
+        assert not [bad for bad in ("<style", "style=", " onclick", "<script>", "http://") if bad in html]
+
+
+def test_forms_are_limited_in_files_and_in_the_size_and_number_of_fields(client):
+    client.enter()
+    form = f"form={client.site.keys.form}&path=homes.csv".encode()
+    assert client.request("POST", "/open", form).status == 303
+    for more in (b"&more=" + b"x" * (1 << 21), b"&more=x" * 100_001):
+        assert client.request("POST", "/open", form + more).status == 400
+    assert client.upload("x.csv", b"a,b\n", "/open", path="homes.csv").status == 400
+
+
+def test_other_methods_and_web_sockets_are_refused(client):
+    client.enter()
+    for method in ("PUT", "DELETE", "OPTIONS", "TRACE"):
+        assert client.request(method, "/").status == 403
+        assert client.request(method, "/", headers={"origin": f"http://{HOST}"}).status == 405
+    sent = []
+    scope = {"type": "websocket", "path": "/", "headers": [(b"host", HOST.encode())]}
+    asyncio.run(client.app(scope, None, sent.append))
+    assert sent == []
+
+
+def test_text_of_a_table_cannot_become_part_of_the_page(client):
+    nasty = "<script>alert(1)</script>"
+    (client.site.folder.root / "nasty.csv").write_text(
+        f'"{nasty}","<img src=x>",price\n"{nasty}",b,1\n"a","b",2\n'
+    )
+    client.enter()
+    unfinished = client.read("nasty.csv", "price")
+    pages = [client.get(f"{unfinished.path}/table"), client.get(f"{unfinished.path}/column")]
+    assert all("&lt;script&gt;alert" in page.html for page in pages)
+    pages.append(client.describe(unfinished))
+    assert not any(nasty in page.html or "<img" in page.html for page in pages)
+
+
+def test_an_unexpected_error_shows_where_it_happened_and_not_its_message(client, monkeypatch, capfd):
+    def broken(*_):
+        raise RuntimeError("a label: 31415")
+
+    client.enter()
+    monkeypatch.setattr(type(client.site.folder), "tables", broken)
+    answer = client.get("/")
+    assert answer.status == 500
+    assert "RuntimeError" in answer.html
+    assert "31415" not in answer.html
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,329 @@
+"""The page in a real browser: the whole way, by keys, without scripts, on a phone, and what happens in between."""
+
+import signal
+import sys
+import threading
+from base64 import b64encode
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pytest
+
+import labeldp as ldp
+from app.page.page_client import served
+from helpers import posix_only
+from labeldp.app.page import lifetime
+from labeldp.app.page.serving import serve
+from labeldp.tables.opening import open_table
+
+PHONE, DESKTOP, WIDE = 360, 1280, 1920
+BUDGET = "Privacy budget (ε)"
+DONE = 120_000
+"""Milliseconds that a machine under load may take."""
+
+
+def messy(path, rows=400):
+    """Write what a spreadsheet exports in Germany: semicolons, decimal commas, a byte-order mark."""
+    lines = [
+        f"{n % 6 + 1};{(n % 50) * 1.5 + 20:.1f};{['Köln', 'Bonn'][n % 2]};{n * 37 % 900 + 300}.50"
+        for n in range(rows)
+    ]
+    text = "\n".join(["Zimmer;Fläche;Stadt;Miete", *(line.replace(".", ",") for line in lines)])
+    Path(path).write_text(text + "\n", encoding="utf-8-sig")
+
+
+@contextmanager
+def running(folder):
+    """Serve a folder from a thread; yield the address."""
+    said, ready = [], threading.Event()
+
+    def say(text):
+        said.append(text)
+        ready.set()
+
+    thread = threading.Thread(target=serve, args=(folder,), kwargs={"browse": False, "say": say}, daemon=True)
+    thread.start()
+    assert ready.wait(60)
+    yield said[0].split()[-1], thread
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+@contextmanager
+def tab(browser, address, *, width=DESKTOP, scripts=True):
+    """Open the page; yield it, and check that it complained of nothing and asked nobody else."""
+    context = browser.new_context(viewport={"width": width, "height": 800}, java_script_enabled=scripts)
+    context.set_default_timeout(DONE)
+    page, complaints, asked = context.new_page(), [], []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    context.on("request", lambda request: asked.append(request.url))
+    page.goto(address)
+    page.wait_for_url(lambda url: "token" not in url)  # the entry leads on by itself
+    home = address.partition("?")[0]
+    try:
+        yield page
+        assert complaints == []
+        assert [url for url in asked if not url.startswith((home, "data:"))] == []
+    finally:
+        context.close()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(lifetime, "LEAVE", 600)
+    messy(tmp_path / "wohnungen.csv")
+    return tmp_path
+
+
+def axe():
+    package = pytest.importorskip("axe_playwright_python", reason="no axe: pip install axe-playwright-python")
+    return (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+def look(page, name, script):
+    """Wait for a page by its heading, and check it as those would who see it on a phone, at night, or hear it."""
+    page.get_by_role("heading", name=name, level=1).wait_for()
+    page.wait_for_load_state()
+    assert page.title().endswith("labeldp")
+    page.evaluate(script)
+    own = page.viewport_size
+    for size, scheme in (({**own, "width": WIDE}, "dark"), (own, "light")):
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=scheme)
+        where = f"{name} at {size['width']} px, {scheme}"
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{where} scrolls sideways"
+        found = page.evaluate("axe.run().then(found => found.violations.map(v => v.id + ': ' + v.nodes[0].html))")
+        assert found == [], where
+
+
+def press(target, key="Enter"):
+    """Go to something by the Tab key alone, and press a key there."""
+    target.wait_for()
+    for _ in range(60):
+        if target.evaluate("element => element === document.activeElement"):
+            with target.page.expect_navigation() if key == "Enter" else nullcontext():
+                target.page.keyboard.press(key)
+            return
+        target.page.keyboard.press("Tab")
+    raise AssertionError("the Tab key does not lead there")
+
+
+def close(page):
+    """End the server, once the last page has all that it needs of it."""
+    page.get_by_role("button", name="Close labeldp").click()
+    page.get_by_role("heading", name="Closed").wait_for()
+    page.wait_for_load_state()
+    lifetime.LEAVE = 0  # until the folder's fixture ends
+
+
+def to_budget(page, label="Miete", bounds=("0", "3000")):
+    """Go from the columns of a table to its budget."""
+    page.get_by_label(f"{label} is private").check()
+    page.get_by_role("button", name="Read the table").click()
+    page.get_by_role("link", name="Continue with").click()
+    page.get_by_label("Lowest possible").fill(bounds[0])
+    page.get_by_label("Highest possible").fill(bounds[1])
+    page.get_by_role("button", name="Continue to the budget").click()
+
+
+def choose_budget(page, epsilon, out=None):
+    page.get_by_label(BUDGET, exact=True).fill(epsilon)
+    if out:
+        page.get_by_label("Name of its file").fill(out)
+    page.get_by_role("button", name="Review the release").click()
+
+
+def release(page):
+    page.get_by_role("button", name="Release").click()
+    page.get_by_role("heading", name="Released").wait_for()
+
+
+def test_the_whole_way_with_a_messy_csv_on_a_phone_by_keys_and_for_a_screen_reader(browser, folder):
+    script = axe()
+    with running(folder) as (address, _), tab(browser, address, width=PHONE) as page:
+        assert "token" not in page.url
+        look(page, "Choose a table", script)
+        press(page.get_by_role("button", name="wohnungen.csv"))
+        look(page, "Choose the private column", script)
+        press(page.get_by_label("Zimmer is private"), "ArrowUp")  # the last of the group: Miete
+        press(page.get_by_role("button", name="Read the table"))
+        page.get_by_role("link", name="Continue with").wait_for()
+        page.locator("main").get_by_text("separator ';', decimal mark ','").wait_for()
+        page.locator("main").get_by_text("Köln").first.wait_for()
+        look(page, "Check what was read", script)
+        press(page.get_by_role("link", name="Continue with"))
+        page.get_by_label("Lowest possible").fill("3000")
+        page.get_by_label("Highest possible").fill("0")
+        press(page.get_by_role("button", name="Continue to the budget"))
+        page.locator("#summary:focus").wait_for()
+        look(page, "Describe Miete, the private column", script)
+        page.get_by_label("Lowest possible").fill("0")
+        page.get_by_label("Highest possible").fill("3000")
+        page.get_by_role("button", name="Continue to the budget").click()
+        page.get_by_label("Limit").fill("3")
+        press(page.get_by_label(f"{BUDGET}, slider"), "ArrowRight")
+        page.get_by_label(BUDGET, exact=True).fill("1")
+        look(page, "Choose the privacy budget", script)
+        press(page.get_by_role("button", name="Review the release"))
+        page.get_by_role("heading", name="Your request").wait_for()
+        assert "--limit 3" in page.inner_text("pre")
+        look(page, "Review and release Miete", script)
+        press(page.get_by_role("button", name="Release"))
+        page.get_by_role("heading", name="Released").wait_for()
+        look(page, "Released", script)
+        with page.context.expect_page() as opened:
+            page.get_by_role("link", name="open").last.click()
+        opened.value.wait_for_load_state()
+        assert opened.value.locator("svg.chart").count() > 1
+        assert opened.value.evaluate("getComputedStyle(document.querySelector('section')).borderRadius") == "10px"
+        with page.expect_download() as saved:
+            page.get_by_role("link", name="save").first.click()
+        assert saved.value.path().read_bytes() == (folder / "wohnungen.private.csv").read_bytes()
+        page.get_by_role("link", name="All releases").click()
+        look(page, "Releases of this folder", script)
+        page.get_by_role("link", name="card.json").first.click()
+        look(page, "Private labels in wohnungen.private.csv", script)
+        close(page)
+    assert open_table(folder / "wohnungen.private.csv").schema.names[-1] == "Miete"
+
+
+DROPPED = """data => {
+  const dropped = new DataTransfer(), bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+  dropped.items.add(new File([bytes], "flats.xlsx"));
+  return dropped;
+}"""
+
+
+def test_an_excel_file_is_dropped_and_becomes_a_model_that_predicts(browser, folder):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [["rooms", "town", "rent"], *([n % 6, ["Köln", "Bonn"][n % 2], n % 90 + 10] for n in range(300))]:
+        book.active.append(row)
+    book.save(folder.parent / "flats.xlsx")
+    with running(folder) as (address, _), tab(browser, address) as page:
+        data = b64encode((folder.parent / "flats.xlsx").read_bytes()).decode()
+        page.dispatch_event("[data-drop]", "drop", {"dataTransfer": page.evaluate_handle(DROPPED, data)})
+        to_budget(page, "rent", ("0", "100"))
+        page.get_by_label("A private model").check()
+        choose_budget(page, "2")
+        release(page)
+        page.get_by_role("link", name="try it").click()
+        page.get_by_label("rooms").fill("3")
+        page.get_by_role("button", name="Predict rent").click()
+        page.locator("#answer").get_by_text("rent is about").wait_for()
+        look(page, "Try the model", axe())
+        assert list(folder.glob(".labeldp-page-*/*/flats.xlsx"))
+        close(page)
+    assert not list(folder.glob(".labeldp*"))
+    assert (folder / "flats.model" / "card.json").exists()
+
+
+def test_the_whole_way_works_without_scripts_and_a_spent_limit_is_said(browser, folder):
+    with running(folder) as (address, _), tab(browser, address, scripts=False) as page:
+        page.get_by_role("button", name="wohnungen.csv").click()
+        to_budget(page)
+        page.get_by_label(BUDGET, exact=True).fill("0.5")
+        page.get_by_label("Limit").fill("0.7")
+        page.get_by_role("button", name="Show this ε").click()
+        page.locator("main").get_by_text("e^ε = 1.65×").wait_for()
+        page.get_by_role("button", name="Review the release").click()
+        release(page)
+        page.get_by_role("link", name="All releases").click()
+        page.get_by_role("link", name="card.json").first.click()
+        page.locator("header").get_by_text("it holds").wait_for()
+        page.get_by_role("link", name="Table", exact=True).click()
+        page.get_by_role("button", name="wohnungen.csv", exact=True).click()
+        to_budget(page)
+        page.locator("main").get_by_text("These values were released before").wait_for()
+        choose_budget(page, "1")
+        page.locator("#summary").get_by_text("only ε = 0.2 is left").wait_for()
+        close(page)
+    assert ldp.Ledger.open(folder / "wohnungen.Miete.ledger.jsonl", create="never").total.epsilon == 0.5
+
+
+def test_two_tabs_do_not_disturb_each_other_a_changed_file_is_noticed_and_the_last_tab_ends_it(
+    browser, folder, monkeypatch
+):
+    with running(folder) as (address, thread), tab(browser, address) as one:
+        two = one.context.new_page()
+        two.goto(address.partition("?")[0])
+        for page, bounds in ((one, ("0", "3000")), (two, ("100", "2000"))):
+            page.get_by_role("button", name="wohnungen.csv").click()
+            to_budget(page, bounds=bounds)
+        choose_budget(one, "1", "one.csv")
+        one.locator("main").get_by_text("from 0 to 3 000 (3 thousand)").wait_for()
+        messy(folder / "wohnungen.csv", rows=401)
+        choose_budget(two, "2", "two.csv")
+        two.locator("#summary").get_by_text("The file changed").wait_for()
+        one.get_by_role("button", name="Release").click()
+        one.locator("#summary").get_by_text("The file changed").wait_for()
+        one.wait_for_load_state()
+        one.evaluate("send('/alive').then(() => 0)")  # heard, now that it is answered
+        monkeypatch.setattr(lifetime, "CLOSED", 0.3)
+        two.close()
+        thread.join(1)
+        assert thread.is_alive()
+        one.close()
+        thread.join(60)
+        assert not thread.is_alive()
+    assert not list(folder.glob("*.jsonl"))
+
+
+SLOW = """
+import time
+from labeldp.app.page import work
+def slow(self, what, done, total, old=work.Work.progress):
+    old(self, what, done, total)
+    if what == "Releasing":
+        time.sleep(600)
+work.Work.progress = slow
+"""
+
+
+@posix_only
+def test_a_kill_in_the_middle_leaves_nothing_half_written_and_what_was_spent_in_the_ledger(browser, folder):
+    with served(folder, SLOW) as (process, port, entry):
+        context = browser.new_context()
+        context.set_default_timeout(DONE)
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{port}{entry}")
+        page.get_by_role("button", name="wohnungen.csv").click()
+        to_budget(page)
+        choose_budget(page, "1", "out.csv")
+        page.get_by_role("button", name="Release").click()
+        page.get_by_text("Releasing").wait_for()
+        page.wait_for_load_state()  # its script is there: only that can say later that nobody answers
+        assert not page.get_by_role("button", name="Stop").is_visible()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        page.get_by_text("labeldp was stopped").wait_for()
+        context.close()
+    assert ldp.Ledger.open(folder / "wohnungen.Miete.ledger.jsonl", create="never").total.epsilon == 1
+    assert not [path.name for path in folder.iterdir() if path.name.startswith("out") and path.suffix != ".part"]
+
+
+def test_the_browser_is_started_with_a_file_for_its_owner_alone_which_leads_to_the_page(
+    browser, folder, monkeypatch
+):
+    """The list of processes shows all users what a browser is started with."""
+    opened, ready = [], threading.Event()
+    monkeypatch.setattr("webbrowser.open", lambda address: (opened.append(address), ready.set()))
+    thread = threading.Thread(target=serve, args=(folder,), kwargs={"say": lambda _: None}, daemon=True)
+    thread.start()
+    assert ready.wait(60)
+    (entry_page,) = folder.glob("*.html")
+    assert opened == [entry_page.as_uri()]
+    assert entry_page.stat().st_mode & 0o077 == 0 or sys.platform == "win32"
+    page = browser.new_page()
+    page.set_default_timeout(DONE)
+    page.goto(opened[0])
+    page.get_by_role("heading", name="Choose a table").wait_for()
+    assert "token" not in page.url
+    for _ in range(DONE // 100):  # it goes once it was used
+        if entry_page.exists():
+            page.wait_for_timeout(100)
+    assert not entry_page.exists()
+    close(page)
+    thread.join(60)
+    page.close()

@@ -1,0 +1,375 @@
+"""The report: says what the card says, shows nothing as code, and is the same for the same card."""
+
+import json
+import math
+import re
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from app.report import report_cases as cases
+from command_line import files_in, run, said
+from helpers import NAMES, mechanisms, seeded
+from labeldp.accounts.accuracy import Accuracy, noise_and_bias
+from labeldp.accounts.numbers import at_most
+from labeldp.accounts.reading import read_any_card
+from labeldp.app.report import card_report, figures, page
+from labeldp.app.report.card_report import render_report, write_report
+from labeldp.app.report.page import Section, render_page
+
+ALL = (*cases.KINDS, *NAMES, "sections")
+
+
+def words(text):
+    return " ".join(" ".join(cases.Reader(text).texts).split())
+
+
+# ---- safe to open ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_page_is_one_file_without_code_and_its_figures_have_words(kind):
+    assert cases.faults(cases.page(kind)) == []
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ("</main>", "<script>1</script></main>"),
+        ("</main>", "<img src='http://example.org/x.png'></main>"),
+        ("<main>", "<main onclick='x()'>"),
+        ('role="img" ', ""),
+        ('id="f1-', 'id="f2-'),
+        ("default-src 'none'", "default-src *"),
+    ],
+)
+def test_a_page_with_something_broken_is_caught(good, bad):
+    broken = cases.page("sections").replace(good, bad)
+    assert broken != cases.page("sections")
+    assert cases.faults(broken)
+
+
+def test_a_hostile_card_is_shown_as_text():
+    text = cases.page("hostile")
+    assert '"><script>alert(1)</script><img src=x onerror=alert(2)>' in words(text)
+    assert not {"\u202e", "\x00"} & set(text)
+    text.encode("utf-8")  # the half character is gone too
+    assert len(text) < 3 * len(cases.page("release")), "a long card makes a long page"
+
+
+def test_text_that_is_not_escaped_is_caught(monkeypatch):
+    for module in (page, card_report):
+        monkeypatch.setattr(module, "escaped", str)
+    assert "<script>" in cases.faults(render_report(cases.card("hostile")))
+
+
+def test_sections_escape_all_they_are_given():
+    figure, _ = figures.blank("x", "y")
+    some = Section(cases.HOSTILE, [cases.HOSTILE], [cases.HOSTILE], [[cases.HOSTILE]], figure, cases.HOSTILE)
+    page = render_page(cases.HOSTILE, [some], lead=[cases.HOSTILE])
+    assert cases.faults(page) == []
+    assert words(page).count("<script>alert(1)</script>") >= 7
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"paragraphs": "one text"},
+        {"figure": object()},
+        {"header": ["a", "b"], "rows": [["1"]]},
+    ],
+)
+def test_a_section_that_cannot_be_shown_is_refused(wrong):
+    with pytest.raises(ldp.errors.ParameterError):
+        Section("title", **wrong)
+
+
+# ---- what it says ---------------------------------------------------------------------------------------
+
+
+def test_the_report_of_a_release_says_what_it_cost_what_is_released_and_what_was_proven():
+    card = cases.card("release")
+    content = json.loads(card)
+    mechanism = ldp.accounts.read_any_card(card).terms.mechanisms[0]
+    proof = mechanism.verify()
+    shown = words(cases.page("release"))
+    for text in (
+        "at most e^ε = 2.72×",
+        "50 % → 73 %",
+        "4,000 private labels",
+        "What is released",
+        "The true labels: only the curator",
+        type(mechanism).__name__,
+        str(proof.worst_ratio.numerator),
+        repr(proof.epsilon),
+        content["checksum"],
+        content["guarantee"],
+        "labeldp verify CARD",
+        ldp.__version__,
+        *(charge["what"] for charge in content["charges"]),
+    ):
+        assert text in shown, text
+    assert "NOT PRIVATE" not in shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "figures_of_it", "said"),
+    [
+        ("release", 4, "Where labels lie: the prior"),
+        ("columns", 7, "What a label becomes, column 1"),
+        ("with-delta", 3, "δ = 1e-05"),
+        ("rounds", 2, "privately known: residual"),
+        ("labels-model", 1, "LabelReleaseRegressor"),
+        ("sums-model", 1, "ModelReleaseRegressor"),
+    ],
+)
+def test_every_kind_of_card_has_its_figures(kind, figures_of_it, said):
+    assert cases.page(kind).count("<svg") == figures_of_it
+    assert said in words(cases.page(kind))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_mechanism_is_drawn_and_proven(name):
+    mechanism = mechanisms(1.0)[name]
+    assert cases.page(name).count("<svg") == 2
+    for text in (type(mechanism).__name__, repr(mechanism.verify().epsilon)):
+        assert text in words(cases.page(name))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in cases.KINDS if kind != "hostile"])
+def test_the_page_shows_all_that_the_explanation_says_and_what_is_not_private_first_of_all(kind):
+    """What was done is its lead; what it cost, a table."""
+    shown, main = words(cases.page(kind)), cases.page(kind).partition("<main>")[2].lstrip()
+    explanation = read_any_card(cases.card(kind), allow_no_privacy=True).explain()
+    sections = {name: lines for name, lines in explanation.sections.items() if name != "What it cost"}
+    for text in (*sections, *explanation.warnings, *sum(sections.values(), ())):
+        assert text in shown or text == "What was done", text
+    private = kind not in ("seeded", "nothing")
+    assert main.startswith('<div class="banner" role="alert">NOT PRIVATE') is not private
+    assert ("raise their odds" in shown, "banner" in main) == (private, not private)
+
+
+def test_a_weak_budget_has_a_banner():
+    weak = render_report(ldp.TwoPoint(bounds=(0, 5), epsilon=8.0).to_json())
+    assert '<div class="banner weak" role="alert">WEAK: at ε = 8' in weak
+
+
+@pytest.mark.slow
+def test_a_file_entry_and_further_sections_are_shown():
+    page = render_report(
+        cases.card("release"), file={"name": "sales.csv", "row_order": "kept"}, sections=[cases.drawn_section()]
+    )
+    for text in ("sales.csv", "order of rows kept", "A line that falls from 1 to 0."):
+        assert text in words(page)
+    entry = {**cases.FILE, "name": "told.parquet", "column": "price", "rows": 4000}
+    told = cases.changed(cases.card("release"), file=entry)
+    page = words(render_report(told, file={"name": "other.csv"}))
+    assert "Private labels in told.parquet" in page
+    assert "in the column price" in page
+    assert "other.csv" not in page
+
+
+@pytest.mark.slow
+def test_the_file_is_described_in_the_order_in_which_people_ask_and_without_what_is_empty():
+    file = {**cases.FILE, "rows": 4000, "column": "price", "separator": ";", "name": "a.csv"}
+    shown = words(render_report(cases.changed(cases.card("release"), file=file)))
+    told = shown[shown.index("The file") :]
+    places = [
+        told.index(text) for text in ("name a.csv", "private column price", "rows 4,000", "semicolon", "SHA-256")
+    ]
+    assert places == sorted(places)
+    assert "{}" not in shown
+    changed = {**file, "types_changed": {"when": ["timestamp[s]", "timestamp[ms]"]}}
+    assert "when: timestamp[s] → timestamp[ms]" in words(
+        render_report(cases.changed(cases.card("release"), file=changed))
+    )
+
+
+def test_the_day_stands_on_top_as_the_card_has_it():
+    page = render_report(cases.dated(cases.card("release"), "2024-02-29T12:00:01+00:00"))
+    assert "2024-02-29 12:00 UTC" in page.partition("<h1>")[0]
+
+
+def test_labels_outside_the_bounds_are_explained_where_there_can_be_some():
+    assert "even below 0" in words(cases.page("release"))
+    biased = ldp.RROnBins.design(ldp.Histogram([0, 1, 2], [0.5, 0.5]), epsilon=1.0)
+    assert "even below 0" not in words(render_report(biased.to_json()))
+
+
+@pytest.mark.parametrize("rows", [300, 1000, 5000])
+def test_what_is_said_to_stay_is_the_error_of_a_mean_of_ever_so_many_labels(rows):
+    labels = np.random.default_rng(rows).lognormal(7.5, 0.6, rows)
+    terms = ldp.privatize(labels, epsilon=0.5, bounds=(0, 20_000), random_state=seeded(rows)).terms
+    many = replace(terms, rows=10**18, secure=False)
+    shown = words(render_report(many.to_card()))
+    (stays,) = re.findall(r"(±\S+) stays however many", shown)
+    assert re.findall(r"1,000,000,000,000,000,000 (±\S+)", shown) == [stays]
+    assert "unbiased private labels" not in shown.partition("What to expect")[2]
+
+
+def test_several_columns_are_explained():
+    shown = words(cases.page("columns"))
+    assert "the most that this costs all labels of one row" in shown
+    assert "Each row has 2 private labels" in shown
+    assert "0 0 to 200 RPWithPrior 1" in shown
+
+
+# ---- the budget -----------------------------------------------------------------------------------------
+
+
+def test_the_budget_shows_this_release_all_others_and_what_is_left():
+    ledger = cases.ledger()
+    release = ldp.privatize(cases.labels(), epsilon=1.0, bounds=cases.BOUNDS, ledger=ledger)
+    page = words(render_report(release.to_card(), ledger=ledger))
+    for text in ("This cost ε = 1 in all", "ε = 1.5 is spent", "The limit is ε = 3; left is ε = 1.5."):
+        assert text in page
+    for charge in release.charges:
+        assert f"{charge.what} {charge.budget.epsilon:.6g}" in page
+    assert "does not hold all charges" not in page
+
+
+@pytest.mark.slow
+def test_what_one_label_can_cost_and_what_the_ledger_says_are_kept_apart():
+    ledger = cases.ledger()
+    release = ldp.privatize(cases.labels(), epsilon=1.0, bounds=cases.BOUNDS, ledger=ledger)
+    for given, more in ((None, []), (ledger, ["1.5", "4.49×"])):
+        text = render_report(release.to_card(), ledger=given)
+        tiles = cases.Reader(text[text.index('class="tiles"') : text.index("</ul>")]).texts
+        shown = dict(zip(tiles[2::2], tiles[1::2], strict=False))
+        assert shown["ε, the most that this costs one label"] == "1"
+        assert shown["is the most by which odds can grow by this alone"] == "2.72×"
+        assert [value for name, value in shown.items() if "everything in its ledger" in name] == more
+        said = "by at most e^ε = 2.72×; by everything in its ledger, ε = 1.5, by at most 4.49×." in words(text)
+        assert said is (given is not None)
+
+
+def test_a_ledger_that_lacks_the_release_is_pointed_out():
+    page = render_report(cases.card("release"), ledger=cases.ledger())
+    assert "does not hold all charges of this release" in page
+
+
+# ---- its figures are true -------------------------------------------------------------------------------
+
+
+def largest_posterior(mechanism, guess):
+    """Return how sure one can become that a label is high and not low, by Bayes on the channel itself."""
+    channel = mechanism.channel
+    low, high = (np.diff(channel.cumulative(y, np.linspace(-30, 30, 60_001))) for y in (0.0, 1.0))
+    used = (low > 1e-7) & (high > 1e-7)  # less is rounding of the sums that are subtracted
+    odds = guess / (1 - guess) * (high[used] / low[used]).max()
+    return odds / (1 + odds)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "gaussian"])
+def test_no_guess_gains_more_than_the_page_says_and_half_the_epsilon_would_be_a_lie(name):
+    mechanism = mechanisms(1.0)[name]
+    for guess in (0.01, 0.5, 0.9):
+        assert largest_posterior(mechanism, guess) <= float(at_most(guess, 1.0)) + 1e-6
+    assert largest_posterior(mechanism, 0.5) > float(at_most(0.5, 0.5)) + 1e-3
+
+
+def test_odds_hold_for_any_epsilon():
+    assert float(at_most(0.5, 1.0)) == pytest.approx(math.e / (1 + math.e))
+    assert float(at_most(0.5, -1.0)) == pytest.approx(1 / (1 + math.e))
+    assert float(at_most(0.5, 1e9)) == 1.0
+    assert at_most([0.0, 1.0], 1.0).tolist() == [0.0, 1.0]
+
+
+def test_predicted_errors_are_those_of_formulas():
+    laplace = ldp.Laplace(bounds=(0, 5), epsilon=0.5)
+    expected = Accuracy.under(laplace, None, (0.0, 5.0))
+    assert expected.noise == pytest.approx(math.sqrt(2) * 5 / 0.5, rel=1e-3)
+    assert expected.bias == pytest.approx(0, abs=1e-6)
+    assert expected.label_spread == pytest.approx(5 / math.sqrt(12), rel=1e-6)
+    assert float(expected.error_of_mean(100)) == pytest.approx(expected.noise / 10, rel=1e-6)
+
+
+def test_clipping_is_predicted_as_bias_that_stays():
+    rp = ldp.RPWithPrior(interval=(0, 1), zeta=0.5, epsilon=1.0)
+    _, bias, unbiased = noise_and_bias(rp, np.array([0.5, 1.0, 3.0]))
+    assert unbiased
+    assert bias == pytest.approx([0, 0, -2], abs=1e-6)
+    expected = Accuracy.under(rp, ldp.Histogram([2, 4], [1]), (0.0, 4.0))
+    assert float(expected.error_of_mean(1e12)) == pytest.approx(2, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("maker", "bounds", "epsilon"),
+    [
+        (ldp.Laplace, (-4e139, 4e139), 1.0),
+        (ldp.TwoPoint, (0, 1e-139), 1.0),
+        (ldp.Staircase, (1e9, 1e9 + 1), 1.0),
+        (ldp.Laplace, (0, 5), 0.001),
+        (ldp.TwoPoint, (0, 5), 20.0),
+    ],
+)
+def test_odd_bounds_and_budgets_are_drawn(maker, bounds, epsilon):
+    text = render_report(maker(bounds=bounds, epsilon=epsilon).to_json())
+    assert text.count("<svg") == 2
+    assert cases.faults(text) == []
+
+
+# ---- files and the command ------------------------------------------------------------------------------
+
+
+def test_the_command_writes_beside_the_card_and_replaces_only_with_force(tmp_path):
+    card, target = tmp_path / "sales.csv.card.json", tmp_path / "sales.csv.report.html"
+    card.write_text(cases.card("release"))
+    assert "sales.csv.report.html" in said("report", card)
+    assert target.read_text(encoding="utf-8") == cases.page("release")
+    assert target.stat().st_mode & 0o777 == 0o644 or sys.platform == "win32"
+    target.write_text("mine")
+    assert "--force" in said("report", card, code=2)
+    assert target.read_text() == "mine"
+    (tmp_path / "sales.csv").write_text("price\n1\n")
+    run("report", tmp_path / "sales.csv", "--force")
+    assert target.read_text(encoding="utf-8") == cases.page("release")
+
+
+def test_the_command_shows_a_ledger_and_makes_none(tmp_path):
+    ledger = ldp.Ledger.open(tmp_path / "budget.jsonl", limit=ldp.Budget(3.0))
+    release = ldp.privatize(cases.labels(), epsilon=1.0, bounds=cases.BOUNDS, ledger=ledger)
+    (tmp_path / "card.json").write_text(release.to_card())
+    out = tmp_path / "page.html"
+    run("report", tmp_path, "-o", out, "--ledger", tmp_path / "budget.jsonl")
+    assert "left is ε = 2." in words(out.read_text(encoding="utf-8"))
+    run("report", tmp_path, "-o", tmp_path / "other.html", "--ledger", tmp_path / "none.jsonl", code=3)
+    assert files_in(tmp_path) == ["budget.jsonl", "card.json", "page.html"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff\xfe",
+        b"[1]",
+        cases.card("release").replace('"rows":4000', '"rows":4001').encode(),
+        cases.changed(cases.card("release"), priors=[]).encode(),
+    ],
+)
+def test_a_card_that_does_not_hold_gives_one_sentence_and_no_file(tmp_path, content):
+    card = tmp_path / "x.card.json"
+    card.write_bytes(content)
+    assert len(run("report", card, code=4).output.strip().splitlines()) == 1
+    assert files_in(tmp_path) == ["x.card.json"]
+
+
+def test_without_matplotlib_it_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"labeldp\[plots\]"):
+        write_report(tmp_path / "page.html", cases.card("release"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_noise_of_sums_and_of_a_prior_is_on_the_page_and_what_cannot_be_checked_is_said():
+    for kind in ("sums-model", "rounds", "release"):
+        said, listed = words(cases.page(kind)), json.loads(cases.card(kind))
+        for statistic in listed["statistics"] or listed["priors"][0]["origin"]["statistics"]:
+            assert f"over epsilon = {statistic['epsilon']} that is noise of scale {statistic['scale']}" in said
+        assert "Not all of it can be checked" not in said
+    older = cases.changed(cases.card("sums-model"), statistics=[])
+    assert "Not all of it can be checked" in words(render_report(older))

@@ -1,0 +1,113 @@
+"""The report in a real browser: it loads, shows its figures, fits a phone, and calls nobody."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from app.report import report_cases as cases
+
+PHONE, DESKTOP = 360, 1280
+
+
+@contextmanager
+def opened(browser, tmp_path, text, *, width=DESKTOP, dark=False):
+    """Open a page from a file; yield it, and what it complained about and asked for."""
+    file = tmp_path / "page.html"
+    file.write_text(text, encoding="utf-8")
+    context = browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme="dark" if dark else "light"
+    )
+    context.set_default_timeout(120_000)  # under load
+    page, complaints, asked = context.new_page(), [], []
+    page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(file.as_uri(), wait_until="load")
+    try:
+        yield page, complaints, [url for url in asked if url != file.as_uri() and not url.startswith("data:")]
+    finally:
+        context.close()
+
+
+INVISIBLE = """() => [...document.querySelectorAll('svg.chart')].filter(svg => {
+  const box = svg.getBoundingClientRect();
+  const shapes = [...svg.querySelectorAll('path, use')].filter(s => s.getBoundingClientRect().width > 0);
+  return box.width < 200 || box.height < 100 || shapes.length < 5 || svg.querySelectorAll('text').length < 4;
+}).length"""
+SIDEWAYS = "() => document.documentElement.scrollWidth > window.innerWidth"
+SPILLED = """() => [...document.querySelectorAll('svg.chart')].filter(svg => {
+  const box = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll('text')].some(t => {
+    const b = t.getBoundingClientRect();
+    return b.left < box.left - 3 || b.right > box.right + 3 || b.top < box.top - 3 || b.bottom > box.bottom + 3;
+  });
+}).length"""
+SMALLEST = """() => Math.min(...[...document.querySelectorAll('svg.chart text')].map(
+  t => parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a || 99))"""
+
+
+def faults(browser, tmp_path, text, width):
+    """Return what a reader would stumble over."""
+    with opened(browser, tmp_path, text, width=width) as (page, complaints, asked):
+        checks = {"a figure cannot be seen": INVISIBLE, "it scrolls sideways": SIDEWAYS, "text is cut": SPILLED}
+        found = [name for name, check in checks.items() if page.evaluate(check)]
+        return [*found, *complaints, *(f"asked for {url}" for url in asked)]
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+@pytest.mark.parametrize("kind", [*cases.KINDS, "rr-on-bins", "sections"])
+def test_a_report_loads_shows_its_figures_and_calls_nobody(browser, tmp_path, kind, width):
+    assert faults(browser, tmp_path, cases.page(kind), width) == []
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ("</main>", "<script>document.title = 'x'</script></main>"),
+        ("</main>", "<img src='http://127.0.0.1:9/x.png'></main>"),
+        ("</main>", "<div style='width:3000px'>wide</div></main>"),
+        ('class="chart"', 'class="chart" style="width:0"'),
+        ("</svg>", "<text x='300' y='50'>a text that goes on and on and on</text></svg>"),
+    ],
+)
+def test_a_broken_report_is_caught(browser, tmp_path, good, bad):
+    broken = cases.page("sections").replace(good, bad)
+    assert broken != cases.page("sections")
+    assert faults(browser, tmp_path, broken, DESKTOP)
+
+
+def test_the_text_of_figures_can_be_read_on_a_phone(browser, tmp_path):
+    with opened(browser, tmp_path, cases.page("release"), width=PHONE) as (page, _, _):
+        assert page.evaluate(SMALLEST) > 8
+
+
+def luminance(page, expression):
+    red, green, blue = (int(part) for part in page.evaluate(expression).strip("rgba()").split(",")[:3])
+    return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
+
+
+def test_dark_mode_turns_paper_and_ink_round_in_figures_too(browser, tmp_path):
+    paper = "() => getComputedStyle(document.body).backgroundColor"
+    ink = "() => getComputedStyle(document.querySelector('svg.chart text')).fill"
+    line = "() => getComputedStyle(document.querySelector('svg.chart path[style*=\"--c1\"]')).stroke"
+    seen = {}
+    for dark in (False, True):
+        with opened(browser, tmp_path, cases.page("release"), dark=dark) as (page, _, _):
+            seen[dark] = [luminance(page, one) for one in (paper, ink, line)]
+    (light_paper, light_ink, light_line), (dark_paper, dark_ink, dark_line) = seen[False], seen[True]
+    assert light_paper > 0.9
+    assert light_ink < 0.2
+    assert dark_paper < 0.2
+    assert dark_ink > 0.8
+    assert light_line < dark_line
+
+
+def test_it_prints(browser, tmp_path):
+    with opened(browser, tmp_path, cases.page("release"), dark=True) as (page, complaints, _):
+        printed = page.pdf(format="A4")
+        assert printed.startswith(b"%PDF")
+        assert 2 <= printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page/") <= 8
+        page.emulate_media(media="print", color_scheme="dark")
+        assert luminance(page, "() => getComputedStyle(document.body).backgroundColor") > 0.9
+        assert not complaints

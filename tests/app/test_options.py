@@ -1,0 +1,178 @@
+"""The table of options: API and command line have the same defaults, and accept and refuse the same values."""
+
+import inspect
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from command_line import files_in, flat, said
+from labeldp.app import option, options, sentences
+from labeldp.tables import Dialect
+
+OPTIONS = options.OPTIONS
+FUNCTIONS = {
+    "privatize": ldp.privatize_file,
+    "fit": ldp.fit_file,
+    "array": ldp.privatize,
+    "labels": ldp.LabelReleaseRegressor,
+    "model": ldp.ModelReleaseRegressor,
+}
+GIVEN = {"label": "price", "bounds": (0.0, 5.0), "epsilon": 1.0}
+WRONG_NUMBERS = [0.0, -1.0, 21.0, math.inf, math.nan]
+
+CASES = {
+    "epsilon": ([0.5, 20.0], WRONG_NUMBERS),
+    "bounds": ([(-1.0, 9.0)], [(5.0, 0.0), (1.0, 1.0), (0.0, math.inf), (math.nan, 1.0)]),
+    "rows_per_person": ([3], [0, -1]),
+    "missing": (["drop"], ["keep"]),
+    "mechanism": (["laplace"], ["magic"]),
+    "zeta": ([0.5], [0.0, -1.0]),
+    "delta": ([0.0], [1.0, -0.1]),
+    "epsilon_prior": ([0.0, 0.5], [1.0, -0.1]),
+    "trust": (["local"], ["nobody"]),
+    "debiased": (["add", "no"], ["yes"]),
+    "shuffle": ([True], []),
+    "release": (["labels"], ["both"]),
+    "score": ([9.0], WRONG_NUMBERS),
+    "metrics": ([["mse"]], [["mape"]]),
+    "separator": ([",", "comma"], ["ab", "x"]),
+    "decimal": (["."], ["x", ",,"]),
+    "thousands": (["space"], ["x"]),
+    "encoding": (["latin-1"], ["klingon"]),
+    "na": ([["gone", "lost"]], [["a\nb"]]),
+    "header": ([True], []),
+    "format": (["csv"], ["xml"]),
+    "drop": ([["rooms"]], [["roms"]]),
+    "features": ([["area"]], [["areas"]]),
+    "categories": ([["rooms"]], [["roms"]]),
+}
+"""Values of options that both accept and both refuse; texts and lists are as in the API."""
+
+WITH = {"metrics": {"score": 9.0}}
+"""Options that others need."""
+
+
+def takes(command, name):
+    """Whether the function behind a command has a parameter, or its dialect a field, of this name."""
+    has_dialect = command in ("privatize", "fit") and OPTIONS[name].part_of == "dialect"
+    return has_dialect or name in inspect.signature(FUNCTIONS[command]).parameters
+
+
+def cases(*commands, accepted):
+    """Return the commands with the values that they must accept, or refuse."""
+    return [
+        (command, name, value)
+        for name, values in CASES.items()
+        for command in commands
+        if takes(command, name)
+        for value in values[0 if accepted else 1]
+    ]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("homes") / "homes.csv"
+    rows = [f"{k % 7},{k / 3:.2f},{'north' if k % 3 else 'south'},{1 + k % 4}.5" for k in range(300)]
+    path.write_text("\n".join(["rooms,area,region,price", *rows]) + "\n")
+    return path
+
+
+def call(command, table, out, name, value):
+    """Call the API with one value changed."""
+    given = {**GIVEN, **({"ledger": ldp.Ledger()} if command == "fit" else {}), **WITH.get(name, {})}
+    if OPTIONS[name].part_of == "dialect":
+        given["dialect"] = Dialect(**{name: value})
+    else:
+        given[name] = value
+    return FUNCTIONS[command](table, out, **given)
+
+
+def words(command, table, out, name, value):
+    """Return the same as it is typed."""
+    given = {**GIVEN, **WITH.get(name, {}), name: value}
+    typed = [command, table, "-o", out]
+    for each, now in given.items():
+        flag, repeated = OPTIONS[each].all_flags[0], OPTIONS[each].type == list[str]
+        if now is True:
+            typed.append(flag)
+        elif repeated:
+            typed += [word for part in now for word in (flag, part)]
+        elif isinstance(now, list):
+            typed += [flag, option.join_names(now)]
+        else:
+            typed += [flag, *(now if isinstance(now, tuple) else (now,))]
+    return typed
+
+
+def test_every_option_of_a_file_command_has_a_case():
+    free = {"label", "out", "ledger", "card", "report", "force", "names", "sheet", "formulas", "multiline"}
+    for command in ("privatize", "fit"):
+        named = {name for name in OPTIONS if takes(command, name)}
+        assert named <= {*CASES, *free, "source", "dialect"}
+
+
+@pytest.mark.parametrize("command", FUNCTIONS)
+def test_defaults_are_declared_as_the_api_has_them(command):
+    for name, parameter in inspect.signature(FUNCTIONS[command]).parameters.items():
+        if (
+            name in OPTIONS
+            and parameter.default is not inspect.Parameter.empty
+            and name not in ("bounds", "ledger")
+        ):
+            assert OPTIONS[name].default == parameter.default, name
+
+
+def test_the_fields_of_a_dialect_are_options():
+    assert {name for name, each in OPTIONS.items() if each.part_of == "dialect"} == set(Dialect.__slots__)
+    assert all(OPTIONS[name].default == getattr(Dialect(), name) for name in Dialect.__slots__)
+
+
+@pytest.mark.parametrize(("command", "name", "value"), cases("privatize", "fit", accepted=True), ids=str)
+def test_what_the_api_accepts_can_be_typed(command, name, value, table, tmp_path):
+    call(command, table, tmp_path / "called.csv", name, value)
+    said(*words(command, table, tmp_path / "typed.csv", name, value))
+
+
+@pytest.mark.parametrize(("command", "name", "value"), cases("privatize", "fit", accepted=False), ids=str)
+def test_what_the_api_refuses_is_refused_on_the_command_line_in_its_words(command, name, value, table, tmp_path):
+    with pytest.raises(ldp.LabelDPError) as error:
+        call(command, table, tmp_path / "called.csv", name, value)
+    shown = said(*words(command, table, tmp_path / "typed.csv", name, value), code=2)
+    assert flat(error.value.spell(sentences.as_flag)) in shown
+    if name not in ("drop", "features", "categories"):  # of columns the table's own names are listed
+        assert error.value.option == name
+    assert not files_in(tmp_path)
+
+
+@pytest.mark.parametrize(("command", "name", "value"), cases("array", "labels", "model", accepted=False), ids=str)
+def test_arrays_and_regressors_refuse_the_same_with_the_same_option(command, name, value):
+    given = {"epsilon": 1.0, "bounds": (0, 5), name: value}
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    release = (
+        partial(ldp.privatize, **given) if command == "array" else partial(FUNCTIONS[command](**given).fit, X)
+    )
+    with pytest.raises(ldp.LabelDPError) as error:
+        release(X[:, 0])
+    assert error.value.option == name
+
+
+LIMITS = [({"limit": 2.0}, "limit"), ({"limit_delta": 0.1}, "limit_delta"), ({"limit": -1.0}, "limit")]
+
+
+@pytest.mark.parametrize(("given", "named"), LIMITS)
+def test_a_limit_needs_a_ledger_and_is_an_amount(given, named):
+    typed = {"ledger": None, "limit": None, "limit_delta": 0.0, **given}
+    with pytest.raises(ldp.LabelDPError) as error:
+        option.parse_options([OPTIONS[name] for name in typed], typed)
+    assert error.value.option == named
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_an_option_is_spelled_by_each_interface_in_its_way(name):
+    setting = ldp.errors.Setting(name, "x")
+    flag, field = sentences.as_flag(setting), sentences.as_field(setting)
+    assert flag.startswith("-") == bool(OPTIONS[name].all_flags)
+    assert (OPTIONS[name].field or flag) in field

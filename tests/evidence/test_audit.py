@@ -1,0 +1,310 @@
+"""The audit detects what is broken, and nothing else, and says what it could have detected."""
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import broken
+import labeldp as ldp
+from helpers import FALSE_ALARM, NAMES, mechanisms, most_successes, seeded
+from labeldp.evidence import standard_lenses
+from labeldp.evidence.lenses import QuantileLens
+from labeldp.evidence.loss_bounds import POWER, detectable_loss, loss_at_least, share_at_least, share_at_most
+from labeldp.exact.proof import Promise
+from labeldp.exact.table import TableChannel
+from labeldp.mechanisms.base import Mechanism, channel_field
+
+pytestmark = [pytest.mark.slow, pytest.mark.statistical]
+
+SAMPLES = 100_000
+ENDS = (0.0, 1.0)
+SEEDS = range(5)
+
+# ---- what must be detected, and a right twin that must not be ---------------------------------------
+
+SIZES = {
+    "published staircase": (broken.staircase((-1, 1), 1), broken.staircase((0, 1), 1)),
+    "Laplace with 0.8 of its noise": (broken.laplace(0.8, 2), broken.laplace(1.0, 2)),
+    "RR-on-Bins that keeps too often": (
+        broken.rr_on_bins(1.2 * broken.right_keep(), 3),
+        broken.rr_on_bins(broken.right_keep(), 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_randomiser_whose_sizes_leak_is_detected_and_its_right_twin_is_not(name):
+    wrong, right = SIZES[name]
+    result = ldp.audit(wrong, labels=ENDS, epsilon=1.0, samples=SAMPLES)
+    assert result.detected
+    assert result.epsilon > 1.05
+    assert not ldp.audit(right, labels=ENDS, epsilon=1.0, samples=SAMPLES).detected
+
+
+BITS = {
+    "float64 RPWithPrior": (broken.float_rp, 0.0),
+    "diffprivlib's Laplace": (broken.diffprivlib_laplace, 0.0),
+    "diffprivlib's Gaussian": (broken.diffprivlib_gaussian, broken.DELTA),
+    "diffprivlib's Staircase": (broken.diffprivlib_staircase, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", BITS)
+def test_plain_floats_are_detected_by_their_last_bits_and_by_nothing_else(name):
+    """Events of several percent under one label that never happen under the other."""
+    (make, delta), labels = BITS[name], (0.2, 0.21)
+    result = ldp.audit(make(4), labels=labels, epsilon=1.0, delta=delta, samples=SAMPLES)
+    assert result.detected
+    assert result.epsilon > 3
+    assert result.worst.lens != "size"
+    by_size = ldp.audit(make(5), labels=labels, epsilon=1.0, delta=delta, samples=SAMPLES, lenses=[QuantileLens()])
+    assert not by_size.detected
+
+
+def test_exact_noise_added_to_the_label_in_floating_point_is_detected():
+    mechanism = mechanisms(1.0)["laplace"]
+    result = ldp.audit(lambda y: y + mechanism.randomize(np.zeros(y.size)), labels=(0.2, 0.21), epsilon=1.0)
+    assert result.epsilon > 5
+    assert not ldp.audit(mechanism, labels=(0.2, 0.21), samples=SAMPLES).detected
+
+
+def test_labels_that_are_copied_into_the_last_bits_are_detected_in_either_width():
+    rng = np.random.default_rng(6)
+    for kind, whole in ((np.float64, np.uint64), (np.float32, np.uint32)):
+
+        def leak(y, kind=kind, whole=whole, honest=False):
+            bits = rng.normal(0, 50, y.size).astype(kind).view(whole)
+            last = rng.integers(0, 2, y.size) if honest else (y > 0.5) | (rng.random(y.size) < 0.2)
+            return ((bits & ~whole(1)) | last.astype(whole)).view(kind)
+
+        assert ldp.audit(leak, labels=ENDS, epsilon=1.0, samples=SAMPLES).epsilon > 1.4
+        assert not ldp.audit(lambda y: leak(y, honest=True), labels=ENDS, epsilon=0.2, samples=SAMPLES).detected
+
+
+# ---- what must pass --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_in_every_mechanism_nothing_is_detected(name):
+    """All of them together raise a false alarm with probability 7 · 8 · 1e-9 at most."""
+    mechanism = mechanisms(1.0)[name]
+    sure = 1 - 1e-9
+    audits = [ldp.audit(mechanism, samples=16_000, confidence=sure, random_state=seeded(k)) for k in SEEDS]
+    assert not any(a.detected for a in audits)
+    # An audit that sees nothing detects nothing: it must have been able to detect what is not far above.
+    assert audits[0].detectable < 1.5
+    assert max(a.epsilon for a in audits) > 0
+    odd = (-1e300, 0.0, 5e-324, 1.0, 7.0)
+    assert not ldp.audit(mechanism, labels=odd, samples=10_000, confidence=sure, random_state=seeded(7)).detected
+    for epsilon in (0.1, 4.0):
+        other = mechanisms(epsilon)[name]
+        assert not ldp.audit(other, samples=10_000, confidence=sure, random_state=seeded(30)).detected
+
+
+def test_the_bound_is_as_often_wrong_as_stated_and_no_more():
+    """Noise that ignores its label is private at ε = 0; at confidence 0.9 one audit in ten may say otherwise.
+
+    Of 100, more than `most_successes` would do so once in a million. The twin chooses its events on the samples
+    that it tests them on, as an audit must not.
+    """
+    rng = np.random.default_rng(7)
+    wrong = sum(
+        ldp.audit(lambda y: rng.random(y.size), labels=ENDS, epsilon=0.0, samples=400, confidence=0.9).detected
+        for _ in range(100)
+    )
+    assert wrong <= most_successes(100, 0.1)
+    again = 0
+    for _ in range(100):
+        one, other = (rng.integers(0, 64, 200) for _ in ENDS)
+        a, b = (np.bincount(z, minlength=64) for z in (one, other))
+        chosen = a > b
+        again += float(loss_at_least(a[chosen].sum(), b[chosen].sum(), 200, 0.0, 0.1)) > 0
+    assert again > most_successes(100, 0.1)
+
+
+# ---- claims and proofs --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed(Mechanism):
+    """A table of one's own, with any claim; ``leak`` replaces what is drawn from its counts."""
+
+    epsilon: float
+    leak: float | None = None
+    channel: TableChannel = channel_field()
+
+    def _build(self):
+        most = round(0.55 * 2**64)
+        counts = [[most, 2**64 - most], [2**64 - most, most]]
+        return TableChannel.from_counts(0.0, 1.0, [0.0, 1.0], counts, Promise.of(self.epsilon))
+
+    def randomize(self, labels, *, random_state=None):
+        if self.leak is None:
+            return Mechanism.randomize(self, labels, random_state=random_state)
+        rng = np.random.default_rng(11)
+        return np.where(rng.random(labels.shape) < self.leak, labels > 0.5, labels <= 0.5).astype(float)
+
+
+def test_a_bound_above_the_proof_is_a_violation_even_below_the_claim():
+    """The counts are proven at ε = 0.2007, and 2 is claimed; what is drawn has ε = 1.73."""
+    result = ldp.audit(Fixed(epsilon=2.0, leak=0.85), samples=SAMPLES)
+    assert result.proven < 0.21
+    assert 1.5 < result.epsilon < result.claimed
+    assert result.detected
+    assert result.refuted == "proof"
+    assert "not drawn from the counts" in result.summary()
+    result = ldp.audit(Fixed(epsilon=1.0, leak=0.85), samples=SAMPLES)
+    assert result.refuted == "claim and proof"
+    result = ldp.audit(Fixed(epsilon=2.0), samples=SAMPLES, random_state=seeded(1))
+    assert not result.detected
+    assert result.refuted == ""
+    assert result.proven < result.detectable < 0.4  # held to its proof
+
+
+def test_a_proof_is_not_held_against_a_smaller_delta_than_its_own():
+    gaussian = mechanisms(1.0)["gaussian"]
+    assert ldp.audit(gaussian, samples=1000, delta=0.0, epsilon=50.0, random_state=seeded(1)).proven is None
+    assert ldp.audit(gaussian, samples=1000, random_state=seeded(1)).proven == 1.0
+    assert ldp.audit(gaussian, samples=1000, delta=0.01, random_state=seeded(1)).proven == 1.0
+
+
+@pytest.mark.parametrize("options", [{}, {"epsilon": math.inf}])
+@pytest.mark.parametrize("randomizer", [ldp.mechanisms.NoPrivacy(), lambda y: y], ids=["mechanism", "function"])
+def test_without_a_claim_a_randomiser_is_measured_and_not_judged(randomizer, options):
+    result = ldp.audit(randomizer, labels=ENDS, samples=1000, **options)
+    assert result.epsilon > 3
+    assert not result.detected
+    assert result.verdict == "nothing claimed"
+    assert result.claimed is result.proven is result.detectable is None
+
+
+# ---- the parts ---------------------------------------------------------------------------------------------
+
+
+def test_all_events_and_all_samples_are_counted():
+    sizes = []
+    result = ldp.audit(mechanisms(1.0)["rp"], samples=300_001, labels=(0, 1), progress=sizes.append)
+    assert len(result.tested) == 2 * len(standard_lenses())
+    assert sum(sizes) == 2 * 300_001
+
+
+def test_delta_is_allowed_for():
+    reveal = broken.coin(0.05, 0.0, 2)
+    assert ldp.audit(reveal, labels=ENDS, epsilon=1.0, samples=20_000).detected
+    assert not ldp.audit(reveal, labels=ENDS, epsilon=1.0, delta=0.06, samples=20_000).detected
+    assert ldp.audit(reveal, labels=ENDS, epsilon=1.0, delta=0.02, samples=20_000).detected
+
+
+def test_outputs_that_are_not_finite_are_outputs_too():
+    rng = np.random.default_rng(8)
+
+    def leak(y):
+        return np.where(y > 0.5, rng.choice([np.nan, np.inf, -np.inf, 0.0], y.size), rng.random(y.size))
+
+    assert ldp.audit(leak, labels=ENDS, epsilon=1.0, samples=2000).detected
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"samples": 10}, "samples must"),
+        ({"samples": 1e6}, "samples must"),
+        ({"confidence": 1.0}, "confidence must"),
+        ({"confidence": 0.1}, "confidence must"),
+        ({"epsilon": -1}, "epsilon must"),
+        ({"delta": 1.0}, "delta must"),
+        ({"labels": [1.0, 1.0]}, "two different labels"),
+        ({"labels": None}, "say which labels"),
+        ({"lenses": []}, "needs a lens"),
+        ({"random_state": 1}, "brings its own"),
+    ],
+)
+def test_an_audit_that_cannot_be_done_says_why(change, message):
+    with pytest.raises(ldp.errors.ParameterError, match=message):
+        ldp.audit(lambda y: y, **{"labels": ENDS, "samples": 1000, **change})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda y: y[:-1], "one output for each"),
+        (lambda y: np.stack([y, y]), "one output for each"),
+        (3, "takes a Mech"),
+    ],
+)
+def test_what_is_no_function_from_labels_to_outputs_is_refused(wrong, message):
+    with pytest.raises(ldp.errors.ParameterError, match=message):
+        ldp.audit(wrong, labels=ENDS, samples=1000)
+
+
+LOSSY = {
+    "complex": lambda y: 1.0 + 1j * y,
+    "extended": lambda y: y.astype(np.longdouble),
+    "text": lambda y: np.where(y > 0.5, "1.0", "1.00"),
+    "Decimal": lambda y: [Decimal("0.1") + (Decimal("1e-30") if label > 0.5 else 0) for label in y],
+    "integers": lambda y: (1 << 60) + (y > 0.5).astype(np.int64),
+    "unsigned": lambda y: np.uint64(1 << 63) + (y > 0.5).astype(np.uint64),
+    "integers among floats": lambda y: [0.5, *((1 << 60) + int(label) for label in y[1:])],
+    "masked": lambda y: np.ma.array(np.zeros(y.size), mask=y > 0.5),
+    "ragged": lambda y: [[0.0], *([0.0, 1.0] for _ in y[1:])],
+}
+
+
+@pytest.mark.parametrize("kind", LOSSY)
+def test_outputs_that_a_float_cannot_carry_are_refused(kind):
+    """Each of these leak the label, and says nothing any more once it is a float."""
+    with pytest.raises(ldp.errors.ParameterError, match=r"^outputs"):
+        ldp.audit(LOSSY[kind], labels=ENDS, epsilon=1.0, samples=1000)
+    with pytest.raises(ldp.errors.ParameterError, match=r"^outputs"):
+        ldp.audit_pipeline(LOSSY[kind], neighbours=(np.zeros(3), np.r_[0, 1.0, 0]), epsilon=1.0, samples=100)
+
+
+@pytest.mark.parametrize("kind", [bool, np.int8, np.int64, np.uint64, np.float16, np.float32, ">f8"])
+def test_outputs_that_a_float_can_carry_are_taken(kind):
+    assert ldp.audit(lambda y: (y > 0.5).astype(kind), labels=ENDS, epsilon=1.0, samples=1000).detected
+    rng = np.random.default_rng(3)
+    honest = lambda y: rng.integers(0, 2, y.size).astype(kind)  # noqa: E731
+    assert not ldp.audit(honest, labels=ENDS, epsilon=1.0, samples=1000).detected
+    assert ldp.audit(lambda y: list(y > 0.5), labels=ENDS, epsilon=1.0, samples=1000).detected
+
+
+# ---- what could have been detected ---------------------------------------------------------------------------
+
+
+def test_clopper_and_pearson_as_scipy_has_them():
+    for hits, trials in ((0, 50), (1, 50), (20, 50), (49, 50), (50, 50)):
+        exact = stats.binomtest(hits, trials).proportion_ci(0.98, method="exact")
+        assert math.isclose(float(share_at_least(hits, trials, 0.01)), exact.low, rel_tol=1e-9)
+        assert math.isclose(float(share_at_most(hits, trials, 0.01)), exact.high, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.02])
+def test_what_is_detectable_is_detected_and_half_as_much_rarely(delta):
+    """100 audits each of a coin with the best event. Fewer than 58 detections happen once in a million."""
+    claim, samples = 1.0, 8000
+    least = detectable_loss(samples // 2, claim, delta, 1e-6 / 2)  # two directions, one lens
+    q = 1 / (1 + math.exp(least))
+
+    def detections(epsilon):
+        share = math.exp(epsilon) * q + delta
+        ask = {"labels": ENDS, "epsilon": claim, "delta": delta, "samples": samples, "lenses": [QuantileLens()]}
+        return sum(ldp.audit(broken.coin(share, q, seed), **ask).detected for seed in range(100))
+
+    assert claim < least < 1.5
+    assert detections(least) >= stats.binom.ppf(FALSE_ALARM, 100, POWER)
+    assert detections((claim + least) / 2) < 50
+    assert detections(claim) == 0
+
+
+def test_more_samples_detect_more_and_too_few_say_so():
+    seen = [ldp.audit(mechanisms(1.0)["rp"], samples=n, random_state=seeded(1)) for n in (2000, 20_000, 200_000)]
+    assert seen[0].detectable > seen[1].detectable > seen[2].detectable > 1.0
+    assert seen[0].epsilon < seen[1].epsilon < seen[2].epsilon <= seen[2].proven
+    assert f"{seen[2].detectable:.4g}" in seen[2].summary()
+    few = ldp.audit(broken.coin(0.9, 0.9, 1), labels=ENDS, epsilon=9.0, samples=100)
+    assert math.isinf(few.detectable)
+    assert "take more samples" in few.summary()

@@ -1,0 +1,134 @@
+"""Ids of rows as blocks, held to the standard's own functions, one row at a time; and ids that are refused."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.cmac import CMAC
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import labeldp as ldp
+from labeldp.exact.row_ids import IntegerIds, TextIds, aes, as_ids, public_places
+from labeldp.exact.row_words import RowWords
+
+KEY = bytes(range(32))
+TEXTS = ["", "a", "sixteen letters!", "one more than 16.", "Zoë", "z" * 32, "z" * 40, "", "y" * 100, "b"]
+
+
+def encrypt(key, data):
+    return Cipher(algorithms.AES256(key), modes.ECB()).encryptor().update(data)  # noqa: S305
+
+
+def tag(key, data):
+    cmac = CMAC(algorithms.AES256(key))
+    cmac.update(data)
+    return cmac.finalize()
+
+
+def blocks(ids, start, stop):
+    return [one.tobytes() for one in ids.blocks(start, stop)]
+
+
+@given(st.lists(st.binary(max_size=70), min_size=1, max_size=20), st.binary(min_size=32, max_size=32))
+@settings(max_examples=60, deadline=None)
+def test_ids_of_any_length_go_through_cmac(ids, key):
+    assert blocks(TextIds.of(ids, "binary").under(aes(key)), 0, len(ids)) == [tag(key, one) for one in ids]
+
+
+def test_subkeys_are_right_with_and_without_a_carry():
+    cases = set()
+    for first in range(32):
+        key = bytes([first]) * 32
+        cases.add(encrypt(key, bytes(16))[0] >> 6)  # the two bits that are carried
+        ids = [b"full to the brim", b"not"]
+        assert blocks(TextIds.of(ids, "binary").under(aes(key)), 0, 2) == [tag(key, one) for one in ids]
+    assert cases == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 10), (1, 9), (3, 4), (4, 10), (7, 8)])
+def test_some_rows_have_the_blocks_that_they_have_among_all(start, stop):
+    texts = as_ids(TEXTS).under(aes(KEY))
+    assert blocks(texts, start, stop) == [tag(KEY, one.encode()) for one in TEXTS[start:stop]]
+    numbers = as_ids(np.arange(10) * 7 - 20)
+    expected = [int(n).to_bytes(8, "little", signed=True) + bytes(8) for n in numbers.values[start:stop]]
+    assert blocks(numbers, start, stop) == expected
+
+
+def test_public_places_are_those_of_a_key_of_zeros_and_spread():
+    key = bytes(32)
+    expected = [encrypt(key, n.to_bytes(8, "little", signed=True) + bytes(8)) for n in (5, -5)]
+    assert [one.tobytes() for one in public_places(as_ids([5, -5]))] == expected
+    texts = public_places(as_ids(TEXTS))
+    assert [one.tobytes() for one in texts] == [encrypt(key, tag(key, one.encode())) for one in TEXTS]
+    assert np.unique(public_places(IntegerIds(np.arange(50_000)))[:, 0]).size == 50_000
+
+
+@pytest.mark.parametrize(
+    ("ids", "kind"),
+    [
+        ([1, -2, 3], "integer"),
+        ((1, 2), "integer"),
+        (np.array([], dtype=np.uint64), "integer"),
+        (np.array([0, 2**63 - 1], dtype=np.uint64), "integer"),
+        (np.array([255], dtype=np.uint8), "integer"),
+        ([], "text"),
+        (["a", ""], "text"),
+        (np.array(["a", "b"]), "text"),
+        (np.array(["a", "b"], dtype=object), "text"),
+        (["a\0", "a"], "text"),
+        (np.array(["a\0", "a"], dtype=np.dtypes.StringDType()), "text"),
+        (deque(["ann", "ann\0", "ann\0\0"]), "text"),
+        ([b"a", b"\0"], "binary"),
+        (np.array([b"a\0", b"a"], dtype=object), "binary"),
+    ],
+)
+def test_ids_of_a_kind_are_kept_to_the_last_byte(ids, kind):
+    converted = as_ids(ids)
+    assert (converted.kind, len(converted)) == (kind, len(ids))
+    if kind == "integer":
+        assert converted.values.tolist() == [int(one) for one in ids]
+    else:
+        parts = [converted.data[a:b].tobytes() for a, b in pairwise(converted.offsets)]
+        assert parts == [one if isinstance(one, bytes) else str(one).encode() for one in ids]
+    assert as_ids(converted) is converted
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        *([1.0, 2.0], [None, "a"], [[1], [2]], ["a", 1], [True, False], [2**63, 1], [2**70], 7),
+        *(["a", b"a"], (1, "a"), [1.5], [b"a", None]),
+        np.array([1, 2**64 - 1], dtype=np.uint64),
+        np.array([[1, 2]]),
+        np.array([b"a\0", b"a"]),  # NumPy drops the last zeros of bytes
+        np.array(["a", None], dtype=object),
+    ],
+    ids=repr,
+)
+def test_ids_that_do_not_tell_rows_apart_for_sure_are_refused(ids):
+    with pytest.raises(ldp.errors.ParameterError, match="ids"):
+        RowWords(KEY, ids)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [7, 8, 7],
+        np.array([-1, -1]),
+        ["ann", "bob", "ann"],
+        [b"", b""],
+        np.array(["ann", "ann\0"]),  # one id, as NumPy keeps them
+        IntegerIds(np.array([3, 5, 3])),
+        TextIds.of([b"ann", b"bob", b"bob"], "text"),
+        TextIds(np.array([3, 6, 9]), np.frombuffer(b"eveannann!", dtype=np.uint8), "text"),  # a slice of a column
+    ],
+    ids=str,
+)
+def test_equal_ids_would_share_their_noise_and_are_refused(ids):
+    with pytest.raises(ldp.errors.ParameterError, match="ids must all be different"):
+        RowWords(KEY, ids)

@@ -1,0 +1,328 @@
+"""Words of rows: the same whenever a row is asked for, secret without the key, and used for one release."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+import pickle
+import threading
+import time
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.cmac import CMAC
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import labeldp as ldp
+from helpers import FALSE_ALARM, NAMES, PATIENCE, mechanisms, posix_only
+from labeldp.exact.row_ids import as_ids
+from labeldp.exact.row_words import ReleaseKey, RowWords, _encoded, card_checksum
+from labeldp.exact.word_sources import CHUNK
+
+pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
+
+SECRET = bytes(range(32))
+ROWS = CHUNK + 777
+
+
+def words(secret, ids):
+    """Return each row's word, and its rounding bits if a channel asks for them."""
+    ids = as_ids(ids)
+    out = np.empty(len(ids) + (len(ids) + 1) // 2, dtype=np.uint64)
+    RowWords(secret, ids).for_labels(len(ids)).fill(out)
+    return out[: len(ids)], out[len(ids) :].view(np.uint32)[: len(ids)]
+
+
+# ---- a row's word is the row's ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_is_randomised_alike_in_any_order_and_company(name):
+    mechanism = mechanisms(1.0)[name]
+    rng = np.random.default_rng(3)
+    labels, ids = rng.random(ROWS), rng.permutation(ROWS) - 500
+    whole = mechanism.randomize(labels, random_state=RowWords(SECRET, ids))
+    some = rng.permutation(ROWS)[: ROWS // 2 + 1]
+    again = mechanism.randomize(labels[some], random_state=RowWords(SECRET, ids[some]))
+    np.testing.assert_array_equal(again, whole[some])
+    fresh = mechanism.randomize(labels, random_state=RowWords(bytes(32), ids))
+    assert (fresh != whole).any()  # another secret is another release
+
+
+def derived(secret, *fields):
+    return HKDF(hashes.SHA256(), 32, salt=b"labeldp row words 1", info=_encoded(*fields)).derive(secret)
+
+
+def test_the_words_are_those_that_the_proof_speaks_of():
+    """AES of the id, or of its CMAC, under keys from HKDF; fields are encoded with number, kind and length."""
+
+    def encrypt(key, data):
+        return Cipher(algorithms.AES256(key), modes.ECB()).encryptor().update(data)  # noqa: S305
+
+    assert _encoded() == bytes(8)
+    two = bytes(7) + b"\2" + b"s" + bytes(7) + b"\3" + "Zö".encode() + b"i" + bytes(7) + b"\2" + b"-3"
+    assert _encoded("Zö", -3) == two
+    key = derived(SECRET, "words", "integer", 0)
+    integer = encrypt(key, (-7).to_bytes(16, "little", signed=True)[:8] + bytes(8))
+    word, rounding = words(SECRET, [-7])
+    assert int(word[0]) == int.from_bytes(integer[:8], "little")
+    assert int(rounding[0]) == int.from_bytes(integer[8:12], "little")
+    tag = CMAC(algorithms.AES256(derived(SECRET, "ids", "text")))
+    tag.update("Zoë".encode())
+    text = encrypt(derived(SECRET, "words", "text", 0), tag.finalize())
+    assert int(words(SECRET, ["Zoë"])[0][0]) == int.from_bytes(text[:8], "little")
+    release = ReleaseKey.from_seed(3)
+    seed = hashlib.sha256(b"labeldp insecure release key 3").digest()
+    expected = derived(seed, "rows", "test-3", "sha256:1", "y", 2)
+    assert release.secret(card="sha256:1", column="y", round=2) == expected
+    assert release.secret(card="c", column="y") == derived(seed, "rows", "test-3", "c", "y", 0)
+
+
+def test_no_two_rows_share_a_word_however_many_pieces_they_come_in():
+    rows = 3 * CHUNK + 5
+    source = RowWords(SECRET, np.arange(rows)).for_labels(rows)
+    parts = [np.empty(size, dtype=np.uint64) for size in (CHUNK, CHUNK, CHUNK, 5)]
+    for part in parts:
+        source.fill(part)
+    assert np.unique(np.concatenate(parts)).size == rows
+    for size in (0, 1):
+        with pytest.raises(ldp.errors.ParameterError, match="other words"):
+            source.fill(np.empty(size, dtype=np.uint64))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 8])
+def test_a_channel_gets_words_for_its_rows_or_half_as_many_more_and_nothing_else(rows):
+    halves = (rows + 1) // 2
+    for size in range(3 * rows + 3):
+        source = RowWords(SECRET, np.arange(rows)).for_labels(rows)
+        buffer = np.full(size, np.iinfo(np.uint64).max)
+        if size not in (rows, rows + halves):
+            with pytest.raises(ldp.errors.ParameterError, match="other words"):
+                source.fill(buffer)
+            continue
+        source.fill(buffer)
+        rounding = buffer[rows:].view(np.uint32)
+        assert not rounding[rows:].any()
+        assert np.unique(rounding[:rows]).size == rounding[:rows].size
+
+
+def test_text_and_bytes_and_numbers_have_words_of_their_own():
+    same = [words(SECRET, ids)[0][0] for ids in ([49], ["1"], [b"1"])]
+    assert len(set(same)) == 3
+    np.testing.assert_array_equal(words(SECRET, np.array(["a", ""]))[0], words(SECRET, ["a", ""])[0])
+    np.testing.assert_array_equal(words(SECRET, np.array([1, 2], np.int8))[0], words(SECRET, [1, 2])[0])
+
+
+@pytest.mark.statistical
+def test_words_look_uniform_and_independent_from_row_to_row():
+    # 2^17 rows in order, where a weak function of an id would show: each of 96 bits a fair coin, neighbours' words
+    # uncorrelated bit by bit, bytes uniform. False alarms: 1e-6 in all; a bit off by 0.8 % would show.
+    rows = 1 << 17
+    blocks = [words(SECRET, np.arange(k, k + CHUNK)) for k in range(0, rows, CHUNK)]
+    word = np.concatenate([b[0] for b in blocks])
+    rounding = np.concatenate([b[1] for b in blocks]).astype(np.uint64)
+    bits = np.stack([(word >> np.uint64(k)) & np.uint64(1) for k in range(64)]).astype(np.int8)
+    coins = np.concatenate([bits, [(rounding >> np.uint64(k)) & np.uint64(1) for k in range(32)]]).astype(np.int8)
+    limit = stats.norm.isf(FALSE_ALARM / 2 / (96 + 64 + 1))
+    scores = (coins.mean(axis=1) - 0.5) * 2 * np.sqrt(rows)
+    assert np.abs(scores).max() < limit
+    alike = (bits[:, 1:] == bits[:, :-1]).mean(axis=1)
+    assert np.abs((alike - 0.5) * 2 * np.sqrt(rows - 1)).max() < limit
+    counts = np.bincount(word.view(np.uint8), minlength=256)
+    assert stats.chisquare(counts).pvalue > FALSE_ALARM / 161
+    assert np.unique(word).size == rows
+
+
+def test_that_check_detects_a_word_that_is_a_plain_function_of_the_id():
+    ids = np.arange(1 << 12, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    alike = np.stack([(ids >> np.uint64(k)) & np.uint64(1) for k in range(64)]).astype(np.int8)
+    scores = ((alike[:, 1:] == alike[:, :-1]).mean(axis=1) - 0.5) * 2 * np.sqrt(ids.size - 1)
+    assert np.abs(scores).max() > stats.norm.isf(FALSE_ALARM / 2 / 161)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["rp", "unbiased", "staircase"])
+def test_outputs_are_distributed_as_the_channel_says(name):
+    # One label on 2^17 rows; false alarm 1e-6. Noise of 0.97 of its width would show.
+    mechanism = mechanisms(1.0)[name]
+    z = mechanism.randomize(np.full(1 << 17, 0.3), random_state=RowWords(SECRET, np.arange(1 << 17)))
+    edges = np.unique(np.quantile(z, np.linspace(0, 1, 21)))
+    expected = np.diff(np.concatenate([[0.0], mechanism.channel.cumulative(0.3, edges)]))
+    shares = np.diff(np.concatenate([[0.0], np.searchsorted(np.sort(z), edges, side="right")])) / z.size
+    often = expected * z.size > 20
+    chi = ((shares[often] - expected[often]) ** 2 / expected[often]).sum() * z.size
+    assert stats.chi2.sf(chi, often.sum()) > FALSE_ALARM
+
+
+# ---- recomputation ------------------------------------------------------------------------------------
+
+
+def attack(release):
+    """Return the average of a thousand recomputations of a row whose label is 1, debiased."""
+    mechanism = ldp.Laplace(bounds=(0, 1), epsilon=0.5)
+    runs = mechanism.debias(np.concatenate([release(mechanism, [1.0]) for _ in range(1000)]))
+    return runs.mean(), runs.std()
+
+
+def test_recomputing_tells_nothing_more_and_with_fresh_words_it_would():
+    """1000 runs of Laplace noise of deviation 2.8: the average is within 0.5 of the label but for 1 in 10^7."""
+    middle, spread = attack(lambda m, y: m.randomize(y, random_state=RowWords(SECRET, [5])))
+    assert spread < 1e-12
+    assert middle != pytest.approx(1.0, abs=1e-3)
+    middle, _ = attack(lambda m, y: m.randomize(y))
+    assert middle == pytest.approx(1.0, abs=0.5)
+
+
+# ---- keys ---------------------------------------------------------------------------------------------
+
+
+def test_whatever_names_a_word_changes_it():
+    base = {"card": "sha256:1", "column": "y", "round": 0}
+    changed = [base, {**base, "card": "sha256:2"}, {**base, "column": "x"}, {**base, "round": 1}]
+    first = [words(ReleaseKey.from_seed(1).secret(**one), [1])[0][0] for one in changed]
+    first.append(words(ReleaseKey.from_seed(2).secret(**base), [1])[0][0])
+    assert len(set(first)) == len(first)
+    key = ReleaseKey.from_seed(1)
+    key.release = "another"
+    assert words(key.secret(**base), [1])[0][0] not in first
+
+
+FIELDS = st.lists(st.one_of(st.text(max_size=6), st.integers(-3, 12)), max_size=4)
+
+
+@given(FIELDS, FIELDS)
+@settings(max_examples=50, deadline=None)
+@example(["ab", "c"], ["a", "bc"])
+@example([1], ["1"])
+def test_no_two_lists_of_fields_are_encoded_alike(fields, other):
+    assert (_encoded(*fields) == _encoded(*other)) == (fields == other)
+
+
+def test_a_key_serves_each_column_and_round_once():
+    key = ReleaseKey()
+    key.secret(card="one", column="y")
+    key.secret(card="one", column="y", round=1)
+    for again in ({"card": "two"}, {"card": "one", "round": 0}):
+        with pytest.raises(ldp.errors.ParameterError, match="share their noise"):
+            key.secret(column="y", **again)
+
+
+@posix_only
+def test_a_forked_process_gets_nothing_from_a_key_or_a_source():
+    key = ReleaseKey()
+    words = RowWords(key.secret(card="c", column="z"), [1, 2])
+    child = os.fork()
+    if not child:
+        for forbidden in (lambda: key.secret(card="c", column="y"), lambda: words.for_labels(2)):
+            try:
+                forbidden()
+            except ldp.errors.ParameterError:
+                continue
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert key.secret(card="c", column="y")
+    assert words.for_labels(2)
+
+
+def at_once(act):
+    """Return how many of eight threads succeed that are as close together as the interpreter lets them be."""
+    done, start = [], threading.Barrier(8)
+
+    def work():
+        start.wait(PATIENCE)
+        try:
+            act()
+        except ldp.errors.ParameterError:
+            return
+        done.append(True)
+
+    def slow(frame, event, arg):
+        if frame.f_globals["__name__"] != RowWords.__module__:
+            return None
+        time.sleep(0.01)  # before each line, so that the others come between any two without a lock
+        return slow
+
+    threading.settrace(slow)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        threading.settrace(None)
+    return len(done)
+
+
+def test_of_several_threads_one_gets_a_columns_secret_or_a_sources_words():
+    key = ReleaseKey()
+    assert at_once(lambda: key.secret(card="c", column="y")) == 1
+    words = RowWords(key.secret(card="c", column="z"), [1, 2])
+    assert at_once(lambda: words.for_labels(2)) == 1
+
+
+def test_a_destroyed_key_gives_nothing_and_keeps_nothing():
+    with ReleaseKey() as key:
+        secret = key._secret
+        assert any(secret)
+        assert len(secret) == 32
+    assert not any(secret)
+    key.destroy()
+    with pytest.raises(ldp.errors.ParameterError, match="destroyed"):
+        key.secret(card="one", column="y")
+
+
+def test_keys_and_sources_cannot_be_copied_and_do_not_show_themselves():
+    key = ReleaseKey()
+    secret = bytes(key._secret)
+    for thing in (key, RowWords(SECRET, [1]), RowWords(SECRET, [1, 2]).for_labels(2)):
+        for way in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="cannot be copied or pickled"):
+                way(thing)
+    assert secret.hex() not in repr(key) + str(vars(type(key)))
+    assert repr(key) == f"<ReleaseKey of release {key.release}>"
+
+
+def test_keys_are_new_each_time_and_a_seed_warns():
+    one, other = ReleaseKey(), ReleaseKey()
+    assert one.release != other.release
+    assert len(bytes.fromhex(one.release)) == 16
+    assert one.secret(card="c", column="y") != other.secret(card="c", column="y")
+    assert one.secure
+    with pytest.warns(ldp.InsecureRandomnessWarning):
+        assert not ReleaseKey.from_seed(3).secure
+
+
+def test_the_card_of_another_mechanism_has_another_checksum():
+    cards = {card_checksum(mechanism) for mechanism in mechanisms(1.0).values()}
+    assert len(cards) == len(NAMES)
+
+
+# ---- what cannot be used ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ids", [[1, 2], [1, 2, 3, 4], [1], []])
+def test_there_must_be_an_id_for_each_label(ids):
+    mechanism = mechanisms(1.0)["rp"]
+    with pytest.raises(ldp.errors.ParameterError, match="one id for each label"):
+        mechanism.randomize([0.1, 0.2, 0.3], random_state=RowWords(SECRET, ids))
+
+
+def test_words_of_rows_serve_no_other_purpose():
+    for use in (ldp.privatize, ldp.estimate_prior):
+        with pytest.raises(ldp.errors.ParameterError, match="random_state"):
+            use([0.1, 0.2, 0.3], epsilon=1.0, bounds=(0, 1), random_state=RowWords(SECRET, [1, 2, 3]))
+
+
+def test_a_source_serves_one_release():
+    mechanism, source = mechanisms(1.0)["laplace"], RowWords(SECRET, [1, 2, 3])
+    mechanism.randomize([0.1, 0.2, 0.3], random_state=source)
+    with pytest.raises(ldp.errors.ParameterError, match="used before"):
+        mechanism.randomize([0.1, 0.2, 0.3], random_state=source)

@@ -1,0 +1,131 @@
+"""Tampering: counts that do not keep the promise can neither be made nor verified."""
+
+import copy
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from exact.channel_cases import CASES, MIXED, shift_rows, worst
+from helpers import WORDS
+from labeldp.exact.proof import Promise
+from labeldp.exact.shift import ShiftChannel
+from labeldp.exact.table import TableChannel
+
+
+def tampered(channel, changes):
+    """Return a copy with other fields, behind the back of the constructor."""
+    twin = copy.copy(channel)
+    for field, value in changes.items():
+        object.__setattr__(twin, field, value)
+    return twin
+
+
+def refuses(channel):
+    try:
+        channel.verify()
+    except ldp.errors.PrivacyProofError:
+        return True
+    return False
+
+
+BELL_SHAPED = "shift, bell, 2 steps, margin 2"
+TAMPERINGS = [
+    ("window", {"extra": (3 << 60) + 1}, "one word more in a window cell"),
+    ("window", {"extra": (3 << 60) - 1}, "words that the window has no room for"),
+    ("window", {"background": (1 << 61) - 1}, "one background word less"),
+    ("window", {"window": 1}, "a window that is one cell short"),
+    ("window", {"cells": 4}, "an output less"),
+    ("window", {"cells": 8}, "no words for the window"),
+    ("window", {"background": 0}, "no background"),
+    ("window", {"extra": 3.0 * 2**60}, "a float for a count"),
+    ("window", {"window": 5}, "a window as wide as the range"),
+    ("window", {"promise": Promise(Fraction(9, 10))}, "a smaller promise"),
+    ("window, spread outside", {"background": (1 << 61) - 1}, "one background word less, spread"),
+    ("window, listed", {"bins": np.array([0, 0, 1, 3])}, "a start beyond the last output"),
+    ("window, listed", {"bins": np.array([0, 0, 2, 2])}, "a start beyond the last output after a cut"),
+    ("window, listed", {"bins": np.array([-1, 0, 1, 2])}, "a start before the first output"),
+    ("window, listed", {"bins": None}, "cuts without bins"),
+    ("window, listed", {"values": np.array([1.0, 2.0])}, "an output without a value"),
+    ("window, cut", {"bins": np.array([0, -1, 1, 2])}, "a start before the first output up to a cut"),
+    ("window, cut", {"cuts": np.array([np.inf, 1.0, 2.5, -np.inf])}, "a cut that every label is beyond"),
+    ("window, cut", {"bins": np.array([0.0, 0.0, 1.0, 2.0])}, "floats for starts"),
+    (BELL_SHAPED, {"steps": 4}, "noise for half the sensitivity"),
+    (BELL_SHAPED, {"margin": 3}, "outputs out of reach"),
+    (BELL_SHAPED, {"margin": 5}, "more margin than noise"),
+    (BELL_SHAPED, {"margin": -1}, "a negative margin"),
+    (BELL_SHAPED, {"reach": 3}, "noise cut short"),
+    (BELL_SHAPED, {"reach": 5}, "noise off centre"),
+    (BELL_SHAPED, {"reach": 8}, "noise off centre by much"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes"), [t[:2] for t in TAMPERINGS], ids=[t[2] for t in TAMPERINGS])
+def test_a_channel_that_was_tampered_with_cannot_be_made_and_does_not_verify(name, changes):
+    channel = CASES[name][0]
+    channel.verify()
+    with pytest.raises(ldp.errors.PrivacyProofError):
+        tampered(channel, changes).verify()
+    with pytest.raises(ldp.errors.PrivacyProofError):
+        replace(channel, **changes)
+
+
+def counted(row):
+    """Return the counts of a packed row, in plain integers: what `recount` should say."""
+    bits = len(row).bit_length() - 1
+    counts, capacity = [0] * len(row), WORDS >> bits
+    for column, entry in enumerate(row):
+        other, kept = entry % len(row), entry >> bits
+        kept = 0 if other == column else kept
+        counts[column] += kept
+        counts[other] += capacity - kept
+    return counts
+
+
+def breaks(channel, rows):
+    """Whether the packed rows of ``channel``, read in plain integers, are worse than ``rows``."""
+    packed = channel.table.reshape(-1, channel.table.shape[-1]).tolist()
+    real = [counted(row) for row in packed]
+    outputs = channel.values.size if isinstance(channel, TableChannel) else 2 * channel.reach + 1
+    if any(any(row[outputs:]) for row in real):
+        return True
+    real = [row[:outputs] for row in real]
+    if isinstance(channel, ShiftChannel):
+        real = shift_rows(real[0], channel.steps, channel.margin)
+    return not all(all(row) for row in real) or worst(real) > worst(rows)
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_a_word_moved_between_cells_is_refused_whenever_it_raises_the_worst_ratio(name):
+    """Every threshold of every packed row, one up and one down, changed in place."""
+    channel, _, _, rows = CASES[name]
+    channel = replace(channel, table=channel.table.copy())
+    table = channel.table
+    table.flags.writeable = True
+    flat, one = table.reshape(-1), table.shape[-1]
+    outcomes = set()
+    for place, entry in enumerate(flat.tolist()):
+        for moved in (entry + one, entry - one):
+            if 0 <= moved < WORDS:
+                flat[place] = moved
+                outcomes.add(breaks(channel, rows))
+                assert refuses(channel) == breaks(channel, rows)
+        flat[place] = entry
+    assert True in outcomes
+    assert channel.verify().worst_ratio == worst(rows)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_a_packed_row_of_another_length_is_refused(columns):
+    channel = CASES["table"][0]
+    with pytest.raises(ldp.errors.PrivacyProofError):
+        replace(channel, table=channel.table[:, :columns].copy())
+
+
+def test_noise_with_an_even_number_of_counts_has_no_centre_and_is_refused():
+    """Its upper tail is empty under one label and not under the other."""
+    even = [WORDS // 3, WORDS - WORDS // 3 - (WORDS >> 2) - (WORDS >> 3), WORDS >> 2, WORDS >> 3]
+    with pytest.raises(ldp.errors.PrivacyProofError):
+        ShiftChannel.from_counts(0.0, 1.0, 1, 1, even, Promise(Fraction(20)))

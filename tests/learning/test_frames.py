@@ -1,0 +1,231 @@
+"""Data frames straight into both regressors: by name, in any order, whatever library they come from."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import Ridge
+
+import labeldp as ldp
+from labeldp.learning.models import encoder_of
+from labeldp.tables.encoder import TableEncoder
+from labeldp.tables.frames import as_table, frame_names
+
+ROWS, BOUNDS = 120, (0.0, 20.0)
+REGRESSORS = [ldp.LabelReleaseRegressor, ldp.ModelReleaseRegressor]
+both = pytest.mark.parametrize("regressor", REGRESSORS)
+
+
+def frame(rows=ROWS, seed=0):
+    """Return a messy frame of pandas: text, categories of numbers, booleans, dates, gaps, and an index."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "area": np.where(rng.random(rows) < 0.1, np.nan, rng.normal(10, 2, rows)),
+            "town": rng.choice(["York", "Bath", "Ely"], rows),
+            "zone": pd.Categorical(rng.integers(1, 5, rows)),
+            "lift": pd.array(rng.random(rows) < 0.5, dtype="boolean"),
+            "sold": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, rows), unit="D"),
+        },
+        index=rng.permutation(rows),
+    )
+    table.loc[table.index[::9], ["town", "lift", "sold"]] = None
+    return table
+
+
+def labels(table):
+    area = table["area"].fillna(10).to_numpy()
+    return pd.Series(np.clip(area + 3 * (table["town"] == "York"), *BOUNDS), index=table.index, name="price")
+
+
+TABLE = frame()
+Y = labels(TABLE)
+ARROW = pa.Table.from_pandas(TABLE, preserve_index=False)
+POLARS = pl.from_arrow(ARROW.set_column(2, "zone", ARROW["zone"].cast(pa.string()).dictionary_encode()))
+KINDS = {
+    "pandas": (TABLE, Y),
+    "polars": (POLARS, pl.Series("price", Y.to_numpy())),
+    "arrow table": (ARROW, pa.array(Y.to_numpy())),
+    "arrow batch": (ARROW.combine_chunks().to_batches()[0], pa.chunked_array([Y.to_numpy()])),
+}
+
+
+def fit(regressor, X=TABLE, y=Y, **options):
+    options = {"epsilon": 0.5, "bounds": BOUNDS, "random_state": 1} | options
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ldp.InsecureRandomnessWarning)
+        return regressor(**options).fit(X, y)
+
+
+@both
+def test_frames_of_every_library_are_the_same_to_a_model_and_columns_may_be_in_any_order(regressor):
+    model = fit(regressor, *KINDS["polars"])
+    assert model.feature_names_in_.tolist() == list(TABLE.columns)
+    assert model.n_features_in_ == 5
+    expected = fit(regressor).predict(TABLE)
+    for X, _ in KINDS.values():
+        turned = X[list(TABLE.columns[::-1])] if isinstance(X, pd.DataFrame) else X.select(TABLE.columns[::-1])
+        assert TableEncoder.fit(as_table(X), frame_names(X)) == model.encoder_
+        assert np.allclose(model.predict(turned), expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_of_every_library_are_taken(kind):
+    X, y = KINDS[kind]
+    model = fit(REGRESSORS[0], X, y, estimator=Ridge(), rounds=1, epsilon=8.0, trust="local")
+    assert np.mean((model.release_.labels - Y.to_numpy()) ** 2) < 4
+
+
+@both
+def test_new_categories_gaps_and_further_columns_are_fine_and_a_pickle_keeps_the_encoder(regressor):
+    model = fit(regressor)
+    fresh = frame(5, seed=1).assign(town=["Rome", None, "Bath", "York", "Oslo"], more="?")
+    predicted = model.predict(fresh)
+    assert np.isfinite(predicted).all()
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(fresh), predicted)
+
+
+def test_columns_with_other_names_than_text_and_cut_columns_are_taken():
+    odd = TABLE[["area"]].assign(cut=pd.cut(TABLE["area"], 3))
+    odd[5] = np.arange(ROWS)
+    model = fit(REGRESSORS[1], odd)
+    assert model.encoder_.names == ["area", "cut", "5"]
+    assert np.isfinite(model.predict(odd[[5, "cut", "area"]])).all()
+
+
+def test_the_index_is_no_feature():
+    assert as_table(TABLE).equals(as_table(TABLE.set_index(Y.index[::-1])))
+    assert as_table(TABLE.rename_axis("person")).column_names == list(TABLE.columns)
+
+
+@both
+@pytest.mark.parametrize(
+    ("X", "error"),
+    [
+        (TABLE.assign(price=1.0), "the name of y"),
+        (TABLE.assign(odd=["a", 3] * (ROWS // 2)), r"'odd' holds values of several types.*astype"),
+        (pd.concat([TABLE, TABLE[["area"]]], axis=1), "two columns are called 'area'"),
+        (TABLE.iloc[:0], "no rows"),
+        (TABLE.iloc[:9], "inconsistent"),
+        (POLARS.lazy(), "collect"),
+        (TABLE["area"], "Expected 2D"),
+    ],
+    ids=["label", "mixed", "twice", "empty", "short", "lazy", "column"],
+)
+def test_frames_that_cannot_be_learnt_from_cost_nothing(regressor, X, error):
+    ledger = ldp.Ledger()
+    with pytest.raises(ValueError, match=error):
+        regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(X, Y)
+    assert not ledger.charges
+
+
+def test_a_prediction_needs_the_columns_of_the_fit():
+    model = fit(REGRESSORS[1])
+    with pytest.raises(ldp.errors.DataError, match=r"needs the column 'town'.*'towm' is near"):
+        model.predict(TABLE.rename(columns={"town": "towm"}))
+    with pytest.raises(ldp.errors.DataError, match="held dates"):
+        model.predict(TABLE.assign(sold="yesterday"))
+
+
+def test_columns_of_no_use_are_named_and_an_array_stands_for_the_columns_in_order():
+    numbers = TABLE[["area"]].assign(same=1.0, size=np.arange(ROWS) % 7)
+    with pytest.warns(UserWarning, match="'same': all its values are the same"):
+        model = fit(REGRESSORS[1], numbers)
+    with pytest.warns(UserWarning, match="feature names"):
+        predicted = model.predict(numbers.to_numpy())
+    assert np.allclose(predicted, model.predict(numbers))
+    with (
+        pytest.warns(UserWarning, match="feature names"),
+        pytest.raises(ldp.errors.DataError, match="rows of 3 columns"),
+    ):
+        model.predict(numbers.to_numpy()[:, :2])
+
+
+def test_a_plain_array_takes_the_old_way_and_forgets_the_columns_of_an_earlier_fit():
+    X = np.random.default_rng(0).normal(size=(ROWS, 2))
+    model = fit(REGRESSORS[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ldp.InsecureRandomnessWarning)
+        model.fit(X, Y.copy())
+    assert model.encoder_ is None
+    assert not hasattr(model, "feature_names_in_")
+    assert np.array_equal(model.predict(X), fit(REGRESSORS[1], X).predict(X))
+
+
+def test_a_learner_of_ones_own_gets_the_numbers():
+    model = fit(REGRESSORS[0], estimator=Ridge(), mechanism="rp", epsilon=8.0)
+    assert model.estimator_.n_features_in_ == model.encoder_.width
+    assert np.isfinite(model.predict(TABLE)).all()
+
+
+@both
+def test_a_saved_model_keeps_the_encoder_whatever_the_model_was_fitted_to(regressor, tmp_path):
+    model = fit(regressor)
+    risk = ldp.private_score(model, frame(200, seed=3), np.full(200, 9.0), epsilon=2.0, bounds=BOUNDS)
+    ldp.save_model(model, tmp_path / "frame", label="price", quality=risk)
+    again = ldp.load_model(tmp_path / "frame")
+    assert again.label == "price"
+    assert again.card.content["quality"] == risk.as_data()
+    assert again.feature_names_in_ == model.encoder_.names
+    for X in (TABLE[list(TABLE.columns[::-1])], POLARS, ARROW):
+        assert np.allclose(again.predict(X), model.predict(TABLE), rtol=1e-5)
+    with pytest.raises(ldp.errors.ParameterError, match=r"exists|is there"):
+        ldp.save_model(model, tmp_path / "frame")
+    X = np.random.default_rng(0).normal(size=(ROWS, 3))
+    plain = fit(regressor, X)
+    ldp.save_model(plain, tmp_path / "frame", force=True)
+    again = ldp.load_model(tmp_path / "frame")
+    assert again.feature_names_in_ == encoder_of(plain).names == ["x0", "x1", "x2"]
+    assert np.allclose(again.predict(X), plain.predict(X), rtol=1e-5)
+
+
+@pytest.mark.parametrize("X", [TABLE, TABLE[["area"]].fillna(0).to_numpy()], ids=["frame", "array"])
+def test_a_saved_model_calls_its_label_as_y_was_called_unless_told_otherwise(X, tmp_path):
+    y = np.full(ROWS, 9.0)
+    for labels, given, name in (
+        (pd.Series(y, TABLE.index, name="income"), {}, "income"),
+        (pl.Series("income", y), {}, "income"),
+        (pd.Series(y, TABLE.index, name="income"), {"label": "pay"}, "pay"),
+        (y, {}, "label"),
+    ):
+        model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(X, labels)
+        ldp.save_model(model, tmp_path / "model", force=True, **given)
+        assert ldp.load_model(tmp_path / "model").label == name
+
+
+@both
+def test_labels_in_another_order_than_the_rows_are_refused_before_they_are_paid_for(regressor):
+    table, ledger = frame(), ldp.Ledger()
+    model = regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    y, fitted = labels(table), DummyRegressor(strategy="constant", constant=1.0).fit([[0]], [0])
+    with pytest.raises(ldp.errors.DataError, match=r"give y\.loc\[X\.index\]"):
+        model.fit(table, y.sort_index())
+    for judge in (ldp.private_score, ldp.private_intervals):
+        with pytest.raises(ldp.errors.DataError, match="in another order"):
+            judge(fitted, table, y.sort_index(), epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    assert not ledger.charges
+    model.fit(table, y.sort_index().loc[table.index])
+    levels = pd.MultiIndex.from_product([range(2), range(ROWS // 2)])
+    for index in ([f"row {row}" for row in range(ROWS)], levels):  # another index: as they stand
+        model.fit(table.set_axis(index), y)
+
+
+def test_an_array_that_is_no_table_of_types_is_refused_by_name_of_the_trouble():
+    table = frame()[["area"]]
+    model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(table, labels(frame()))
+    with (
+        pytest.warns(UserWarning, match="feature names"),
+        pytest.raises(ldp.errors.DataError, match="several types"),
+    ):
+        model.predict(np.array([[1.5], [object()]]))
+
+
+def test_a_column_of_a_type_that_cannot_be_used_is_named_with_its_type_in_words():
+    months = frame().assign(month=pd.period_range("2020-01", periods=ROWS, freq="M"))
+    encoder = TableEncoder.fit(as_table(months), frame_names(months))
+    assert encoder.left_out == (("month", "pandas.period cannot be used: convert it first"),)

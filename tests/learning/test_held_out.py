@@ -1,0 +1,141 @@
+"""fit_and_score: rows that the library holds out itself, both costs in the ledger, and the split on the card."""
+
+import json
+from dataclasses import astuple
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import labeldp as ldp
+from helpers import seeded
+
+ROWS = 800
+X = np.random.default_rng(3).normal(size=(ROWS, 2))
+Y = np.clip(2.5 + X[:, 0], 0, 5)
+BOUNDS = (0.0, 5.0)
+
+
+def regressor(**options):
+    return ldp.ModelReleaseRegressor(**{"epsilon": 1.0, "bounds": BOUNDS, **options})
+
+
+def both(model, X=X, y=Y, **options):
+    return ldp.fit_and_score(model, X, y, **{"epsilon": 0.5, **options})
+
+
+def test_both_are_charged_and_no_row_is_both_learnt_from_and_scored(monkeypatch):
+    ledger, learnt = ldp.Ledger(limit=ldp.Budget(1.5)), []
+    fit = ldp.ModelReleaseRegressor.fit
+    monkeypatch.setattr(ldp.ModelReleaseRegressor, "fit", lambda self, X, y: learnt.append(X) or fit(self, X, y))
+    model, score = both(given := regressor(ledger=ledger), test_size=0.25)
+    assert model is given
+    assert model.terms_.rows == 600 == len(learnt[0])
+    assert [charge.purpose for charge in ledger.charges] == ["sums", "score"]
+    assert score.cost == ldp.Budget(0.5)
+    train, test = score.split.indices()
+    assert np.array_equal(learnt[0], X[train])
+    assert np.array_equal(np.sort([*train, *test]), np.arange(ROWS))
+    assert score.rows == len(test) == 200
+    truth = np.abs(model.predict(X[test]) - Y[test]).mean()
+    assert abs(score.mae - truth) < 6 * score.figures["mae"].standard_error
+
+
+def test_the_split_follows_from_random_words_and_never_from_labels():
+    splits = [both(regressor(), y=y, random_state=seeded(5))[1].split for y in (Y.copy(), 5 - Y)]
+    assert splits[0] == splits[1]
+    assert both(regressor(), y=Y.copy())[1].split != both(regressor(), y=Y.copy())[1].split, "fresh by default"
+
+
+KINDS = {
+    "arrays": (X, Y),
+    "lists": (X.tolist(), Y.tolist()),
+    "pandas": (pd.DataFrame(X, columns=["a", "b"], index=np.arange(ROWS)[::-1]), pd.Series(Y)[::-1]),
+    "polars": (pl.DataFrame(X, schema=["a", "b"]), pl.Series("price", Y)),
+    "arrow": (pa.table({"a": X[:, 0], "b": X[:, 1]}), pa.array(Y)),
+    "sparse": (sparse.coo_array(X), Y),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_table_that_a_regressor_takes_can_be_split(kind):
+    features, labels = KINDS[kind]
+    if kind == "pandas":
+        labels = pd.Series(Y, index=features.index)
+    model, score = both(regressor(), features, labels, epsilon=2.0)
+    assert (model.terms_.rows, score.rows) == (720, 80)
+
+
+def test_a_pipeline_is_fitted_and_scored_as_a_whole():
+    model, score = both(make_pipeline(StandardScaler(), regressor(epsilon=4.0)), 1000 * X, epsilon=4.0)
+    assert score.mae < 1
+    assert model[-1].terms_.rows == 720
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"model": Ridge()}, ldp.errors.ParameterError, "got Ridge"),
+        ({"epsilon": 0.0}, ldp.errors.ParameterError, "epsilon"),
+        ({"epsilon": 0.01}, ldp.errors.ParameterError, "would say nothing"),
+        ({"test_size": 1.0}, ldp.errors.ParameterError, "test_size"),
+        ({"metrics": "mape"}, ldp.errors.ParameterError, "metrics"),
+        ({"y": Y[:-1]}, ldp.errors.ParameterError, "800 rows of X"),
+        ({"y": np.where(np.arange(ROWS) == 3, np.nan, Y)}, ldp.errors.LabelError, "label"),
+        ({"X": X[:60], "y": Y[:60]}, ldp.LabelDPError, "60 rows are too few"),
+        ({"random_state": "now"}, ldp.errors.ParameterError, "random_state"),
+        ({"epsilon": 2.1}, ldp.BudgetError, "nothing was spent"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused_before_anything_is_charged(change, error, says):
+    ledger = ldp.Ledger(limit=ldp.Budget(3))
+    given = {"model": regressor(ledger=ledger), "X": X, "y": Y, "epsilon": 0.5, **change}
+    with pytest.raises(error, match=says):
+        ldp.fit_and_score(given.pop("model"), given.pop("X"), given.pop("y"), **given)
+    assert ledger.charges == ()
+
+
+def test_without_a_ledger_the_same_labels_again_are_warned_of():
+    labels = Y.copy()
+    both(regressor(), y=labels)
+    with pytest.warns(ldp.errors.RepeatedReleaseWarning, match="released before") as caught:
+        both(regressor(), y=labels)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(("people", "epsilon", "cost"), [(1, 0.5, 1.0), (1, 2.0, 2.0), (2, 0.5, 3.0)])
+def test_only_with_a_split_of_this_library_is_the_larger_cost_enough_for_a_card(people, epsilon, cost, tmp_path):
+    """The same model and score, with and without the split: then both count, as the ledger charged."""
+    model, score = both(regressor(rows_per_person=people), epsilon=epsilon)
+    ldp.save_model(model, tmp_path / "split", quality=score)
+    card = json.loads((tmp_path / "split" / "card.json").read_text())
+    assert card["cost"]["epsilon"] == cost
+    assert card["split"] == {
+        "method": "shuffled",
+        "seed": score.split.seed,
+        "train_rows": 720,
+        "test_rows": 80,
+    }
+    fresh = np.random.default_rng(4).normal(size=(100, 2))
+    options = {"epsilon": epsilon, "bounds": BOUNDS, "rows_per_person": people}
+    given = ldp.private_score(model, fresh, np.clip(2.5 + fresh[:, 0], 0, 5), **options)
+    ldp.save_model(model, tmp_path / "given", quality=given)
+    card = json.loads((tmp_path / "given" / "card.json").read_text())
+    assert card["cost"]["epsilon"] == people * (1.0 + epsilon)
+    assert "split" not in card
+
+
+def test_results_in_thousand_euro_are_those_in_euro():
+    results = []
+    for unit in (1.0, 1000.0):
+        model = regressor(bounds=(0.0, 5.0 * unit), random_state=seeded(1))
+        model, score = both(model, y=unit * Y, epsilon=2.0, random_state=seeded(2))
+        figures = [value for name in ("mae", "rmse") for value in astuple(score.figures[name])]
+        results.append(np.concatenate([model.predict(X[:20]), figures]) / unit)
+    assert results[1] == pytest.approx(results[0], rel=1e-5)

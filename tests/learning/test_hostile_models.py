@@ -1,0 +1,223 @@
+"""Whoever made a model: nothing in it is run, and it is used only if it is what a model is."""
+
+import io
+import os
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from helpers import posix_only
+from labeldp.learning import models
+from labeldp.learning.model_arrays import MODEL_ARRAYS
+from labeldp.learning.models import model_folder, write_model
+from labeldp.mechanisms import card_format
+from model_cases import arrays_in, saved, with_arrays, with_bytes, with_columns
+
+
+@pytest.mark.parametrize("name", ["card.json", "columns.json", "model.npz", "release.npz"])
+def test_one_changed_byte_is_noticed(name, released, encoder, tmp_path):
+    path = saved(released, encoder, tmp_path / "model")
+    data = bytearray((path / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (path / name).write_bytes(data)
+    with pytest.raises(ldp.errors.CardError):
+        ldp.load_model(path)
+
+
+def test_a_missing_file_is_said_to_be_missing(path):
+    with pytest.raises(ldp.errors.DataNotFoundError, match="no model here"):
+        ldp.load_model(path / "nowhere")
+    (path / "model.npz").unlink()
+    with pytest.raises(ldp.errors.DataNotFoundError, match="not complete"):
+        ldp.load_model(path)
+
+
+class Bomb:
+    def __init__(self, target):
+        self.target = target
+
+    def __reduce__(self):
+        return Path.touch, (self.target,)
+
+
+def test_a_pickle_in_the_arrays_is_refused_and_not_run(path):
+    target = path.with_name("was-run")
+    payload = pickle.dumps(np.array([Bomb(target)], dtype=object))
+    bare = io.BytesIO()
+    np.savez(bare, linear_weights=np.array([Bomb(target)], dtype=object))
+    for raw in (payload, bare.getvalue()):
+        with pytest.raises(ldp.errors.CardError):
+            ldp.load_model(with_bytes(path, raw))
+        assert not target.exists()
+    with np.load(path / "model.npz", allow_pickle=True) as stored:  # the twin: whoever unpickles runs it
+        _ = stored["linear_weights"]
+    assert target.exists()
+
+
+def tree_change(name, value):
+    def change(arrays):
+        inner = int(np.flatnonzero(arrays["trees_leaf"] == 0)[1])  # of the first tree, below its root
+        changed = arrays[f"trees_{name}"].copy()
+        changed[inner] = value(inner) if callable(value) else value
+        return {f"trees_{name}": changed}
+
+    return change
+
+
+HOSTILE = {
+    "a node that leads back": tree_change("left", 0),
+    "a node that leads to itself": tree_change("left", lambda node: node),
+    "a node that leads out": tree_change("right", 10**6),
+    "more trees than a model has": lambda a: {
+        **{name: np.tile(a[name], 300) for name in a if name.startswith("trees_") and a[name].ndim},
+    },
+    "a column that is not there": tree_change("feature", 10**9),
+    "sizes that do not fit": lambda a: {"trees_sizes": a["trees_sizes"][:-1]},
+    "a tree of no nodes": lambda a: {"trees_sizes": np.append(a["trees_sizes"], 0)},
+    "more columns than there are": lambda a: {"trees_features": np.array(99)},
+    "an array too many": lambda a: {"more": np.zeros(3)},
+    "fewer waves than are paired": lambda a: {"public_waves": np.array(1)},
+    "weights of another size": lambda a: {"linear_weights": a["linear_weights"][1:]},
+    "a table of another width": lambda a: {"public_center": a["public_center"][1:]},
+    "other bounds than the card's": lambda a: {"known_high": np.array(9.0)},
+    "bounds the wrong way round": lambda a: {"known_high": np.array(-9.0)},
+}
+
+
+def unlike(spec, array):
+    """Yield arrays of other dtypes, of another shape, and with numbers out of range."""
+    yield from (array.astype("<f2"), array.astype("<U9"), array[None])
+    if array.ndim:
+        yield from (array[0], array[:0])
+    if array.dtype.kind == "f":
+        yield np.full_like(array, np.nan)
+    for number in (spec.low - 1, spec.high + 1):
+        if abs(number) < 1 << 31:
+            yield np.full(array.shape, number).astype(array.dtype)
+
+
+@pytest.mark.parametrize("name", MODEL_ARRAYS)
+def test_an_array_that_is_not_as_the_table_says_is_refused(name, with_trees, encoder, tmp_path):
+    path = saved(with_trees, encoder, tmp_path / "model")
+    arrays, spec = arrays_in(path), MODEL_ARRAYS[name]
+    for other in unlike(spec, arrays.get(name, np.zeros((1,) * len(spec.shape)))):
+        with pytest.raises(ldp.errors.CardError):
+            ldp.load_model(with_arrays(path, {**arrays, name: other}))
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_numbers_that_make_no_model_are_refused_though_the_hashes_fit(what, with_trees, encoder, tmp_path):
+    path = saved(with_trees, encoder, tmp_path / "model")
+    ldp.load_model(with_arrays(path, {}))
+    arrays = arrays_in(path)
+    with pytest.raises(ldp.errors.CardError):
+        ldp.load_model(with_arrays(path, HOSTILE[what](arrays)))
+
+
+def npz(header, kind=zipfile.ZIP_STORED):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", kind) as out:
+        head = io.BytesIO()
+        np.lib.format.write_array_header_1_0(head, header)
+        out.writestr("linear_weights.npy", head.getvalue() + bytes(64))
+    return packed.getvalue()
+
+
+def test_an_array_that_asks_for_more_memory_than_the_file_has_bytes_is_refused(path):
+    for shape in [(10**12,), (2**40, 2**40), (-1,)]:
+        with pytest.raises(ldp.errors.CardError):
+            ldp.load_model(with_bytes(path, npz({"descr": "<f8", "fortran_order": False, "shape": shape})))
+    for kind in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2):
+        packed = npz({"descr": "<f4", "fortran_order": False, "shape": (8,)}, kind)
+        with pytest.raises(ldp.errors.CardError, match="compressed in an unknown way"):
+            ldp.load_model(with_bytes(path, packed))
+    with pytest.raises(ldp.errors.CardError):
+        ldp.load_model(with_bytes(path, b"PK no zip at all"))
+
+
+def test_a_zip_with_many_members_is_refused_before_its_directory_is_read(path):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as out:
+        for k in range(500):
+            out.writestr(f"{k}.npy", b"")
+    with pytest.raises(ldp.errors.CardError, match="more arrays than expected"):
+        ldp.load_model(with_bytes(path, packed.getvalue()))
+
+
+def test_a_model_whose_numbers_overflow_is_refused_when_it_predicts(path, table):
+    weights = arrays_in(path)["linear_weights"]
+    weights[:] = np.where(np.arange(weights.size) % 2, 3e38, -3e38)
+    with pytest.raises(ldp.errors.CardError, match="not a number"):
+        ldp.load_model(with_arrays(path, {"linear_weights": weights})).predict(table)
+
+
+LISTED = {
+    "left out": lambda columns: columns["left_out"].append(["price", "it is the label"]),
+    "left out, in capitals": lambda columns: columns["left_out"].append(["PRICE", "it is the label"]),
+    "used": lambda columns: columns["columns"][0].update(name="price"),
+}
+
+
+@pytest.mark.parametrize("how", LISTED)
+def test_a_model_that_lists_its_label_among_its_columns_is_refused(how, path):
+    features = ["price" if how == "used" else "a", "b", "town"]
+    with pytest.raises(ldp.errors.CardError, match="the model predicts 'price', and lists"):
+        ldp.load_model(with_columns(path, LISTED[how], features=features))
+
+
+def test_accents_of_another_unicode_form_do_not_hide_a_label(path):
+    hidden = ["sala\u0301rio", ""]
+    with pytest.raises(ldp.errors.CardError, match="the model predicts"):
+        ldp.load_model(
+            with_columns(path, lambda columns: columns["left_out"].append(hidden), label="Sal\u00e1rio")
+        )
+
+
+def test_a_model_cannot_be_saved_under_a_label_that_is_a_feature(fitted, encoder, tmp_path):
+    for label in ("a", "TOWN"):
+        with (
+            pytest.raises(ldp.errors.ParameterError, match="rename one of them"),
+            model_folder(tmp_path / "model") as draft,
+        ):
+            write_model(fitted, encoder, draft, label=label)
+    assert not list(tmp_path.iterdir())
+
+
+def test_columns_other_than_those_on_the_card_are_refused(path):
+    for features in (["a", "b"], ["a", "b", "town", "more"]):
+        with pytest.raises(ldp.errors.CardError, match="other columns"):
+            ldp.load_model(with_columns(path, lambda columns: None, features=features))
+
+
+def test_a_text_column_with_more_text_than_a_model_holds_is_refused_when_it_is_saved(
+    fitted, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(models, "MAX_COLUMNS", 100)
+    with pytest.raises(ldp.errors.ParameterError, match="drop columns, or shorten values"):
+        ldp.save_model(fitted, tmp_path / "model", label="price")
+
+
+@posix_only
+@pytest.mark.parametrize("name", ["card.json", "columns.json", "model.npz", "release.npz"])
+def test_files_larger_than_a_models_are_refused_unread(name, released, encoder, tmp_path):
+    path = saved(released, encoder, tmp_path / "model")
+    os.truncate(path / name, 1 << 32)  # sparse
+    with pytest.raises(ldp.errors.DataError, match="too large"):
+        ldp.load_model(path)
+
+
+def test_a_card_of_another_kind_or_format_or_with_other_files_is_refused(path, fitted):
+    content = card_format.parse((path / "card.json").read_text(), "labeldp.model")
+    content = {name: value for name, value in content.items() if name not in ("schema", "version")}
+    outside = {**content["files"], "../../etc/passwd": "sha256:0"}
+    for change in ({"format": 99}, {"files": outside}, {"files": []}, {"label": None, "guarantee": "none"}):
+        (path / "card.json").write_text(card_format.dump({**content, **change}, "labeldp.model"))
+        with pytest.raises(ldp.errors.CardError):
+            ldp.load_model(path)
+    (path / "card.json").write_text(fitted.to_card())
+    with pytest.raises(ldp.errors.CardError, match="not the card of a saved model"):
+        ldp.load_model(path)

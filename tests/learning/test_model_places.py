@@ -1,0 +1,75 @@
+"""Where a model is written, and what is charged for it, while others write and charge."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import labeldp as ldp
+from labeldp import Budget, BudgetError, Ledger
+from labeldp.app import model_fit
+from labeldp.app.model_predictions import FilePredictions, predict_file
+from labeldp.learning import score
+
+
+@pytest.fixture(autouse=True)
+def table(place):
+    Path("in.csv").write_text("a,price\n" + "".join(f"{i % 7},{i % 5}.5\n" for i in range(400)))
+
+
+def fit(ledger, **options):
+    fixed = {"label": "price", "bounds": (0, 5), "epsilon": 1, "score": 1.0}
+    return model_fit.fit_file("in.csv", "model", ledger=ledger, **{**fixed, **options})
+
+
+def test_a_models_name_is_kept_until_it_is_written_with_its_score(monkeypatch):
+    other, fit_and_score = Ledger(), model_fit.fit_and_score
+
+    def late(*given, **options):
+        with monkeypatch.context() as patch:
+            patch.setattr(model_fit, "fit_and_score", fit_and_score)
+            with pytest.raises(ldp.errors.ParameterError, match="another release is being written to"):
+                fit(other, force=True)
+        return fit_and_score(*given, **options)
+
+    monkeypatch.setattr(model_fit, "fit_and_score", late)
+    done = fit(Ledger())
+    assert not done.problems
+    assert other.charges == ()
+    assert json.loads(done.card)["split"]["test_rows"] == json.loads(done.card)["quality"]["rows"] == 40
+    assert Path("model/card.json").read_text() == done.card
+    ldp.load_model("model")
+
+
+def test_a_model_that_was_paid_for_is_written_if_its_score_fails(monkeypatch):
+    def fail(*given):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(score, "charged_score", fail)
+    done = fit(book := Ledger())
+    assert list(done.problems) == ["How good the model is could not be measured"]
+    assert "quality" not in json.loads(done.card)
+    assert book.total == Budget(1)
+    ldp.load_model("model")
+
+
+def test_a_model_is_not_paid_for_if_nothing_is_left_for_its_score():
+    book = Ledger.open("budget.jsonl", limit=Budget(2))
+
+    def charge(columns):
+        Ledger.open("budget.jsonl").charge("another's", epsilon=0.5)
+
+    with pytest.raises(BudgetError):
+        fit(book, left_out=charge)
+    assert book.total == Budget(0.5)
+
+
+def test_every_copied_column_is_named_however_many_there_are():
+    names = [f"f{k:02}" for k in range(40)]
+    [said] = FilePredictions(1, "price", [], names, []).columns
+    assert all(f"'{name}'" in said for name in names)
+
+
+def test_a_column_for_predictions_that_is_not_unicode_is_refused(tmp_path):
+    with pytest.raises(ldp.errors.ParameterError, match="column is not valid Unicode"):
+        predict_file(tmp_path / "model", tmp_path / "in.csv", tmp_path / "out.csv", column="pr\udcff")

@@ -1,0 +1,349 @@
+"""Both regressors: each label once, everything charged, and what cannot work refused before anything is spent."""
+
+import dataclasses
+import json
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import labeldp as ldp
+from helpers import seeded
+from labeldp.learning.fit_plan import LabelSummary
+from labeldp.learning.label_rounds import Round, RowsHere, draw_part
+from labeldp.learning.round_design import Interval
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(300, 2))
+Y = np.clip(2.5 + X[:, 0] + 0.3 * RNG.normal(size=300), 0, 5)
+BOUNDS = (0.0, 5.0)
+REGRESSORS = {"labels": ldp.LabelReleaseRegressor, "model": ldp.ModelReleaseRegressor}
+SUMS, LABELS = 1.0, 8.0
+"""Budgets at which a model of these rows is learnt from sums, or from labels."""
+
+both = pytest.mark.parametrize("regressor", REGRESSORS.values(), ids=REGRESSORS)
+each_way = pytest.mark.parametrize("epsilon", [SUMS, LABELS], ids=["sums", "labels"])
+
+
+def label_model(estimator=None, **options):
+    return ldp.LabelReleaseRegressor(estimator, **{"epsilon": 1.0, "bounds": BOUNDS, **options})
+
+
+@pytest.mark.slow
+@parametrize_with_checks([make(epsilon=1.0, bounds=(-1000.0, 1000.0)) for make in REGRESSORS.values()])
+def test_it_is_a_scikit_learn_estimator(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+# ---- charges ----------------------------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0, 7.3])
+@pytest.mark.parametrize("rows_per_person", [1, 3])
+def test_charges_sum_to_epsilon_exactly_and_stay_within_the_limit(regressor, epsilon, rows_per_person):
+    total = rows_per_person * Fraction(repr(epsilon))
+    ledger = ldp.Ledger(limit=ldp.Budget(total))
+    model = regressor(epsilon=epsilon, bounds=BOUNDS, rows_per_person=rows_per_person, ledger=ledger).fit(X, Y)
+    assert ledger.total.exact_epsilon == total
+    assert model.charges_ == ledger.charges
+    assert {charge.rows_per_person for charge in model.charges_} == {rows_per_person}
+    with pytest.raises(ldp.BudgetError):
+        clone(model).fit(X, Y)
+    if model.charges_[0].purpose == "labels":
+        labels = model.charges_[0].budget.exact_epsilon / rows_per_person
+        mechanisms = model.mechanism_ if isinstance(model.mechanism_, tuple) else [model.mechanism_]
+        assert all(Fraction(repr(mechanism.epsilon)) <= labels for mechanism in mechanisms)
+
+
+def test_with_local_trust_nothing_but_randomised_labels_leaves_a_person():
+    model = label_model(trust="local").fit(X, Y)
+    assert [charge.purpose for charge in model.charges_] == ["labels"]
+
+
+@pytest.mark.slow
+def test_every_charge_names_its_noise_or_the_mechanism_of_each_round():
+    labels = label_model(Ridge(), epsilon=LABELS, rounds=3).fit(np.tile(X, (8, 1)), np.tile(Y, 8))
+    model = ldp.ModelReleaseRegressor(epsilon=LABELS, bounds=BOUNDS).fit(X, Y)
+    sums = ldp.ModelReleaseRegressor(epsilon=SUMS, bounds=BOUNDS).fit(X, Y)
+    for fit, parts in ((labels, ["labels", "sums"]), (model, ["labels", "sums"]), (sums, ["sums"])):
+        charges = fit.ledger_.charges
+        assert [charge.what for charge in charges] == [charge.purpose for charge in charges] == parts
+        for charge in charges:
+            if charge.what == "labels":
+                assert charge.mechanism.count("sha256") == len(fit.mechanism_) == 3
+            else:
+                assert "discrete Laplace noise of scale" in charge.mechanism
+    assert sums.mechanism_ == ()
+
+
+# ---- refused before anything is spent ---------------------------------------------------------------------
+
+WILD = np.where(np.arange(300) % 3 == 0, 1e308, np.where(np.arange(300) % 3 == 1, -1e308, 5e-324))
+
+
+@both
+@pytest.mark.parametrize(
+    ("bad", "error"),
+    [
+        ({"bounds": (5, 0)}, "lo < hi"),
+        ({"bounds": (1e15, 1e15 + 200)}, "offset"),
+        ({"bounds": (0, 1e-150)}, "change the unit"),
+        ({"bounds": (0, 1e150)}, "change the unit"),
+        ({"bounds": (1e15, 1e15 + 1)}, "subtract a public offset"),
+        ({"random_state": "x"}, "random_state"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"ledger": 3.0}, r"Ledger\.open"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_of_both_cost_nothing(regressor, bad, error):
+    ledger = ldp.Ledger()
+    with pytest.raises(ldp.errors.ParameterError, match=error):
+        regressor(**{"epsilon": 1.0, "bounds": BOUNDS, "ledger": ledger} | bad).fit(X, WILD)
+    assert not ledger.charges
+
+
+LAPLACE = ldp.Laplace(bounds=(0, 1), epsilon=1.0)
+REFUSED = [
+    *[({"rounds": rounds}, "rounds must be") for rounds in (0, 11, -1, True, 1.5, None, "3", [], [0.0], [1, -1])],
+    *[({"rounds": rounds}, "rounds must be") for rounds in ([1.0] * 11, [np.nan], [np.inf], ["a"])],
+    *[({"rounds": rounds}, "at least one row") for rounds in ((1e308, 1e308), [1e-9, 1.0], [1.0, 1e-320])],
+    ({"trust": "me"}, "trust"),
+    ({"epsilon": 0.001}, "too small to be split"),
+    ({"estimator": Ridge}, "cannot learn"),
+    ({"estimator": StandardScaler()}, "must have fit and predict"),
+    ({"mechanism": lambda prior, epsilon: ldp.Laplace(bounds=(0, 1), epsilon=1.01 * epsilon)}, "spends"),
+    ({"mechanism": lambda prior, e: ldp.Gaussian(bounds=(0, 1), epsilon=e / 2, delta=1e-9)}, "spends"),
+    ({"mechanism": lambda prior, epsilon: ldp.Laplace(bounds=(0, 0.99), epsilon=epsilon)}, "unbiased"),
+    ({"mechanism": lambda prior, epsilon: "laplace"}, "not a Mechanism"),
+    ({"mechanism": LAPLACE}, "beforehand"),
+    ({"mechanism": "gaussian"}, "delta"),
+    ({"mechanism": "rr-on-bins"}, "unbiased label"),
+    ({"mechanism": "none"}, "one of"),
+]
+
+
+@pytest.mark.parametrize(("bad", "error"), REFUSED, ids=lambda value: str(value)[:30])
+def test_bad_parameters_of_a_release_cost_nothing_and_do_not_count_as_one(bad, error):
+    ledger, y = ldp.Ledger(), Y.copy()
+    for options in ({"ledger": ledger}, {}):
+        with pytest.raises(ldp.errors.ParameterError, match=error):
+            label_model(**options | bad).fit(X, y)
+    assert not ledger.charges
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ldp.errors.RepeatedReleaseWarning)
+        label_model(Ridge(), rounds=1).fit(X, y)
+
+
+@both
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_features_that_are_not_finite_and_weights_are_refused_at_no_cost(regressor, bad):
+    features, ledger = X.copy(), ldp.Ledger()
+    features[7, 1] = bad
+    with pytest.raises(ValueError, match="X contains"):
+        regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(features, Y)
+    with pytest.raises(ldp.errors.ParameterError, match="weights"):
+        regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(X, Y, sample_weight=np.ones(300))
+    assert not ledger.charges
+
+
+def test_a_function_that_keeps_epsilon_at_first_only_is_refused_later():
+    calls = []
+
+    def turns(prior, epsilon):
+        calls.append(epsilon)
+        return ldp.Laplace(bounds=(0, 1), epsilon=epsilon if len(calls) < 4 else 2 * epsilon)
+
+    with pytest.raises(ldp.errors.ParameterError, match="spends"):
+        label_model(mechanism=turns, rounds=4).fit(X, Y)
+
+
+@both
+@pytest.mark.parametrize("labels", [WILD, np.full(300, 2.0)], ids=["wild", "constant"])
+@each_way
+def test_no_label_however_extreme_raises_or_warns(regressor, labels, epsilon):
+    assert np.isfinite(regressor(epsilon=epsilon, bounds=BOUNDS).fit(X, labels).predict(X)).all()
+
+
+# ---- each row once ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rounds", "rows", "sizes"),
+    [
+        ("auto", 199, [199]),
+        ("auto", 200, [40, 60, 100]),
+        (np.int64(2), 9, [3, 6]),
+        ([0.5, 2], 10, [2, 8]),
+        ([5e-324], 9, [9]),
+        ([1e308, 7e307], 17, [10, 7]),
+        ([1.0] * 10, 10, [1] * 10),
+    ],
+)
+def test_every_row_is_released_once_in_rounds_of_the_sizes_that_were_asked_for(rounds, rows, sizes):
+    release = label_model(Ridge(), rounds=rounds).fit(X[:rows], Y[:rows]).release_
+    assert np.bincount(release.round).tolist() == sizes
+    assert np.isfinite(release.labels).all()
+    assert (release.part >= 0).all()
+    assert ((release.low >= BOUNDS[0]) & (release.high <= BOUNDS[1]) & (release.low < release.high)).all()
+
+
+@pytest.mark.parametrize(("below", "above"), [(0.2, 0.5), (-0.5, -0.2), (-9.0, 9.0)])
+def test_a_row_s_interval_is_inside_the_bounds_wherever_its_label_is_predicted(below, above):
+    interval = Interval(below, above, 0.0, 1.0, 0.0, ldp.Histogram((0.0, 1.0), [1.0]), 0.0)
+    mechanism = ldp.TwoPoint(bounds=(0, 1), epsilon=1.0)
+    plan = Round(0, (0.0, 1.0), interval, mechanism, LabelSummary(*BOUNDS, 1.0), None)
+    part = draw_part(np.arange(3), np.array([1.0, 2.0, 4.0]), np.array([0.0, 2.5, 5.0]), plan, seeded(1))
+    assert ((part.low >= BOUNDS[0]) & (part.high <= BOUNDS[1]) & (part.low < part.high)).all()
+
+
+BROKEN_PARTS = {
+    "a round lost": lambda rows: None,
+    "a row lost": lambda rows: rows[1:],
+    "rows twice": lambda rows: np.roll(rows, 1) // 2,
+    "rows that are not there": lambda rows: rows + 300,
+}
+
+
+@both
+@pytest.mark.parametrize("broken", BROKEN_PARTS.values(), ids=BROKEN_PARTS)
+def test_rows_that_are_not_drawn_exactly_once_release_nothing(regressor, broken, monkeypatch):
+    """Undrawn entries would show whatever was in memory before, and a row drawn twice costs twice."""
+    draw = RowsHere.draw
+
+    def draw_badly(self, plan):
+        part = draw(self, plan)
+        if plan.number < 2:
+            return part
+        rows = broken(part.private.rows)
+        if rows is None:
+            return None
+        labels = part.private.labels[-rows.size :]
+        return dataclasses.replace(part, private=dataclasses.replace(part.private, rows=rows, labels=labels))
+
+    monkeypatch.setattr(RowsHere, "draw", draw_badly)
+    model = regressor(epsilon=LABELS, bounds=BOUNDS)
+    with pytest.raises(ldp.errors.PrivacyProofError, match="exactly once"):
+        model.fit(X, Y)
+    assert not hasattr(model, "release_")
+    with pytest.raises(NotFittedError):
+        model.to_card()
+
+
+def test_private_labels_are_unbiased_and_as_noisy_as_they_say():
+    """Twenty thousand draws: a false alarm beyond five standard errors in a million runs."""
+    labels = np.random.default_rng(1).uniform(0.0, 5.0, 20_000)
+    model = label_model(Ridge(), epsilon=8.0, rounds=1, mechanism="laplace", random_state=seeded(1))
+    release = model.fit(np.zeros((20_000, 1)), labels).release_
+    errors = release.labels - labels
+    assert abs(errors.mean()) < 5 * np.sqrt(release.noise.mean() / 20_000)
+    assert errors.var() == pytest.approx(release.noise.mean(), rel=0.05)
+
+
+@pytest.mark.slow
+def test_labels_are_released_by_the_mechanism_that_was_asked_for():
+    for name in ("rp", "two-point", "unbiased", "laplace", "staircase"):
+        model = label_model(Ridge(), epsilon=3.0, mechanism=name, rounds=2).fit(X[:100], Y[:100])
+        assert {m.name for m in model.release_.mechanisms} == {name}
+    own = label_model(mechanism=lambda prior, epsilon: ldp.Laplace(bounds=(0, 1), epsilon=epsilon)).fit(X, Y)
+    assert {type(m) for m in own.release_.mechanisms} == {ldp.Laplace}
+
+
+# ---- the model ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@both
+def test_a_model_says_what_it_cost_and_whether_it_is_private(regressor):
+    model = regressor(epsilon=0.5, bounds=BOUNDS).fit(X, Y)
+    card = json.loads(model.to_card())
+    assert "for ε = 0.5 in all" in model.summary()
+    assert "label differential privacy with ε = 0.5" in card["guarantee"]
+    assert card["secure"] is True
+    seeded_one = regressor(epsilon=0.5, bounds=BOUNDS, random_state=seeded(1)).fit(X, Y)
+    assert (model.secure_, seeded_one.secure_) == (True, False)
+    assert "NOT PRIVATE" in seeded_one.summary()
+    assert "NOT PRIVATE" in seeded_one.to_card()
+
+
+@both
+@each_way
+def test_the_seed_repeats_a_fit_and_the_labels_are_what_is_learnt_from(regressor, epsilon):
+    predicted = [
+        regressor(epsilon=epsilon, bounds=BOUNDS, random_state=seeded(2)).fit(X[:150], y[:150]).predict(X)
+        for y in (Y, Y, 5 - Y)
+    ]
+    np.testing.assert_array_equal(predicted[0], predicted[1])
+    assert np.corrcoef(predicted[0], predicted[2])[0, 1] < -0.5
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        label_model(Ridge(), epsilon=4.0),
+        label_model(epsilon=4.0, rounds=1),
+        ldp.ModelReleaseRegressor(epsilon=SUMS, bounds=BOUNDS),
+        ldp.ModelReleaseRegressor(epsilon=LABELS, bounds=BOUNDS),
+    ],
+)
+def test_what_predicts_is_what_was_fitted_within_the_bounds_of_the_fit(model):
+    pipe = make_pipeline(StandardScaler(), clone(model)).fit(X, Y)
+    before = pipe.predict(100 * X)
+    assert BOUNDS[0] <= before.min() <= before.max() <= BOUNDS[1]
+    changes = {"bounds": (-99.0, 99.0)} | ({"estimator": None} if hasattr(model, "estimator") else {})
+    pipe[-1].set_params(**changes)
+    assert np.array_equal(pipe.predict(100 * X), before)
+    assert hasattr(pipe[-1], "release_") == hasattr(model, "estimator"), "labels do not leave with a model"
+
+
+@both
+@pytest.mark.parametrize("rows", [1, 2, 3, 30])
+def test_a_handful_of_rows_gives_a_finite_prediction_within_the_bounds(regressor, rows):
+    for epsilon in (0.05, 8.0):
+        predicted = regressor(epsilon=epsilon, bounds=BOUNDS).fit(X[:rows], Y[:rows]).predict(X[:5])
+        assert ((predicted >= BOUNDS[0]) & (predicted <= BOUNDS[1])).all()
+
+
+@pytest.mark.slow
+@both
+def test_constant_and_repeated_columns_do_no_harm(regressor):
+    same = np.column_stack([X[:, 0], np.full(300, 7.0), X[:, 0], np.zeros(300)])
+    model = regressor(epsilon=LABELS, bounds=BOUNDS, random_state=seeded(1)).fit(same, Y)
+    assert np.mean((model.predict(same) - Y) ** 2) < 0.5 * Y.var()
+    only = regressor(epsilon=4.0, bounds=BOUNDS).fit(np.ones((300, 2)), Y)
+    assert np.isfinite(only.predict(np.ones((2, 2)))).all()
+
+
+@pytest.mark.slow
+@both
+def test_more_columns_than_rows_dense_or_sparse(regressor):
+    topic = np.arange(190) % 2
+    dense = 0.3 * RNG.normal(size=(190, 900)) + np.outer(topic - 0.5, RNG.normal(size=900))
+    many = sparse.random(190, 100_000, density=2e-4, random_state=1, format="csr")
+    many = sparse.hstack([many, sparse.csr_matrix(np.outer(topic, np.ones(50)))]).tocsr()
+    y = 1.0 + 3.0 * topic
+    for table in (dense, many):
+        model = regressor(epsilon=6.0, bounds=BOUNDS, random_state=seeded(1)).fit(table, y)
+        assert np.mean((model.predict(table) - y) ** 2) < 0.6 * y.var()
+        with pytest.raises(ValueError, match="features"):
+            model.predict(table[:, :100])
+
+
+@both
+def test_progress_is_shown_when_asked_and_only_then(regressor, capsys):
+    regressor(epsilon=1.0, bounds=BOUNDS, verbose=True).fit(X, Y)
+    assert "public features" in capsys.readouterr().err
+    regressor(epsilon=1.0, bounds=BOUNDS).fit(X, Y)
+    shown = capsys.readouterr()
+    assert shown.err == shown.out == ""

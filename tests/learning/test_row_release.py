@@ -1,0 +1,158 @@
+"""A saved release comes back proven, and a file that was changed, forged or seeded says so or is refused."""
+
+import hashlib
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+import labeldp as ldp
+from forged_cards import forged
+from helpers import seeded
+from labeldp.exact.proof import array_bytes
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(400, 4))
+Y = np.clip(2.5 + X[:, 0] + 0.3 * RNG.normal(size=400), 0, 5)
+BOUNDS = (0.0, 5.0)
+
+
+def release(**more):
+    return ldp.LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=2, **more).fit(X, Y).release_
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A saved release of each kind of channel."""
+    folder = tmp_path_factory.mktemp("saved")
+    paths = {name: folder / f"{name}.npz" for name in ("two-point", "rp", "laplace")}
+    for name, path in paths.items():
+        release(mechanism=name).save(path)
+    return paths
+
+
+@pytest.mark.slow
+def test_a_seeded_release_says_that_it_is_not_private(tmp_path):
+    experiment = release(random_state=seeded(1))
+    experiment.save(tmp_path / "r.npz")
+    for one in (experiment, ldp.learning.RowRelease.load(tmp_path / "r.npz")):
+        assert "NOT PRIVATE" in one.summary()
+        assert "NOT PRIVATE" in one.to_card()
+    sound = release()
+    assert "NOT PRIVATE" not in sound.summary() + sound.to_card()
+    assert "label differential privacy" in sound.to_card()
+
+
+def test_a_release_is_saved_whole_and_comes_back_proven(tmp_path):
+    original, path = release(), tmp_path / "release.npz"
+    original.save(path)
+    loaded = ldp.learning.RowRelease.load(path)
+    assert np.array_equal(loaded.labels, original.labels)
+    assert (loaded.terms, loaded.knowledge) == (original.terms, original.knowledge)
+    assert loaded.cost == ldp.Budget(1.0)
+    assert "each row once" in loaded.summary()
+    assert [p.name for p in tmp_path.iterdir()] == ["release.npz"]
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ldp.errors.CardError):
+        ldp.learning.RowRelease.load(path)
+
+
+def test_a_release_of_0_2_0_that_paid_for_squares_stays_readable(tmp_path):
+    """Its card lists one more sum, and how far labels lie from first predictions."""
+    now = release()
+    *sums, last = now.terms.statistics
+    paid = [
+        replace(last, epsilon=last.epsilon / 2),
+        replace(last, what="squares", size=1, epsilon=last.epsilon / 2),
+    ]
+    known = replace(now.knowledge, residual=0.2)
+    old = replace(now, terms=replace(now.terms, statistics=(*sums, *paid)), knowledge=known)
+    old.save(tmp_path / "release.npz")
+    loaded = ldp.learning.RowRelease.load(tmp_path / "release.npz")
+    assert (loaded.terms.statistics[-1].what, loaded.knowledge, loaded.cost) == ("squares", known, now.cost)
+
+
+def test_a_file_that_is_none_or_missing_is_told_apart(tmp_path):
+    (tmp_path / "empty.npz").touch()
+    with pytest.raises(ldp.errors.CardError, match="not written by labeldp"):
+        ldp.learning.RowRelease.load(tmp_path / "empty.npz")
+    with pytest.raises(FileNotFoundError):
+        ldp.learning.RowRelease.load(tmp_path / "nowhere.npz")
+
+
+def test_a_release_whose_labels_were_changed_is_refused(tmp_path):
+    path = tmp_path / "release.npz"
+    release().save(path)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    for name in ("labels", "part", "scale"):
+        np.savez(path, **{**arrays, name: arrays[name] + 1})
+        with pytest.raises(ldp.errors.CardError, match="other labels"):
+            ldp.learning.RowRelease.load(path)
+
+
+def with_arrays(path, changed, **card):
+    """Change arrays of a saved release and its card, with checksums that fit."""
+    with np.load(path) as stored:
+        arrays = {**dict(stored), **changed}
+    content = json.loads(str(arrays.pop("card")))
+    names = content["arrays"]
+    content["arrays"] = {name: hashlib.sha256(array_bytes(arrays[name])).hexdigest() for name in names}
+    np.savez(path, card=np.array(forged({**content, **card})), **arrays)
+    return path
+
+
+@pytest.mark.parametrize("lie", [{"cost": {"epsilon": 0.1, "delta": 0.0}}, {"secure": True}], ids=str)
+def test_a_card_that_contradicts_itself_is_refused(lie, tmp_path):
+    """All that a card can lie about is in `tests/accounts/test_lies.py`."""
+    path = tmp_path / "release.npz"
+    release(random_state=seeded(1)).save(path)
+    with pytest.raises(ldp.errors.CardError, match="contradicts"):
+        ldp.learning.RowRelease.load(with_arrays(path, {}, **lie))
+
+
+ROWS = len(Y)
+HOSTILE = {
+    "true labels": lambda a: {"labels": Y},
+    "one true label": lambda a: {"labels": np.where(np.arange(ROWS) == 7, Y, a["labels"])},
+    "labels beyond all outputs": lambda a: {"labels": a["labels"] + 1e6},
+    "missing labels": lambda a: {"labels": np.full(ROWS, np.nan)},
+    "infinite noise": lambda a: {"noise": np.full(ROWS, np.inf)},
+    "a negative variance": lambda a: {"noise": -a["noise"]},
+    "text": lambda a: {"labels": a["labels"].astype(str)},
+    "labels of less precision": lambda a: {"labels": a["labels"].astype(np.float32)},
+    "a table": lambda a: {"labels": a["labels"][:, None]},
+    "3 rows": lambda a: {name: array[:3] for name, array in a.items()},
+    "3 rows in one array": lambda a: {"part": a["part"][:3]},
+    "a part that does not exist": lambda a: {"part": a["part"] + 2},
+    "a part before the first": lambda a: {"part": a["part"] - 1},
+    "a round for each row": lambda a: {"round": np.arange(ROWS)},
+    "intervals outside the bounds": lambda a: {"high": a["high"] + 9},
+    "intervals the wrong way round": lambda a: {"low": a["high"], "high": a["low"]},
+    "a map that turns labels around": lambda a: {"scale": -a["scale"]},
+    "an array too many": lambda a: {"more": np.zeros(ROWS)},
+}
+
+
+@pytest.mark.parametrize("mechanism", ["two-point", "rp", "laplace"])
+@pytest.mark.parametrize("what", HOSTILE)
+def test_what_cannot_be_a_release_is_refused_though_its_checksums_fit(what, mechanism, saved, tmp_path):
+    path = shutil.copy(saved[mechanism], tmp_path / "release.npz")
+    ldp.learning.RowRelease.load(with_arrays(path, {}))
+    with np.load(path) as stored:
+        arrays = {name: array for name, array in stored.items() if name != "card"}
+    with pytest.raises(ldp.errors.CardError):
+        ldp.learning.RowRelease.load(with_arrays(path, HOSTILE[what](arrays)))
+
+
+def test_a_card_of_another_kind_is_refused(saved, tmp_path):
+    path = shutil.copy(saved["rp"], tmp_path / "release.npz")
+    other = ldp.privatize(Y, epsilon=1.0, bounds=BOUNDS).to_card()
+    with np.load(path) as stored:
+        arrays = {name: array for name, array in stored.items() if name != "card"}
+    np.savez(path, card=np.array(other), **arrays)
+    with pytest.raises(ldp.errors.CardError, match=r"holds other labels|not hold the card of a saved release"):
+        ldp.learning.RowRelease.load(path)

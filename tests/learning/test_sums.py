@@ -1,0 +1,365 @@
+"""What a curator takes from labels: one label moves each statistic by what its noise is calibrated for."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from helpers import seeded
+from labeldp._values import as_fraction
+from labeldp.accounts.statistic import Statistic
+from labeldp.exact.integers import DiscreteLaplace
+from labeldp.learning import base, label_rounds, sums
+from labeldp.learning.features import FeatureTable
+from labeldp.learning.fit_plan import FitRequest, SumBudget
+from labeldp.learning.groups import Geometry
+from labeldp.learning.label_rounds import RowsHere
+from labeldp.learning.sums import CELLS, STEPS, Stage, find_range, fit_sums
+from labeldp.release.curator import count
+
+BOUNDS = (1.0, 6.0)
+ROWS = 90
+WORST = (-1e308, 1.0, 5e-324, 3.3, 6.0, 1e308)
+"""Labels inside, at and far outside the bounds."""
+
+
+class Few:
+    """Stands in for `PublicFeatures`: six features of two columns, so that plain loops do not take long."""
+
+    block = np.array([0, 0, 1, 2, 3])
+    size = 6
+
+    def locate(self, X):
+        return X
+
+    def transform(self, X):
+        a, b = X[:, 0], X[:, -1]
+        features = np.column_stack([a, b, a**2 - 1, a * b, np.sin(a + b), np.ones(len(X))])
+        return features.astype(np.float32)
+
+
+def small_table(rows):
+    scale = np.array([[1.0, 0.3], [0.0, 0.6]])
+    return FeatureTable(Few(), np.random.default_rng(1).normal(size=(rows, 2)) @ scale)
+
+
+def random_labels(seed, rows=ROWS):
+    """Return labels in one or two heaps, some outside the bounds."""
+    rng = np.random.default_rng(seed)
+    heaps = rng.normal(rng.uniform(0, 7, 2)[:, None], rng.choice([0.001, 0.1, 3.0], 2)[:, None], (2, rows))
+    return np.where(rng.random(rows) < rng.random(), *heaps)
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """Let noise give out numbers that no label reached; return what it was asked to hide, and how well."""
+    asked = []
+
+    def release(noise, exact, source):
+        asked.append((noise.scale, exact.tolist()))
+        return source.integers(0, 4 * STEPS if exact.max() > 4 * ROWS else 2 * ROWS, exact.size)
+
+    monkeypatch.setattr(DiscreteLaplace, "release", release)
+    return asked
+
+
+def spent(one, other):
+    """Return the ε of statistics that move from one list to the other, by Laplace noise on each integer."""
+    assert [scale for scale, _ in one] == [scale for scale, _ in other]
+    return sum(
+        Fraction(sum(abs(a - b) for a, b in zip(before, after, strict=True))) / scale
+        for (scale, before), (_, after) in zip(one, other, strict=True)
+    )
+
+
+# ---- the budget ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [1, 20, 300, 4_177, 16_000, 10**6, 10**9])
+@pytest.mark.parametrize("epsilon", ["0.002", "0.01", "0.05", "1/3", "1", "2.7", "7.3", "20"])
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_charges_sum_to_epsilon_exactly(epsilon, rows, labels, grouped):
+    request = FitRequest(epsilon=float(Fraction(epsilon)), bounds=(0, 5), rows_per_person=3, labels=labels)
+    plan, exact = request.plan(rows, grouped=grouped), as_fraction(float(Fraction(epsilon)))
+    assert plan.for_labels >= 0
+    assert plan.for_sums > 0, "nothing is known of labels without it"
+    assert plan.for_labels + plan.for_sums == exact
+    charges = plan.charges()
+    assert sum(charge.budget.exact_epsilon for charge in charges) == 3 * exact
+    assert all(charge.budget.exact_epsilon for charge in charges)
+    if labels:
+        assert plan.for_labels >= Fraction(1, 1000), "enough for a mechanism"
+
+
+def test_a_budget_for_sums_gives_out_no_more_than_there_is_and_names_what_it_bought():
+    budget, exact = SumBudget(Fraction(1, 2), 100), np.array([3, 4])
+    budget.release(exact, Fraction(1, 3), seeded(1), kind="counts", what="counts")
+    assert budget.left == Fraction(1, 6)
+    assert budget.noise == [Statistic("counts", "counts", 2, 1, Fraction(1, 3))]
+    assert str(budget.noise[0]) == "counts: discrete Laplace noise of scale 6"
+    with pytest.raises(ldp.errors.PrivacyProofError, match="more than is left"):
+        budget.release(exact, Fraction(1, 5), seeded(1), kind="counts", what="counts")
+    for wrong in (Fraction(0), Fraction(-5)):
+        with pytest.raises(ldp.errors.PrivacyProofError):
+            budget.release(exact, wrong, seeded(1), kind="counts", what="counts")
+    assert budget.left == Fraction(1, 6)
+    assert 0 < budget.part(1.0, np.inf) <= budget.left
+
+
+# ---- the range ----------------------------------------------------------------------------------------------
+
+
+def most_in_a_window(labels, level):
+    """Return the largest number of labels in a window as wide as the bounds over 2^level, by half a width each."""
+    cells = np.clip(np.floor((np.clip(labels, *BOUNDS) - 1) / 5 * CELLS), 0, CELLS - 1)
+    halves = 2 << level
+    half = CELLS // halves
+    return max(int(((cells >= k * half) & (cells < (k + 2) * half)).sum()) for k in range(halves - 1))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_one_label_moves_the_count_of_a_window_by_one_and_the_counts_by_two(seed, scripted):
+    """Whatever was found before: the second labels get the answers of the first."""
+    epsilon, runs = Fraction(3), []
+    labels = random_labels(seed)
+    for label in (labels[7], *WORST):
+        scripted.clear()
+        labels[7] = label
+        budget = SumBudget(epsilon, ROWS)
+        found = find_range(lambda: count(labels, BOUNDS, CELLS), BOUNDS, budget, np.random.default_rng(seed))
+        runs.append((found, list(scripted)))
+        assert sum(Fraction(1 if len(exact) == 1 else 2) / scale for scale, exact in scripted) <= epsilon
+        assert budget.left >= 0
+    assert len({found for found, _ in runs}) == 1, "the same answers, the same range"
+    for _, asked in runs:
+        assert len(asked) <= 6, "a test, at most four steps, and counts"
+        for (_, exact), (_, before) in zip(asked, runs[0][1], strict=True):
+            assert len(exact) == 1 or sum(exact) == ROWS
+            assert sum(abs(a - b) for a, b in zip(exact, before, strict=True)) <= min(2, len(exact))
+        assert spent(runs[0][1], asked) <= epsilon
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_search_for_a_width_asks_for_the_largest_count_of_any_window(seed, scripted):
+    labels = random_labels(seed)
+    find_range(
+        lambda: count(labels, BOUNDS, CELLS), BOUNDS, SumBudget(Fraction(3), ROWS), np.random.default_rng(seed)
+    )
+    assert scripted[0][1] == [most_in_a_window(labels, 3)]
+
+
+@pytest.mark.parametrize("middle", [1.0, 1.2, 3.0, 5.999])
+@pytest.mark.parametrize("width", [0.01, 0.3, 5.0])
+def test_a_range_lies_inside_the_bounds_and_holds_nearly_all_labels(middle, width):
+    labels = np.clip(np.random.default_rng(1).normal(middle, width / 4, 20_000), *BOUNDS)
+    budget = SumBudget(Fraction(1, 2), labels.size)
+    low, high = find_range(lambda: count(labels, BOUNDS, CELLS), BOUNDS, budget, seeded(1))
+    assert BOUNDS[0] <= low < high <= BOUNDS[1]
+    assert ((labels >= low) & (labels <= high)).mean() > 0.99
+    assert high - low <= max(12 * width, 0.01)
+
+
+# ---- sums ---------------------------------------------------------------------------------------------------
+
+GROUP = np.random.default_rng(4).integers(0, 8, ROWS)
+GUESS = np.random.default_rng(3).uniform(1, 6, ROWS)
+STAGES = {
+    "labels": Stage(BOUNDS, GROUP, 8),
+    "one sum": Stage(BOUNDS),
+    "residuals": Stage(BOUNDS, GROUP, 8, GUESS, 1.25),
+}
+each_stage = pytest.mark.parametrize("name", STAGES)
+
+
+def place(name, label, guess):
+    """Return what is summed of a label, from 0 to 1."""
+    inside = min(max(label, 1.0), 6.0)
+    gap = min(max(inside - guess, -1.25), 1.25)
+    return (gap + 1.25) / 2.5 if name == "residuals" else (inside - 1) / 5
+
+
+@each_stage
+def test_sums_of_a_stage_are_exact_and_add_up_from_parts(name):
+    stage, labels = STAGES[name], random_labels(2)
+    labels[: len(WORST)] = WORST
+    expected = [0] * stage.count
+    for row, label in enumerate(labels.tolist()):
+        group = 0 if stage.group is None else GROUP[row]
+        expected[group] += round(place(name, label, float(GUESS[row])) * STEPS)
+    assert stage.sums(labels).tolist() == expected
+    assert stage.sums(labels).dtype == np.int64, "the time of Python integers depends on their size"
+    order = np.random.default_rng(3).permutation(ROWS)
+    parts = [stage.sums(labels[rows], rows) for rows in (order[:31], order[31:])]
+    assert (parts[0] + parts[1]).tolist() == expected
+
+
+@each_stage
+def test_one_label_moves_one_sum_by_what_its_noise_is_for(name):
+    stage, worst = STAGES[name], 0
+    for row in range(ROWS):
+        labels, sums = random_labels(row), []
+        for label in (labels[row], *WORST):
+            labels[row] = label
+            sums.append(stage.sums(labels))
+        gaps = [np.abs(one - other) for one in sums for other in sums]
+        assert max(np.count_nonzero(gap) for gap in gaps) <= 1
+        worst = max(worst, *(int(gap.sum()) for gap in gaps))
+    assert STEPS / 2 < worst <= STEPS
+
+
+def test_one_label_moves_the_counts_of_distances_by_two():
+    stage = Stage(BOUNDS, guess=GUESS, reach=5.0, octaves=True)
+    labels = random_labels(5)
+    before = stage.sums(labels)
+    distances = np.abs(np.clip(labels, *BOUNDS) - GUESS)
+    by_hand = [int(((distances <= 5 / 2**k) & (distances > 5 / 2 ** (k + 1))).sum()) for k in range(8)]
+    assert before[:8].tolist() == by_hand
+    assert before.sum() == ROWS
+    for row in range(ROWS):
+        for label in WORST:
+            other = labels.copy()
+            other[row] = label
+            assert np.abs(stage.sums(other) - before).sum() <= 2
+
+
+EPSILON = Fraction(5)
+"""For 300 rows: two stages of sums, and the counts of distances between them."""
+
+
+def test_what_is_summed_follows_from_features_and_noisy_sums_alone(scripted):
+    """Groups, guesses and reach are the same for other labels; each row is in one group of each stage."""
+    table, runs = small_table(300), []
+    for seed in (1, 2):
+        stages, labels = [], random_labels(seed, 300)
+        add_up = lambda stage, stages=stages, labels=labels: stages.append(stage) or stage.sums(labels)  # noqa: E731
+        budget = SumBudget(EPSILON, 300)
+        model = fit_sums(table, BOUNDS, budget, add_up, np.random.default_rng(5))
+        assert budget.left == 0
+        assert len(budget.noise) == len(stages) == 3
+        runs.append((stages, model))
+    for one, other in zip(runs[0][0], runs[1][0], strict=True):
+        assert np.array_equal(one.group, other.group)
+        assert (one.reach, one.octaves) == (other.reach, other.octaves)
+        assert one.guess is other.guess is None or np.array_equal(one.guess, other.guess)
+        if one.group is not None:
+            assert one.group.shape == (300,)
+            assert np.unique(one.group).tolist() == list(range(one.count)), (
+                "no group is empty, and none is missing"
+            )
+    assert np.array_equal(runs[0][1].linear.weights, runs[1][1].linear.weights)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_label_spends_no_more_than_epsilon_over_all_stages(seed, scripted):
+    table, runs, labels = small_table(300), [], random_labels(seed, 300)
+    for label in (labels[9], *WORST):
+        scripted.clear()
+        labels[9] = label
+        budget, rng = SumBudget(EPSILON, 300), np.random.default_rng(seed)
+        fit_sums(table, BOUNDS, budget, lambda stage: stage.sums(labels), rng)
+        runs.append(list(scripted))
+    most = max(spent(one, other) for one in runs for other in runs)
+    assert 0 < most <= EPSILON
+
+
+def test_groups_cover_each_row_once_and_sum_its_features():
+    table = small_table(500)
+    groups = Geometry.of(table, np.full(6, 0.1)).groups(table, noise=20.0, rest=0.5)
+    again = Geometry.of(table, np.full(6, 0.1)).groups(table, noise=20.0, rest=0.5)
+    assert np.array_equal(groups.group, again.group)
+    assert 1 < groups.sizes.size < 500
+    assert groups.sizes.tolist() == [(groups.group == k).sum() for k in range(groups.sizes.size)]
+    features = Few().transform(table.X)
+    by_hand = [features[groups.group == k].sum(axis=0) for k in range(groups.sizes.size)]
+    np.testing.assert_allclose(groups.features, by_hand, rtol=1e-4, atol=1e-4)
+
+
+# ---- nobody trusted -------------------------------------------------------------------------------------------
+
+
+class TouchedError(Exception):
+    """Labels were counted or summed."""
+
+
+@pytest.fixture
+def untouchable(monkeypatch):
+    def touch(*_):
+        raise TouchedError
+
+    for name in ("counts", "add_up"):
+        monkeypatch.setattr(RowsHere, name, touch)
+
+
+def fit_locally(rows=2_000):
+    model = ldp.LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS, trust="local", rounds=2, random_state=seeded(1))
+    return model.fit(np.random.default_rng(1).normal(size=(rows, 2)), np.full(rows, 2.0))
+
+
+def test_with_local_trust_no_sum_count_or_range_is_computed(untouchable):
+    model = fit_locally()
+    assert [charge.what for charge in model.charges_] == ["labels"]
+    known = model.release_.knowledge
+    assert (known.low, known.high, known.residual, known.sums) == (*BOUNDS, 0.0, 0)
+
+
+def test_a_variant_that_forgets_local_trust_is_detected(untouchable, monkeypatch):
+    def forgets(rows, plan, *more, **options):
+        forged = FitRequest(epsilon=2.0, bounds=BOUNDS).plan(rows.count)
+        return label_rounds.measure(rows, forged, *more, **options)
+
+    monkeypatch.setattr(base, "measure", forgets)
+    with pytest.raises(TouchedError):
+        fit_locally()
+
+
+# ---- loose bounds ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("regressor", [ldp.LabelReleaseRegressor, ldp.ModelReleaseRegressor])
+def test_bounds_a_hundred_times_too_wide_cost_little(regressor, monkeypatch):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(6_000, 3))
+    y = np.clip(2.5 + X[:, 0] + 0.4 * rng.normal(size=6_000), 0, 5)
+
+    def error(bounds):
+        model = regressor(epsilon=1.0, bounds=bounds, random_state=seeded(3)).fit(X[:5_000], y[:5_000])
+        return np.mean((model.predict(X[5_000:]) - y[5_000:]) ** 2)
+
+    tight, wide = error((0.0, 5.0)), error((-100.0, 400.0))
+    assert wide < 1.6 * tight < 0.6 * y.var()
+    for name in ("_RANGE_ROWS", "_MEASURED"):
+        monkeypatch.setattr(sums, name, np.inf)
+    assert error((-100.0, 400.0)) > 1.6 * tight, "it is the search for place and scale that helps"
+
+
+# ---- little power -------------------------------------------------------------------------------------------
+
+
+def fits(X, y, epsilon, bounds, seeds):
+    for seed in seeds:
+        model = ldp.ModelReleaseRegressor(epsilon=epsilon, bounds=bounds, random_state=seeded(seed))
+        yield model.fit(X, y).predict(X)
+
+
+@pytest.mark.slow
+def test_a_mean_near_a_bound_is_not_drawn_to_the_middle_of_the_bounds():
+    """The private constant is at the bound in half of its draws, too."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    predictions = [predicted.mean() for predicted in fits(X, np.zeros(60), 0.1, (0.0, 1.0), range(40))]
+    assert 0.3 < np.mean(np.array(predictions) < 0.01) < 0.7
+
+
+def test_with_little_power_a_fit_is_the_private_constant():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    y = np.clip(0.5 + 0.3 * X[:, 0], 0, 1)
+    assert max(np.ptp(predicted) for predicted in fits(X, y, 1.0, (0.0, 1.0), range(3))) < 1e-6
+
+
+def test_a_first_stage_that_tells_nothing_does_not_end_in_a_constant():
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    y = np.clip(0.5 + 0.3 * X[:, 0], 0, 1)
+    linked = [np.std(predicted) > 0.03 for predicted in fits(X, y, 0.1, (0.0, 1.0), range(6))]
+    assert np.mean(linked) >= 0.5

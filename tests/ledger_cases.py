@@ -1,0 +1,30 @@
+"""A ledger's records by hand, and the file that holds them."""
+
+import hashlib
+import json
+
+WHEN = "2026-01-01T00:00:00+00:00"
+HEADER = {"schema": "labeldp.ledger/2", "limit": ["3", "1/1000"], "id": "0" * 32}
+ENTRY = {
+    "what": "café",
+    "budget": ["1/3", "1/10000"],
+    "when": WHEN,
+    "mechanism": None,
+    "rows_per_person": 2,
+    "purpose": "labels",
+    "column": 1,
+}
+NAMED = {"describes": 0, "mechanism": "sha256:0123"}
+
+
+def canonical(record):
+    return json.dumps(record, sort_keys=True, separators=(",", ":"))
+
+
+def chained(*records):
+    """Return the file of some records, each with the hash of the last hash and itself, as docs/formats.md says."""
+    lines, last = [], ""
+    for record in records:
+        last = hashlib.sha256((last + canonical(record)).encode("ascii")).hexdigest()
+        lines.append(canonical({**record, "hash": last}) + "\n")
+    return "".join(lines).encode("ascii")

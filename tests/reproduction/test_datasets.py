@@ -1,0 +1,264 @@
+"""The two public tables: looked for, checked, downloaded and preprocessed as promised."""
+
+import gzip
+import hashlib
+import http.server
+import io
+import os
+import sys
+import tarfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sklearn.datasets._california_housing as scikit_housing
+
+from helpers import python
+from labeldp import errors
+from labeldp.evidence.survey import make_survey
+from reproduction.datasets import crime, data_files
+from reproduction.datasets.crime import load_crime
+from reproduction.datasets.data_files import fetch
+from reproduction.datasets.housing import load_housing
+
+FOLDER = Path(os.environ.get("LABELDP_DATA", "nowhere"))
+
+
+def needs(name):
+    return pytest.mark.skipif(not (FOLDER / name).exists(), reason=f"set LABELDP_DATA to a folder with {name}")
+
+
+needs_crime = needs("communities.data.gz")
+needs_housing = needs("california_housing.csv.gz")
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A web server for the folder it returns, with its address."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args):
+            super().__init__(*args, directory=str(folder))
+
+        def log_message(self, *args):
+            pass
+
+        def do_GET(self):
+            if self.path != "/cut":
+                super().do_GET()
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            self.wfile.write(b"half")
+
+    serving = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=serving.serve_forever)
+    thread.start()
+    yield folder, f"http://127.0.0.1:{serving.server_port}"
+    serving.shutdown()
+    thread.join()
+    serving.server_close()
+
+
+def leftovers(folder):
+    return [path.name for path in folder.iterdir()] if folder.exists() else []
+
+
+# ---- the tables --------------------------------------------------------------------------------------
+
+
+@needs_crime
+def test_crime_has_1994_rows_99_features_and_its_one_gap_filled_with_the_mean():
+    data = load_crime(download=False)
+    assert (data.X.shape, data.y.shape, len(data.columns)) == ((1994, 99), (1994,), 99)
+    assert np.isfinite(data.X).all()
+    assert data.bounds == (0.0, 1.0)
+    assert 0 <= data.y.min() <= data.y.max() <= 1
+    assert not {"state", "fold", "racepctblack", "ViolentCrimesPerPop"} & set(data.columns)
+    assert any("racepctblack" in note for note in data.notes), "why it is left out is said"
+    other = data.X[:, data.columns.index("OtherPerCap")]
+    gap = np.flatnonzero(other != np.round(other, 2))  # the file has two digits
+    assert gap.size == 1
+    assert other[gap[0]] == pytest.approx(np.delete(other, gap).mean())
+
+
+@needs_crime
+def test_crime_by_the_papers_text_keeps_columns_and_drops_rows():
+    data = load_crime(missing="rows", download=False)
+    assert data.X.shape == (319, 122)
+    assert np.isfinite(data.X).all()
+    assert "racepctblack" in data.columns
+
+
+@needs_housing
+def test_housing_has_20640_rows_and_8_raw_features():
+    data = load_housing(download=False)
+    assert data.X.shape == (20640, 8)
+    assert (data.columns[0], data.X[0, 0]) == ("MedInc", 8.3252)
+    assert data.bounds == (0.0, 5.0001)
+    assert 0 <= data.y.min() <= data.y.max() <= 5.0001
+    assert str(data.y[0]) not in repr(data)
+
+
+def test_the_text_form_of_a_data_set_shows_no_label():
+    assert "array" not in repr(make_survey(10))
+
+
+def test_an_unknown_way_with_missing_values_is_refused():
+    with pytest.raises(errors.ParameterError, match="'columns' or 'rows'"):
+        load_crime(missing="paper")
+
+
+def test_crime_and_housing_need_neither_pyarrow_nor_pandas():
+    code = (
+        "import sys; sys.modules['pyarrow'] = sys.modules['pandas'] = None\n"
+        "from reproduction.datasets import load_crime, load_housing\n"
+        "from labeldp.errors import DataNotFoundError\n"
+        "for load in (load_crime, load_housing):\n"
+        "    try: load(download=False)\n"
+        "    except DataNotFoundError: pass\n"
+    )
+    python(code, check=True)
+
+
+# ---- finding files -----------------------------------------------------------------------------------
+
+
+def test_a_file_is_found_in_the_named_folder_first_and_packed_too(cache, monkeypatch, tmp_path):
+    cache.mkdir(parents=True)
+    (cache / "a.csv").write_text("cached")
+    assert data_files.find("a.csv") == cache / "a.csv"
+    monkeypatch.setenv("LABELDP_DATA", str(tmp_path))
+    assert data_files.find("a.csv") == cache / "a.csv"
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"named"))
+    assert data_files.find("a.csv") == tmp_path / "a.csv.gz"
+    assert data_files.find("b.csv") is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other platforms have other folders")
+def test_the_cache_folder_is_the_platforms_own(monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert data_files.cache_folder() == Path.home() / ".cache" / "labeldp"
+    monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")
+    assert data_files.cache_folder() == Path.home() / ".cache" / "labeldp"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert data_files.cache_folder() == Path.home() / "Library" / "Caches" / "labeldp"
+
+
+@pytest.mark.slow
+@needs_crime
+@pytest.mark.parametrize("damage", ["changed", "packed, cut short", "not packed"])
+def test_a_damaged_copy_is_refused_by_name_and_with_what_to_do(cache, damage):
+    cache.mkdir(parents=True)
+    content = gzip.decompress((FOLDER / "communities.data.gz").read_bytes())
+    if damage == "changed":
+        path = cache / "communities.data"
+        path.write_bytes(content.replace(b"Lakewoodcity", b"Lakewoodtown"))
+    else:
+        path = cache / "communities.data.gz"
+        path.write_bytes(gzip.compress(content)[:-1000] if "cut" in damage else content)
+    with pytest.raises(errors.DataError, match=r"[Dd]elete it") as caught:
+        load_crime()
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("load", [load_crime, load_housing])
+def test_without_file_or_network_the_error_says_how_to_get_the_file(cache, load):
+    with pytest.raises(errors.DataNotFoundError, match="LABELDP_DATA") as caught:
+        load(download=False)
+    assert isinstance(caught.value, errors.LabelDPError)
+    assert isinstance(caught.value, FileNotFoundError)
+    assert "by hand" in str(caught.value)
+
+
+# ---- fetching ----------------------------------------------------------------------------------------
+
+
+@needs_crime
+def test_crime_is_downloaded_checked_kept_and_not_downloaded_again(cache, server, monkeypatch):
+    folder, address = server
+    content = gzip.decompress((FOLDER / "communities.data.gz").read_bytes())
+    (folder / "communities.data").write_bytes(content)
+    monkeypatch.setattr(crime, "URL", f"{address}/communities.data")
+    assert load_crime().X.shape == (1994, 99)
+    assert leftovers(cache) == ["communities.data"]
+    (folder / "communities.data").unlink()
+    assert load_crime().X.shape == (1994, 99)
+
+
+def test_a_download_with_the_wrong_checksum_is_refused_and_not_kept(cache, server, monkeypatch):
+    folder, address = server
+    (folder / "communities.data").write_text("something else")
+    monkeypatch.setattr(crime, "URL", f"{address}/communities.data")
+    with pytest.raises(errors.DataError, match="sha256") as caught:
+        load_crime()
+    assert not isinstance(caught.value, errors.DataNotFoundError)
+    assert "communities.data" in str(caught.value)
+    assert "by hand" in str(caught.value)
+    assert leftovers(cache) == []
+
+
+def test_a_download_cut_short_is_refused_and_not_kept(cache, server):
+    with pytest.raises(errors.DataNotFoundError, match=r"after 4 of 1000 bytes|IncompleteRead"):
+        fetch(f"{server[1]}/cut", cache / "file", by_hand="Ask.")
+    assert leftovers(cache) == []
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1/file", "{}/not-there"])
+def test_an_unreachable_or_refusing_server_is_a_clear_error(cache, server, address):
+    with pytest.raises(errors.DataNotFoundError, match=r"could not be fetched from .* Ask the owner"):
+        fetch(address.format(server[1]), cache / "file", by_hand="Ask the owner.")
+    assert leftovers(cache) == []
+
+
+def test_a_silent_server_is_given_up_on(cache):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as silent:
+        address = f"http://127.0.0.1:{silent.server_port}/file"  # listens, and never answers
+        with pytest.raises(errors.DataNotFoundError, match="timed out"):
+            fetch(address, cache / "file", by_hand="", timeout=0.2)
+
+
+def test_only_web_addresses_are_fetched(tmp_path):
+    with pytest.raises(errors.DataError, match="http"):
+        fetch("file:///etc/hostname", tmp_path / "file", by_hand="")
+
+
+def archive_of(rows):
+    """Return a table of numbers packed as scikit-learn expects California Housing."""
+    text = "\n".join(",".join(f"{x:.4f}" for x in row) for row in rows).encode()
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        member = tarfile.TarInfo("CaliforniaHousing/cal_housing.data")
+        member.size = len(text)
+        archive.addfile(member, io.BytesIO(text))
+    return packed.getvalue()
+
+
+def test_housing_comes_through_scikit_learns_fetcher_and_is_kept(cache, server, monkeypatch):
+    folder, address = server
+    packed = archive_of(np.random.default_rng(0).uniform(1, 2, (50, 9)))
+    (folder / "housing.tgz").write_bytes(packed)
+    made = scikit_housing.ARCHIVE._replace(
+        url=f"{address}/housing.tgz", checksum=hashlib.sha256(packed).hexdigest()
+    )
+    monkeypatch.setattr(scikit_housing, "ARCHIVE", made)
+    first = load_housing()
+    assert first.X.shape == (50, 8)
+    assert first.columns[-1] == "Longitude"
+    (folder / "housing.tgz").unlink()
+    assert np.array_equal(load_housing().X, first.X)
+
+
+@pytest.mark.filterwarnings("ignore:Implicitly cleaning up <HTTPError:ResourceWarning")  # scikit-learn's own
+@pytest.mark.parametrize("fault", ["not there", "wrong checksum"])
+def test_a_failed_fetch_of_housing_is_a_clear_error(cache, server, monkeypatch, fault):
+    folder, address = server
+    if fault == "wrong checksum":
+        (folder / "housing.tgz").write_bytes(b"something else")
+    monkeypatch.setattr(scikit_housing, "ARCHIVE", scikit_housing.ARCHIVE._replace(url=f"{address}/housing.tgz"))
+    with pytest.raises(errors.DataNotFoundError, match="by hand"):
+        load_housing()

@@ -1,0 +1,234 @@
+"""Excel: the values of one sheet are read, a new workbook is written, and nothing else of the old one is in it."""
+
+import datetime
+import io
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from openpyxl import Workbook, load_workbook
+from openpyxl.comments import Comment
+
+import labeldp as ldp
+from labeldp.errors import DataError, LabelError, ParameterError
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.opening import open_table
+from labeldp.tables.writer import TableWriter
+from tables.file_cases import refused, release
+
+ROWS = 40
+DAY = datetime.datetime(2024, 2, 29)
+
+
+def put(name="in.xlsx", *, change=lambda book, sheet: None, title=False):
+    """Write a workbook, changed before it is saved; its columns are A to F, and the label is C."""
+    book = Workbook()
+    sheet = book.active
+    if title:
+        sheet.append(["Homes of 2024"])
+        sheet.append([])
+    sheet.append(["id", "town", "price", "day", "share", "yes"])
+    for row in range(ROWS):
+        sheet.append([row, f"Ö{row % 3}", 1 + row % 4 / 2, DAY + datetime.timedelta(row), row / 8, row % 2 == 0])
+    change(book, sheet)
+    book.save(name)
+
+
+def values(name, **options):
+    return pa.Table.from_batches(list(open_table(name, **options).batches()))
+
+
+def test_values_come_back_from_a_sheet_with_their_types(place):
+    put()
+    release("in.xlsx", "out.xlsx")
+    before, after = values("in.xlsx"), values("out.xlsx")
+    kinds = [pa.int64(), pa.string(), pa.float64(), pa.date32(), pa.float64(), pa.bool_()]
+    assert before.schema.types == after.schema.types == kinds
+    assert after.drop_columns("price").equals(before.drop_columns("price"))
+    assert not after["price"].equals(before["price"])
+
+
+@pytest.mark.parametrize("to", ["out.csv", "out.parquet"])
+def test_a_sheet_becomes_any_other_file_and_back(place, to):
+    put(title=True)
+    release("in.xlsx", to)
+    release(to, "back.xlsx")
+    assert values("back.xlsx").drop_columns("price").equals(values("in.xlsx", label="price").drop_columns("price"))
+
+
+def test_the_same_values_are_the_same_bytes_at_any_time(place, monkeypatch):
+    rows = pa.record_batch({"a": [1.5, None], "b": ["=1+1", "#N/A"]})
+    written = []
+    for year in (2024, 2031):
+        monkeypatch.setattr("time.time", lambda year=year: (year - 1970) * 3e7)
+        with TableWriter("out.xlsx", rows.schema, force=True) as out:
+            out.write(rows)
+        written.append((place / "out.xlsx").read_bytes())
+    assert written[0] == written[1]
+    assert (
+        str(datetime.datetime.now(datetime.UTC).year)
+        not in zipfile.ZipFile("out.xlsx").read("docProps/core.xml").decode()
+    )
+    sheet = load_workbook("out.xlsx").active
+    assert [cell.data_type for cell in sheet["B"]] == ["s", "s", "s"]  # text stays text
+
+
+def secrets(book, sheet):
+    sheet["A2"].comment = Comment("a secret note", "someone")
+    sheet["H50"] = "a secret below"
+    sheet.sheet_properties.tabColor = "FF0000"
+    book.create_sheet("secret sheet")["A1"] = "a secret value"
+    book.properties.creator = "a secret name"
+
+
+def test_nothing_else_of_the_workbook_leaves(place):
+    put(change=secrets)
+    assert 'sheet="Sheet"' in str(refused("in.xlsx", "out.xlsx", error=ParameterError))
+    assert "there are 'Sheet', 'secret sheet'" in str(refused("in.xlsx", "out.xlsx", dialect=Dialect(sheet="x")))
+    release("in.xlsx", "out.xlsx", dialect=Dialect(sheet="Sheet"))
+    with zipfile.ZipFile("out.xlsx") as archive:
+        everything = b"".join(archive.read(name) for name in archive.namelist())
+        assert [name for name in archive.namelist() if "comment" in name or "sheet2" in name] == []
+    assert b"secret" not in everything
+
+
+def formulas(book, sheet):
+    sheet["E2"] = "=C2/8"
+
+
+def array_formula(book, sheet):
+    from openpyxl.worksheet.formula import ArrayFormula
+
+    sheet["D3"] = ArrayFormula("D3:E5", "=C3:C5*2")
+
+
+@pytest.mark.parametrize("change", [formulas, array_formula])
+def test_public_columns_with_formulas_are_refused_unless_dropped_or_vouched_for(place, change):
+    put(change=change)
+    told = str(refused("in.xlsx", "out.xlsx", error=ParameterError))
+    assert "has formulas in public columns" in told
+    assert '"share"' in told
+    release("in.xlsx", "out.xlsx", drop=["share", "day"])
+    assert values("out.xlsx").schema.names == ["id", "town", "price", "yes"]
+    release("in.xlsx", "all.csv", dialect=Dialect(formulas=["share", "day"]))
+
+
+def test_a_label_whose_formulas_were_never_computed_is_refused(place):
+    put(change=lambda book, sheet: [sheet.__setitem__(f"C{row + 2}", f"=A{row + 2}") for row in range(ROWS)])
+    assert "save it in Excel" in str(refused("in.xlsx", error=DataError, dialect=Dialect(formulas=["price"])))
+
+
+def test_a_label_with_formulas_is_refused_unless_vouched_for_because_a_total_repeats_labels(place):
+    put(change=lambda book, sheet: sheet.__setitem__(f"C{ROWS + 2}", f"=SUM(C2:C{ROWS + 1})"))
+    assert "formulas in the label 'price'" in str(refused("in.xlsx", error=ParameterError))
+
+
+def test_a_vouched_for_column_whose_formulas_were_never_computed_is_refused(place):
+    put(change=lambda book, sheet: [sheet.__setitem__(f"E{row + 2}", f"=A{row + 2}") for row in range(ROWS)])
+    assert "'share', and not what" in str(refused("in.xlsx", error=DataError, dialect=Dialect(formulas=["share"])))
+
+
+@pytest.mark.parametrize("number", [b"1e999", b"-1E+400", b"9" * 400])
+def test_a_label_that_is_a_number_beyond_floats_is_neither_refused_nor_left_out(place, number):
+    put("plain.xlsx", change=lambda book, sheet: sheet.__setitem__("C2", 12345))
+    with zipfile.ZipFile("plain.xlsx") as old, zipfile.ZipFile("in.xlsx", "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(b">12345<", b">" + number + b"<"))
+    assert release("in.xlsx", "out.xlsx", missing="drop").terms.rows == ROWS
+
+
+def test_without_a_header_no_message_shows_or_follows_from_the_labels_in_the_first_row(place):
+    told = set()
+    for label in (3141, 7, "7"):
+        book = Workbook()
+        book.active.append([0, 7, "Ulm", label])
+        book.save("in.xlsx")
+        told.add(str(refused("in.xlsx", "out.xlsx", error=DataError)))
+    (message,) = told
+    assert "looks as if the header is missing" in message
+
+
+def test_no_workbook_is_written_under_a_name_that_promises_macros(place):
+    put()
+    assert "name it .xlsx" in str(refused("in.xlsx", "out.xlsm"))
+
+
+def test_labels_as_text_are_read_like_text_and_others_refused_by_their_row(place):
+    def cells(book, sheet):
+        sheet["C2"], sheet["C3"], sheet["C4"] = "2,5", "n/a", "unknown"
+
+    put(change=cells)
+    assert "is not a number in row 1." in str(refused("in.xlsx", "out.xlsx", error=LabelError))
+    how = {"dialect": Dialect(decimal=",", na=["unknown"]), "missing": "drop"}
+    assert release("in.xlsx", "out.xlsx", **how).terms.rows == ROWS - 2
+    put(change=lambda book, sheet: sheet.__setitem__("C7", True))
+    assert "is not a number in row 6." in str(refused("in.xlsx", "other.xlsx", error=LabelError))
+
+
+def test_a_column_of_several_types_is_text_and_that_is_told(place):
+    put(change=lambda book, sheet: sheet.__setitem__("A3", "x7"))
+    done = release("in.xlsx", "out.xlsx")
+    assert done.types_changed == {"id": ("of several types", "string")}
+    assert values("out.xlsx")["id"].to_pylist()[:2] == ["0", "x7"]
+
+
+@pytest.mark.parametrize(
+    ("column", "complaint"),
+    [(["x" * 40_000], "characters"), (["\x01"], "control"), ([2**60], "digits"), ([float("inf")], "infinite")],
+)
+def test_what_no_cell_can_hold_is_refused_before_the_charge(place, column, complaint):
+    with TableWriter("in.parquet", pa.schema({"x": pa.array(column).type, "price": pa.float64()})) as out:
+        out.write(pa.record_batch({"x": column * 3, "price": [1.0, 2.0, 3.0]}))
+    assert complaint in str(refused("in.parquet", "out.xlsx", error=ParameterError))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\3\4 no more", b"\xd0\xcf\x11\xe0 old"])
+def test_what_is_no_workbook_is_refused_with_a_remedy(place, content):
+    (place / "in.xlsx").write_bytes(content)
+    assert ".xlsx" in str(refused("in.xlsx", error=DataError))
+    (place / "in.xls").write_bytes(content)
+    assert "save it as .xlsx" in str(refused("in.xls", error=DataError))
+
+
+def test_a_workbook_through_a_pipe(place, monkeypatch):
+    put()
+    stdin = io.TextIOWrapper(io.BytesIO(Path("in.xlsx").read_bytes()))
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert release("-", "out.xlsx").terms.rows == ROWS
+
+
+def test_without_openpyxl_the_extra_is_named(place, monkeypatch):
+    put()
+    monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
+    assert "labeldp[excel]" in str(refused("in.xlsx", error=ldp.errors.MissingExtraError))
+
+
+@pytest.mark.parametrize("code", ["yyyy-mm-dd", "[h]:mm"])
+def test_a_label_that_is_formatted_as_a_date_is_refused_by_its_row_whatever_its_value(place, code, capsys):
+    """Whether a number can be a date follows from its value; whether its format is that of a date does not."""
+    told = set()
+    for value in (0, 7, 45_000, -1, 31415926, 1e300):
+
+        def change(book, sheet, value=value):
+            sheet["C4"], sheet["C4"].number_format = value, code
+
+        put(change=change)
+        told.add(str(refused("in.xlsx", "out.xlsx", error=LabelError, missing="drop")))
+    assert told == {"the label 'price' is formatted as a date in row 3: format the column as numbers"}
+    assert capsys.readouterr().err == ""
+
+
+def test_a_public_date_beyond_the_last_year_is_missing(place):
+    def change(book, sheet):
+        sheet["D2"], sheet["D2"].number_format = 31415926, "yyyy-mm-dd"
+
+    put(change=change)
+    assert values("in.xlsx", label="price")["day"].to_pylist()[:2] == [None, datetime.date(2024, 3, 1)]
+
+
+def test_a_sheet_with_a_header_and_no_rows_has_no_rows(place):
+    book = Workbook()
+    book.active.append(["id", "price"])
+    book.save("in.xlsx")
+    assert "no rows" in str(refused("in.xlsx", error=DataError))

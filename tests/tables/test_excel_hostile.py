@@ -1,0 +1,485 @@
+"""Workbooks that somebody else wrote.
+
+What computes or hides a column is seen however it is written; none hangs, takes gigabytes or ends in a traceback.
+"""
+
+import copy
+import json
+import random
+import re
+import sys
+import zipfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from openpyxl import Workbook
+from openpyxl.worksheet.table import Table, TableFormula
+
+from helpers import python
+from labeldp.errors import DataError, LabelDPError, ParameterError
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.opening import open_table
+from tables.file_cases import refused, release
+
+ROWS = 6
+SHEET = "xl/worksheets/sheet1.xml"
+STRINGS = "xl/sharedStrings.xml"
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+NAMES = ["id", "town", "price", "share"]
+
+
+def put(change=lambda book, sheet: None):
+    """Write a workbook whose columns are A to D; the label is C."""
+    book = Workbook()
+    sheet = book.active
+    sheet.append(NAMES)
+    for row in range(ROWS):
+        sheet.append([row, f"Ö{row % 3}", 1 + row % 4 / 2, row / 8])
+    change(book, sheet)
+    book.save("in.xlsx")
+    _share_strings()
+
+
+def _share_strings():
+    """Put text into a part of its own, as Excel does, and openpyxl does not."""
+    strings = []
+
+    def share(cell):
+        strings.append(cell[1])
+        return b't="s"><v>%d</v>' % (len(strings) - 1)
+
+    with zipfile.ZipFile("in.xlsx") as old, zipfile.ZipFile("plain.xlsx", "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == SHEET:
+                data = re.sub(rb't="inlineStr"><is>(.*?)</is>', share, data)
+            if name == "xl/_rels/workbook.xml.rels":
+                relation = f'<Relationship Id="s" Type="{RELATIONS}/sharedStrings" Target="sharedStrings.xml"/>'
+                data = data.replace(b"</Relationships>", relation.encode() + b"</Relationships>")
+            if name == "[Content_Types].xml":
+                kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+                override = f'<Override PartName="/{STRINGS}" ContentType="{kind}"/>'
+                data = data.replace(b"</Types>", override.encode() + b"</Types>")
+            new.writestr(name, data)
+        items = b"".join(b"<si>" + string + b"</si>" for string in strings)
+        new.writestr(STRINGS, f'<sst xmlns="{MAIN}">'.encode() + items + b"</sst>")
+
+
+def rewrite(changes, more=None, *, packed=zipfile.ZIP_DEFLATED):
+    """Copy the workbook with some of its parts changed, and more parts."""
+    with zipfile.ZipFile("plain.xlsx") as old, zipfile.ZipFile("in.xlsx", "w", packed) as new:
+        for name in old.namelist():
+            new.writestr(name, changes.get(name, lambda data: data)(old.read(name)))
+        for name, data in (more or {}).items():
+            new.writestr(name, data)
+
+
+def swap(old, new, times=1):
+    """Return a change of one piece of a part."""
+
+    def change(data):
+        assert old in data
+        return data.replace(old, new, times)
+
+    return change
+
+
+def in_formula(data):
+    return swap(b'<c r="D2"', b'<c r="D2"><f>C2/8</f></c><c r="E2"')(data)
+
+
+def with_prefix(prefix):
+    """Return a change of all of a sheet's elements to ones with a prefix."""
+
+    def change(data):
+        data = re.sub(rb"<(/?)(?=[a-zA-Z])", rb"<\1" + prefix + b":", in_formula(data))
+        return data.replace(b"xmlns=", b"xmlns:" + prefix + b"=")
+
+    return change
+
+
+# ---- formulas -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        with_prefix(b"x"),
+        with_prefix(b"x-y"),
+        with_prefix("ö".encode()),
+        lambda data: in_formula(data).decode().encode("utf-16"),
+        lambda data: in_formula(data).replace(MAIN.encode(), b"http://purl.oclc.org/ooxml/spreadsheetml/main"),
+        lambda data: in_formula(data).replace(b"<f>", b"<f\n>"),
+        swap(b'<c r="D2"', b'<c r="D2"><f t="shared" si="0"/></c><c r="E2"'),
+        swap(b'<c r="A2" t="n">', b'<c r="A2" t="n"><f t="dataTable" ref="A2:D3" r1="C2"/>'),
+        swap(b'<c r="A2" t="n">', b'<c r="A2" t="n" cm="1"><f t="array" ref="A2:D9"/><f/>'),
+    ],
+)
+def test_a_formula_in_a_public_column_is_found_however_it_is_written(place, change):
+    put()
+    rewrite({SHEET: change})
+    told = str(refused("in.xlsx", error=ParameterError, label="price"))
+    assert "has formulas in public columns" in told
+    assert '"share"' in told
+
+
+PARTS = {
+    "[Content_Types].xml": None,
+    "_rels/.rels": b"Relationships",
+    "xl/workbook.xml": b"workbook",
+    "xl/_rels/workbook.xml.rels": b"Relationships",
+    STRINGS: b"sst",
+    "xl/styles.xml": b"styleSheet",
+    SHEET: b"worksheet",
+}
+
+
+@pytest.mark.parametrize("part", [name for name, root in PARTS.items() if root])
+@pytest.mark.parametrize(
+    "inside", [b"", b' [<!ENTITY f "<f>C2/8</f>">]', b' SYSTEM "file:///etc/passwd"', b" [<!ELEMENT v ANY>]"]
+)
+def test_a_document_type_is_refused_in_every_part_that_is_read(place, part, inside):
+    def change(data):
+        start = re.search(rb"<\w", data).start()
+        data = data[:start] + b"<!DOCTYPE " + PARTS[part] + inside + b">" + data[start:]
+        return data.replace(b'<c r="D2"', b'<c r="D2">&f;</c><c r="E2"') if b"ENTITY" in inside else data
+
+    put()
+    rewrite({part: change})
+    assert "has a document type or entities" in str(refused("in.xlsx", error=DataError))
+
+
+def test_an_element_among_cells_that_excel_does_not_write_there_is_refused(place):
+    put()
+    for change in (
+        swap(b'<c r="D2"', b'<c r="D2"><mc:Choice xmlns:mc="urn:x"><f>C2</f></mc:Choice></c><c r="E2"'),
+        swap(b'<c r="D2"', b'<f>C2/8</f><c r="D2"'),
+        swap(b"<row ", b'<x:row xmlns:x="urn:x"/><row '),
+        swap(b'<c r="D2"', b'<c r="D2"><y:f xmlns:y="urn:y">C2</y:f></c><c r="E2"'),
+    ):
+        rewrite({SHEET: change})
+        assert "has an element among its cells" in str(refused("in.xlsx", error=DataError))
+
+
+def test_a_table_with_a_totals_row_is_refused(place):
+    def change(book, sheet):
+        table = Table(displayName="T", ref=f"A1:D{ROWS + 1}", totalsRowCount=1)
+        table._initialise_columns()
+        for column, name in zip(table.tableColumns, NAMES, strict=True):
+            column.name = name
+        sheet.add_table(table)
+
+    put(change)
+    rewrite({})
+    assert "a totals row" in str(refused("in.xlsx", error=DataError, dialect=Dialect(formulas=["price"])))
+
+
+def test_columns_that_a_table_computes_are_columns_with_formulas_though_cells_keep_values_alone(place):
+    def change(book, sheet):  # as load_workbook(data_only=True) and save leave it
+        table = Table(displayName="T", ref=f"A1:D{ROWS + 1}")
+        table._initialise_columns()
+        for column, name in zip(table.tableColumns, NAMES, strict=True):
+            column.name = name
+        table.tableColumns[3].calculatedColumnFormula = TableFormula(attr_text="T[price]/8")
+        sheet.add_table(table)
+
+    put(change)
+    rewrite({})
+    assert 'formulas=["share"]' in str(refused("in.xlsx", error=ParameterError))
+    release("in.xlsx", dialect=Dialect(formulas=["share"]))
+
+
+def test_a_sheet_with_a_pivot_table_is_refused(place):
+    put()
+    relation = f'<Relationship Id="r1" Type="{RELATIONS}/pivotTable" Target="../pivotTables/p.xml"/>'
+    package = "http://schemas.openxmlformats.org/package/2006/relationships"
+    relations = f'<Relationships xmlns="{package}">{relation}</Relationships>'
+    rewrite({}, {"xl/worksheets/_rels/sheet1.xml.rels": relations, "xl/pivotTables/p.xml": "<x/>"})
+    assert "a pivot table" in str(refused("in.xlsx", error=DataError))
+
+
+# ---- hidden columns -------------------------------------------------------------------------------------------
+
+
+def widths(text):
+    return lambda data: data.replace(b"<sheetData>", text + b"<sheetData>")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        b'<cols><col min="4" max="4" width="0" customWidth="1"/></cols>',
+        b'<cols><col min="4" max="16384" width="0.0"/></cols>',
+        b'<cols><col min="4" max="4" width="0.14" customWidth="1"/></cols>',
+        b'<cols><col min="1" max="3" width="9"/><col min="4" max="4" hidden="true" outlineLevel="1"/></cols>',
+    ],
+)
+def test_columns_without_width_are_hidden(place, columns):
+    put()
+    rewrite({SHEET: lambda data: widths(columns)(re.sub(b"<sheetFormatPr[^>]*>", b"", data))})
+    assert 'hidden columns: show them, or leave them out with drop=["share"]' in str(refused("in.xlsx"))
+    release("in.xlsx", drop=["share"])
+
+
+@pytest.mark.parametrize("code", [";;;", ";;", '"";"";""', '"***"', "[White];[White];;", "0;;0"])
+def test_columns_whose_format_shows_nothing_of_a_number_are_hidden(place, code):
+    put(lambda book, sheet: setattr(sheet["D3"], "number_format", code))
+    assert 'hidden columns: show them, or leave them out with drop=["share"]' in str(refused("plain.xlsx"))
+
+
+@pytest.mark.parametrize("code", ["General", "0;-0;;@", '[Red]#,##0.0 "m";[Blue]-0', "yyyy-mm-dd", "[h]:mm", "@"])
+def test_columns_whose_format_shows_numbers_are_read(place, code):
+    put(lambda book, sheet: setattr(sheet["D3"], "number_format", code))
+    release("plain.xlsx")
+
+
+# ---- limits ---------------------------------------------------------------------------------------------------
+
+
+def run_in_a_gigabyte(name):
+    """Open a workbook in a process that may take 1 GiB, of which its imports reserve 0.4; return what it says."""
+    script = (
+        "import json, resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
+        "from labeldp.tables import open_table\n"
+        "try:\n"
+        f"    table = open_table({name!r}, label='price')\n"
+        "    print(json.dumps(sum(batch.num_rows for batch in table.batches())))\n"
+        "except Exception as error: print(json.dumps(type(error).__name__ + ': ' + str(error)))"
+    )
+    return json.loads(python(script, check=True, capture_output=True, text=True).stdout)
+
+
+BEYOND = "beyond Excel's limits of 1,048,576 rows and 16,384 columns"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no limit of memory")
+@pytest.mark.parametrize(
+    ("change", "answer"),
+    [
+        (widths(b'<cols><col min="4" max="9999999999" hidden="1"/></cols>'), BEYOND),
+        (widths(b"<cols>" + b'<col min="1" max="16384" hidden="1"/>' * 9999 + b"</cols>"), BEYOND),
+        (swap(b"</sheetData>", b'<row r="2000000000"><c><v>1</v></c></row></sheetData>'), BEYOND),
+        (swap(b"</sheetData>", b'<row r="1048576"><c><v>1</v></c></row></sheetData>'), ROWS + 1),
+        (swap(b'<c r="D2"', b'<c r="D2"><f t="array" ref="A1:XFD1048576"/></c><c r="E2"'), "has formulas"),
+        (swap(b'<c r="D2"', b'<c r="D2"><f t="array" ref="A1:XFE1"/></c><c r="E2"'), BEYOND),
+        (swap(b'<c r="D2"', b'<c r="XFE2"/><c r="D2"'), BEYOND),
+        (swap(b'<c r="D2"', b'<c r="ZZZZZZZZ2"/><c r="D2"'), "a reference to a cell"),
+        (swap(b'<c r="D2"', b'<c r="D9999999"/><c r="E2"'), BEYOND),
+        (swap(b'<c r="D2"', b'<c r="D3"/><c r="E2"'), "another row than its reference says"),
+        (lambda data: re.sub(b'ref="A1:D7"', b'ref="A1:XFD1048576"', data), ROWS),
+        (swap(b"</sheetData>", b'<row r="3"/></sheetData>'), BEYOND),
+        (swap(b"</sheetData>", b"<row>" + b"<c/>" * 99_999 + b"</row></sheetData>"), BEYOND),
+    ],
+)
+def test_small_sheets_with_huge_ranges_are_read_or_refused_in_a_gigabyte(place, change, answer):
+    put()
+    rewrite({SHEET: change})
+    said = run_in_a_gigabyte("in.xlsx")
+    assert said == answer if isinstance(answer, int) else answer in said
+
+
+def many(piece, mebibytes, start=b"", end=b""):
+    return start + piece * ((mebibytes << 20) // len(piece)) + end
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="no limit of memory")
+@pytest.mark.parametrize(
+    ("part", "change", "answer"),
+    [
+        (
+            STRINGS,
+            swap(b"</sst>", many(b"<si><t>a</t></si>", 100, end=b"</sst>")),
+            "unpacks to more than 100 times",
+        ),
+        (STRINGS, swap(b"</sst>", many(b"<si><t>ab</t></si>", 10, end=b"</sst>")), ROWS),
+        (
+            SHEET,
+            swap(b"</sheetData>", many(b"<row><c><v>.1</v></c></row>", 10, end=b"</sheetData>")),
+            ROWS + (10 << 20) // 27,
+        ),
+        (SHEET, swap(b"</worksheet>", many(b"<a>", 20)), "more than 100 elements inside each other"),
+        (SHEET, swap(b"</worksheet>", many(b"<a/>", 10, end=b"</worksheet>")), ROWS),
+        (SHEET, swap(b"<sheetData>", b'<a b="' + many(b"x", 50) + b'"/><sheetData>'), "a tag of more than 1 MiB"),
+        (
+            SHEET,
+            swap(b'<c r="D2"', b'<c r="D2" t="str"><v>' + many(b"x", 50) + b'</v></c><c r="E2"'),
+            "32,767 characters",
+        ),
+        (SHEET, swap(b"<sheetData>", b"<cols>" + many(b"<col/>", 50, end=b"</cols><sheetData>")), "is damaged"),
+    ],
+)
+def test_small_files_that_unpack_to_much_are_read_or_refused_in_a_gigabyte(place, part, change, answer):
+    put()
+    rewrite({part: change})
+    assert Path("in.xlsx").stat().st_size < 1 << 20
+    said = run_in_a_gigabyte("in.xlsx")
+    assert said == answer if isinstance(answer, int) else answer in said
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="no limit of memory")
+def test_a_sheet_of_many_columns_and_many_rows_is_refused_in_a_gigabyte(place):
+    def change(data):
+        header = b"".join(b'<c t="inlineStr"><is><t>x%d</t></is></c>' % column for column in range(16_380))
+        rows = many(b"<row><c><v>1</v></c></row>", 20)
+        return re.sub(rb'(<row r="1".*?)</row>', lambda row: row[1] + header + b"</row>", data).replace(
+            b"</sheetData>", rows + b"</sheetData>"
+        )
+
+    put()
+    rewrite({SHEET: change})
+    assert "a table of more than 33,554,432 cells: save it as CSV" in run_in_a_gigabyte("in.xlsx")
+
+
+def test_a_size_that_the_archive_understates_is_no_way_around_the_limit(place):
+    put()
+    rewrite({STRINGS: swap(b"</sst>", many(b"<si><t>a</t></si>", 2, end=b"</sst>"))})
+    data = bytearray(Path("in.xlsx").read_bytes())
+    entry = data.rindex(STRINGS.encode()) - 46
+    data[entry + 24 : entry + 28] = (1000).to_bytes(4, "little")
+    Path("in.xlsx").write_bytes(data)
+    assert "is damaged" in str(refused("in.xlsx", error=DataError))
+
+
+# ---- parts ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "target", ["/etc/passwd", "../../../../etc/passwd", "worksheets/none.xml", "file:///etc/passwd"]
+)
+def test_a_sheet_outside_the_archive_is_refused(place, target):
+    put()
+    where = b"/xl/worksheets/sheet1.xml"
+    rewrite({"xl/_rels/workbook.xml.rels": swap(where, target.encode())})
+    assert "is damaged" in str(refused("in.xlsx", error=DataError))
+
+
+def test_a_sheet_of_another_kind_is_none(place):
+    put(lambda book, sheet: book.create_chartsheet("chart"))
+    assert open_table("plain.xlsx").schema.names == NAMES
+    for kind in (b"chartsheet", b"dialogsheet", b"xlMacrosheet", b"externalLink"):
+        rewrite({"xl/_rels/workbook.xml.rels": swap(b"relationships/worksheet", b"relationships/" + kind)})
+        assert "has no worksheet" in str(refused("in.xlsx", error=DataError))
+    rewrite({"xl/_rels/workbook.xml.rels": swap(b"/xl/worksheets/sheet1.xml", b'x" TargetMode="External')})
+    assert "has no worksheet" in str(refused("in.xlsx", error=DataError))
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_parts_of_one_name_are_refused(place):
+    put()
+    for name in (SHEET, SHEET.upper()):
+        rewrite({}, {name: b"<x/>"})
+        assert "two parts of one name" in str(refused("in.xlsx", error=DataError))
+
+
+@pytest.mark.parametrize("packed", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_archives_are_compressed_as_excel_does(place, packed):
+    put()
+    rewrite({}, packed=packed)
+    assert "compressed in another way" in str(refused("in.xlsx", error=DataError))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        b"vnd.ms-excel.sheet.macroEnabled",
+        b"vnd.ms-excel.template.macroEnabled",
+        b"vnd.openxmlformats-officedocument.spreadsheetml.template",
+    ],
+)
+def test_the_values_of_templates_and_of_workbooks_with_macros_are_read(place, kind):
+    put()
+    change = swap(b"vnd.openxmlformats-officedocument.spreadsheetml.sheet.main", kind + b".main")
+    rewrite({"[Content_Types].xml": change}, {"xl/vbaProject.bin": b"macros"})
+    Path("in.xlsx").rename("in.xlsm")
+    assert release("in.xlsm").terms.rows == ROWS
+
+
+# ---- anything else --------------------------------------------------------------------------------------------
+
+PIECES = [
+    *(
+        "<",
+        ">",
+        '"',
+        "/",
+        "&",
+        "&#0;",
+        "-1",
+        "0",
+        "9" * 30,
+        "1e999",
+        "NaN",
+        "\xff",
+        "\0",
+        "",
+        "<f>",
+        "<row/>",
+        "<c/>",
+    ),
+    *(
+        "A1",
+        "XFE1",
+        "C3",
+        "D2:XFD9",
+        "s",
+        "d",
+        "b",
+        "e",
+        "str",
+        "inlineStr",
+        "99",
+        "1",
+        " 2",
+        "16384",
+        "1048577",
+        "0.0",
+    ),
+    *("price", "d;;;", "[[[", "1" * 400, "<![CDATA[", "<!-- x -->", "<?x y?>", "2024-01-01", "PT9H", "x"),
+]
+
+
+def mutate(rng, data):
+    """Return a part with some of its text changed, or of its elements."""
+    if rng.random() < 0.2:
+        start, end = sorted(rng.choices(range(len(data) + 1), k=2))
+        return data[:start] + rng.choice([rng.choice(PIECES).encode(), data[start:end] * 2]) + data[end:]
+    root = ElementTree.fromstring(data)  # noqa: S314 (a file of this test)
+    for _ in range(rng.choice([1, 1, 2, 5])):
+        elements = list(root.iter())
+        some, other = rng.choice(elements), rng.choice(elements)
+        change = rng.randrange(5)
+        if change == 0:
+            some.text = rng.choice(PIECES).replace("\0", "")
+        elif change == 1 and other.attrib:
+            some.set(rng.choice(list(other.attrib)), rng.choice(PIECES).replace("\0", ""))
+        elif change == 2 and some.attrib:
+            del some.attrib[rng.choice(list(some.attrib))]
+        elif change == 3 and len(some):
+            some.remove(rng.choice(list(some)))
+        else:
+            some.insert(rng.randint(0, len(some)), copy.deepcopy(other))
+    return ElementTree.tostring(root)
+
+
+def try_mutations(seed, count):
+    """Open changed workbooks; each is read, or refused with an error of the library."""
+    rng, opened = random.Random(seed), 0
+    for _ in range(count):
+        rewrite({rng.choice(list(PARTS)): lambda data: mutate(rng, data)}, packed=zipfile.ZIP_STORED)
+        try:
+            table = open_table("in.xlsx", label="price")
+            opened += 1
+            assert all(batch.num_rows for batch in table.batches())
+        except LabelDPError:
+            continue
+    return opened
+
+
+@pytest.mark.slow
+def test_changed_workbooks_are_read_or_refused(place):
+    put()
+    assert 0 < try_mutations(seed=1, count=300) < 300

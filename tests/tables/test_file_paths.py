@@ -1,0 +1,202 @@
+"""Where things are written: no file has two purposes, nothing goes with a folder, a refusal is free."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import labeldp as ldp
+from helpers import posix_only
+from labeldp._atomic import atomic_folder
+from labeldp.app.cli import app
+from labeldp.errors import DataError, ParameterError
+from labeldp.tables.opening import open_table
+from labeldp.tables.paths import refuse_same
+from labeldp.tables.sources import find_parts
+from labeldp.tables.writer import TableWriter
+from tables.file_cases import refused, release
+
+LABELS = np.random.default_rng(0).uniform(0, 5, 200)
+
+
+@pytest.fixture(autouse=True)
+def table(place):
+    pq.write_table(pa.table({"id": np.arange(200), "price": LABELS}), "in.parquet")
+
+
+def run(*words):
+    asked = ["--label", "price", "--bounds", "0", "5", "--epsilon", "1"]
+    return CliRunner().invoke(app, ["privatize", *words, *asked])
+
+
+def snapshot(place):
+    return {str(path): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+CLASHES = {
+    "ledger is the card": "-o a.parquet --ledger a.parquet.card.json --limit 3",
+    "ledger is the card, by force": "-o a.parquet --ledger a.parquet.card.json --limit 3 --force",
+    "ledger is the card, by another way": "-o a.parquet --ledger fold/../a.parquet.card.json --limit 3",
+    "old ledger is the card": "-o old.parquet --ledger old.parquet.card.json --force",
+    "report is the card": "-o a.parquet --report a.parquet.card.json",
+    "report is the ledger": "-o a.parquet --report b.jsonl --ledger b.jsonl --force",
+    "ledger is the table": "-o a.parquet --ledger a.parquet",
+    "table is the source": "-o in.parquet --force",
+    "table is the source behind a link": "-o link.parquet --force",
+    "ledger is the source": "-o a.parquet --ledger in.parquet",
+    "ledger is the signature": "-o a.parquet --ledger a.parquet.card.json.sig --limit 3",
+    "signature is the source behind a link": "-o s.parquet",
+    "a folder as the signature": "-o f.parquet --ledger b.jsonl",
+    "report is the source": "-o a.parquet --report in.parquet --force",
+    "card is the source": "-o a.parquet --card in.parquet --force",
+    "ledger in the folder": "-o fold/ --force --ledger fold/budget.jsonl --limit 3",
+    "ledger deep in a new folder": "-o new/ --ledger new/deep/budget.jsonl --limit 3",
+    "card in the folder": "-o fold/ --force --card fold/c.json",
+    "report in the folder": "-o fold/ --force --report fold/r.html",
+    "a link to a folder": "-o sl --force --ledger b.jsonl",
+    "a file as a folder": "-o fil/ --force --ledger b.jsonl",
+    "a folder as the card": "-o a.parquet --card fold --force --ledger b.jsonl",
+    "a folder as the report": "-o a.parquet --report fold --force --ledger b.jsonl",
+    "the folder of the source": "-o ./ --force --ledger b.jsonl",
+}
+
+
+@posix_only
+@pytest.mark.parametrize("clash", CLASHES)
+def test_no_place_serves_two_purposes_and_nothing_is_spent(place, clash):
+    (place / "fold").mkdir()
+    (place / "fold" / "part-00000.parquet").touch()
+    ldp.Ledger.open("old.parquet.card.json", limit=ldp.Budget(3))
+    (place / "real").mkdir()
+    (place / "sl").symlink_to("real")
+    (place / "link.parquet").symlink_to("in.parquet")
+    (place / "fil").touch()
+    (place / "s.parquet.card.json.sig").symlink_to("in.parquet")
+    (place / "f.parquet.card.json.sig").mkdir()
+    (place / "f.parquet.card.json.sig" / "mine").touch()
+    before = snapshot(place)
+    done = run("in.parquet", *CLASHES[clash].split())
+    assert done.exit_code in (2, 3), done.output
+    assert "Traceback" not in done.output
+    assert snapshot(place) == before
+
+
+def test_a_name_that_is_too_long_is_refused_before_the_charge(place):
+    for length in (243, 235, 221):  # for the table, its card, and the signature of that
+        error = (OSError, ParameterError)  # Windows has another one for each disk
+        assert "too long" in str(refused("in.parquet", f"{'a' * length}.parquet", error=error))
+
+
+def test_a_ledger_that_is_open_already_is_kept_apart_too(place):
+    ledger = ldp.Ledger.open("out.csv.card.json", limit=ldp.Budget(3))
+    with pytest.raises(ParameterError, match="same file"):
+        release("in.parquet", "out.csv", ledger=ledger, force=True)
+    assert ledger.charges == ()
+
+
+def test_nothing_is_written_under_the_name_of_a_reservation(place):
+    """A release would wait for itself: its ledger is the file that it has locked."""
+    with pytest.raises(ParameterError, match="reserve a name"):
+        refuse_same({"the table": "out.csv", "the ledger": "out.csv.LabelDP.part"}, {})
+
+
+@posix_only
+def test_inputs_are_found_behind_globs_folders_and_links(place):
+    (place / "d").mkdir()
+    (place / "d" / "a.csv").touch()
+    (place / "elsewhere.csv").touch()
+    (place / "d" / "b.csv").symlink_to(place / "elsewhere.csv")
+    (place / "hard.csv").hardlink_to(place / "d" / "a.csv")
+    for source in ("d", "d/*.csv", "**/*.csv"):
+        for target in ("d/a.csv", "elsewhere.csv", "hard.csv", "d"):
+            with pytest.raises(ParameterError):
+                refuse_same({"the table": target}, {"the source": source})
+    refuse_same({"the table": "d/c.csv", "the card": None, "the page": "-"}, {"the source": "d/*.csv"})
+    with pytest.raises(ParameterError, match="same file"):
+        refuse_same({"the card": Path("-"), "the ledger": Path("-")}, {})  # only words mean a pipe, paths do not
+
+
+@pytest.mark.parametrize("other", ["out", "out/budget"])
+def test_names_that_differ_in_case_only_are_one_place_unless_there_are_two(place, other):
+    outputs = {"the table": place / "Out", "the ledger": place / other}
+    with pytest.raises(ParameterError, match="name another"):
+        refuse_same(outputs, {})
+    for name in ("Out", "out"):
+        (place / name).mkdir(exist_ok=True)
+    if not (place / "Out").samefile(place / "out"):
+        refuse_same(outputs, {})
+
+
+def test_what_appears_in_a_folder_while_another_is_written_is_kept(place):
+    table = pa.table({"a": [1]})
+    with TableWriter("out/", table.schema) as out:
+        out.write(table.to_batches()[0])
+    with pytest.raises(ParameterError, match="other files"), TableWriter("out/", table.schema, force=True) as out:  # noqa: PT012
+        out.write(table.to_batches()[0])
+        Path("out/budget.jsonl").write_text("spent")
+    assert Path("out/budget.jsonl").read_text() == "spent"
+    assert sorted(os.listdir()) == ["in.parquet", "out"]
+
+
+def test_without_that_last_look_it_is_lost(place):
+    """The twin of the test above."""
+    Path("out").mkdir()
+    with atomic_folder("out"):
+        Path("out/budget.jsonl").write_text("spent")
+    assert not Path("out/budget.jsonl").exists()
+
+
+def nested_files(place):
+    for number, folder in enumerate(("data", "data/sub", "data/sub/deep")):
+        (place / folder).mkdir()
+        (place / folder / f"{number}.csv").write_text(f"id,price\n{number},2.5\n")
+
+
+@pytest.mark.parametrize("glob", ["data", "data/*", "data/**", "data/**/*", "data/**/*.csv", "data/*/**"])
+def test_a_glob_that_matches_folders_and_their_files_takes_each_file_once(place, glob):
+    """A label that is released twice costs twice, and is charged once."""
+    nested_files(place)
+    release(glob)
+    ids = [line.split(",")[0] for line in Path("out.csv").read_text().splitlines()[1:]]
+    assert ids == ["0", "1", "2"][glob == "data/*/**" :]
+
+
+@posix_only
+@pytest.mark.parametrize("kind", ["symbolic", "hard", "folder"])
+def test_a_file_with_two_names_is_refused_by_both(place, kind):
+    nested_files(place)
+    if kind == "symbolic":
+        (place / "data/again.csv").symlink_to("0.csv")
+    elif kind == "hard":
+        (place / "data/again.csv").hardlink_to("data/0.csv")
+    else:
+        (place / "data/again").symlink_to("sub")
+    complaint = str(refused("data/*" if kind == "folder" else "data", error=DataError))
+    assert "same file" in complaint
+    assert "data/again" in complaint
+    assert ("1.csv" if kind == "folder" else "0.csv") in complaint
+
+
+def test_folders_named_by_the_label_are_refused_where_a_model_is_fitted_too(place):
+    folder = place / "data" / "price=3"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"a": [1.0, 2.0]}), folder / "part.parquet")
+    with pytest.raises(ParameterError, match="folders named by the label"):
+        open_table("data", label="price")
+
+
+def test_a_glob_follows_no_links_that_loop(tmp_path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    for name in ("a.csv", ".hidden.csv"):
+        (inner / name).write_text("x,y\n1,2\n")
+    (inner / "self").symlink_to(".", target_is_directory=True)
+    (inner / "up").symlink_to(inner, target_is_directory=True)
+    parts, _ = find_parts(f"{tmp_path}/**/*.csv", None)
+    assert [part.path for part in parts] == [inner / "a.csv"]
+    with pytest.raises(DataError, match="not a valid glob"):
+        find_parts(f"{tmp_path}/**inner/*.csv", None)

@@ -1,0 +1,307 @@
+"""Tables in files: what is read is what is there, and what is written appears whole or not at all."""
+
+import datetime
+import io
+import itertools
+import os
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from helpers import posix_only
+from labeldp.errors import DataError, DataNotFoundError, LabelDPError, LabelError, ParameterError
+from labeldp.tables import text_files, writer
+from labeldp.tables.columns import label_values
+from labeldp.tables.opening import open_table
+from labeldp.tables.writer import TableWriter
+
+SECRET = "31415.92653"  # noqa: S105 (a label)
+
+
+def rich_table():
+    """Return one row of trouble for each type."""
+    day = datetime.datetime(2024, 5, 1, 12, 30, tzinfo=datetime.UTC)
+    return pa.table(
+        {
+            "whole": pa.array([1, None, 3], pa.int32()),
+            "city": pa.array(["a", "b", None]),
+            "when": pa.array([day, None, day], pa.timestamp("us", "Europe/Berlin")),
+            "day": pa.array([day.date()] * 3),
+            "exact": pa.array([Decimal("1.10"), None, Decimal("-2.25")], pa.decimal128(9, 2)),
+            "bytes": pa.array([b"\x00", b"", None]),
+            "big": pa.array(["x", "y", "z"], pa.large_string()),
+            "price": [1.5, 2.5, float("nan")],
+        }
+    )
+
+
+def write(path, table, **options):
+    with TableWriter(path, table.schema, **options) as out:
+        for batch in table.to_batches():
+            out.write(batch)
+    return path
+
+
+def read(path, **options):
+    table = open_table(path, **options)
+    return pa.Table.from_batches(list(table.batches()), table.schema)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.pq", "t.arrow", "t.feather", "t.arrows", "parts/"])
+def test_types_and_values_survive(tmp_path, name):
+    table = rich_table()
+    target = f"{tmp_path}/{name}"
+    got = read(write(target, table))
+    assert got.schema == table.schema
+    assert got.drop(["price"]).equals(table.drop(["price"]))
+    np.testing.assert_array_equal(got["price"], table["price"])
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz", "t.csv.bz2", "t.tsv.zst"])
+def test_text_is_kept_as_written(tmp_path, name):
+    columns = {
+        "id": ["007", "0x1", ""],
+        "say": ['a "b", c', "two\nlines", "tab\there"],
+        "day": ["1.2.24", "NA", "1e3"],
+    }
+    table = pa.table(columns)
+    got = read(write(tmp_path / name, table), as_written=True)
+    assert got.to_pydict() == columns
+
+
+def test_text_without_need_for_quotes_has_none(tmp_path):
+    path = write(tmp_path / "t.csv", pa.table({"a": ["x", "y"], "b": [1.5, None]}))
+    assert path.read_text() == "a,b\nx,1.5\ny,\n"
+
+
+def test_types_of_text_hold_for_the_whole_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "BLOCK", 256)
+    lines = ["a,b,c,d"] + ["1,2,,x"] * 200 + ["1.5,z,7,x"]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    got = read(tmp_path / "t.csv")
+    assert [str(kind) for kind in got.schema.types] == ["double", "string", "int64", "string"]
+    assert got.num_rows == 201
+    assert got["a"][-1].as_py() == 1.5
+
+
+def test_files_of_folders_and_globs_come_in_the_order_of_names(tmp_path):
+    for i in (2, 0, 1):
+        write(tmp_path / f"d{i}.parquet", pa.table({"a": [i, i]}))
+    (tmp_path / "_SUCCESS").touch()
+    (tmp_path / ".crc").touch()
+    (tmp_path / "d.parquet.card.json").touch()
+    expected = [0, 0, 1, 1, 2, 2]
+    assert read(tmp_path)["a"].to_pylist() == expected
+    assert read(f"{tmp_path}/d*.parquet")["a"].to_pylist() == expected
+    assert open_table(tmp_path).rows == 6
+
+
+def test_folders_named_key_value_are_columns(tmp_path):
+    for year, region in itertools.product((2023, 2024), ("north", "a%20b", "__HIVE_DEFAULT_PARTITION__")):
+        folder = tmp_path / f"year={year}" / f"region={region}"
+        folder.mkdir(parents=True)
+        write(folder / "x.csv", pa.table({"a": [1, 2]}))
+    got = read(tmp_path)
+    assert got.schema.field("year").type == pa.int64()
+    assert set(got["region"].to_pylist()) == {"north", "a b", None}
+    assert next(open_table(tmp_path).batches(["region", "a"])).schema.names == ["region", "a"]
+
+
+ODD = ["99999999999999999999", "--5", "-0", "007", "٣", "1_0", "+1"]
+
+
+@pytest.mark.parametrize("value", [*ODD, 0, -5, 10**18 - 1, 1 - 10**18])
+def test_folders_named_by_integers_are_columns_of_integers_and_others_of_text(tmp_path, value):
+    folder = tmp_path / f"x={value}"
+    folder.mkdir()
+    write(folder / "a.parquet", pa.table({"price": [1.0]}))
+    assert read(tmp_path)["x"].to_pylist() == [value]
+
+
+def test_text_as_written_can_be_typed_afterwards(tmp_path):
+    for year in (2023, 2024):
+        (tmp_path / f"year={year}").mkdir()
+        write(tmp_path / f"year={year}" / "x.csv", pa.table({"code": ["007", "8"], "price": ["1.50", ""]}))
+    table = open_table(tmp_path, text=["code"])
+    (batch,) = table.as_text().batches()
+    assert batch.to_pydict() == {
+        "code": ["007", "8"] * 2,
+        "price": ["1.50", ""] * 2,
+        "year": [2023] * 2 + [2024] * 2,
+    }
+    assert table.parse(batch, ["year", "price", "code"]).to_pydict() == {
+        "year": [2023] * 2 + [2024] * 2,
+        "price": [1.5, None] * 2,
+        "code": ["007", "8"] * 2,
+    }
+
+
+def test_columns_are_found_by_name_in_all_files(tmp_path):
+    write(tmp_path / "a.arrow", pa.table({"x": [1], "y": [1.5]}))
+    write(tmp_path / "b.arrow", pa.table({"y": [2], "x": [2]}))
+    assert read(tmp_path).to_pydict() == {"x": [1, 2], "y": [1.5, 2.0]}
+    write(tmp_path / "c.arrow", pa.table({"x": [1]}))
+    with pytest.raises(DataError, match="other columns"):
+        open_table(tmp_path)
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "arrow", "arrow-stream", "tsv", "csv.gz"])
+def test_pipes_are_read_as_often_as_needed(tmp_path, monkeypatch, format):
+    path = write(
+        tmp_path / f"t.{format.replace('arrow-stream', 'arrows')}", pa.table({"a": [1, 2], "b": ["x", "y"]})
+    )
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    table = open_table("-")
+    for _ in range(2):
+        assert [batch.to_pydict() for batch in table.batches()] == [{"a": [1, 2], "b": ["x", "y"]}]
+
+
+def test_one_huge_row_group_is_read_in_pieces(tmp_path):
+    pq.write_table(pa.table({"a": np.arange(400_000)}), tmp_path / "t.parquet", row_group_size=400_000)
+    assert max(batch.num_rows for batch in open_table(tmp_path / "t.parquet").batches()) < 140_000
+
+
+BAD = {
+    "ragged.csv": b"a,price\n1,2\n1\n",
+    "empty.csv": b"",
+    "twice.csv": b"a,a\n1,2\n",
+    "neither.csv": b"a,price\n\x81,2\n",
+    "no.parquet": b"hello",
+    "cut.parquet": b"PAR1abc",
+    "no.arrow": b"hello there, this is no arrow",
+    "no.csv.gz": b"\x1f\x8bnope",
+    "name.xlsx": b"a",
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files_are_refused_with_a_sentence(tmp_path, name):
+    (tmp_path / name).write_bytes(BAD[name])
+    with pytest.raises(DataError) as caught:
+        read(tmp_path / name, as_written=True)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_misspelt_column_is_corrected(tmp_path):
+    table = open_table(write(tmp_path / "t.csv", pa.table({"price": [1], "rooms": [2]})))
+    with pytest.raises(ParameterError, match="did you mean 'price'"):
+        table.field("prcie")
+    with pytest.raises(DataNotFoundError, match="no file"):
+        open_table(tmp_path / "nothing.csv")
+
+
+@pytest.mark.parametrize(
+    "content", [f"a,price\n1,2\n{SECRET}\n", f"a,price\n1,2\n1,{SECRET}x\n", f'a,price\n1,2\n1,"{SECRET}\n']
+)
+def test_errors_never_quote_the_file(tmp_path, content):
+    (tmp_path / "t.csv").write_text(content)
+    with pytest.raises(LabelDPError) as caught:
+        read(tmp_path / "t.csv", as_written=True, label="price")
+    error = caught.value
+    while error is not None:
+        assert SECRET not in str(error)
+        error = error.__cause__ or error.__context__
+
+
+# ---- writing ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.arrow", "parts/"])
+def test_nothing_appears_if_something_goes_wrong(tmp_path, name, monkeypatch):
+    monkeypatch.setattr(writer, "GROUP_ROWS", 10)
+    table = pa.table({"a": np.arange(100)})
+    with pytest.raises(ZeroDivisionError), TableWriter(f"{tmp_path}/{name}", table.schema) as out:  # noqa: PT012
+        out.write(table.to_batches()[0])
+        _ = 1 / 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_there_is_replaced_only_by_force(tmp_path):
+    table = pa.table({"a": [1]})
+    path = tmp_path / "t.csv"
+    path.write_text("old")
+    with pytest.raises(ParameterError, match="force=True"):
+        TableWriter(path, table.schema)
+    write(path, table, force=True)
+    assert path.read_text() == "a\n1\n"
+
+
+def test_folders_are_replaced_only_if_they_hold_nothing_else(tmp_path):
+    table = pa.table({"a": [1]})
+    target = f"{tmp_path}/out/"
+    write(target, table)
+    with pytest.raises(ParameterError, match="force=True"):
+        write(target, table)
+    write(target, table, force=True)
+    (tmp_path / "out" / "thesis.txt").touch()
+    with pytest.raises(ParameterError, match="other files"):
+        write(target, table, force=True)
+    assert sorted(os.listdir(tmp_path)) == ["out"]
+
+
+@posix_only
+def test_special_files_are_never_replaced():
+    with pytest.raises(ParameterError, match="not a file"):
+        TableWriter("/dev/null", pa.schema([("a", pa.int8())]), format="csv", force=True)
+
+
+def test_folders_get_files_of_a_fixed_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "GROUP_ROWS", 10)
+    monkeypatch.setattr(writer, "PART_ROWS", 40)
+    write(f"{tmp_path}/out/", pa.table({"a": np.arange(95)}))
+    parts = sorted((tmp_path / "out").iterdir())
+    assert [pq.read_metadata(part).num_rows for part in parts] == [40, 40, 15]
+    assert [part.name for part in parts] == [f"part-0000{i}.parquet" for i in range(3)]
+
+
+def test_metadata_is_left_behind(tmp_path):
+    fields = [pa.field("a", pa.int8(), metadata={"note": SECRET})]
+    table = pa.table([[1]], schema=pa.schema(fields, metadata={"pandas": SECRET}))
+    for name in ("t.parquet", "t.arrow"):
+        assert SECRET.encode() not in write(tmp_path / name, table, compression="none").read_bytes()
+
+
+def test_csv_refuses_what_it_cannot_hold(tmp_path):
+    with pytest.raises(ParameterError, match="'bytes'"):
+        TableWriter(tmp_path / "t.csv", rich_table().schema)
+
+
+# ---- labels -----------------------------------------------------------------------------------------
+
+
+def test_decimal_labels_are_rounded_once():
+    rng = np.random.default_rng(0)
+    exact = [Decimal(int(rng.integers(10**15))).scaleb(-6) for _ in range(1000)]
+    values, gone = label_values(pa.array(exact, pa.decimal128(20, 6)))
+    assert values.tolist() == [float(number) for number in exact]
+    assert not gone.any()
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array([1, None, 3], pa.int8()),
+        pa.array([1, None, 3], pa.uint64()),
+        pa.array([1, float("inf"), 3], pa.float32()),
+        pa.array([1, float("nan"), 3], pa.float64()),
+        pa.array([1, None, 3], pa.float64()).dictionary_encode(),
+        pa.array([Decimal(1), None, Decimal(3)]),
+        pa.chunked_array([[1.0], [None, 3.0]]),
+    ],
+    ids=lambda array: str(array.type),
+)
+def test_numbers_of_all_kinds_are_labels(array):
+    values, gone = label_values(array, allow_missing=True)
+    np.testing.assert_array_equal(values, [1, np.nan, 3])
+    assert gone.tolist() == [False, True, False]
+    with pytest.raises(LabelError, match="missing"):
+        label_values(array)
+
+
+@pytest.mark.parametrize("array", [pa.array(["1"]), pa.array([True]), pa.nulls(2), pa.array([[1]])])
+def test_other_things_are_no_labels(array):
+    with pytest.raises(LabelError, match="convert"):
+        label_values(array, allow_missing=True)

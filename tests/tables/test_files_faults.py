@@ -1,0 +1,222 @@
+"""Killed at any moment, stopped by a signal, on a full disk: nothing half done is left, and nothing unpaid."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import labeldp as ldp
+from fuzzing import LONG
+
+resource = pytest.importorskip("resource", reason="Windows has no such forks, signals and limits")
+from killing import rounds_of_killing, start_workers  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def workers():
+    with start_workers() as running:
+        yield running
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["privatize", "fit", "replaced", "command"])
+def test_kill_9_at_any_moment_leaves_no_partial_file_no_unpaid_release_and_no_lock(workers, tmp_path, kind):
+    kills = 1000 if LONG else 30
+    finished, outputs, paid = rounds_of_killing(workers, kind, tmp_path, kills)
+    assert 0 < finished <= outputs <= paid <= finished + kills
+
+
+@pytest.mark.parametrize("kind", ["pays_late", "writes_in_place", "replaces_in_place"])
+def test_work_done_in_the_wrong_order_is_caught(workers, tmp_path, kind):
+    """Half of the time of its work passes between the two steps: 60 kills miss that with a chance below 1e-6."""
+    with pytest.raises((AssertionError, ValueError, OSError, KeyError, EOFError)):
+        rounds_of_killing(workers, kind, tmp_path, kills=60)
+
+
+@pytest.mark.parametrize("kind", ["locks_with_a_file", "child_keeps_the_lock"])
+def test_a_lock_that_outlives_its_owner_is_caught(workers, tmp_path, kind):
+    with pytest.raises((AssertionError, BlockingIOError), match=r"left behind|unavailable"):
+        rounds_of_killing(workers, kind, tmp_path, kills=60)
+
+
+# ---- signals and full disks, with the command itself --------------------------------------------------------
+
+ROWS = 300_000
+PLAIN = "from labeldp.app.cli import app; app()"
+LATER = """
+from labeldp.tables import writer
+from labeldp.app.cli import app
+writer.refuse_size = lambda *_: None  # as if the space were gone after it was checked
+app()
+"""
+PAUSING = """
+import contextlib, time, pathlib
+from labeldp.tables import file_release, writer
+from labeldp.app.cli import app
+writer.GROUP_ROWS = 50_000  # so that a part of the table is on the disk
+batch = file_release.Output.batch
+def pause(self, *given):
+    if self.rows > 200_000:
+        pathlib.Path("paused").touch()
+        time.sleep(600)
+    return batch(self, *given)
+file_release.Output.batch = pause
+app()
+"""
+CARELESS = """
+@contextlib.contextmanager
+def straight(path, **_):
+    yield pathlib.Path(path)
+writer.atomic_file = straight
+app()
+"""
+
+
+@pytest.fixture
+def room(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pa.table({"a": rng.normal(size=ROWS), "b": rng.integers(0, 9, ROWS), "price": rng.uniform(0, 5, ROWS)})
+    pq.write_table(table, tmp_path / "in.parquet")
+    return tmp_path
+
+
+def start(code, room, out="out.parquet", *more, command="privatize", mechanism=("--mechanism=rp",), **options):
+    words = ["--label=price", "--bounds", "0", "5", "--epsilon=1", *mechanism, "--ledger=budget.jsonl"]
+    command = [sys.executable, "-c", code, command, "in.parquet", "-o", out, *words, *more]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=room, env=environment, **pipes, **options)  # noqa: S603
+
+
+def start_and_pause(code, room, out):
+    process = start(code, room, out)
+    while not (room / "paused").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    return process
+
+
+def assert_stopped(process, room, code, *words, left=()):
+    """Check how a command ended and what it said; nothing is left of its work but the charge."""
+    errors = process.communicate(timeout=300)[1].decode()
+    assert process.returncode == code
+    assert all(word in errors for word in words), errors
+    assert "Traceback" not in errors
+    names = {path.name for path in room.iterdir()} - {"in.parquet", "budget.jsonl", "paused", "disk"}
+    assert names == set(left)
+    assert ldp.Ledger.open(room / "budget.jsonl").total.epsilon == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "out"), [(signal.SIGINT, "out.parquet"), (signal.SIGTERM, "out/")])
+def test_a_signal_during_the_release_leaves_nothing_but_the_charge(room, kind, out):
+    process = start_and_pause(PAUSING, room, out)
+    (draft,) = (path for path in room.glob("*.part") if not path.name.endswith(".labeldp.part"))
+    assert draft.stat().st_mode & 0o077 == 0
+    process.send_signal(kind)
+    assert_stopped(process, room, 130, "Stopped. A table that is there is whole")
+
+
+@pytest.mark.slow
+def test_a_writer_that_works_on_the_file_itself_leaves_a_part_of_it_and_is_caught(room):
+    process = start_and_pause(PAUSING.replace("app()\n", CARELESS), room, "out.parquet")
+    process.terminate()
+    assert_stopped(process, room, 130, left=["out.parquet"])
+
+
+@contextlib.contextmanager
+def small_disk(place, size="1m"):
+    place.mkdir()
+    options = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+    done = subprocess.run(options, capture_output=True, check=False)  # noqa: S603
+    if done.returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(place)], check=True)  # noqa: S603, S607
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("out", "more"), [("disk/out.csv", []), ("disk/parts/", []), ("disk/out.arrow", ["--shuffle"])]
+)
+def test_a_full_disk_leaves_nothing_but_the_charge(room, out, more):
+    with small_disk(room / "disk"):
+        charged = "ε = 1 was charged before that, and stays spent: mend this before you try again"
+        assert_stopped(start(LATER, room, out, *more), room, 1, "No space left", charged)
+        assert list((room / "disk").iterdir()) == []
+
+
+def limit_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+
+@pytest.mark.slow
+def test_a_file_that_may_not_grow_leaves_nothing_but_the_charge(room):
+    assert_stopped(start(LATER, room, preexec_fn=limit_files), room, 1, "too large", "stays spent: mend this")
+
+
+def assert_free(process, room, *words):
+    """Check that a command was refused before it charged anything."""
+    errors = process.communicate(timeout=300)[1].decode()
+    assert process.returncode == 1
+    assert all(word in errors for word in words), errors
+    assert "Traceback" not in errors
+    assert {path.name for path in room.iterdir()} <= {"in.parquet", "disk"}
+
+
+@pytest.mark.slow
+def test_a_small_disk_and_a_limit_on_files_are_refused_before_the_charge(room):
+    assert_free(start(PLAIN, room, preexec_fn=limit_files), room, "File too large", "ulimit -f")
+    model = start(PLAIN, room, command="fit", mechanism=(), preexec_fn=limit_files, out="model")
+    assert_free(model, room, "File too large", "ulimit -f")
+    with small_disk(room / "disk"):
+        assert_free(start(PLAIN, room, "disk/out.csv"), room, "No space left", "are free")
+
+
+@pytest.mark.slow
+def test_a_reader_that_goes_away_is_no_traceback(room):
+    process = start(PLAIN, room, "-")
+    process.stdout.close()
+    errors = process.stderr.read().decode()
+    assert process.wait() == 1
+    assert "Traceback" not in errors
+    process.stderr.close()
+
+
+def fill(path):
+    with contextlib.suppress(OSError), open(path, "wb", buffering=0) as filler:
+        while filler.write(bytes(512)):
+            pass
+
+
+@pytest.mark.parametrize("how", ["full", "read-only"])
+def test_a_disk_that_takes_no_more_refuses_in_words_and_keeps_what_is_there(tmp_path, how):
+    disk, labels = tmp_path / "disk", np.linspace(1, 4, 500)
+    with small_disk(disk, "64k"):
+        ledger = ldp.Ledger.open(disk / "ledger", limit=ldp.Budget(1000))
+        model = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=(0, 5), ledger=ledger, rounds=1)
+        model.fit(labels[:, None], labels)
+        before = (disk / "ledger").read_bytes()
+        if how == "full":
+            fill(disk / "filler")
+        else:
+            subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)  # noqa: S603, S607
+        with pytest.raises(ldp.errors.LedgerError):  # noqa: PT012
+            for _ in range(40):  # a full disk may have room left in the ledger's last page
+                ledger.charge("more, " + "x" * 200, epsilon=1.0)
+        with pytest.raises(OSError, match=r"No space|Read-only"):
+            model.release_.save(disk / "rows.npz")
+        with pytest.raises(ldp.errors.LedgerError):
+            ldp.privatize(labels[:-1], epsilon=1.0, bounds=(0, 5), ledger=ledger)
+        assert (disk / "ledger").read_bytes().startswith(before)
+        assert ldp.Ledger.open(disk / "ledger", create="never").total == ledger.total
+        assert {path.name for path in disk.iterdir()} - {"filler"} == {"ledger"}

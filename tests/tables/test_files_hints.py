@@ -1,0 +1,191 @@
+"""What gives labels away in spite of the noise is pointed out to the owner, and hidden by shuffling."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+import labeldp as ldp
+from helpers import FALSE_ALARM, seeded
+from labeldp.tables import batches as module
+from labeldp.tables.batches import shuffle_rows
+from labeldp.tables.file_release import privatize_file
+from labeldp.tables.hints import HintSampler, instability
+from labeldp.tables.opening import open_table
+from labeldp.tables.writer import TableWriter
+
+ROWS = 3000
+
+
+def noise(seed, rows=ROWS):
+    return np.random.default_rng(seed).normal(size=rows)
+
+
+PRICE = np.exp(noise(0))
+GIVEAWAYS = {
+    "logarithm": np.log(PRICE),
+    "copy": PRICE,
+    "negative": -PRICE,
+    "nearly": PRICE * (1 + 0.02 * noise(1)),
+    "band": np.array([f"band {b:02d}" for b in np.digitize(PRICE, np.quantile(PRICE, np.linspace(0, 1, 21)))]),
+    "shuffled names of bands": np.array([f"{7919 * b % 99991}" for b in (10 * PRICE).astype(int)]),
+    "as text": np.array([str(price) for price in PRICE]),
+    "with gaps": pa.array(PRICE, mask=np.arange(ROWS) % 50 == 0),
+    "half": pa.array(PRICE.astype(np.float16)),
+}
+HARMLESS = {
+    "noise": noise(2),
+    "good feature": np.log(PRICE) + noise(3),
+    "id": np.arange(ROWS),
+    "category": np.random.default_rng(4).choice(["a", "b", "c"], ROWS),
+    "constant": np.zeros(ROWS),
+    "nothing": pa.nulls(ROWS),
+    "code": np.array([f"{i:08x}" for i in np.random.default_rng(5).integers(0, 2**32, ROWS)]),
+    "yes": np.arange(ROWS) % 2 == 0,
+}
+
+
+def hints_of(columns, labels=PRICE, *, ordered=True, batch=700):
+    table = pa.table({**columns, "price": labels})
+    sampler = HintSampler(table.schema, "price", seeded(1))
+    start = 0
+    for part in table.drop_columns("price").to_batches(max_chunksize=batch):
+        sampler.see(part.columns, labels[start : start + part.num_rows])
+        start += part.num_rows
+    return sampler.hints(ordered=ordered)
+
+
+@pytest.mark.parametrize("name", GIVEAWAYS)
+def test_columns_that_nearly_determine_the_label_are_pointed_out(name):
+    (hint,) = hints_of({"other": noise(9), "x": GIVEAWAYS[name]})
+    assert "'x" in hint
+
+
+def test_a_label_that_is_a_function_up_and_down_is_pointed_out():
+    feature = np.random.default_rng(6).uniform(-1, 1, ROWS)
+    assert hints_of({"x": feature}, labels=feature**2)
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_other_columns_are_not(name):
+    assert hints_of({"x": HARMLESS[name]}) == []
+
+
+def test_a_file_sorted_by_its_label_is_pointed_out():
+    for labels in (np.sort(PRICE), -np.sort(PRICE)):
+        (hint,) = hints_of({"x": noise(2)}, labels)
+        assert "order" in hint
+        assert hints_of({"x": noise(2)}, labels, ordered=False) == []
+
+
+def test_few_rows_and_equal_labels_say_nothing():
+    assert hints_of({"x": np.arange(20.0)}, np.arange(20.0)) == []
+    assert hints_of({"x": noise(2)}, np.ones(ROWS)) == []
+
+
+def test_random_orders_are_far_from_the_threshold():
+    """Over n = 50 random ranks the ratio has mean 1 and deviation near 1/√n: 0.1 is six of them away."""
+    rng = np.random.default_rng(7)
+    assert min(instability(rng.permutation(50).astype(float)) for _ in range(20_000)) > 0.2
+
+
+def release(folder, table, hints=None, **options):
+    with TableWriter(folder / "in.arrow", table.schema, force=True) as out:
+        out.write(table.to_batches()[0])
+    how = {"label": "price", "bounds": (0, 20), "epsilon": 1, "mechanism": "two-point"}
+    return privatize_file(folder / "in.arrow", folder / "out.arrow", hints=hints, **how, **options)
+
+
+def test_hints_go_nowhere_but_to_the_owner(tmp_path):
+    hints = []
+    done = release(tmp_path, pa.table({"log_price": np.log(PRICE), "price": PRICE}), hints.extend)
+    assert len(hints) == 1
+    assert "determines" not in done.card + repr(done)
+    assert b"determines" not in (tmp_path / "out.arrow").read_bytes()
+
+
+def test_hints_come_before_the_charge_and_may_stop_the_release(tmp_path):
+    ledger = ldp.Ledger()
+    table = pa.table({"log_price": np.log(PRICE), "price": PRICE})
+
+    def stop(hints):
+        assert ledger.charges == ()
+        raise InterruptedError(len(hints))
+
+    for trust in ("curator", "local"):
+        with pytest.raises(InterruptedError, match="1"):
+            release(tmp_path, table, stop, ledger=ledger, trust=trust)
+    assert ledger.charges == ()
+    assert [path.name for path in tmp_path.iterdir()] == ["in.arrow"]
+
+
+def test_a_sample_of_many_rows_is_uniform_and_in_order():
+    """Of 40,000 rows 4,096 are kept: each tenth of them holds a tenth, within six deviations of 19."""
+    sampler = HintSampler(pa.schema({"x": pa.int64(), "price": pa.float64()}), "price", seeded(2))
+    for first in range(0, 40_000, 1000):
+        sampler.see([pa.array(range(first, first + 1000))], np.arange(first, first + 1000.0))
+    sampler.hints(ordered=True)
+    kept = sampler._labels
+    assert kept.size == 4096
+    assert (np.diff(kept) > 0).all()
+    assert np.abs(np.histogram(kept, 10, (0, 40_000))[0] - 409.6).max() < 6 * 19
+
+
+def test_without_anybody_to_tell_no_hint_is_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr("labeldp.tables.file_release.HintSampler", lambda *_: pytest.fail("a hint was computed"))
+    release(tmp_path, pa.table({"price": PRICE}))
+
+
+# ---- shuffling ----------------------------------------------------------------------------------------
+
+
+def orders(monkeypatch, runs=1000, rows=8):
+    """Return the order that rows end up in, over and over, with several buckets."""
+    monkeypatch.setattr(module, "BUCKET_BYTES", 8 * rows // 3)
+    batches = pa.table({"x": np.arange(rows)}).to_batches(max_chunksize=3)
+    how = {"rows": rows, "folder": None, "source": seeded(11)}
+    shuffled = (shuffle_rows(batches, batches[0].schema, **how) for _ in range(runs))
+    return np.array([np.concatenate([batch.column(0) for batch in each]) for each in shuffled])
+
+
+def evenness(seen):
+    """Return the p-value of the row that is first, of that row's neighbour, and of where row 0 ends up."""
+    rows = seen.shape[1]
+    counts = [
+        np.bincount(seen[:, 0], minlength=rows),
+        np.bincount(np.argmin(seen, axis=1), minlength=rows),
+        np.bincount(seen[:, 0] * rows + seen[:, 1], minlength=rows * rows).reshape(rows, rows)[
+            ~np.eye(rows, dtype=bool)
+        ],
+    ]
+    return min(stats.chisquare(each).pvalue for each in counts)
+
+
+@pytest.mark.slow
+def test_shuffling_is_uniform(monkeypatch):
+    """1,000 orders of 8 rows: finds a probability that is off by half; false alarms 1e-6."""
+    seen = orders(monkeypatch)
+    assert (np.sort(seen, axis=1) == np.arange(8)).all()
+    assert evenness(seen) > FALSE_ALARM / 3
+
+
+@pytest.mark.slow
+def test_shuffling_without_the_second_step_is_caught(monkeypatch):
+    """The twin: rows go to random buckets, and stay in order there."""
+    by_bucket = lambda words, kind=None: np.lexsort((words,)) if kind else np.arange(len(words))  # noqa: E731
+    monkeypatch.setattr(module.np, "argsort", by_bucket)
+    assert evenness(orders(monkeypatch)) < FALSE_ALARM / 3
+
+
+def test_shuffled_files_hold_the_same_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BUCKET_BYTES", 20_000)
+    city = pa.array(np.random.default_rng(4).choice(["a", "b"], ROWS))
+    table = pa.table({"id": np.arange(ROWS), "city": city, "price": np.sort(PRICE)})
+    hints = []
+    done = release(tmp_path, table, hints.extend, shuffle=True)
+    after = pa.Table.from_batches(list(open_table(tmp_path / "out.arrow").batches()))
+    assert after["id"].to_pylist() != table["id"].to_pylist()
+    assert after.schema == table.schema
+    assert after.sort_by("id").drop(["price"]).to_pydict() == table.drop(["price"]).to_pydict()
+    assert '"row_order":"shuffled"' in done.card
+    assert not any("order in which" in hint for hint in hints)

@@ -1,0 +1,322 @@
+"""A table and its card appear together, with the rights that they should have, whatever comes in between."""
+
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import portalocker
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import labeldp as ldp
+from helpers import posix_only
+from labeldp import _atomic
+from labeldp.app.card_check import verify_files
+from labeldp.tables import paths
+from labeldp.tables.writer import TableAndCard, TableWriter
+from tables.file_cases import meanwhile, refused, release
+
+ROWS = 300
+
+
+@pytest.fixture(autouse=True)
+def table(place):
+    rng = np.random.default_rng(0)
+    pq.write_table(pa.table({"id": np.arange(ROWS), "price": rng.uniform(0, 5, ROWS)}), "in.parquet")
+
+
+def holds(out):
+    """Return whether the table has a card that is its own."""
+    card = Path(f"{Path(out)}.card.json").read_text()
+    return all(check.holds is not False for check in verify_files(card, file=out).checks)
+
+
+def renames(monkeypatch, before=lambda: None, after=lambda: None):
+    """Call something around each rename."""
+
+    def watched(real):
+        def rename(source, target):
+            before()
+            real(source, target)
+            after()
+
+        return rename
+
+    for name in ("replace", "rename", "link"):
+        monkeypatch.setattr(os, name, watched(getattr(os, name)))
+
+
+@pytest.mark.parametrize("out", ["out.parquet", "out/"])
+def test_at_no_moment_is_a_table_beside_a_card_that_is_not_its_own(monkeypatch, out):
+    """A kill leaves things as they are at that moment: so look at them before and after each rename."""
+    release("in.parquet", out)
+    seen = []
+
+    def look():
+        seen.append(os.path.lexists(out))
+        assert not seen[-1] or holds(out)
+
+    renames(monkeypatch, look, look)
+    release("in.parquet", out, force=True)
+    assert set(seen) == {True, False}
+    assert len(seen) >= 8
+    assert sorted(os.listdir()) == ["in.parquet", Path(out).name, f"{Path(out)}.card.json"]
+
+
+def test_a_card_put_over_the_old_one_is_caught(monkeypatch):
+    """The twin: the new card simply replaces the old one, and the table does not get there."""
+    release("in.parquet", "out.parquet")
+
+    def careless(self, text, most):
+        self._card.write_text(text)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(TableAndCard, "put_card", careless)
+    with pytest.raises(ZeroDivisionError):
+        release("in.parquet", "out.parquet", force=True)
+    assert not holds("out.parquet")
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("out", ["out.parquet", "out/"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_at_any_rename_leaves_a_table_with_its_card_or_neither(monkeypatch, out, old, when):
+    if old:
+        release("in.parquet", out)
+    for at in range(1, 12):
+        count = iter(range(1, 1000))
+
+        def stop(count=count, at=at):
+            if next(count) == at:
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            renames(patch, **{when: stop})
+            try:
+                release("in.parquet", out, force=old)
+                break
+            except KeyboardInterrupt:
+                pass
+        names = set(os.listdir())
+        if old or Path(out).exists():
+            assert holds(out)
+            assert names == {"in.parquet", Path(out).name, f"{Path(out)}.card.json"}
+        else:
+            assert names == {"in.parquet"}
+        if not old and Path(out).exists():  # the last rename: the table is there, and whole
+            break
+    assert at >= (4 if old else 2)
+
+
+def test_what_somebody_else_put_there_meanwhile_is_kept():
+    ledger = meanwhile(lambda: Path("out.csv").write_text("mine"))
+    with pytest.raises(ldp.errors.ParameterError, match="exists already"):
+        release("in.parquet", "out.csv", ledger=ledger)
+    assert Path("out.csv").read_text() == "mine"
+    assert sorted(os.listdir()) == ["in.parquet", "out.csv"]
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize(
+    ("out", "card"),
+    [
+        ("out.parquet", None),
+        ("out/", None),
+        ("other.csv", "out.parquet.card.json"),
+        ("other.csv", "out.parquet.card.json.sig"),
+    ],
+)
+def test_of_two_that_write_to_one_place_at_once_the_second_is_refused_before_it_pays(out, card, force):
+    first = "out/" if out == "out/" else "out.parquet"
+
+    def second():
+        message = str(refused("in.parquet", out, card=card, force=force))
+        assert "another release is being written to" in message
+
+    release("in.parquet", first, ledger=meanwhile(second), force=force)
+    assert holds(first)
+    assert sorted(os.listdir()) == ["in.parquet", Path(first).name, f"{Path(first)}.card.json"]
+
+
+def test_what_a_kill_leaves_of_a_reservation_keeps_nobody_out():
+    Path("out.csv.labeldp.part").touch()
+    release("in.parquet")
+    assert sorted(os.listdir()) == ["in.parquet", "out.csv", "out.csv.card.json"]
+
+
+def test_a_release_that_ends_just_before_a_name_is_reserved_is_seen_before_the_charge(monkeypatch):
+    card, reserve, ledger = "out.csv.card.json", paths.reserve_name, ldp.Ledger()
+
+    def late(path):
+        if path == card:
+            monkeypatch.setattr(paths, "reserve_name", reserve)
+            release("in.parquet", "out.csv")
+        return reserve(path)
+
+    monkeypatch.setattr(paths, "reserve_name", late)
+    with pytest.raises(ldp.errors.ParameterError, match="exists already"):
+        release("in.parquet", "other.csv", card=card, ledger=ledger)
+    assert ledger.charges == ()
+
+
+OBSTACLES = {
+    "a user's file": lambda mark: mark.write_text("my only copy"),
+    "a second name": lambda mark: mark.hardlink_to("empty"),
+    "a folder": Path.mkdir,
+    "a link": lambda mark: mark.symlink_to("in.parquet"),
+    "a pipe": lambda mark: os.mkfifo(str(mark)),  # late: Windows has none
+}
+
+
+@posix_only
+@pytest.mark.parametrize("kind", OBSTACLES)
+def test_what_is_in_the_way_of_a_reservation_is_left_alone_and_nothing_is_paid(kind):
+    mark = Path("out.csv.labeldp.part")
+    Path("empty").touch()
+    OBSTACLES[kind](mark)
+    before = mark.lstat()
+    assert "is in the way" in str(refused("in.parquet"))
+    assert mark.lstat().st_ino == before.st_ino
+
+
+def test_what_comes_in_the_place_of_a_reservation_is_not_removed_with_it():
+    with _atomic.reserve_name("out.csv"):
+        Path("out.csv.labeldp.part").write_text("my only copy")
+    assert Path("out.csv.labeldp.part").read_text() == "my only copy"
+
+
+@posix_only
+def test_a_pipe_of_another_user_is_not_waited_for(monkeypatch):
+    real, ways = os.open, []
+
+    def not_ours(path, flags, *mode):
+        ways.append(flags)
+        raise PermissionError(13, "Permission denied")
+
+    os.mkfifo("out.csv.labeldp.part")
+    monkeypatch.setattr(os, "open", not_ours)
+    with pytest.raises(ldp.errors.ParameterError, match="in the way"):
+        _atomic.reserve_name("out.csv").__enter__()
+    monkeypatch.setattr(os, "open", real)
+    assert len(ways) == 2
+    assert all(flags & os.O_NONBLOCK for flags in ways)
+
+
+@posix_only
+def test_a_name_is_reserved_where_the_system_puts_it():
+    Path("real/deep").mkdir(parents=True)
+    Path("link").symlink_to("real/deep")
+    with (
+        _atomic.reserve_name("link/../out.csv"),
+        pytest.raises(ldp.errors.ParameterError, match="another release"),
+    ):
+        _atomic.reserve_name("real/out.csv").__enter__()
+    with _atomic.reserve_name("real/deep/.."), pytest.raises(ldp.errors.ParameterError, match="another release"):
+        _atomic.reserve_name("real/").__enter__()
+
+
+def test_a_disk_that_gives_a_file_another_number_each_time_is_one_without_locks(monkeypatch):
+    answers = iter([False] * 1000)
+    monkeypatch.setattr(os.path, "samestat", lambda *_: next(answers))
+    with _atomic.reserve_name("out.csv"):
+        pass
+    assert os.listdir() == ["in.parquet"]
+
+
+def test_a_reservation_that_is_given_back_while_another_asks_for_it_is_kept_for_that_one(monkeypatch):
+    """Who locks a file that has just been removed holds nothing: a third could make that file again."""
+    lock, reserving = portalocker.lock, _atomic.reserve_name("out.csv")
+
+    def late(handle, flags):
+        monkeypatch.setattr(portalocker, "lock", lock)
+        reserving.__exit__(None, None, None)
+        lock(handle, flags)
+
+    reserving.__enter__()
+    monkeypatch.setattr(portalocker, "lock", late)
+    with _atomic.reserve_name("out.csv"), pytest.raises(ldp.errors.ParameterError, match="another release"):
+        _atomic.reserve_name("out.csv").__enter__()
+    assert os.listdir() == ["in.parquet"]
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+@pytest.mark.parametrize("card", [None, "other.json"])
+@pytest.mark.parametrize("out", ["out.parquet", "out/"])
+def test_where_a_disk_knows_no_locks_the_second_is_refused_at_the_end(monkeypatch, out, card, has_links):
+    look, looks = TableAndCard.refuse_targets, []
+
+    def late(self):
+        look(self)
+        looks.append(self)
+        if len(looks) == 1:  # the other is done between the last look and the renames
+            release("in.parquet", out)
+
+    def no_links(source, target):
+        raise PermissionError(1, "Operation not permitted")
+
+    def no_locks(handle, *flags):
+        raise portalocker.LockException("Operation not supported")
+
+    if not has_links:
+        monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(portalocker, "lock", no_locks)
+    monkeypatch.setattr(TableAndCard, "refuse_targets", late)
+    with pytest.raises(ldp.errors.ParameterError, match="exists already"):
+        release("in.parquet", out, card=card)
+    assert holds(out)
+    assert sorted(os.listdir()) == ["in.parquet", Path(out).name, f"{Path(out)}.card.json"]
+
+
+# ---- rights -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def umask():
+    """Give a function that sets the umask; the old one comes back."""
+    old = os.umask(0o022)
+    yield os.umask
+    os.umask(old)
+
+
+def rights(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+@posix_only
+@pytest.mark.parametrize(
+    ("mask", "source", "expected"),
+    [
+        (0o022, 0o644, 0o644),
+        (0o077, 0o644, 0o600),
+        (0o002, 0o666, 0o664),
+        (0o022, 0o600, 0o600),
+        (0, 0o440, 0o640),
+    ],
+)
+def test_nobody_gets_rights_that_umask_or_source_deny(umask, mask, source, expected):
+    os.chmod("in.parquet", source)
+    umask(mask)
+    release("in.parquet", "out.csv")
+    release("in.parquet", "out/")
+    for name in ("out.csv", "out.csv.card.json", "out/part-00000.parquet", "out.card.json"):
+        assert rights(name) == expected, name
+    assert rights("out") == expected | (expected & 0o444) >> 2
+    assert os.umask(mask) == mask
+
+
+@posix_only
+def test_others_can_open_what_a_kill_leaves_of_a_reservation(umask):
+    umask(0o077)
+    with _atomic.reserve_name("out.csv"):
+        assert rights("out.csv.labeldp.part") == 0o644
+
+
+@posix_only
+def test_tables_of_other_commands_keep_to_the_umask(umask):
+    umask(0o027)
+    table = pa.table({"a": [1]})
+    with TableWriter("t.csv", table.schema) as out:
+        out.write(table.to_batches()[0])
+    assert rights("t.csv") == 0o640

@@ -1,0 +1,128 @@
+"""Text files: a column gets another type only if its text comes back, and no line is lost."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from labeldp.errors import LabelError
+from labeldp.tables.opening import open_table
+from labeldp.tables.writer import TableWriter
+from tables.file_cases import refused, release
+
+LABELS = np.random.default_rng(0).uniform(0, 5, 200)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr("labeldp.tables.text_files.BLOCK", 2048)
+
+
+def written(place, values):
+    lines = [f"{values[i % len(values)]},{y:.3f}" for i, y in enumerate(LABELS)]
+    (place / "in.csv").write_text("\n".join(["c,price", *lines]) + "\n")
+
+
+KEPT = {
+    "zeros in front": ["01000", "02000"],
+    "more digits than int64 has": ["12345678901234567890", "1"],
+    "digits that floats do not have": ["0.12345678901234567890", "1"],
+    "a plus in front": ["+4917012345", "+4917054321"],
+    "a zone": ["2024-01-01T10:00:00+02:00"],
+    "short times": ["10:00"],
+    "numbers in another base": ["0x10", "17"],
+    "two words for true": ["true", "True"],
+    "one odd value far down": ["1"] * 199 + ["007"],
+}
+TYPED = {
+    "whole": (["1", "-20", "0"], pa.int64()),
+    "floats": (["1.5", "2", "-0.25"], pa.float64()),
+    "floats as pandas writes them": (["1.5", "2.0", "-0.25"], pa.float64()),
+    "missing": (["1", "", "NA"], pa.int64()),
+    "booleans": (["true", "false"], pa.bool_()),
+    "booleans as pandas writes them": (["True", "False", ""], pa.bool_()),
+    "days": (["2024-01-01", "2023-12-31"], pa.date32()),
+    "times": (["2024-01-01 10:00:00", "2023-12-31 00:00:01"], pa.timestamp("s")),
+    "times with a T": (["2024-01-01T10:00:00"], pa.timestamp("s")),
+    "a zero at the end": (["1.10", "1.2"], pa.float64()),
+    "two ways": (["1", "1.0"], pa.float64()),
+    "exponents": (["1e-05", "5"], pa.float64()),
+    "all digits of a float": (["0.30000000000000004", "2"], pa.float64()),
+    "whole, then floats": (["1"] * 199 + ["2.5"], pa.float64()),
+    "words": (["a", "b"], pa.string()),
+    "all missing": (["", "NA"], pa.string()),
+}
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_text_that_would_change_stays_text(place, case):
+    written(place, KEPT[case])
+    release("in.csv", "out.parquet")
+    got = pq.read_table("out.parquet")["c"]
+    assert got.type == pa.string()
+    assert got.to_pylist() == [KEPT[case][i % len(KEPT[case])] for i in range(200)]
+
+
+@pytest.mark.parametrize("case", TYPED)
+def test_text_that_comes_back_gets_its_type(place, case):
+    values, kind = TYPED[case]
+    written(place, values)
+    release("in.csv", "out.parquet")
+    assert pq.read_schema("out.parquet").field("c").type.id == kind.id
+    assert pq.read_table("out.parquet")["c"].null_count == sum(
+        values[i % len(values)] in ("", "NA") and kind != pa.string() for i in range(200)
+    )
+
+
+def test_learners_still_get_numbers(place):
+    written(place, KEPT["zeros in front"])
+    assert open_table("in.csv").schema.field("c").type == pa.int64()
+
+
+@pytest.mark.parametrize("at", ["start", "middle", "end"])
+def test_blank_lines_of_a_single_column_are_missing_labels(place, at):
+    lines = [f"{y:.2f}" for y in LABELS]
+    lines[{"start": 0, "middle": 100, "end": 199}[at]] = ""
+    (place / "in.csv").write_text("\n".join(["price", *lines]) + "\n")
+    assert "missing" in str(refused("in.csv", error=LabelError))
+    release("in.csv", "out.csv", missing="drop")
+    assert len((place / "out.csv").read_text().splitlines()) == 200
+
+
+def test_blank_lines_between_several_columns_are_no_rows(place):
+    (place / "in.csv").write_text("c,price\n1,2\n\n3,4\n\n")
+    assert release("in.csv", "out.csv").terms.rows == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [("\n\nprice\n1\n2\n", 2), ("\r\n\r\nprice\r\n1\r\n", 1), ("\n\nc,price\n1,2\n", 1), ("\ufeffprice\n1", 1)],
+)
+def test_blank_lines_before_the_header_are_skipped(place, content, rows):
+    (place / "in.csv").write_bytes(content.encode())
+    assert release("in.csv", "out.csv").terms.rows == rows
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [("c,price", "no rows"), ("c,price\n", "no rows"), ("price", "no rows"), ("c;price\n1;2\n", "semicolons")],
+)
+def test_what_is_not_a_table_with_rows_and_commas_is_said_to_be_so(place, content, complaint):
+    (place / "in.csv").write_text(content)
+    assert complaint in str(refused("in.csv"))
+
+
+def test_null_and_empty_text_look_the_same_in_all_lines(place):
+    words = pa.array(["", None] * 70_000 + ["a, b", None, ""])
+    with TableWriter("out.csv", pa.schema([("s", pa.string()), ("t", pa.string()), ("n", pa.int64())])) as out:
+        out.write(pa.record_batch({"s": words, "t": words, "n": pa.array([None] * len(words), pa.int64())}))
+    lines = set((place / "out.csv").read_text().splitlines())
+    assert lines == {"s,t,n", ",,", '"a, b","a, b",'}
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+def test_a_label_beyond_the_range_of_floats_is_the_last_float(place, missing):
+    (place / "in.csv").write_text("c,price\n1,2\n2,1e309\n3,-1e999\n")
+    assert release("in.csv", "out.csv", missing=missing).terms.rows == 3
+    (place / "in.csv").write_text("c,price\n1,2\n2,-Infinity\n")
+    assert "not finite" in str(refused("in.csv", "other.csv", error=LabelError))

@@ -1,0 +1,98 @@
+"""Files of any bytes: read, or refused by an error of this package."""
+
+import contextlib
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import labeldp as ldp
+from forged_cards import forged, put
+from fuzzing import places, tries, values
+from labeldp.tables.opening import open_table
+from labeldp.tables.writer import TableWriter
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    labels = np.linspace(1, 4, 60)
+    path = tmp_path_factory.mktemp("rows") / "rows.npz"
+    ldp.LabelReleaseRegressor(epsilon=4.0, bounds=(0, 5)).fit(labels[:, None], labels).release_.save(path)
+    return path
+
+
+@pytest.mark.slow
+@tries(80)
+@given(data=st.data())
+def test_a_saved_release_with_bytes_changed_is_the_same_or_refused(saved, data):
+    whole = saved.read_bytes()
+    at, gone = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 4))
+    other = saved.with_name("changed.npz")
+    other.write_bytes(whole[:at] + data.draw(st.binary(max_size=4)) + whole[at + gone :])
+    with contextlib.suppress(ldp.LabelDPError):
+        assert np.array_equal(
+            ldp.learning.RowRelease.load(other).labels, ldp.learning.RowRelease.load(saved).labels
+        )
+
+
+@pytest.mark.slow
+@tries(60)
+@given(data=st.data())
+def test_a_saved_release_with_a_forged_card_is_read_or_refused(saved, data):
+    with np.load(saved) as stored:
+        arrays = dict(stored)
+    content = json.loads(str(arrays["card"]))
+    for _ in range(data.draw(st.integers(1, 2))):
+        content = put(content, data.draw(st.sampled_from(places(content))), data.draw(values))
+    other = saved.with_name("forged.npz")
+    with open(other, "wb") as stream:
+        np.savez(stream, **{**arrays, "card": np.array(forged(content))})
+    with contextlib.suppress(ldp.LabelDPError):
+        ldp.learning.RowRelease.load(other)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("bomb", "why"), [("labels", "unpack"), ("more", "not expected")])
+def test_a_small_file_that_unpacks_to_much_memory_is_refused(bomb, why, saved):
+    other, header = saved.with_name("bomb.npz"), {"descr": "<f8", "fortran_order": False, "shape": (40 << 20,)}
+    with zipfile.ZipFile(saved) as old, zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED) as new:
+        new.writestr("card.npy", old.read("card.npy"))
+        with new.open(f"{bomb}.npy", "w") as member:
+            np.lib.format.write_array_header_1_0(member, header)
+            for _ in range(320):
+                member.write(bytes(1 << 20))
+        for name in old.namelist()[1:]:
+            if name != f"{bomb}.npy":
+                new.writestr(name, old.read(name))
+    with pytest.raises(ldp.errors.CardError, match=why):
+        ldp.learning.RowRelease.load(other)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """A folder with the same small table in every format."""
+    folder = tmp_path_factory.mktemp("tables")
+    (folder / "a.csv").write_text("id,price,word\n" + "".join(f"{k},{k / 7},w{k % 3}\n" for k in range(40)))
+    table = open_table(folder / "a.csv")
+    for ending in ("tsv", "csv.gz", "parquet", "arrow", "feather"):
+        with TableWriter(str(folder / f"a.{ending}"), table.schema) as writer:
+            for batch in table.batches():
+                writer.write(batch)
+            writer.finish()
+    return folder
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "parquet", "arrow", "feather"])
+@tries(60)
+@given(data=st.data())
+def test_a_table_of_any_bytes_is_read_or_refused(tables, tmp_path_factory, ending, data):
+    whole = (tables / f"a.{ending}").read_bytes()
+    at, gone = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 12))
+    path = tmp_path_factory.getbasetemp() / f"table.{ending}"
+    path.write_bytes(whole[:at] + data.draw(st.binary(max_size=12)) + whole[at + gone :])
+    with contextlib.suppress(ldp.LabelDPError):
+        for batch in open_table(path).batches():
+            assert batch.num_columns >= 1

@@ -1,0 +1,166 @@
+"""Files without a header: the values of their first row, a label among them, never become names."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from labeldp.errors import DataError, ParameterError
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.opening import open_table
+from labeldp.tables.overview import overview, table_header
+from tables.file_cases import refused, release
+
+ROWS = 40
+LABEL = "3.14159"
+MISSING = "looks as if the header is missing"
+
+
+def rows(name="oak"):
+    return [[name, LABEL, "20"], *([f"tree {n}", f"{n % 5}.5", str(n)] for n in range(ROWS))]
+
+
+def put_text(path, content, separator=","):
+    path.write_text("".join(separator.join(row) + "\n" for row in content))
+
+
+def put_sheet(path, content):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in content:
+        book.active.append([row[0], *map(float, row[1:])])
+    book.save(path)
+
+
+PUT = {
+    "in.csv": put_text,
+    "in.tsv": lambda path, content: put_text(path, content, "\t"),
+    "in.xlsx": put_sheet,
+}
+
+
+@pytest.mark.parametrize("label", [LABEL, "price", " 3.14159 "])
+@pytest.mark.parametrize("name", PUT)
+def test_a_table_without_a_header_is_refused_before_anything_is_shown_or_charged(place, name, label):
+    PUT[name](place / name, rows())
+    told = str(refused(name, name.replace("in", "out"), error=DataError, label=label))
+    assert MISSING in told
+    assert 'names=["a", "b", "c"]' in told
+    assert LABEL not in told
+    for look in (lambda: open_table(name), lambda: overview(name, label=label)):
+        with pytest.raises(DataError, match=MISSING):
+            look()
+    header = table_header(name)
+    assert (header.names, header.lacks_header) == ((), True)
+
+
+@pytest.mark.parametrize("name", PUT)
+def test_names_for_a_table_without_a_header_make_its_first_row_data(place, name):
+    PUT[name](place / name, rows())
+    dialect, out = Dialect(names=["item", "price", "size"]), name.replace("in", "out")
+    assert table_header(name, dialect=dialect).names == ("item", "price", "size")
+    assert release(name, out, dialect=dialect).terms.rows == ROWS + 1
+    written = open_table(out)
+    assert written.schema.names == ["item", "price", "size"]
+    assert next(written.batches(["item"])).column(0)[0].as_py() == "oak"
+    card = (place / f"{out}.card.json").read_text()
+    assert LABEL not in card
+    assert json.loads(card)["file"]["column"] == "price"
+
+
+@pytest.mark.parametrize("label", [LABEL, "3,14159", "\uff13.14159"])
+@pytest.mark.parametrize("how", [Dialect(), Dialect(header=True)])
+@pytest.mark.parametrize("name", PUT)
+def test_a_label_whose_name_reads_as_a_number_is_refused_also_if_the_header_is_confirmed(place, name, how, label):
+    PUT[name](place / name, [["oak", LABEL, "20"], *rows()[1:]])
+    told = str(refused(name, name.replace("in", "out"), label=label, dialect=how))
+    assert MISSING in told if not how.header else "reads as a number" in told
+    assert label not in told
+
+
+def test_where_most_names_are_words_a_number_is_still_no_name_for_a_label(place):
+    (place / "in.csv").write_text(f"oak,brown,{LABEL},tall\nash,grey,2.5,small\n")
+    told = str(refused("in.csv", error=ParameterError, label=LABEL))
+    assert "reads as a number" in told
+    assert LABEL not in told
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_files_that_store_names_are_no_exception(place, form):
+    table = pa.table({"oak": ["ash"] * ROWS, LABEL: np.ones(ROWS), "20": np.arange(ROWS)})
+    if form == "parquet":
+        pq.write_table(table, "in.parquet")
+    else:
+        with pa.ipc.new_file("in.arrow", table.schema) as out:
+            out.write_table(table)
+    told = str(refused(f"in.{form}", error=ParameterError, label=LABEL))
+    assert "reads as a number" in told
+    assert LABEL not in told
+    assert "rename" in str(refused(f"in.{form}", error=ParameterError, dialect=Dialect(names=["a", "price", "c"])))
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.xlsx"])
+def test_years_are_names_once_that_is_confirmed(place, name):
+    content = [["price", "2019", "2020", "2021"], *([f"{n % 5}.5", str(n), str(n), "1"] for n in range(ROWS))]
+    if name == "in.csv":
+        put_text(place / name, content)
+    else:
+        openpyxl = pytest.importorskip("openpyxl")
+        book = openpyxl.Workbook()
+        book.active.append(["price", 2019, 2020, 2021])
+        for row in content[1:]:
+            book.active.append(list(map(float, row)))
+        book.save(name)
+    assert MISSING in str(refused(name, error=DataError))
+    release(name, name.replace("in", "out"), dialect=Dialect(header=True))
+    header = table_header(name.replace("in", "out"), dialect=Dialect(header=True))
+    assert header.names == ("price", "2019", "2020", "2021")
+
+
+@pytest.mark.parametrize("name", PUT)
+def test_names_must_be_as_many_as_there_are_values(place, name):
+    PUT[name](place / name, rows())
+    told = str(refused(name, name.replace("in", "out"), error=DataError, dialect=Dialect(names=["price", "b"])))
+    assert "names were given" in told
+    assert LABEL not in told
+
+
+def test_without_a_header_the_first_row_does_not_show_the_separator(place):
+    """It holds a label: with how many commas that is written must not decide."""
+    told = set()
+    for label in ("3.5", '"3,5"'):
+        (place / "in.csv").write_text(f"oak;{label};20\nash;2.5;30\n")
+        told.add(str(refused("in.csv", dialect=Dialect(names=["item", "price", "size"], decimal="."))))
+    (message,) = told
+    assert "separator=" in message
+    (place / "in.csv").write_text("oak;3.5;20\nash;2.5;30\n")
+    release("in.csv", dialect=Dialect(names=["item", "price", "size"], decimal=".", separator=";"))
+
+
+def test_names_that_the_encoding_of_the_file_lacks_are_written_as_utf_8(place):
+    (place / "in.csv").write_bytes("Straße,3.5\nWeg,2.5\n".encode("latin-1"))
+    release("in.csv", dialect=Dialect(names=["街道", "price"], encoding="latin-1"))
+    assert (place / "out.csv").read_text(encoding="utf-8").startswith("街道,price\nStraße,")
+
+
+def test_a_folder_in_which_one_file_has_no_header_is_refused(place):
+    (place / "parts").mkdir()
+    (place / "parts" / "a.csv").write_text("item,price,size\noak,2.5,20\n")
+    put_text(place / "parts" / "b.csv", rows())
+    told = str(refused("parts", "out.csv"))
+    assert MISSING in told
+    assert LABEL not in told
+
+
+@pytest.mark.parametrize("first", ['"oak,3.5,20', 'oak,3.5,"20', 'oak,"3.5,20'])
+def test_a_lost_quote_in_the_first_row_is_told_the_same_however_much_it_takes_in(place, monkeypatch, first):
+    monkeypatch.setattr("labeldp.tables.text_records.LONGEST_RECORD", 4096)
+    told = set()
+    for zeros in (0, 100):
+        lines = [first, *(f"ash,{'0' * zeros}2.5,{n}" for n in range(50))]
+        (place / "in.csv").write_text("\n".join(lines) + "\n")
+        told.add(str(refused("in.csv", dialect=Dialect(names=["item", "price", "size"]))))
+    (message,) = told
+    assert "in row 1:" in message

@@ -1,0 +1,285 @@
+"""`privatize_file`: labels become private, all else stays, and nothing carries a label round the channel."""
+
+import hashlib
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import labeldp as ldp
+from helpers import seeded
+from labeldp.app.card_check import verify_files
+from labeldp.errors import BudgetError, DataError, LabelError, ParameterError
+from labeldp.tables.file_release import privatize_file
+from labeldp.tables.opening import open_table
+from labeldp.tables.writer import TableWriter
+from tables.file_cases import meanwhile
+
+ROWS = 600
+BOUNDS = (0.0, 1000.0)
+FORMATS = ["csv", "tsv", "csv.gz", "parquet", "arrow", "arrows"]
+
+
+def labels_of(rows=ROWS, seed=1):
+    """Return labels with so many digits that none of them turns up by chance."""
+    return np.random.default_rng(seed).uniform(100, 900, rows)
+
+
+def table_of(labels):
+    rng = np.random.default_rng(2)
+    n = len(labels)
+    columns = {
+        "id": [f"{i:05}" for i in range(n)],
+        "city": pa.array(rng.choice(["north", "south"], n)),
+        "price": pa.array(labels, pa.float64()),
+        "when": pa.array(rng.integers(0, 2**40, n), pa.timestamp("us", "UTC")),
+    }
+    table = pa.table(columns)
+    noted = {"pandas": json.dumps({"max price": repr(float(np.max(labels)))})}
+    fields = [field.with_metadata({"mean": repr(float(labels[0]))}) for field in table.schema]
+    return table.cast(pa.schema(fields, metadata=noted))
+
+
+def put(path, table):
+    if path.suffix == ".parquet":
+        options = pq.SortingColumn(table.schema.get_field_index("price"))
+        pq.write_table(table, path, row_group_size=97, sorting_columns=[options])
+    else:
+        with TableWriter(path, table.schema) as out:
+            for batch in table.to_batches():
+                out.write(batch)
+    return path
+
+
+def everything(path, **options):
+    table = open_table(path, **options)
+    return pa.Table.from_batches(list(table.batches()), table.schema)
+
+
+def release(source, out, **options):
+    return privatize_file(source, out, **{"label": "price", "bounds": BOUNDS, "epsilon": 1.0, **options})
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_labels_are_private_and_all_else_stays(tmp_path, format):
+    labels = labels_of()
+    source = put(tmp_path / f"in.{format}", table_of(labels))
+    out = tmp_path / f"out.{format}"
+    done = release(source, out)
+    as_written = "sv" in format
+    before, after = (everything(path, as_written=as_written) for path in (source, out))
+    assert after.schema.names == before.schema.names
+    assert after.drop(["price"]).equals(before.drop(["price"]))
+    content = ldp.accounts.read_any_card(Path(f"{out}.card.json").read_text()).content
+    assert content["file"]["sha256"] == hashlib.sha256(out.read_bytes()).hexdigest()
+    assert content["file"]["rows"] == content["rows"] == ROWS
+    assert content["file"]["row_order"] == "public, and kept"
+    assert str(tmp_path) not in done.card
+    if not as_written:
+        assert after.schema.field("price").type == pa.float64()
+    private = np.asarray(everything(out)["price"])
+    assert np.mean(private == labels) == 0
+    noise = np.sqrt(np.mean(done.terms.mechanisms[0].unbiased_variance(labels)) / ROWS)
+    assert abs(private.mean() - labels.mean()) < 6 * noise  # fails by chance in 2e-9 of runs
+
+
+def test_unbiased_labels_replace_or_join_the_released_ones(tmp_path):
+    source = put(tmp_path / "in.parquet", table_of(labels_of()))
+    released = {}
+    for how in ("replace", "add", "no"):
+        out = tmp_path / f"{how}.parquet"
+        with pytest.warns(ldp.InsecureRandomnessWarning):
+            done = release(source, out, mechanism="rp", debiased=how, random_state=5)
+        released[how] = everything(out)
+        assert json.loads(done.card)["file"]["unbiased_column"] == {"replace": "price", "no": None}.get(
+            how, "price_debiased"
+        )
+    added = released["add"]
+    assert added.schema.names[2:4] == ["price", "price_debiased"]
+    debiased = done.terms.mechanisms[0].debias(np.asarray(added["price"]))
+    np.testing.assert_array_equal(added["price_debiased"], debiased)
+    assert released["replace"]["price"].equals(added["price_debiased"])
+    assert released["no"]["price"].equals(added["price"])
+
+
+def test_biased_mechanisms_are_refused_before_anything_is_spent(tmp_path):
+    source = put(tmp_path / "in.csv", table_of(labels_of()))
+    ledger = ldp.Ledger()
+    for how in ("replace", "add"):
+        with pytest.raises(ParameterError, match='debiased="no"'):
+            release(source, tmp_path / "out.csv", mechanism="rr-on-bins", debiased=how, ledger=ledger)
+    assert ledger.charges == ()
+    release(source, tmp_path / "out.csv", mechanism="rr-on-bins", debiased="no", ledger=ledger)
+    assert ledger.total == ldp.Budget(1)
+
+
+@pytest.mark.parametrize("trust", ["curator", "local"])
+def test_the_ledger_shows_all_that_is_spent(tmp_path, trust):
+    source = put(tmp_path / "in.arrow", table_of(labels_of()))
+    ledger = ldp.Ledger.open(tmp_path / "budget.jsonl", limit=ldp.Budget(3.0))
+    done = release(source, tmp_path / "out.arrow", trust=trust, rows_per_person=2, ledger=ledger)
+    assert ledger.total == ldp.Budget(2)
+    assert ledger.charges == done.terms.charges
+    with pytest.raises(BudgetError):
+        release(source, tmp_path / "again.arrow", rows_per_person=2, ledger=ledger)
+    assert ledger.total == ldp.Budget(2)
+    assert not list(tmp_path.glob("again*"))
+
+
+def test_rows_without_a_label_stop_or_are_left_out(tmp_path):
+    labels = labels_of()
+    table = table_of(labels)
+    gaps = np.arange(ROWS) % 7 == 0
+    table = table.set_column(2, "price", pa.array(np.where(gaps, np.nan, labels), mask=np.arange(ROWS) == 3))
+    source = put(tmp_path / "in.parquet", table)
+    ledger = ldp.Ledger()
+    with pytest.raises(LabelError, match="missing"):
+        release(source, tmp_path / "out.parquet", ledger=ledger)
+    assert ledger.charges == ()
+    done = release(source, tmp_path / "out.parquet", missing="drop", ledger=ledger)
+    kept = ~gaps & (np.arange(ROWS) != 3)
+    assert everything(tmp_path / "out.parquet")["id"].to_pylist() == table.filter(kept)["id"].to_pylist()
+    assert json.loads(done.card)["file"]["rows_left_out"] == ROWS - kept.sum()
+
+
+# ---- what could carry labels round the channel -----------------------------------------------------------
+
+
+def raw_labels_in(path, labels):
+    """Return how many of the labels are anywhere in a file's bytes: as a float64, or as digits."""
+    data = path.read_bytes()
+    return sum(struct.pack("<d", label) in data or repr(float(label)).encode() in data for label in labels)
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow", "csv"])
+def test_no_label_is_in_the_output(tmp_path, format):
+    labels = labels_of()
+    table = table_of(labels)
+    source, out = tmp_path / f"in.{format}", tmp_path / f"out.{format}"
+    if format == "parquet":
+        pq.write_table(table, source, compression="none")
+    else:
+        put(source, table)
+    assert raw_labels_in(source, labels) == ROWS
+    done = release(source, out, debiased="add")
+    assert raw_labels_in(out, labels) == 0
+    assert raw_labels_in(done.card_path, labels) == 0
+    assert not np.isin(labels, np.asarray(everything(out)["price"])).any()
+
+
+def leak_metadata(table, labels):
+    return table.replace_schema_metadata({"max": repr(float(labels.max()))})
+
+
+def leak_a_label(table, labels):
+    price = np.asarray(table["price"]).copy()
+    price[17] = labels[17]
+    return table.set_column(2, "price", pa.array(price))
+
+
+@pytest.mark.parametrize("leak", [leak_metadata, leak_a_label])
+def test_a_leaky_writer_is_caught(tmp_path, leak):
+    """The twin of the test above."""
+    labels = labels_of()
+    source = tmp_path / "in.parquet"
+    pq.write_table(table_of(labels), source, compression="none")
+    release(source, tmp_path / "out.parquet")
+    pq.write_table(
+        leak(everything(tmp_path / "out.parquet"), labels), tmp_path / "leaky.parquet", compression="none"
+    )
+    assert raw_labels_in(tmp_path / "leaky.parquet", labels) > 0
+
+
+def test_sort_flags_are_not_copied(tmp_path):
+    source = put(tmp_path / "in.parquet", table_of(np.sort(labels_of())))
+    assert pq.read_metadata(source).row_group(0).sorting_columns
+    release(source, tmp_path / "out.parquet")
+    after = pq.read_metadata(tmp_path / "out.parquet")
+    assert not after.row_group(0).sorting_columns
+    assert set(after.metadata) == {b"ARROW:schema"}
+
+
+@pytest.mark.parametrize("name", ["price=3", "Price=3", "a=1/price=3"])
+def test_folders_named_by_the_label_are_refused(tmp_path, name):
+    folder = tmp_path / "in" / name
+    folder.mkdir(parents=True)
+    put(folder / "x.parquet", table_of(labels_of()))
+    ledger = ldp.Ledger()
+    for source in (tmp_path / "in", folder, folder / "x.parquet", tmp_path / "in" / "**" / "*.parquet"):
+        with pytest.raises(ParameterError, match="folders named by the label"):
+            release(source, tmp_path / "out.parquet", ledger=ledger)
+    assert ledger.charges == ()
+
+
+def test_a_table_that_changes_in_between_is_not_released(tmp_path):
+    source = put(tmp_path / "in.csv", table_of(labels_of()))
+
+    def grow():
+        with open(source, "a") as file:
+            file.write("x,north,1.5,1970-01-01\n")
+
+    with pytest.raises(DataError, match="changed while"):
+        release(source, tmp_path / "out.csv", ledger=meanwhile(grow))
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_folders_and_other_formats(tmp_path):
+    (tmp_path / "in").mkdir()
+    labels = labels_of()
+    for i in range(3):
+        put(tmp_path / "in" / f"{i}.csv", table_of(labels[200 * i : 200 * (i + 1)]))
+    release(tmp_path / "in", f"{tmp_path}/out/", random_state=seeded(3))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["part-00000.csv"]
+    release(tmp_path / "in", tmp_path / "out.parquet")
+    assert everything(tmp_path / "out.parquet").schema.field("price").type == pa.float64()
+    assert len(list(tmp_path.glob("*.card.json"))) == 2
+
+
+def test_types_that_a_format_cannot_keep_are_told(tmp_path):
+    when = pa.array(range(ROWS), pa.timestamp("s"))
+    codes = pa.DictionaryArray.from_arrays(pa.array([0, 1] * (ROWS // 2), pa.int8()), pa.array([5, 7]))
+    table = pa.table({"when": when, "code": codes, "id": range(ROWS), "price": pa.array(range(ROWS), pa.int16())})
+    source = tmp_path / "in.arrow"
+    with pa.ipc.new_file(source, table.schema) as out:
+        out.write_table(table)
+    done = release(source, tmp_path / "out.parquet")
+    told = {
+        "when": ("timestamp[s]", "timestamp[ms]"),
+        "code": ("dictionary<values=int64, indices=int8, ordered=0>", "int64"),
+    }
+    assert done.types_changed == told
+    assert json.loads(done.card)["file"]["types_changed"] == {name: list(pair) for name, pair in told.items()}
+    after = open_table(tmp_path / "out.parquet").schema
+    assert {name: str(after.field(name).type) for name in told} == {name: pair[1] for name, pair in told.items()}
+    assert release(source, tmp_path / "out.arrow").types_changed == {"code": told["code"]}
+    assert release(source, tmp_path / "out.csv").types_changed == {}
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.xlsx", "out.parquet"])
+@pytest.mark.parametrize("debiased", ["replace", "add"])
+def test_a_table_that_holds_other_labels_than_the_mechanism_gives_out_is_not_verified(tmp_path, out, debiased):
+    """Its card can be made to fit its bytes, as a checksum is no signature."""
+    source, path = put(tmp_path / "in.parquet", table_of(labels_of())), tmp_path / out
+    done = privatize_file(source, path, label="price", epsilon=1, bounds=BOUNDS, drop=["when"], debiased=debiased)
+    assert verify_files(done.card, file=path).holds
+    facts = json.loads(done.card)["file"]
+    for column in {facts["column"], facts["unbiased_column"]}:
+        forged = everything(path)
+        place = forged.column_names.index(column)
+        true = pa.array(labels_of())
+        dates = true.cast(pa.int64(), safe=False).cast(pa.timestamp("s"))  # no numbers at all
+        forged = forged.set_column(place, column, dates if out == "out.parquet" else true)
+        with TableWriter(tmp_path / f"forged-{out}", forged.schema, force=True) as writer:
+            for batch in forged.to_batches():
+                writer.write(batch)
+            digest = writer.finish()
+        card = done.terms.to_card(file={**facts, "sha256": digest})
+        wrong = [
+            check for check in verify_files(card, file=tmp_path / f"forged-{out}").checks if check.holds is False
+        ]
+        assert [check.name for check in wrong] == ["labels"]
+        assert f"600 of 600 values of '{column}'" in wrong[0].detail

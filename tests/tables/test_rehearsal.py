@@ -1,0 +1,200 @@
+"""Nothing is charged without output: all that a writer will do with the public part is tried before the charge."""
+
+import datetime
+import os
+
+import numpy as np
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import labeldp as ldp
+from labeldp.errors import LabelDPError, ParameterError
+from labeldp.tables import rehearsal
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.opening import open_table
+from labeldp.tables.rehearsal import MOST_CHARACTERS, refuse_schema, refuse_values
+from labeldp.tables.writer import TableWriter
+from tables.file_cases import refused, release
+
+ROWS = 40
+LABELS = np.linspace(1, 4, ROWS)
+FORMATS = {"xlsx": "out.xlsx", "csv": "out.csv", "parquet": "out.parquet", "arrow": "out.arrow"}
+
+NO_XML = ["\x00", "\x07", "\x1b", "\x0b", "\ufffe", "\uffff"]
+"""Characters that XML 1.0 does not have."""
+
+
+def write(values, name="c"):
+    """Write a table with a public column and labels, in a format that holds everything."""
+    table = pa.table({name: values, "price": LABELS})
+    with pa.ipc.new_file("in.arrow", table.schema) as file:
+        file.write_table(table)
+
+
+@pytest.mark.parametrize("character", NO_XML)
+def test_a_sheet_with_characters_that_xml_lacks_is_refused_before_the_charge(place, character):
+    write(["v"] * ROWS, name=f"a{character}")
+    assert "XLSX cannot hold" in str(refused("in.arrow", "out.xlsx"))
+    write(["v"] * (ROWS - 1) + [f"a{character}"])
+    assert "as the column 'c' has" in str(refused("in.arrow", "out.xlsx"))
+    release("in.arrow", "out.parquet")
+
+
+def test_every_character_that_xml_has_comes_back_from_a_sheet(place):
+    ranges = [range(0x20, 0x300), range(0xD7F0, 0xD800), range(0xE000, 0xE010), range(0xFFF0, 0xFFFE)]
+    text = [f"<{chr(code)}>" for codes in [*ranges, [0x9, 0xA, 0x10000, 0x1F600, 0x10FFFF]] for code in codes]
+    text = (text * ROWS)[: len(text) // ROWS * ROWS + ROWS]
+    columns = {f"c{k}": text[k * ROWS : (k + 1) * ROWS] for k in range(len(text) // ROWS)}
+    pq.write_table(pa.table({**columns, "price": LABELS}), "in.parquet")
+    release("in.parquet", "out.xlsx")
+    sheet = openpyxl.load_workbook("out.xlsx").active
+    for k, name in enumerate(columns):
+        assert [cell.value for cell in list(sheet.columns)[k]] == [name, *columns[name]]
+
+
+def test_text_is_measured_as_excel_does(place):
+    for character, most in (("x", MOST_CHARACTERS), ("\U0001f600", MOST_CHARACTERS // 2)):
+        write([character * most] * ROWS)
+        release("in.arrow", "out.xlsx", force=True)
+        os.remove("out.xlsx")
+        os.remove("out.xlsx.card.json")
+        write([character * (most + 1)] + ["x"] * (ROWS - 1))
+        assert "more than 32,767 characters" in str(refused("in.arrow", "out.xlsx"))
+
+
+def test_a_sheet_has_no_more_columns_than_excel(place):
+    schema = pa.schema([(f"c{k}", pa.int8()) for k in range(16_384)])
+    refuse_schema(schema.remove(0), "xlsx", Dialect())
+    with pytest.raises(ParameterError, match="16,384 columns at most"):
+        refuse_schema(schema.append(pa.field("price", pa.float64())), "xlsx", Dialect())
+
+
+def test_a_sheet_has_no_more_rows_than_excel(place):
+    batch = pa.record_batch({"c": np.arange(10)})
+    refuse_values(batch, "xlsx", Dialect(), before=1_048_565)
+    with pytest.raises(ParameterError, match="1,048,575 rows at most"):
+        refuse_values(batch, "xlsx", Dialect(), before=1_048_566)
+
+
+FAR = {
+    "after 9999": pa.array([1 << 30] * ROWS, pa.date32()),
+    "before 1": pa.array([-1_000_000] * ROWS, pa.date32()),
+    "microseconds": pa.array([1 << 62] * ROWS, pa.timestamp("us")),
+    "zoned": pa.array([-(1 << 62)] * ROWS, pa.timestamp("ms", "Europe/Berlin")),
+    "the last hour, further east": pa.array([253_402_300_799] * ROWS, pa.timestamp("s", "Europe/Berlin")),
+    "an unknown zone": pa.array([1] * ROWS, pa.timestamp("s", "Nowhere/Land")),
+}
+
+
+@pytest.mark.parametrize("kind", FAR)
+def test_dates_that_text_does_not_have_are_refused_before_the_charge(place, kind):
+    write(FAR[kind])
+    for out in ("out.xlsx", "out.csv", "out.tsv"):
+        assert "cannot hold" in str(refused("in.arrow", out))
+    release("in.arrow", "out.parquet")
+
+
+def test_seconds_that_parquet_cannot_count_in_milliseconds_are_refused_before_the_charge(place):
+    write(pa.array([10**17] * ROWS, pa.timestamp("s")))
+    assert "PARQUET cannot hold some values" in str(refused("in.arrow", "out.parquet"))
+    release("in.arrow", "out.arrow")
+
+
+def test_text_that_the_encoding_lacks_is_refused(place):
+    written = Dialect(encoding="latin-1")
+    with pytest.raises(ParameterError, match="iso8859-1 lacks, as the column names have"):
+        refuse_schema(pa.schema({"価格": pa.int64()}), "csv", written)
+    with pytest.raises(ParameterError, match="iso8859-1 lacks, as the column 'c' has"):
+        refuse_values(pa.record_batch({"c": ["é", "価"]}), "csv", written)
+    refuse_values(pa.record_batch({"c": ["é", None]}), "csv", written)
+
+
+def test_values_that_are_not_of_their_type_are_refused_before_the_charge(place):
+    data = pa.py_buffer(b"\xe9" * ROWS)
+    bad = pa.Array.from_buffers(pa.string(), ROWS, [None, pa.py_buffer(np.arange(ROWS + 1, dtype=np.int32)), data])
+    pq.write_table(pa.table({"c": bad, "price": LABELS}), "in.parquet")
+    for out in FORMATS.values():
+        assert "the column 'c' is damaged" in str(refused("in.parquet", out))
+
+
+NAMES = [
+    *("", " ", "#N/A", " lead", "a\nb", "a\r", 'q"q', "a,b", "=1+1", "_x0041_", "-", "é", "a.b", "\u202e", "1e5"),
+    "\U0001f600",
+]
+
+
+NOT_IN = {"xlsx": ["", " ", "#N/A"], "csv": ["a\nb"]}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_column_name_comes_back_as_it_was_or_is_refused_before_the_charge(place, name, format):
+    pq.write_table(pa.table({"c": ["v"] * ROWS, name: ["w"] * ROWS, "price": LABELS}), "in.parquet")
+    ledger, out = ldp.Ledger(), FORMATS[format]
+    try:
+        release("in.parquet", out, ledger=ledger)
+    except LabelDPError:
+        assert ledger.charges == ()
+        assert not os.path.exists(out)
+        assert "\r" in name or name in NOT_IN.get(format, ())
+    else:
+        assert open_table(out).schema.names == ["c", name if format != "xlsx" else name.strip(), "price"]
+
+
+def test_names_that_a_sheet_makes_the_same_are_refused_before_the_charge(place):
+    pq.write_table(pa.table({"c": ["v"] * ROWS, " c": ["w"] * ROWS, "price": LABELS}), "in.parquet")
+    assert "differ in spaces only" in str(refused("in.parquet", "out.xlsx"))
+    release("in.parquet", "out.csv")
+
+
+def test_names_that_no_card_could_list_are_refused_before_the_charge(place):
+    for name in ("x" * (1 << 21), "\U0001f600" * (1 << 18)):  # which takes 12 characters there
+        write(["v"] * ROWS, name=name)
+        for out in FORMATS.values():
+            assert "shorten them" in str(refused("in.arrow", out))
+
+
+def test_a_writer_alone_writes_no_sheet_that_cannot_be_read(place):
+    """`predict` and users of `TableWriter` have no pass before: rows are tried as they are written."""
+    batch = pa.record_batch({"c": ["\uffff"]})
+    with pytest.raises(ParameterError, match="XLSX cannot hold"), TableWriter("out.xlsx", batch.schema) as out:
+        out.write(batch)
+    assert not os.path.exists("out.xlsx")
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.arrow", "out/", "out.xlsx", "-"])
+def test_a_disk_without_space_is_refused_before_the_charge(place, out, monkeypatch):
+    write(["some text"] * ROWS)
+    usage = rehearsal.shutil.disk_usage(".")
+    monkeypatch.setattr(rehearsal.shutil, "disk_usage", lambda path: usage._replace(free=1 << 22))
+    assert "No space left" in str(refused("in.arrow", out, error=OSError))
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out/"])
+def test_a_limit_on_file_sizes_is_found_before_the_charge(place, out, monkeypatch):
+    write(["some text"] * ROWS)
+    monkeypatch.setattr(rehearsal, "file_size_limit", lambda: 1 << 20)
+    assert "ulimit -f" in str(refused("in.arrow", out, error=OSError))
+
+
+def test_a_text_file_is_measured_before_the_charge(place):
+    """What is counted is at least the public text; a disk is refused by that, and not by a fixed reserve alone."""
+    batch = pa.record_batch({"a": ["x" * 100] * 10, "b": pa.array(range(10))})
+    text, arrow = (rehearsal.least_size(batch, format, compressed=False) for format in ("csv", "arrow"))
+    assert (text, arrow) == (1020, 80)
+    assert rehearsal.least_size(batch, "csv", compressed=True) < 10
+
+
+def test_the_first_day_and_the_last_second_are_written(place):
+    times = [
+        datetime.datetime(1, 1, 1),
+        datetime.datetime(1900, 1, 1),
+        datetime.datetime(9999, 12, 31, 23, 59, 59),
+    ]
+    write(pa.array((times * ROWS)[:ROWS], pa.timestamp("us")))
+    for out in ("out.xlsx", "out.csv"):
+        release("in.arrow", out)
+    values = [row[0] for row in openpyxl.load_workbook("out.xlsx").active.iter_rows(min_row=2, values_only=True)]
+    assert values[:3] == ["0001-01-01 00:00:00", "1900-01-01 00:00:00", times[2]]

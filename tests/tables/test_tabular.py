@@ -1,0 +1,231 @@
+"""A table's way to numbers: by public columns alone, the same at every prediction, and never by the label."""
+
+import datetime as dt
+import json
+import os
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from helpers import posix_only
+from labeldp.errors import CardError, DataError, ParameterError
+from labeldp.tables import memory
+from labeldp.tables.encoder import TableEncoder
+from labeldp.tables.encodings import FEW, HASHED
+from labeldp.tables.memory import read_columns, refuse_too_wide
+
+
+def synthetic_table(rows=200, seed=0):
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "area": pa.array(rng.normal(size=rows), mask=rng.random(rows) < 0.1),
+            "rooms": pa.array(rng.integers(1, 9, rows), pa.int16()),
+            "fee": pa.array([Decimal(int(k)) / 100 for k in rng.integers(0, 999, rows)]),
+            "lift": pa.array(rng.random(rows) < 0.5),
+            "sold": pa.array([dt.date(2020, 1, 1) + dt.timedelta(int(k)) for k in rng.integers(0, 900, rows)]),
+            "town": pa.array(rng.choice(["York", "Bath", "Ely"], rows)).dictionary_encode(),
+            "zip": pa.array([f"z{k}" for k in rng.integers(0, 60, rows)]),
+        }
+    )
+
+
+def test_every_kind_of_column_becomes_the_numbers_that_are_promised():
+    table = pa.table(
+        {
+            "n": pa.array([3, None, 5], pa.int32()),
+            "d": [dt.date(1970, 1, 3), dt.date(1970, 1, 2), dt.date(1970, 1, 2)],
+            "s": pa.array([dt.datetime(1970, 1, 1, 12), dt.datetime(1970, 1, 2), None], pa.timestamp("ns")),
+            "t": pa.array([1500, 0, 0], pa.time32("ms")),
+            "b": [True, False, None],
+            "x": [Decimal("1.25"), Decimal("2.50"), Decimal("3.00")],
+            "c": ["p", "q", "p"],
+        }
+    )
+    encoder = TableEncoder.fit(table, table.column_names)
+    expected = [
+        [3, 0, 2, 0.5, 0, 1.5, 1, 0, 1.25, 1, 0],
+        [4, 1, 1, 1, 0, 0, 0, 0, 2.5, 0, 1],
+        [5, 0, 1, 0.75, 1, 0, 0.5, 1, 3, 1, 0],
+    ]
+    assert encoder.transform(table).tolist() == expected
+
+
+def test_columns_are_found_by_name_in_any_order_among_others_and_batch_by_batch():
+    table = synthetic_table()
+    encoder = TableEncoder.fit(table, table.column_names)
+    whole = encoder.transform(table)
+    mixed = table.select(table.column_names[::-1]).append_column("more", pa.array(["?"] * table.num_rows))
+    assert np.array_equal(encoder.transform(mixed), whole)
+    pieces = [encoder.transform(batch) for batch in table.to_batches(max_chunksize=37)]
+    assert np.array_equal(np.concatenate(pieces), whole)
+    assert np.isfinite(whole).all()
+
+
+def test_missing_values_are_filled_marked_and_counted():
+    from collections import Counter
+
+    encoder = TableEncoder.fit(pa.table({"a": [1.0, None, 3.0, float("inf")]}), ["a"])
+    tally = Counter()
+    numbers = encoder.transform(pa.table({"a": pa.array([None, float("nan"), 7.0])}), tally)
+    assert numbers.tolist() == [[2.0, 1.0], [2.0, 1.0], [7.0, 0.0]]
+    assert tally["a", "missing"] == 2
+    assert encoder.transform(pa.table({"a": pa.nulls(2)})).tolist() == [[2.0, 1.0]] * 2
+
+
+def test_values_that_the_fit_did_not_see_are_counted_and_have_no_column():
+    from collections import Counter
+
+    encoder = TableEncoder.fit(pa.table({"town": ["York", "Bath", "York"]}), ["town"])
+    tally = Counter()
+    assert encoder.transform(pa.table({"town": ["Ely", "Bath", None]}), tally).tolist() == [[0, 0], [0, 1], [0, 0]]
+    assert tally["town", "new"] == 1
+    assert tally["town", "missing"] == 1
+
+
+def test_text_of_many_values_gets_its_common_ones_how_common_and_hashes_that_are_the_same_everywhere():
+    rng = np.random.default_rng(0)
+    table = pa.table({"zip": [f"z{k}" for k in rng.integers(0, 60, 1000)]})
+    encoder = TableEncoder.fit(table, ["zip"])
+    assert encoder.width == FEW + 1 + HASHED
+    numbers = encoder.transform(pa.table({"zip": ["z1", "never seen"]}))
+    assert numbers[1, :FEW].sum() == 0
+    assert numbers[1, FEW] == pytest.approx(np.log(1 / 1000))
+    assert np.abs(numbers[:, FEW + 1 :]).sum(axis=1).tolist() == [1, 1]
+    assert np.flatnonzero(numbers[1, FEW + 1 :]).tolist() == [6]  # written down: another process must agree
+    assert numbers[1, FEW + 7] == 1
+
+
+def test_the_encoding_follows_from_public_columns_alone_and_a_target_encoding_would_be_caught():
+    table, rng = synthetic_table(), np.random.default_rng(1)
+    labels = rng.normal(size=table.num_rows)
+
+    def ours(table, labels):
+        read = table.append_column("price", pa.array(labels))
+        return TableEncoder.fit(read, table.column_names).as_data()
+
+    def by_target(table, labels):
+        towns = np.array(table.column("town").to_pylist())
+        return {town: float(labels[towns == town].mean()) for town in np.unique(towns)}
+
+    def depends(encode):
+        return encode(table, labels) != encode(table, labels[::-1])
+
+    assert not depends(ours)
+    assert depends(by_target)
+
+
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [
+        (["a"] * 100, "the same"),
+        ([f"name {k}" for k in range(100)], "value of its own"),
+        (pa.nulls(100, pa.float64()), "missing"),
+        (pa.nulls(100), "missing"),
+        ([[1, 2]] * 100, "list"),
+        ([b"x", b"y"] * 50, "binary"),
+    ],
+)
+def test_a_column_of_no_use_is_left_out_and_said_to_be_or_refused_if_it_was_asked_for(column, why):
+    table = pa.table({"good": np.arange(100.0), "bad": column})
+    encoder = TableEncoder.fit(table, ["good", "bad"])
+    assert encoder.names == ["good"]
+    assert why in dict(encoder.left_out)["bad"]
+    with pytest.raises(ParameterError, match="'bad' is of no use"):
+        TableEncoder.fit(table, ["good", "bad"], strict=True)
+    with pytest.raises(DataError, match="no column is left"):
+        TableEncoder.fit(table, ["bad"])
+
+
+def test_codes_may_be_taken_as_names():
+    table = pa.table({"zip": [10115, 20095, 10115]})
+    assert TableEncoder.fit(table, ["zip"], categories=["zip"]).transform(table).tolist() == [
+        [1, 0],
+        [0, 1],
+        [1, 0],
+    ]
+
+
+def test_a_table_without_a_column_is_refused_with_the_nearest_name():
+    encoder = TableEncoder.fit(synthetic_table(), synthetic_table().column_names)
+    with pytest.raises(DataError, match=r"'rooms', which is not there; 'roms' is near"):
+        encoder.transform(synthetic_table().rename_columns(["area", "roms", "fee", "lift", "sold", "town", "zip"]))
+    twice = pa.table([synthetic_table()["area"], synthetic_table()["area"]], names=["area", "area"])
+    with pytest.raises(DataError, match="two columns are called 'area'"):
+        encoder.check(twice.schema)
+
+
+def test_a_column_of_another_kind_than_in_the_fit_is_refused():
+    encoder = TableEncoder.fit(synthetic_table(), ["area", "town"])
+    wrong = pa.table({"area": ["much", "little"], "town": ["York", "Bath"]})
+    with pytest.raises(DataError, match=r"'area' held numbers when the model was fitted; here it holds text"):
+        encoder.transform(wrong)
+    numbers = pa.table({"area": [1, 2], "town": [3, 4]})  # text of digits only is often read as numbers
+    assert encoder.transform(numbers).shape == (2, 5)
+
+
+def test_an_encoder_comes_back_from_plain_data_as_it_was():
+    table = synthetic_table()
+    encoder = TableEncoder.fit(table, table.column_names)
+    again = TableEncoder.from_data(json.loads(json.dumps(encoder.as_data())))
+    assert again == encoder
+    assert np.array_equal(again.transform(table), encoder.transform(table))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data.pop("columns"),
+        lambda data: data.update(columns=[]),
+        lambda data: data.update(columns=data["columns"] * 2),
+        lambda data: data["columns"][0].update(fill="much"),
+        lambda data: data["columns"][0].update(fill=float("nan")),
+        lambda data: data["columns"][0].update(kind="os.system"),
+        lambda data: data["columns"][-1].update(shares={"z1": -1.0}),
+        lambda data: data["columns"][-1].update(shares=7),
+        lambda data: data["columns"][-1].update(rows=0),
+    ],
+)
+def test_plain_data_that_is_no_encoder_is_refused(change):
+    data = TableEncoder.fit(synthetic_table(), synthetic_table().column_names).as_data()
+    change(data)
+    with pytest.raises(CardError):
+        TableEncoder.from_data(data)
+
+
+class Endless:
+    """A table that would never end."""
+
+    read = 0
+
+    def batches(self, columns=None):
+        while True:
+            self.read += 1
+            yield pa.record_batch({"a": np.zeros(1000)})
+
+
+def test_what_does_not_fit_into_memory_is_refused_while_it_is_read():
+    endless = Endless()
+    with pytest.raises(DataError, match="too large to learn from"):
+        read_columns(endless, ["a"], memory=10 * 8000 * 4)
+    assert endless.read == 11
+    with pytest.raises(DataError, match="too many to learn from"):
+        refuse_too_wide(1000, 50, memory=1_000_000)
+    refuse_too_wide(1000, 5, memory=1_000_000)
+
+
+@posix_only
+def test_where_there_is_no_proc_the_system_is_asked_for_its_memory(monkeypatch):
+    def missing(*_, **__):
+        raise FileNotFoundError
+
+    known = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 5 << 20, "SC_AVPHYS_PAGES": 3 << 20}
+    monkeypatch.setattr(memory, "open", missing, raising=False)
+    monkeypatch.setattr(os, "sysconf", lambda name: known[name] if name in known else int("unrecognized"))
+    assert memory.free_memory() == 3 << 32
+    del known["SC_AVPHYS_PAGES"]  # as on macOS
+    assert memory.free_memory() == 5 << 32
+    del known["SC_PHYS_PAGES"]
+    assert memory.free_memory() == 1 << 32

@@ -1,0 +1,199 @@
+"""Records that span lines: a lost quote never takes a label into a public value, and no line fills the memory."""
+
+import gzip
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzzing import tries
+from labeldp.errors import DataError, LabelDPError, ParameterError
+from labeldp.tables.dialect import ENCODINGS, Dialect
+from labeldp.tables.opening import open_table
+from tables.file_cases import refused, release
+
+SPANS = "spans lines"
+LOST = {
+    "a name with a comma": ['"Shelf, oak,51234,20', 'Cable 21",64226,22'],
+    "two names with commas": ['"Shelf, oak,51234,20', 'Table, ash",40000,30'],
+    "a plain name": ['"Shelf,51234,20', 'Cable",64226,22'],
+    "over several records": ['"Shelf,51234,20', "Table,40000,30", 'Cable",64226,22'],
+    "in the last column": ['Shelf,51234,"20', 'Cable,64226,"22'],
+    "a list of numbers in quotes behind it": ['"Shelf, oak,51234,"20, 30, 40"'],
+    "in the last column, and never closed": ['Shelf,51234,"20', "Cable,64226,22"],
+    "in the last column, and closed where another opens": ['Shelf,51234,"20', 'Cable,64226,"22"'],
+    "in the last column, and closed at an end": ['Shelf,51234,"20', 'Cable,64226,22"'],
+    "a label in quotes": ['"Shelf,"51,234",20', 'Cable","64,226",22'],
+    "a label in quotes behind it": ['"Shelf, oak,51234,20', 'Cable 21","64,226",22'],
+}
+
+
+def put(place, lines, header="item,price,size"):
+    (place / "in.csv").write_text("\n".join([header, *lines]) + "\n")
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("multiline", [None, "item", "size"])
+@pytest.mark.parametrize("kind", LOST)
+def test_a_lost_quote_is_refused_by_its_record(place, kind, multiline, out):
+    put(place, ["Bed,100,5", *LOST[kind], "Sofa,200,6"])
+    told = str(refused("in.csv", out, error=DataError, dialect=Dialect(multiline=multiline, thousands=",")))
+    assert f"{SPANS}, or text after a closing quote, in row 2" in told
+    assert "51" not in told
+
+
+TEXTS = st.from_regex("[ab1][ab1,; ]{0,5}", fullmatch=True)
+FIELDS = st.tuples(TEXTS, st.integers(10_000, 99_999), TEXTS)
+
+
+def spoilt(rows, names, lost, thousands):
+    """Return lines in which the closing quote of one value is lost, and one of the next record closes it."""
+    for number, (item, label, size) in enumerate(rows):
+        cells = {"item": item, "price": f"{label:,}" if thousands else str(label), "size": size}
+        cells = {name: f'"{cell}"' if "," in cell else cell for name, cell in cells.items()}
+        if number == 0:
+            cells[lost] = '"' + cells[lost].strip('"')
+        if number == 1:
+            cells[lost] = cells[lost].strip('"') + '"'
+        yield ",".join(cells[name] for name in names)
+
+
+@pytest.mark.slow
+@tries(150)
+@given(
+    rows=st.lists(FIELDS, min_size=2, max_size=4),
+    names=st.permutations(["item", "price", "size"]),
+    lost=st.sampled_from(["item", "size"]),
+    multiline=st.sampled_from([None, "item", "size"]),
+    thousands=st.booleans(),
+)
+def test_whichever_closing_quote_is_lost_no_label_is_in_a_public_value(
+    place, rows, names, lost, multiline, thousands
+):
+    put(place, spoilt(rows, names, lost, thousands), ",".join(names))
+    dialect = Dialect(multiline=multiline, thousands="," if thousands else None)
+    try:
+        batches = list(open_table("in.csv", label="price", dialect=dialect).batches(["item", "size"]))
+    except LabelDPError:
+        return
+    public = [value for batch in batches for column in batch.columns for value in map(str, column.to_pylist())]
+    assert not any(str(label)[-3:] in value for value in public for _, label, _ in rows)
+
+
+def test_line_breaks_are_read_only_in_the_column_that_may_have_them(place):
+    put(place, ['1,"two', 'lines, with a comma",2.5,n', "2,x,3.5,n"], "id,note,price,tag")
+    assert refused("in.csv").option == "multiline"
+    release("in.csv", dialect=Dialect(multiline="note"))
+    assert '1,"two\nlines, with a comma",' in (place / "out.csv").read_text()
+
+
+@pytest.mark.parametrize("label", ["2", '"2,000"', '"2,000,000.5"', '"1,000,000,000,000"'])
+def test_separators_inside_the_label_do_not_count(place, label):
+    put(place, ['1,"two', f'lines",{label},n', "2,x,3.5,n"], "id,note,price,tag")
+    assert release("in.csv", dialect=Dialect(thousands=",", multiline="note")).terms.rows == 2
+
+
+MULTILINE = {
+    "first": (["a\nb", "2.5", "1"], True),
+    "three lines": (["a\n\nb, c", "2.5", "1"], True),
+    "a number from the left": (["a\nb,7,c", "2.5", "1"], False),
+    "a number from the right": (["a\nb,c,d,7,e", "2.5", "1"], False),
+    "a number elsewhere": (["a\n7,b,8", "2.5", "1"], True),
+    "another column too": (["a\nb", "2.5", "1\n2"], False),
+}
+
+
+@pytest.mark.parametrize("kind", MULTILINE)
+def test_the_column_that_may_have_line_breaks_is_accepted_unless_a_line_has_a_number_in_the_labels_position(
+    place, kind
+):
+    cells, accepted = MULTILINE[kind]
+    put(place, [",".join(f'"{cell}"' if cell != "2.5" else cell for cell in cells)])
+    if accepted:
+        release("in.csv", dialect=Dialect(multiline="item"))
+        assert cells[0] in (place / "out.csv").read_text()
+    else:
+        assert SPANS in str(refused("in.csv", dialect=Dialect(multiline="item")))
+
+
+def test_the_label_never_has_line_breaks(place):
+    put(place, ['a,"2.5', '",1'])
+    assert SPANS in str(refused("in.csv"))
+    assert "is the label" in str(refused("in.csv", error=ParameterError, dialect=Dialect(multiline="price")))
+    assert "no column" in str(refused("in.csv", error=ParameterError, dialect=Dialect(multiline="other")))
+
+
+def test_tables_without_anything_private_may_have_any_line_breaks(place):
+    put(place, ['"a', 'b",2.5,1'])
+    assert next(open_table("in.csv").batches(["item"])).column(0).to_pylist() == ["a\nb"]
+
+
+# ---- options that cannot be ---------------------------------------------------------------------------------
+
+BAD_ENCODINGS = ["utf-7", "idna", "punycode", "hz", "iso2022_jp", "unicode_escape", "undefined", "cp037", "rot13"]
+ODD = {
+    "separator": ["é", "\u2028", "ab", ";;", "a", "1", '"', "\n", "\0", "\x80", ":", " ", "\x01"],
+    "decimal": ["'"],
+    "thousands": ["x"],
+    "encoding": [*BAD_ENCODINGS, "\0", "\udcff"],
+    "na": [["\udcff"], ["a\nb"]],
+    "names": [["\udcff", "b"], ["a", " "]],
+}
+
+
+@pytest.mark.parametrize(("option", "value"), [(option, value) for option in ODD for value in ODD[option]])
+def test_odd_options_are_refused_by_name(option, value):
+    with pytest.raises(ParameterError) as caught:
+        Dialect(**{option: value})
+    assert caught.value.option == option
+
+
+@pytest.mark.parametrize("pair", [{"decimal": ",", "thousands": ","}, {"names": ["a"], "header": True}])
+def test_options_that_exclude_each_other_are_refused(pair):
+    with pytest.raises(ParameterError) as caught:
+        Dialect(**pair)
+    assert caught.value.option in pair
+
+
+@pytest.mark.parametrize("content", ["item,price\nä,2.5\n".encode(), b"item,price\na,2.5\n", b"i", b""])
+@pytest.mark.parametrize("encoding", sorted(ENCODINGS))
+def test_every_encoding_reads_any_bytes_or_ends_in_an_error_of_ours(place, encoding, content):
+    for data in (content, content + b"\xff\x81\xfe", bytes(range(256))):
+        (place / "in.csv").write_bytes(data)
+        with suppress(LabelDPError):
+            list(open_table("in.csv", label="price", dialect=Dialect(encoding=encoding)).batches())
+
+
+def test_a_byte_order_mark_that_is_missing_is_asked_for(place):
+    (place / "in.csv").write_bytes("item,price\na,2.5\n".encode("utf-16-le"))
+    assert 'encoding="utf-16-le"' in str(refused("in.csv", dialect=Dialect(encoding="utf-16")))
+    release("in.csv", dialect=Dialect(encoding="utf-16-le"))
+
+
+# ---- memory -------------------------------------------------------------------------------------------------
+
+LIMITED = """if True:
+    import resource, sys
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+    from labeldp.app.cli import app
+    app(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
+@pytest.mark.parametrize("start", [b"", b"item,price,size\n", b'item,price,size\n"', b"item,price,size\na,"])
+def test_a_line_of_gigabytes_in_a_small_file_is_refused_within_a_gibibyte(place, start):
+    block = gzip.compress(b"1" * (1 << 26), 6)
+    (place / "in.csv.gz").write_bytes(gzip.compress(start) + block * 32)  # 2 GiB in 2 MB
+    command = [sys.executable, "-c", LIMITED, "privatize", "in.csv.gz", "-o", "out.csv", "--label", "price"]
+    command += ["--bounds", "0", "5", "--epsilon", "1", "--ledger", "ledger.jsonl"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "more than" in " ".join(done.stderr.split())
+    assert not (place / "out.csv").exists()
+    assert not (place / "ledger.jsonl").exists()
