@@ -36,7 +36,7 @@ def draw(theme: str, years: np.ndarray, true: np.ndarray, private: np.ndarray, e
             fmt="s",
             color=orange,
             capsize=3,
-            label="private, ε = 1 (may leave), ± 2 standard errors",
+            label="private, ε = 1 (can be shared), ± 2 standard errors",
         )
         axes.set(xlabel="years of schooling", ylabel="mean income, $1,000", ylim=(0, 80))
         axes.spines[["top", "right"]].set_visible(False)
