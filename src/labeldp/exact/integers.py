@@ -130,7 +130,7 @@ class IntegerNoise:
     def release(self, exact: NDArray[np.int64], source: WordSource) -> NDArray[np.int64]:
         """Return integers with fresh noise added to each.
 
-        This is the one entry point for a curator's sums and counts: what is computed from the result is post-processing.
+        All of a curator's sums and counts pass here: what is computed from the result is post-processing.
 
         Parameters
         ----------

@@ -1,0 +1,320 @@
+"""Formulas such as ``schooling + age**2 + C(region, ref="north")``: which columns a regression has.
+
+The grammar is a list of names, powers, categories and products. Nothing in it is evaluated.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from labeldp._values import Array
+from labeldp.errors import DataError, ParameterError, Setting
+from labeldp.release.names import nearest, same_name
+
+MAX_COLUMNS = 1000
+"""Coefficients at most: a column that names every row is not a category."""
+
+_TOKEN = re.compile(r'\s*(?:(`[^`]+`|[^\W\d]\w*)|(\*\*)|(\d+)|("[^"]*"|\'[^\']*\')|([-+:*(),=~/^.|]))')
+_EXAMPLE = 'such as schooling + age + age**2 + C(region, ref="north") + schooling:age'
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One column of the table in a term.
+
+    Attributes
+    ----------
+    column : str
+    power : int
+        Of a number.
+    category : bool
+        Whether it was written as ``C(column)``.
+    reference : str, optional
+        The level that other levels are compared with; by default the first in order.
+    """
+
+    column: str
+    power: int = 1
+    category: bool = False
+    reference: str | None = None
+
+
+Term = tuple[Factor, ...]
+"""Factors that are multiplied with each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """The right-hand side of a regression.
+
+    Attributes
+    ----------
+    terms : tuple of terms
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> people = pa.table({"age": [20, 30, 50], "region": ["east", "west", "west"]})
+    >>> coefficients = Formula.parse("age + C(region) + age:C(region)").fit(people)
+    >>> coefficients.names
+    ['age', 'region[west]', 'age:region[west]']
+    >>> coefficients.transform(people)
+    array([[20.,  0.,  0.],
+           [30.,  1., 30.],
+           [50.,  1., 50.]])
+    """
+
+    terms: tuple[Term, ...]
+
+    @classmethod
+    def parse(cls, text: str, label: str | None = None) -> Formula:
+        """Read a formula; the label must not be in it."""
+        terms = _Reader(text).terms()
+        for factor in (factor for term in terms for factor in term):
+            if label is not None and same_name(factor.column, label):
+                raise ParameterError(Setting("on"), f" must not use the label {label!r}: it is private")
+        alone = {factor.column for term in terms if len(term) == 1 for factor in term if factor.power == 1}
+        for term in terms:
+            lacking = [factor.column for factor in term if len(term) > 1 and factor.column not in alone]
+            if lacking:
+                raise _error(f"has a product with {lacking[0]!r}, which must also be a term of its own")
+        if len(set(terms)) < len(terms):
+            raise _error("has a term twice")
+        return cls(terms)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table that it uses, in order."""
+        return list(dict.fromkeys(factor.column for term in self.terms for factor in term))
+
+    def fit(self, table: Any) -> Coefficients:
+        """Return its coefficients on an Arrow table of public columns, whose values are the levels."""
+        for name in self.columns:
+            if name not in table.column_names:
+                near = nearest(name, table.column_names)
+                raise _error(f"uses the column {name!r}, which is not there" + (f": {near!r}?" if near else ""))
+        levels: dict[str, list[str]] = {}
+        for factor in (factor for term in self.terms for factor in term):
+            if factor.category or not _is_number(table.column(factor.column).type):
+                levels[factor.column] = _ordered_levels(table, factor, levels.get(factor.column))
+        columns = [column for term in self.terms for column in _expand(term, levels)]
+        if len(columns) > MAX_COLUMNS:
+            raise _error(f"has {len(columns):,} coefficients: {MAX_COLUMNS:,} at most")
+        result = Coefficients(tuple(columns), {name: listed[0] for name, listed in levels.items()})
+        if len(set(result.names)) < len(columns):
+            raise _error("gives two coefficients one name: rename a column or a level")
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A factor of a coefficient's column: a number to a power, or whether a category has a level."""
+
+    column: str
+    power: int = 1
+    level: str | None = None
+
+    def __str__(self) -> str:
+        if self.level is not None:
+            return f"{self.column}[{self.level}]"
+        return self.column if self.power == 1 else f"{self.column}**{self.power}"
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficients:
+    """The columns of a regression, each the product of parts.
+
+    Attributes
+    ----------
+    columns : tuple of tuples of Part
+    references : dict
+        For each category, the level that others are compared with.
+    """
+
+    columns: tuple[tuple[Part, ...], ...]
+    references: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each coefficient."""
+        return [":".join(str(part) for part in parts) for parts in self.columns]
+
+    def transform(self, table: Any) -> Array:
+        """Return the columns of an Arrow table, rows × coefficients."""
+        parts = {part for parts in self.columns for part in parts}
+        values: dict[str, Array] = {}
+        for name in dict.fromkeys(part.column for part in parts):
+            if name not in self.references:
+                values[name] = _numbers(table, name)
+                continue
+            values[name] = _texts(table, name)
+            known = {part.level for part in parts if part.column == name} | {self.references[name]}
+            new = sorted(set(values[name]) - known)
+            if new:
+                raise DataError(f"the column {name!r} has a level that the regression does not know: {new[0]!r}")
+        result = np.ones((table.num_rows, len(self.columns)))
+        for k, column in enumerate(self.columns):
+            for part in column:
+                value = values[part.column]
+                result[:, k] *= value**part.power if part.level is None else value == part.level
+        return result
+
+
+def _expand(term: Term, levels: dict[str, list[str]]) -> list[tuple[Part, ...]]:
+    """Return the columns of a term: a category has one for each level but its reference."""
+    columns: list[tuple[Part, ...]] = [()]
+    for factor in term:
+        name = factor.column
+        if name in levels:
+            if factor.power > 1:
+                raise _error(f"has a power of {name!r}, which is not a number")
+            parts = [Part(name, level=level) for level in levels[name][1:]]
+        else:
+            parts = [Part(name, factor.power)]
+        columns = [(*before, part) for before in columns for part in parts]
+    return columns
+
+
+def _ordered_levels(table: Any, factor: Factor, known: list[str] | None) -> list[str]:
+    """Return the levels of a category, its reference first."""
+    name, reference = factor.column, factor.reference
+    if known is not None and reference in (None, known[0]):
+        return known
+    if known is not None and known[0] != min(known, key=_level_key):
+        raise _error(f"names two reference levels for {name!r}")
+    levels = sorted(set(_texts(table, name)), key=_level_key)
+    if len(levels) > MAX_COLUMNS:
+        raise DataError(f"the column {name!r} has {len(levels):,} levels: it is not a category")
+    if reference is None:
+        return levels
+    if reference not in levels:
+        shown = ", ".join(repr(level) for level in levels[:8]) + (" …" if len(levels) > 8 else "")
+        raise _error(f"compares with {reference!r}, which is not a level of {name!r}: {shown}")
+    return [reference, *(level for level in levels if level != reference)]
+
+
+def _level_key(level: str) -> tuple[bool, float, str]:
+    """Order levels that are numbers by value, before others."""
+    try:
+        return False, float(level), level
+    except ValueError:
+        return True, 0.0, level
+
+
+def _is_number(kind: Any) -> bool:
+    return str(kind) == "bool" or str(kind).startswith(("int", "uint", "float", "double", "halffloat", "decimal"))
+
+
+def _refuse_missing(table: Any, name: str) -> None:
+    if table.column(name).null_count:
+        raise DataError(f"the column {name!r} has missing values: leave out those rows, or fill them")
+
+
+def _numbers(table: Any, name: str) -> Array:
+    column = table.column(name)
+    if not _is_number(column.type):
+        raise DataError(f"the column {name!r} is not numeric: write C({name}) to use its values as categories")
+    _refuse_missing(table, name)
+    values = np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise DataError(f"the column {name!r} has missing or infinite values: leave out those rows, or fill them")
+    return values
+
+
+def _texts(table: Any, name: str) -> Array:
+    _refuse_missing(table, name)
+    column = table.column(name)
+    if str(column.type).startswith("dictionary"):
+        column = column.cast(column.type.value_type)
+    texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in column.to_pylist()]
+    return np.array(texts, dtype=object)
+
+
+def _error(problem: str) -> ParameterError:
+    return ParameterError(Setting("on"), f" {problem}")
+
+
+class _Reader:
+    """Reads a formula from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens: list[str] = []
+        end = 0
+        text = text.rstrip()
+        while end < len(text):
+            match = _TOKEN.match(text, end)
+            if match is None:
+                raise _error(
+                    f"has {text[end:].strip()[:1]!r}, which no formula has; write a sum of terms, {_EXAMPLE}"
+                )
+            self.tokens.append(match.group().strip())
+            end = match.end()
+        self.position = 0
+
+    def terms(self) -> tuple[Term, ...]:
+        if not self.tokens:
+            raise _error(f"must be a sum of terms, {_EXAMPLE}")
+        terms = [self.term()]
+        while self.position < len(self.tokens):
+            self.expect("+")
+            terms.append(self.term())
+        return tuple(terms)
+
+    def term(self) -> Term:
+        factors = [self.factor()]
+        while self.peek() == ":":
+            self.take()
+            factors.append(self.factor())
+        return tuple(factors)
+
+    def factor(self) -> Factor:
+        name = self.name()
+        if name == "C" and self.peek() == "(":
+            return self.category()
+        if self.peek() != "**":
+            return Factor(name)
+        self.take()
+        power = self.take()
+        if power not in ("2", "3", "4"):
+            raise _error(f"has {name}**{power}: powers are 2, 3 or 4")
+        return Factor(name, power=int(power))
+
+    def category(self) -> Factor:
+        self.expect("(")
+        name, reference = self.name(), None
+        if self.peek() == ",":
+            self.take()
+            self.expect("ref")
+            self.expect("=")
+            reference = self.take().strip("\"'")
+        self.expect(")")
+        return Factor(name, category=True, reference=reference)
+
+    def name(self) -> str:
+        token = self.take()
+        if token in ("0", "1", "-"):
+            raise _error("has no constant: the intercept is an option, intercept=False leaves it out")
+        if not (token[:1].isalpha() or token[:1] in "_`"):
+            raise _error(f"has {token!r} where a column's name belongs; write odd names as `unit price`")
+        return token.strip("`")
+
+    def peek(self) -> str:
+        return self.tokens[self.position] if self.position < len(self.tokens) else ""
+
+    def take(self) -> str:
+        token = self.peek()
+        if not token:
+            raise _error(f"ends too early; write a sum of terms, {_EXAMPLE}")
+        self.position += 1
+        return token
+
+    def expect(self, wanted: str) -> None:
+        found = self.take()
+        if found == "*" and wanted == "+":
+            raise _error("has *: write a + b + a:b for a*b")
+        if found != wanted:
+            raise _error(f"has {found!r} where {wanted!r} belongs; write a sum of terms, {_EXAMPLE}")

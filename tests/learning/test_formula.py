@@ -1,0 +1,102 @@
+"""Formulas: what they accept, the columns that they make, and what they refuse."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import labeldp as ldp
+from labeldp.learning.formula import MAX_COLUMNS, Formula
+
+PEOPLE = pa.table(
+    {
+        "age": [20, 30, 50, 40],
+        "unit price": [1.5, 2.5, 0.5, 1.0],
+        "region": pa.array(["west", "east", "west", "north"]).dictionary_encode(),
+        "code": [10, 9, 10, 11],
+        "member": [True, False, True, True],
+        "gaps": [1.0, None, 2.0, 3.0],
+        "wide": ["a", "b", None, "c"],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("age", ["age"]),
+        ("age + age**2 + member", ["age", "age**2", "member"]),
+        ("`unit price` + C(code)", ["unit price", "code[10]", "code[11]"]),
+        ("region", ["region[north]", "region[west]"]),  # text is a category without being asked
+        ("C(region, ref='west')", ["region[east]", "region[north]"]),
+        ('age + C(region, ref="west") + age:C(region)', None),
+        (" age+region+region : age ", None),
+    ],
+)
+def test_names_of_coefficients_say_what_they_are(text, names):
+    coefficients = Formula.parse(text).fit(PEOPLE)
+    if names is not None:
+        assert coefficients.names == names
+    assert coefficients.transform(PEOPLE).shape == (4, len(coefficients.names))
+
+
+def test_columns_are_those_that_numpy_computes():
+    coefficients = Formula.parse('age + age**2 + C(region, ref="west") + C(region):age').fit(PEOPLE)
+    assert coefficients.references == {"region": "west"}
+    age, east, north = np.array([20.0, 30, 50, 40]), np.array([0, 1, 0, 0]), np.array([0, 0, 0, 1])
+    expected = np.column_stack([age, age**2, east, north, east * age, north * age])
+    np.testing.assert_array_equal(coefficients.transform(PEOPLE), expected)
+    assert coefficients.names[-1] == "region[north]:age"
+
+
+def test_other_tables_are_coded_in_the_same_way():
+    coefficients = Formula.parse("age + region").fit(PEOPLE)
+    other = pa.table({"region": ["north"], "age": [1.0], "more": [3]})
+    np.testing.assert_array_equal(coefficients.transform(other), [[1.0, 1.0, 0.0]])
+    with pytest.raises(ldp.LabelDPError, match="'south'"):
+        coefficients.transform(pa.table({"region": ["south"], "age": [1.0]}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            " ",
+            "age +",
+            "+ age",
+            "age age",
+            "age * region",
+            "age - 1",
+            "0 + age",
+            "1 + age",
+            "age**5",
+            "age**",
+        ),
+        *("log(age)", "C(age", "C(region, 'west')", "C(region, ref=south)", "age:region", "age + age", "ages"),
+        *("region**2", "`unit price", "unit price", "age; import os", "__import__('os')", "age[0]", "age.real"),
+        "C(region, ref='west') + C(region, ref='east'):age + age",
+    ],
+)
+def test_anything_else_is_refused_by_its_option(text):
+    with pytest.raises(ldp.LabelDPError) as caught:
+        Formula.parse(text).fit(PEOPLE)
+    assert caught.value.option == "on"
+
+
+@pytest.mark.parametrize("name", ["pay", "PAY", "`pay`", "age + C(pay)", "age + pay + pay:age"])
+def test_the_label_is_refused(name):
+    with pytest.raises(ldp.LabelDPError, match="private") as caught:
+        Formula.parse(name, label="pay")
+    assert caught.value.option == "on"
+
+
+@pytest.mark.parametrize("name", ["gaps", "C(wide)", "C(gaps)"])
+def test_missing_values_are_refused_with_the_name_of_the_column(name):
+    with pytest.raises(ldp.LabelDPError, match="missing"):
+        Formula.parse(name).fit(PEOPLE).transform(PEOPLE)
+
+
+def test_a_column_that_names_every_row_is_not_a_category():
+    people = pa.table({"id": [str(k) for k in range(MAX_COLUMNS + 2)]})
+    with pytest.raises(ldp.LabelDPError, match="not a category"):
+        Formula.parse("id").fit(people)
