@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
 from types import NoneType
@@ -427,36 +427,3 @@ def float_below(value: Fraction) -> float:
     while as_fraction(number) > value:
         number = math.nextafter(number, -math.inf)
     return number
-
-
-def float_at_least(value: Fraction) -> float:
-    """Return the smallest float that, written out as a decimal, is at least ``value``; infinite if there is none.
-
-    Examples
-    --------
-    >>> float_at_least(Fraction(1, 3)), float_at_least(Fraction(1, 10))
-    (0.33333333333333337, 0.1)
-    """
-    try:
-        number = float(value)
-    except OverflowError:
-        return math.inf
-    while number < math.inf and as_fraction(number) < value:
-        number = math.nextafter(number, math.inf)
-    return number
-
-
-def rounded_up(amount: float | Fraction, digits: int = 6) -> str:
-    """Return an amount of ε or δ for people: with a few digits, and never less than it is.
-
-    Examples
-    --------
-    >>> rounded_up(1.0), rounded_up(1.0000049), rounded_up(Fraction(1, 3)), rounded_up(1e-7, 3), rounded_up(0.05)
-    ('1', '1.00001', '0.333334', '1e-07', '0.05')
-    """
-    if amount == math.inf:
-        return "inf"
-    exact = amount if isinstance(amount, Fraction) else as_fraction(amount)
-    up = Context(prec=digits, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
-    shown = float(up.divide(Decimal(exact.numerator), Decimal(exact.denominator)))
-    return f"{shown or (5e-324 if exact else 0):.{digits}g}"

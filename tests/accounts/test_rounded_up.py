@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import labeldp as ldp
-from labeldp._values import as_fraction, float_at_least, rounded_up
+from labeldp._values import as_fraction
+from labeldp.accounts.budget import float_at_least, rounded_up
 from labeldp.accounts.reading import read_any_card
 from labeldp.accounts.verification import verify_card
 from labeldp.app.cli import app

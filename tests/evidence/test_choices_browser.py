@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from labeldp._values import rounded_up
+from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.numbers import number, percent, times
 from labeldp.evidence.choices import choice_html, choice_table
 

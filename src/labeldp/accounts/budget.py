@@ -7,16 +7,50 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any, Literal, NoReturn
 
-from labeldp._values import as_fraction, float_at_least, parse_number, rounded_up
+from labeldp._values import as_fraction, parse_number
 from labeldp.errors import BudgetError, ParameterError, Setting
 from labeldp.exact.proof import exp_upper
 from labeldp.mechanisms.card_format import LONGEST_AMOUNT, Natural, Positive, parse_fraction
 
 MOST_BITS = 8192
 """Bits of the numerator and the denominator of an exact sum: thousands of honest amounts need a few hundred."""
+
+
+def float_at_least(value: Fraction) -> float:
+    """Return the smallest float that, written out as a decimal, is at least ``value``; infinite if there is none.
+
+    Examples
+    --------
+    >>> float_at_least(Fraction(1, 3)), float_at_least(Fraction(1, 10))
+    (0.33333333333333337, 0.1)
+    """
+    try:
+        number = float(value)
+    except OverflowError:
+        return math.inf
+    while number < math.inf and Fraction(repr(number)) < value:
+        number = math.nextafter(number, math.inf)
+    return number
+
+
+def rounded_up(amount: float | Fraction, digits: int = 6) -> str:
+    """Return an amount of ε or δ for people: with a few digits, and never less than it is.
+
+    Examples
+    --------
+    >>> rounded_up(1.0), rounded_up(1.0000049), rounded_up(Fraction(1, 3)), rounded_up(1e-7, 3), rounded_up(0.05)
+    ('1', '1.00001', '0.333334', '1e-07', '0.05')
+    """
+    if amount == math.inf:
+        return "inf"
+    exact = amount if isinstance(amount, Fraction) else Fraction(repr(float(amount)))
+    up = Context(prec=digits, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    shown = float(up.divide(Decimal(exact.numerator), Decimal(exact.denominator)))
+    return f"{shown or (5e-324 if exact else 0):.{digits}g}"
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=True, order=False, repr=False)

@@ -9,9 +9,8 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from labeldp._values import rounded_up
 from labeldp.accounts.accuracy import describe_largest_noise, describe_noise
-from labeldp.accounts.budget import Budget, Charge, total_of, unmatched
+from labeldp.accounts.budget import Budget, Charge, rounded_up, total_of, unmatched
 from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, odds_figures, odds_sentence, whose_labels
 from labeldp.accounts.scores import describe_quality
 from labeldp.accounts.statistic import origins_of

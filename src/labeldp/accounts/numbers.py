@@ -7,8 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labeldp._values import rounded_up
-from labeldp.accounts.budget import Budget
+from labeldp.accounts.budget import Budget, rounded_up
 
 LARGE = 1e6
 """Factors beyond this protect nobody, and are not worth their digits."""

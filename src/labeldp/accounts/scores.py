@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from labeldp._values import rounded_up
-from labeldp.accounts.budget import Charge, total_of
+from labeldp.accounts.budget import Charge, rounded_up, total_of
 from labeldp.accounts.numbers import number
 
 METRICS = {

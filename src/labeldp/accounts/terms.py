@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._values import Index, rounded_up
-from labeldp.accounts.budget import Budget, Charge, total_of
+from labeldp._values import Index
+from labeldp.accounts.budget import Budget, Charge, rounded_up, total_of
 from labeldp.accounts.explanation import SUMMARY, explain, panel
 from labeldp.accounts.numbers import number
 from labeldp.accounts.statistic import Statistic

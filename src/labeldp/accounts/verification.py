@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from labeldp._values import rounded_up
 from labeldp.accounts.agreement import charged_for, spent_on_statistics
-from labeldp.accounts.budget import Budget
+from labeldp.accounts.budget import Budget, rounded_up
 from labeldp.accounts.explanation import not_private, proof_of
 from labeldp.accounts.numbers import times
 from labeldp.accounts.reading import ReadCard, read_content

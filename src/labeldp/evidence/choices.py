@@ -13,8 +13,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from labeldp._values import EPSILON_RANGE, rounded_up
-from labeldp.accounts.budget import Budget, group_budget
+from labeldp._values import EPSILON_RANGE
+from labeldp.accounts.budget import Budget, group_budget, rounded_up
 from labeldp.accounts.numbers import EXAMPLE, NEARLY_CERTAIN, PEOPLE, RAISE, number, odds_figures, whose_labels
 from labeldp.evidence.accuracy_suite import BEYOND, FEWEST, MARGIN, kept_curves
 from labeldp.evidence.cautions import CAUTIONS, LEAST_POWER, NOTHING, ROOMY_POWER, SPREAD, cautions, cost_to_person

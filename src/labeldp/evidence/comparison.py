@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp._values import Array, as_fraction, rounded_up
+from labeldp._values import Array, as_fraction
+from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
 from labeldp.errors import DataError, Message, Setting

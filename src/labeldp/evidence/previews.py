@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._values import Count, Epsilon, LabelBounds, as_fraction, parse_integer, parse_positive, rounded_up
+from labeldp._values import Count, Epsilon, LabelBounds, as_fraction, parse_integer, parse_positive
 from labeldp.accounts.accuracy import Accuracy
+from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.numbers import number, percent, times
 from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.errors import ParameterError

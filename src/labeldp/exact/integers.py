@@ -269,8 +269,9 @@ class Statistic:
         """The noise on each integer."""
         return DiscreteLaplace.calibrated(sensitivity=self.sensitivity, epsilon=self.epsilon)
 
+    @cached_property
     def derived(self) -> dict[str, Any]:
-        """Return what a card states of it beside its fields."""
+        """What a card states of it beside its fields."""
         return {"sensitivity": self.sensitivity, "noise": NOISE, "scale": self.noise.scale}
 
     @classmethod

@@ -324,7 +324,7 @@ def _fields(where: str, data: Any, hints: dict[str, Any], free: frozenset[str]) 
 
 def _derived(value: Any) -> dict[str, Any]:
     """Return what follows from a value's fields and is written beside them."""
-    return {name: plain(item) for name, item in value.derived().items()} if hasattr(value, "derived") else {}
+    return {name: plain(item) for name, item in getattr(value, "derived", {}).items()}
 
 
 def _instance(kind: Any, data: Any, where: str) -> Any:

@@ -92,14 +92,14 @@ class Records(Iterator[list[str]]):
     def __init__(self, stream: Any, encoding: str, separator: str, *, strict: bool = False) -> None:
         self._raw, self._left = RawStream(stream), LONGEST_RECORD
         self._text = text_reader(io.BufferedReader(self._raw), encoding)
-        self._reader = python_csv.reader(self._bounded_lines(), delimiter=separator, strict=strict)
+        self._reader = python_csv.reader(iter(self._next_line, ""), delimiter=separator, strict=strict)
 
-    def _bounded_lines(self) -> Iterator[str]:
-        while line := self._text.readline(self._left + 1):
-            self._left -= len(line)
-            if self._left < 0:
-                raise python_csv.Error(TOO_LONG_RECORD)
-            yield line
+    def _next_line(self) -> str:
+        line = self._text.readline(self._left + 1)
+        self._left -= len(line)
+        if self._left < 0:
+            raise python_csv.Error(TOO_LONG_RECORD)
+        return line
 
     def __next__(self) -> list[str]:
         row: list[str] = []

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
-from labeldp._values import rounded_up
+from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.app.card_files import read_card_file
 from labeldp.app.cli.command import command

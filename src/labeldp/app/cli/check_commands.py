@@ -14,8 +14,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from labeldp._values import rounded_up
-from labeldp.accounts.budget import Budget, total_of
+from labeldp.accounts.budget import Budget, rounded_up, total_of
 from labeldp.accounts.explanation import Explanation
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import at_most, factor

@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
-from labeldp._values import Epsilon, rounded_up
+from labeldp._values import Epsilon
+from labeldp.accounts.budget import rounded_up
 from labeldp.app.cli.command import DIALECT, command
 from labeldp.app.cli.comparison_figures import draw_comparison
 from labeldp.app.cli.shell import PlainConsole, figure_table, news, progress, refuse_plot, tell

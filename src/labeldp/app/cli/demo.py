@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from labeldp._values import rounded_up
+from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
 from labeldp.app.cli.command import command

@@ -9,8 +9,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from labeldp._values import rounded_up
-from labeldp.accounts.budget import Budget, refuse_overspend
+from labeldp.accounts.budget import Budget, refuse_overspend, rounded_up
 from labeldp.app.options import OPTIONS
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.ledgers import earlier_releases, name_for_ledger, view_ledger

@@ -18,7 +18,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.templating import Jinja2Templates
 
 from labeldp import __version__
-from labeldp._values import rounded_up
+from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.numbers import number
 from labeldp.app.options import OPTIONS
 from labeldp.app.page.chosen_folder import ChosenFolder

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._values import rounded_up
-from labeldp.accounts.budget import Charge, total_of, unmatched
+from labeldp.accounts.budget import Charge, rounded_up, total_of, unmatched
 from labeldp.accounts.explanation import Explanation
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import at_most, percent, times

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._values import Array, rounded_up
+from labeldp._values import Array
 from labeldp.accounts.accuracy import Accuracy, noise_and_bias
-from labeldp.accounts.budget import total_of
+from labeldp.accounts.budget import rounded_up, total_of
 from labeldp.accounts.explanation import proof_of
 from labeldp.accounts.numbers import number, percent, tick, times
 from labeldp.accounts.reading import ReadCard
