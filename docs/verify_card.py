@@ -384,10 +384,11 @@ def check_mechanism(mechanism: Card, proven: dict[str, Proof]) -> str:
 def check_statistic(one: Card) -> str:
     """Check "What one label moves, by the kind of statistic" (noise.md), and "sensitivity/epsilon exactly"."""
     kind, size, epsilon = one["kind"], one["size"], Fraction(one["epsilon"])
-    known = one["noise"] == "discrete Laplace" and kind in ("counts", "largest count", "sums", "score")
+    sizes = {"counts": (1, size), "largest count": (1, 1), "sums": (2**16, size), "weighted sums": (2**32, size)}
+    sizes["score"] = 2**36 if size <= 2 else 2**37, 4
+    known = one["noise"] == "discrete Laplace" and kind in sizes
     require(known, f"{kind} with {one['noise']} noise are not known here", OPEN)
-    sizes = {"sums": (2**16, size), "score": (2**36 if size <= 2 else 2**37, 4)}
-    steps, most = sizes.get(kind, (1, 1 if kind == "largest count" else size))
+    steps, most = sizes[kind]
     moved = 2 * steps if kind == "counts" else steps
     right = [one["steps"], one["sensitivity"], one["scale"]] == [steps, moved, str(moved / epsilon)]
     require(right and size <= most and moved / epsilon <= 2**52, f"no {kind} have this size, sensitivity or scale")
@@ -564,9 +565,7 @@ def run(what: str, check: Callable[[Any], Any], argument: Any) -> tuple[str, Any
     """Print a line on a check, and return its verdict and what it returned."""
     try:
         verdict, result = HOLDS, check(argument)
-        said = (
-            result if isinstance(result, str) else f"{result['checksum']}; fields are those of the specification"
-        )
+        said = result if isinstance(result, str) else f"{result['checksum']}; its fields are those specified"
     except NotShownError as error:
         (verdict, said), result = error.args, None
     except (ArithmeticError, LookupError, RecursionError) as error:

@@ -66,6 +66,8 @@ LIES = {
     "a reason": {"because": "labels are few"},
     "more integers than the largest of counts": {"kind": "largest count", "sensitivity": 1, "scale": "25"},
     "sums of few steps": {"kind": "sums", "sensitivity": 1, "scale": "25"},
+    "weighted sums of few steps": {"kind": "weighted sums", "steps": 1 << 26, "scale": str(25 << 26)},
+    "weighted sums of less sensitivity": {"kind": "weighted sums", "steps": 1 << 32, "sensitivity": 1 << 31},
     "a score of as many sums": {"kind": "score", "steps": 1 << 36, "sensitivity": 1 << 36, "scale": str(25 << 36)},
     "no epsilon": {"epsilon": "0"},
     "no integers": {"size": 0},

@@ -202,13 +202,18 @@ RULES = {
     "counts": Rule(2, "another label takes 1 from one count and adds 1 to another", {0: 1}),
     "largest count": Rule(1, "another label moves every count by 1 at most, and so the largest of them", {1: 1}),
     "sums": Rule(1, "each label is in one sum, as an integer from 0 to the number of steps", {0: 1 << 16}),
+    "weighted sums": Rule(
+        1,
+        "a row's integer weights add up to 2^12 at most, and its label and the curve of it move by 2^20 at most",
+        {0: 1 << 32},
+    ),
     "score": Rule(
         1,
         "another label moves all sums of errors, or of labels, by as many steps together: scores.md",
         {1: 1 << 36, 2: 1 << 36, 3: 1 << 37, 4: 1 << 37},
     ),
 }
-"""Each kind of statistic; docs/proofs/regressors.md and scores.md have the proofs."""
+"""Each kind of statistic; docs/proofs/regressors.md, ols.md and scores.md have the proofs."""
 
 
 @dataclass(frozen=True)
