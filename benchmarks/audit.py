@@ -153,7 +153,9 @@ def words(count: int) -> Sheet:
 
 ABOUT = """# Audits at length
 
-`python -m benchmarks.audit` writes this page. [docs/audit.md](../docs/audit.md) says how to read it.
+`python -m benchmarks.audit` writes this page, `--part NAME` one table of it (ours, peers, pipelines, broken,
+words); below each table is the version that it was measured at. [docs/audit.md](../docs/audit.md) says how to
+read it.
 
 "detectable" is the ε that would be detected with probability 0.8 if there were an event of the best probability;
 what is broken below shows what is detected in fact. All audits of our mechanisms together, and all of pipelines,

@@ -54,12 +54,11 @@ def released(y: np.ndarray, mechanism: str, epsilon: float, ledger: ldp.Ledger |
     return [release.labels[0], release.labels[1:].mean(), *edges]
 
 
-def fitted(y: np.ndarray, name: str, epsilon: float, delta: float, ledger: ldp.Ledger | None = None) -> np.ndarray:
+def fitted(y: np.ndarray, name: str, epsilon: float, ledger: ldp.Ledger | None = None) -> np.ndarray:
     ledger = ldp.Ledger() if ledger is None else ledger
-    options: dict[str, Any] = {"delta": delta} if delta else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = getattr(ldp, name)(epsilon=epsilon, bounds=BOUNDS, ledger=ledger, **options)
+        model = getattr(ldp, name)(epsilon=epsilon, bounds=BOUNDS, ledger=ledger)
         return model.fit(table(len(y)), y).predict(table(len(y))[:2])
 
 
@@ -99,27 +98,22 @@ def raw_sums_in_a_fit(y: np.ndarray, ledger: ldp.Ledger | None = None) -> np.nda
         return sums * (stage.width / STEPS)
 
     with mock.patch.object(Stage, "release", raw):
-        return fitted(y, "ModelReleaseRegressor", 1.0, 0.0, ledger)
+        return fitted(y, "ModelReleaseRegressor", 1.0, ledger)
 
 
 def spends(y: np.ndarray, name: str, times: float, ledger: ldp.Ledger | None = None) -> np.ndarray:
     """A fit for several times the ε that it is held to."""
     if ledger is not None:
-        return fitted(y, name, 1.0, 0.0, ledger)
-    return fitted(y, name, times, 0.0)
+        return fitted(y, name, 1.0, ledger)
+    return fitted(y, name, times)
 
 
 PIPELINES: Pipelines = {
     "privatize, two-point": (partial(released, mechanism="two-point", epsilon=1.0), 200, 10_000),
     "privatize, RPWithPrior": (partial(released, mechanism="rp", epsilon=1.0), 200, 600),
     "privatize, auto": (partial(released, mechanism="auto", epsilon=1.0), 200, 300),
-    "LabelReleaseRegressor": (partial(fitted, name="LabelReleaseRegressor", epsilon=1.0, delta=0.0), ROWS, 600),
-    "ModelReleaseRegressor": (partial(fitted, name="ModelReleaseRegressor", epsilon=1.0, delta=0.0), ROWS, 500),
-    "ModelReleaseRegressor, δ = 0.001": (
-        partial(fitted, name="ModelReleaseRegressor", epsilon=1.0, delta=1e-3),
-        ROWS,
-        400,
-    ),
+    "LabelReleaseRegressor": (partial(fitted, name="LabelReleaseRegressor", epsilon=1.0), ROWS, 600),
+    "ModelReleaseRegressor": (partial(fitted, name="ModelReleaseRegressor", epsilon=1.0), ROWS, 500),
 }
 
 BROKEN: Pipelines = {

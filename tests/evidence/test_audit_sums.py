@@ -15,8 +15,7 @@ import pytest
 import labeldp as ldp
 from helpers import seeded
 from labeldp.accounts.statistic import Statistic
-from labeldp.evidence.lenses import QuantileLens
-from labeldp.exact.integers import DiscreteLaplace
+from labeldp.exact import DiscreteLaplace
 from labeldp.learning import sums
 from labeldp.learning.features import FeatureTable, PublicFeatures
 from labeldp.learning.fit_plan import SumBudget
@@ -63,12 +62,15 @@ def all_measured(monkeypatch):
 
     What no label enters is worked out once.
     """
-    monkeypatch.setattr(sums, "_spread", lambda noisy, epsilon, width: (width / 4) ** 2)
-    monkeypatch.setattr(sums, "_MEASURED", 0.0)
     unknown = sums.unknown_variance
-    monkeypatch.setattr(sums, "unknown_variance", lambda width, **_: unknown(width)[-1:])
     geometry = cache(lambda prior: Geometry.of(TABLE, np.frombuffer(prior)))
-    monkeypatch.setattr(sums, "Geometry", SimpleNamespace(of=lambda _, prior: geometry(prior.tobytes())))
+    for name, value in {
+        "_spread": lambda noisy, epsilon, width: (width / 4) ** 2,
+        "_MEASURED": 0.0,
+        "unknown_variance": lambda width, **_: unknown(width)[-1:],
+        "Geometry": SimpleNamespace(of=lambda _, prior: geometry(prior.tobytes())),
+    }.items():
+        monkeypatch.setattr(sums, name, value)
 
 
 def audited():
@@ -82,9 +84,7 @@ def audited():
         losses.append(sum(budget.likely.values()))
         return losses[-1:]
 
-    found = ldp.audit_pipeline(
-        run, neighbours=PAIR, epsilon=CLAIM, samples=RUNS, confidence=SURE, lenses=[QuantileLens()]
-    )
+    found = ldp.audit_pipeline(run, neighbours=PAIR, epsilon=CLAIM, samples=RUNS, confidence=SURE, lenses=["size"])
     assert set(stages) == {3}, "rough sums, distances, sums"
     return found, max(map(abs, losses))
 

@@ -7,7 +7,6 @@ from html import unescape
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import labeldp as ldp
 from command_line import said
@@ -36,8 +35,6 @@ def test_odds_and_cautions_are_those_of_a_person_with_several_rows():
     assert plan.budgets == ldp.preview(rows=20_000, bounds=(0, 1), epsilon=2).budgets
     raised = "their odds on all labels of any one person with up to 3 rows by at most e^ε = 404×"
     assert raised in choice_html(plan)
-    with pytest.raises(ldp.errors.ParameterError, match="rows_per_person"):
-        ldp.preview(rows=100, bounds=(0, 1), rows_per_person=0)
 
 
 def test_odds_after_a_second_release_count_what_was_spent_before_and_errors_do_not():

@@ -82,33 +82,33 @@ def test_models_keep_more_with_more_rows_and_nothing_is_said_where_nothing_was_m
     assert "not measured" in ldp.preview(rows=20, bounds=BOUNDS, epsilon=0.1).summary()
 
 
-def test_it_shows_itself_in_text_in_a_notebook_and_as_a_figure():
+def test_it_shows_itself_in_text_and_as_a_figure():
     plan = ldp.preview(rows=ROWS, bounds=BOUNDS, wanted=2.0, epsilon=[1, 0.3])
     text = plan.summary()
     assert text.index("ε = 0.3") < text.index("ε = 1")
-    for words in ("accuracy suite", "nothing was spent", "For ±2", "evenly over the bounds"):
-        assert words in text
-        assert words in plan._repr_html_()
+    assert all(words in text for words in ("accuracy suite", "nothing was spent", "For ±2", "evenly"))
     left, right = plan.plot().axes
     assert left.get_legend().get_texts()[0].get_text() == "one label"
     assert right.get_ylim() == (0, 100)
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"rows": 0}, "^rows"),
-        ({"rows": 2.5}, "^rows"),
-        ({"bounds": (1, 1)}, "lo < hi"),
-        ({"epsilon": []}, "epsilon must be a number or several"),
-        ({"epsilon": [1, -1]}, "epsilon"),
-        ({"wanted": 0}, "wanted"),
-        ({"prior": [1, 2]}, "Histogram"),
+        {"rows": 0},
+        {"rows": 2.5},
+        {"bounds": (1, 1)},
+        {"epsilon": []},
+        {"epsilon": [1, -1]},
+        {"wanted": 0},
+        {"prior": [1, 2]},
+        {"rows_per_person": 0},
     ],
 )
-def test_what_cannot_be_planned_is_refused(options, words):
-    with pytest.raises(ldp.errors.ParameterError, match=words):
+def test_what_cannot_be_planned_is_refused_by_its_option(options):
+    with pytest.raises(ldp.errors.ParameterError) as refused:
         ldp.preview(**{"rows": ROWS, "bounds": BOUNDS, **options})
+    assert refused.value.option == next(iter(options))
 
 
 @pytest.mark.slow
@@ -128,9 +128,7 @@ def test_the_command_reads_no_table_and_shows_the_same_figures(tmp_path):
     ("options", "words"),
     [
         (["--edges", "0,1"], "go together"),
-        (["--edges", "0,a", "--masses", "1"], "--edges must be numbers"),
         (["--edges", "0,1", "--masses", "1,2"], "masses"),
-        (["--budgets", "one"], "numbers with commas"),
         (["--plot", "preview.doc"], ".png"),
     ],
 )

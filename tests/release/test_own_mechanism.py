@@ -11,7 +11,7 @@ import labeldp as ldp
 from labeldp.accounts.reading import read_any_card
 from labeldp.accounts.verification import verify_card
 from labeldp.app.cli import app
-from labeldp.evidence.conformance import check_mechanism
+from labeldp.evidence import check_mechanism
 from labeldp.evidence.label_noise import label_noise
 from labeldp.exact.proof import WORDS, Promise, exp_lower
 from labeldp.exact.table import TableChannel

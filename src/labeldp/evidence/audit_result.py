@@ -74,7 +74,7 @@ class Audit:
     >>> result.verdict, result.refuted
     ('VIOLATION', 'claim')
     >>> print(result.summary())
-    VIOLATION: epsilon is at least ...; that is wrong with probability 1e-06 at most
+    VIOLATION: epsilon is at least ... at delta 0; that is wrong with probability 1e-06 at most
       20,000 samples each; ... events, tested on the half that did not choose
       worst: ...
     """
@@ -114,10 +114,9 @@ class Audit:
 
     def summary(self) -> str:
         """Return the verdict and what it rests on, for people."""
-        at = f" (delta {self.delta:.3g})" if self.delta else ""
         worst = self.worst
         lines = [
-            f"{self.verdict}: epsilon is at least {self.epsilon:.4g}{at}; "
+            f"{self.verdict}: epsilon is at least {self.epsilon:.4g} at delta {self.delta:.3g}; "
             f"that is wrong with probability {1 - self.confidence:.2g} at most",
             f"  {self.samples:,} samples each; {len(self.tested)} events, tested on the half that did not choose",
             f"  worst: {worst.lens}, {worst.pair[0]} against {worst.pair[1]}: {worst.hits:,} and {worst.others:,} "
@@ -128,12 +127,12 @@ class Audit:
             lines.append(f"  claimed {self.claimed:.6g}")
         if self.proven is not None:
             lines.append(f"  proven {self.proven:.6g} at most")
-        if self.detected:
+        if self.refuted == "proof":
+            lines.append("  refuted: the proof; the claim may hold, but outputs are not drawn from these counts")
+        elif self.detected:
             lines.append(f"  refuted: the {self.refuted}")
-            if self.refuted == "proof":
-                lines.append("  the claim may hold, but outputs are not drawn from the counts that were proven")
-        elif self.detectable is not None and math.isfinite(self.detectable):
-            lines.append(f"  detectable with probability {POWER:g}, at best: epsilon {self.detectable:.4g}")
-        elif self.detectable is not None:
+        elif self.detectable == math.inf:
             lines.append("  no violation could have been detected: take more samples")
+        elif self.detectable is not None:
+            lines.append(f"  detectable with probability {POWER:g}, at best: epsilon {self.detectable:.4g}")
         return "\n".join(lines)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +30,9 @@ REGRESSORS: dict[str, Callable[..., Any]] = {
     "labels released": LabelReleaseRegressor,
     "model released": ModelReleaseRegressor,
 }
+
+RELEASES = {name: Setting("release", name.split()[0]) for name in REGRESSORS}
+"""What to choose for each of them."""
 
 CONSTANT, TREES = "private constant", "not private"
 """What regressors are compared with: a mean with noise, and boosted trees on true labels."""
@@ -61,7 +63,7 @@ class Comparison:
     Examples
     --------
     >>> import numpy as np
-    >>> from labeldp.evidence import compare_table
+    >>> from labeldp.evidence.comparison import compare_table
     >>> x = np.linspace(-1, 1, 200)
     >>> comparison = compare_table(x[:, None], 2 + x, (0, 5), budgets=[8.0], mechanisms=["laplace", "rp"])
     >>> comparison.best_mechanism(8.0), str(comparison.models["model released", 8.0])
@@ -88,9 +90,11 @@ class Comparison:
 
     def table(self, of: Literal["label", "mean", "model"]) -> list[list[str]]:
         """Return the errors of one label and of the mean of all, by mechanism, or of models: a line for each."""
-        figures: dict[tuple[str, float], Estimate] = dict(self.models)
-        if of != "model":
-            figures = {key: noise.one if of == "label" else noise.mean for key, noise in self.noise.items()}
+        figures = {
+            "label": {key: noise.one for key, noise in self.noise.items()},
+            "mean": {key: noise.mean for key, noise in self.noise.items()},
+            "model": self.models,
+        }[of]
         names = dict.fromkeys(name for name, _ in figures)
         return [[name, *(str(figures[name, epsilon]) for epsilon in self.budgets)] for name in names]
 
@@ -124,38 +128,21 @@ class Comparison:
                 "Even without privacy the features hardly predict this label: no ε will change that. Release a "
                 "mean or a histogram instead, or find better features."
             ]
-        enough = [e for e in sorted(self.budgets) if round(self.kept(e), 2) >= 0.8]  # as it is shown
-        epsilon = enough[0] if enough else max(self.budgets, key=self.kept)
-        model, kept = self.best_model(epsilon), self.kept(epsilon)
+        shares = {epsilon: round(self.kept(epsilon), 2) for epsilon in sorted(self.budgets)}
+        enough = [epsilon for epsilon, share in shares.items() if share >= 0.8]
         if enough:
-            start = (
-                f"Take ε = {rounded_up(epsilon)}: the least of those tried that keeps four fifths of what "
-                "features explain."
-            )
-        elif kept > 0.05:
-            start = (
-                "None of these budgets keeps four fifths of what features explain; "
-                f"ε = {rounded_up(epsilon)} keeps most."
-            )
+            epsilon = enough[0]
+            start = "is the least of those tried that keeps four fifths of what features explain"
         else:
-            start = (
-                f"With {self.trained:,} rows none of these budgets is enough for a model: a constant does as well."
-            )
-        best = self.models[model, epsilon]
-        alike = [name for name in REGRESSORS if self.models[name, epsilon] <= best + 2 * best.spread]
-        first, *others = (Setting("release", name.partition(" ")[0]) for name in alike)
-        errors = " and ".join(str(self.models[name, epsilon]) for name in alike)
-        typical = "typical errors of {}, too close to distinguish" if alike[1:] else "a typical error of {}"
-        mechanism = self.best_mechanism(epsilon)
-        shares = ", ".join(f"{100 * self.kept(e):.0f} % at ε = {rounded_up(e)}" for e in sorted(self.budgets))
-        reached = (
-            f", with {typical.format(errors)}, beside {trees!s} without privacy and {constant!s} for a constant. "
-            f"Kept of what features explain: {shares}."
-        )
-        noise = number(self.noise[mechanism, epsilon].one, 3)
+            epsilon = max(shares, key=lambda epsilon: shares[epsilon])
+            start = "keeps most of what features explain, but none of those tried keeps four fifths of it"
+        model, mechanism = self.best_model(epsilon), self.best_mechanism(epsilon)
+        kept = ", ".join(f"{100 * share:.0f} % at ε = {rounded_up(each)}" for each, share in shares.items())
+        error, noise = self.models[model, epsilon], number(self.noise[mechanism, epsilon].one, 3)
+        beside = f"beside {trees!s} without privacy and {constant!s} for a constant"
         return [
-            start,
-            Message("For a model: ", first, *chain.from_iterable((" or ", other) for other in others), reached),
+            f"ε = {rounded_up(epsilon)} {start}: {kept}.",
+            Message("For a model: ", RELEASES[model], f", with a typical error of {error!s}, {beside}."),
             Message("For private labels: ", Setting("mechanism", mechanism), f": labels carry ±{noise} each."),
             f"Models learnt from {self.trained:,} rows; with more rows less ε does the same.",
         ]
@@ -197,7 +184,7 @@ def compare_table(
     Examples
     --------
     >>> import numpy as np
-    >>> from labeldp.evidence import compare_table
+    >>> from labeldp.evidence.comparison import compare_table
     >>> x = np.linspace(-1, 1, 200)
     >>> comparison = compare_table(x[:, None], 2 + x, (0, 5), budgets=[8.0], mechanisms=["laplace", "rp"])
     >>> comparison.trained, comparison.mechanisms, len(comparison.table("model"))

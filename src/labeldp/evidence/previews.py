@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.numbers import number, percent, times
 from labeldp.accounts.scores import DEFAULT_METRICS
-from labeldp.errors import ParameterError
+from labeldp.errors import ParameterError, Setting
 from labeldp.evidence.accuracy_suite import Kept, kept_in_suite
 from labeldp.evidence.cautions import cautions
 from labeldp.mechanisms.histogram import Histogram
@@ -212,13 +211,6 @@ class Preview:
         budgets = ", ".join(rounded_up(point.epsilon) for point in self.budgets)
         return f"<Preview of {self.rows:,} rows at ε = {budgets}>"
 
-    def _repr_html_(self) -> str:
-        header, lines = self.table()
-        head = "".join(f"<th>{escape(cell)}</th>" if cell else "<td></td>" for cell in header)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
-        notes = "".join(f"<p>{escape(note)}</p>" for note in (*self.notes(), *self.cautions()))
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
-
     def plot(self) -> Any:
         """Return a Matplotlib figure: errors, and what models keep, against ε."""
         from labeldp.evidence.preview_figure import draw_preview  # noqa: PLC0415 (an extra)
@@ -271,7 +263,7 @@ def preview(
     given = np.atleast_1d(np.asarray(epsilon, dtype=object)).tolist()
     epsilons = sorted({Epsilon(value) for value in given})
     if not epsilons:
-        raise ParameterError("epsilon must be a number or several, such as (0.1, 0.3, 1, 3)")
+        raise ParameterError(Setting("epsilon"), " must be a number or several, such as (0.1, 0.3, 1, 3)")
     known = None if prior is None else Histogram.parse(prior).restricted(*bounds)
     if wanted is not None:
         parse_positive(wanted, "wanted")

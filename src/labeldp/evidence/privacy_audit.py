@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
+from itertools import permutations, repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp._values import Delta, Labels, parse_integer, parse_number
-from labeldp.errors import ParameterError
+from labeldp.errors import ParameterError, Setting
 from labeldp.evidence.audit_result import Audit, EventResult
-from labeldp.evidence.lenses import DiscriminantLens, Lens, View, fit_view, standard_lenses
+from labeldp.evidence.lenses import LENSES, fit_views
 from labeldp.evidence.loss_bounds import detectable_loss, loss_at_least
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
 
-CHUNK = 1 << 17
-MOST_RANKED = 1 << 20
+_CHUNK = 1 << 17
+_MOST_RANKED = 1 << 20
 """More than this many samples for each label teach the ranking nothing; memory stays flat."""
 
 Progress = Callable[[int], None]
@@ -37,7 +36,7 @@ def audit(
     confidence: float = 0.999999,
     epsilon: float | None = None,
     delta: float | None = None,
-    lenses: Sequence[Lens] | None = None,
+    lenses: Sequence[str] = tuple(LENSES),
     random_state: int | WordSource | None = None,
     progress: Progress | None = None,
 ) -> Audit:
@@ -61,8 +60,8 @@ def audit(
     epsilon, delta : float, optional
         The claim. By default a mechanism's own; a function without one is measured and not judged. A mechanism
         is compared with its proof too.
-    lenses : sequence of Lens, optional
-        What to look at; `standard_lenses` by default.
+    lenses : sequence of str
+        What to look at: the size of an output, or its bits. To look at something else, let the function return it.
     random_state : None, int or source of words
         For mechanisms, to repeat an audit.
     progress : function, optional
@@ -90,27 +89,38 @@ def audit(
         delta = proof.delta if delta is None else delta
         if math.isfinite(proof.epsilon) and parse_number(delta, "delta") >= proof.delta:
             proven = proof.epsilon  # a proof says nothing of a smaller δ than its own
+        labels = default_labels(randomizer) if labels is None else labels
         function: Any = partial(randomizer.randomize, random_state=resolve_source(random_state))
-    elif callable(randomizer):
+    elif callable(randomizer) and random_state is None and labels is not None:
         function = randomizer
-        if random_state is not None:
-            raise ParameterError("random_state is for mechanisms; a function brings its own randomness")
     else:
-        raise ParameterError("audit takes a Mechanism, or a function from labels to outputs")
-    chosen = default_labels(randomizer) if labels is None else np.unique(Labels.parse(labels).values)
-    if chosen.ndim != 1 or chosen.size < 2:
-        raise ParameterError("an audit needs at least two different labels")
+        raise ParameterError(
+            "audit takes a Mechanism, or a function from labels to outputs with ",
+            Setting("labels"),
+            ", synthetic ones, and without ",
+            Setting("random_state"),
+        )
+    chosen = np.unique(Labels.parse(labels).values)
+    if chosen.size < 2:
+        raise ParameterError(Setting("labels"), " must be at least two different labels")
 
     def draw(case: int, size: int) -> NDArray[Any]:
         outputs = _as_floats(function(np.full(size, chosen[case], dtype=np.float64)))
-        if outputs.shape != (size,):
-            raise ParameterError(
-                f"the function must return one output for each label: {size}, not {outputs.shape}"
-            )
+        if outputs.size != size:
+            raise ParameterError(f"the function must return one output for each label: {size}, not {outputs.size}")
         return outputs[:, None]
 
-    plan = _Plan.parse(samples, confidence, epsilon, delta, lenses, least=100)
-    return plan.run(draw, tuple(f"{label:.6g}" for label in chosen), proven, progress)
+    return _measure(
+        draw,
+        [f"{label:.6g}" for label in chosen],
+        samples=samples,
+        confidence=confidence,
+        epsilon=epsilon,
+        delta=delta,
+        lenses=lenses,
+        proven=proven,
+        progress=progress,
+    )
 
 
 def audit_pipeline(
@@ -121,9 +131,8 @@ def audit_pipeline(
     confidence: float = 0.999999,
     epsilon: float | None = None,
     delta: float = 0.0,
-    lenses: Sequence[Lens] | None = None,
+    lenses: Sequence[str] = tuple(LENSES),
     executor: Executor | None = None,
-    progress: Progress | None = None,
 ) -> Audit:
     """Measure from samples what ε a whole pipeline cannot be below, as a function of its data set.
 
@@ -141,10 +150,8 @@ def audit_pipeline(
         The bound is right with this probability.
     epsilon, delta : float, optional
         The claim; without one the pipeline is measured and not judged.
-    lenses : sequence of Lens, optional
-        What to look at; `standard_lenses` by default.
-    progress : function, optional
-        Is called with the number of calls just made; ``samples`` for each data set in all.
+    lenses : sequence of str
+        What to look at: the size of an output, or its bits. To look at something else, let the function return it.
     executor : concurrent.futures.Executor, optional
         Where to call; the function must then be one that can be sent there.
 
@@ -161,35 +168,40 @@ def audit_pipeline(
     >>> ldp.audit_pipeline(clip, neighbours=pair, epsilon=1.0, samples=200).detected      # bounds of the data
     True
     """
-    first, second = (Labels.parse(side).values.astype(np.float64) for side in neighbours)
-    if first.shape != second.shape:
-        raise ParameterError("neighbours must have the same rows: only a label may differ")
-    rows = (first != second).reshape(len(first), -1).any(axis=1)
-    if np.count_nonzero(rows) != 1:
-        raise ParameterError("neighbours must differ in the label of exactly one row")
-    plan = _Plan.parse(samples, confidence, epsilon, delta, lenses, least=20)
+    data = [Labels.parse(side).values.astype(np.float64) for side in neighbours]
+    if data[0].shape != data[1].shape:
+        raise ParameterError(Setting("neighbours"), " must have the same rows: only a label may differ")
+    differs = (data[0] != data[1]).reshape(len(data[0]), -1).any(axis=1)
+    if np.count_nonzero(differs) != 1:
+        raise ParameterError(Setting("neighbours"), " must differ in the label of exactly one row")
     widths: set[int] = set()
 
     def draw(case: int, size: int) -> NDArray[Any]:
-        calls = repeat((first, second)[case], size)
+        calls = repeat(data[case], size)
         answers = executor.map(function, calls) if executor else map(function, calls)
-        rows = [_as_floats(answer).reshape(-1) for answer in answers]
-        widths.update(row.size for row in rows)
+        outputs = [_as_floats(answer) for answer in answers]
+        widths.update(row.size for row in outputs)
         if len(widths) != 1:
             raise ParameterError("the function must return as many numbers each time")
-        return np.stack(rows)
+        return np.stack(outputs)
 
-    return plan.run(draw, ("one data set", "the other"), None, progress)
+    return _measure(
+        draw,
+        ("one data set", "the other"),
+        samples=samples,
+        confidence=confidence,
+        epsilon=epsilon,
+        delta=delta,
+        lenses=lenses,
+    )
 
 
-def default_labels(randomizer: object) -> NDArray[np.float64]:
+def default_labels(mechanism: Mechanism) -> NDArray[np.float64]:
     """Return labels at both ends, and two that are close: their floats differ, and their noise hardly does."""
-    if not isinstance(randomizer, Mechanism):
-        raise ParameterError("say which labels to distinguish: labels=(lo, hi), synthetic ones")
-    channel: Any = randomizer.channel
-    if not (hasattr(channel, "low") and hasattr(channel, "high")):
-        raise ParameterError("this mechanism's channel has no range of labels: name the labels to use")
-    return np.asarray(channel.low + (channel.high - channel.low) * np.array([0.0, 0.20, 0.21, 1.0]))
+    low, high = mechanism.domain
+    if math.isinf(high - low):
+        raise ParameterError("this mechanism has no range of labels: say which ", Setting("labels"), " to use")
+    return np.asarray(low + (high - low) * np.array([0.0, 0.20, 0.21, 1.0]))
 
 
 # ---- choosing and testing --------------------------------------------------------------------------------
@@ -199,111 +211,90 @@ Draw = Callable[[int, int], NDArray[Any]]
 """From the number of a label or data set, and a size, to fresh outputs: size × columns."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    samples: int
-    confidence: float
-    epsilon: float | None
-    delta: float
-    lenses: tuple[Lens, ...]
+def _measure(
+    draw: Draw,
+    names: Sequence[str],
+    *,
+    samples: int,
+    confidence: float,
+    epsilon: float | None,
+    delta: float | None,
+    lenses: Sequence[str],
+    proven: float | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Rank outputs, cut events and test them, each on outputs of its own."""
+    samples, delta = parse_integer(samples, "samples", 20), Delta(delta or 0.0)
+    if not 0.5 <= parse_number(confidence, "confidence") < 1:
+        raise ParameterError(Setting("confidence"), f" must be at least 0.5 and below 1, got {confidence}")
+    if epsilon is not None and not parse_number(epsilon, "epsilon") >= 0:
+        raise ParameterError(Setting("epsilon"), f" must not be negative, got {epsilon}")
+    if not lenses or not LENSES.keys() >= set(lenses):
+        raise ParameterError(Setting("lenses"), f" must be some of {', '.join(LENSES)}")
+    ranking = min(samples // 4, _MOST_RANKED)
+    cutting, testing = samples // 2 - ranking, samples - samples // 2
+    cases = range(len(names))
 
-    @classmethod
-    def parse(
-        cls, samples: Any, confidence: Any, epsilon: Any, delta: Any, lenses: Sequence[Lens] | None, *, least: int
-    ) -> _Plan:
-        sure = parse_number(confidence, "confidence")
-        if not 0.5 <= sure < 1:
-            raise ParameterError(f"confidence must be at least 0.5 and below 1, got {sure}")
-        claim = math.inf if epsilon is None else parse_number(epsilon, "epsilon")
-        if not claim >= 0:
-            raise ParameterError(f"epsilon must not be negative, got {claim}")
-        used = standard_lenses() if lenses is None else tuple(lenses)
-        if not used:
-            raise ParameterError("an audit needs a lens to look through")
-        size = parse_integer(samples, "samples", least)
-        return cls(size, sure, claim if math.isfinite(claim) else None, Delta(delta or 0.0), used)
+    def chunks(case: int, size: int) -> Iterator[NDArray[Any]]:
+        for start in range(0, size, _CHUNK):
+            outputs = draw(case, min(_CHUNK, size - start))
+            if progress is not None:
+                progress(len(outputs))
+            yield outputs
 
-    def run(self, draw: Draw, names: tuple[str, ...], proven: float | None, progress: Progress | None) -> Audit:
-        """Rank outputs, cut events and test them, each on outputs of its own."""
-        tick = progress or (lambda _: None)
-        ranking = min(self.samples // 4, MOST_RANKED)
-        cutting, testing = self.samples // 2 - ranking, self.samples - self.samples // 2
-        cases = range(len(names))
-        first = [np.concatenate(list(_chunks(draw, case, ranking, tick))) for case in cases]
-        views = self._views(first)
-        cut, test = (_counts(draw, views, len(cases), size, tick) for size in (cutting, testing))
-        pairs = [(case, other) for case in cases for other in cases if case != other]
-        level = (1 - self.confidence) / (len(pairs) * len(views))
-        tested = []
-        for view, cuts, tests in zip(views, cut, test, strict=True):
-            for case, other in pairs:
-                event = view.event(case, other, cuts, cutting, self.delta, level)
-                hits, others = int(tests[case][event].sum()), int(tests[other][event].sum())
-                bound = float(loss_at_least(hits, others, testing, self.delta, level))
-                tested.append(EventResult((names[case], names[other]), view.name, hits, others, bound))
-        tested.sort(key=lambda event: (-event.epsilon, event.others - event.hits))
-        limit = self.epsilon if self.epsilon is None or proven is None else min(self.epsilon, proven)
-        return Audit(
-            epsilon=tested[0].epsilon,
-            claimed=self.epsilon,
-            proven=proven,
-            delta=self.delta,
-            detectable=None if limit is None else detectable_loss(testing, limit, self.delta, level),
-            confidence=self.confidence,
-            samples=self.samples,
-            tested=tuple(tested),
-        )
+    views = fit_views(tuple(lenses), [np.concatenate(list(chunks(case, ranking))) for case in cases])
 
-    def _views(self, first: list[NDArray[Any]]) -> list[View]:
-        """Return outputs through each lens, column by column; several columns of two cases together, too."""
-        columns = range(first[0].shape[1])
-        views = [
-            fit_view(lens, column, lens.name if len(columns) == 1 else f"number {column + 1}, {lens.name}", first)
-            for column in columns
-            for lens in self.lenses
-        ]
-        if len(columns) > 1 and len(first) == 2:
-            views.append(fit_view(DiscriminantLens(), None, DiscriminantLens.name, first))
-        return views
+    def count(size: int) -> list[NDArray[np.int64]]:
+        """Return, for each view, how often each case gave each code in fresh outputs."""
+        counts = [np.zeros(view.ranking.shape, dtype=np.int64) for view in views]
+        for case in cases:
+            for outputs in chunks(case, size):
+                for view, total in zip(views, counts, strict=True):
+                    total[case] += view.count(outputs)
+        return counts
+
+    pairs = list(permutations(cases, 2))
+    level = (1 - confidence) / (len(pairs) * len(views))
+    tested = []
+    for view, cuts, tests in zip(views, count(cutting), count(testing), strict=True):
+        for case, other in pairs:
+            event = view.event(case, other, cuts, cutting, delta, level)
+            hits, others = int(tests[case][event].sum()), int(tests[other][event].sum())
+            bound = float(loss_at_least(hits, others, testing, delta, level))
+            tested.append(EventResult((names[case], names[other]), view.name, hits, others, bound))
+    tested.sort(key=lambda event: (-event.epsilon, event.others - event.hits))
+    claimed = None if epsilon is None or math.isinf(epsilon) else float(epsilon)
+    limits = [limit for limit in (claimed, proven) if limit is not None]
+    return Audit(
+        epsilon=tested[0].epsilon,
+        claimed=claimed,
+        proven=proven,
+        delta=delta,
+        detectable=None if claimed is None else detectable_loss(testing, min(limits), delta, level),
+        confidence=confidence,
+        samples=samples,
+        tested=tuple(tested),
+    )
 
 
-def _chunks(draw: Draw, case: int, size: int, tick: Progress) -> Iterator[NDArray[Any]]:
-    for start in range(0, size, CHUNK):
-        outputs = draw(case, min(CHUNK, size - start))
-        tick(len(outputs))
-        yield outputs
-
-
-def _counts(draw: Draw, views: list[View], cases: int, size: int, tick: Progress) -> list[NDArray[np.int64]]:
-    """Return, for each lens, how often each case gave each number in fresh outputs."""
-    counts = [np.zeros(view.ranking.shape, dtype=np.int64) for view in views]
-    for case in range(cases):
-        for outputs in _chunks(draw, case, size, tick):
-            for view, total in zip(views, counts, strict=True):
-                total[case] += view.count(outputs)
-    return counts
-
-
-def _as_floats(values: ArrayLike) -> NDArray[Any]:
+def _as_floats(values: Any) -> NDArray[Any]:
     """Return outputs as floats that differ wherever the outputs do, or refuse: a conversion could hide a leak."""
-    parts: Sequence[Any] = values if isinstance(values, list | tuple) else [values]
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError):
-        array = np.empty(0, dtype=object)
-    for one in (array, *map(np.asarray, parts)):
-        if one.dtype.kind not in "biuf" or one.dtype.itemsize > 8:
+    parts = values if isinstance(values, list | tuple) else [values]
+    arrays = [np.zeros(0, dtype=np.bool_)]
+    for part in parts:
+        array = np.asarray(part)
+        is_hidden = isinstance(part, list | tuple | np.ma.MaskedArray)
+        if is_hidden or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
             raise ParameterError(
-                f"outputs must be booleans, integers or floats of at most 64 bits, not {one.dtype}: a "
-                "conversion could hide a leak; encode them as such numbers"
+                "outputs must be booleans, integers or floats of at most 64 bits, in an array or a list of them, "
+                "not masked: a conversion could hide a leak; encode them as such numbers"
             )
-        if one.dtype.kind in "iu" and ((one > _LARGEST_INTEGER) | (one < -_LARGEST_INTEGER)).any():
+        if array.dtype.kind in "iu" and ((array > _LARGEST_INTEGER) | (array < -_LARGEST_INTEGER)).any():
             raise ParameterError("outputs are integers above 2^53, which floats cannot hold: return two parts")
-    if any(isinstance(part, np.ma.MaskedArray | list | tuple) for part in (array, *parts)):
-        raise ParameterError("outputs must not be masked or in lists of lists: return numbers, or arrays of them")
-    if array.dtype.kind != "f":
-        return array.astype(np.float64)
-    return array.astype(np.float64 if array.dtype.itemsize == 8 else np.float32, copy=False)
+        arrays.append(array.reshape(-1))
+    joined = np.concatenate(arrays)
+    is_short = joined.dtype.kind == "f" and joined.dtype.itemsize <= 4
+    return joined.astype(np.float32 if is_short else np.float64, copy=False)
 
 
 _LARGEST_INTEGER = 1 << 53

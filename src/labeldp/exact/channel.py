@@ -19,6 +19,14 @@ class Channel(Protocol):
     """What every channel can do; labels are finite 1-D arrays."""
 
     @property
+    def low(self) -> float:
+        """The lower end of the range in which labels are distinguished."""
+
+    @property
+    def high(self) -> float:
+        """The upper end of that range."""
+
+    @property
     def promise(self) -> Promise | None:
         """The (ε, δ) that the counts are held to; None if there is no privacy."""
 

@@ -106,8 +106,7 @@ class Mechanism(ABC):
     @property
     def domain(self) -> tuple[float, float]:
         """The range in which labels are distinguished; those outside are clipped."""
-        channel: Any = self.channel
-        return float(channel.low), float(channel.high)
+        return float(self.channel.low), float(self.channel.high)
 
     # ---- how one is made --------------------------------------------------------------------------
 

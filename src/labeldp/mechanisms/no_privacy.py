@@ -19,6 +19,9 @@ from labeldp.mechanisms.registry import register
 class IdentityChannel:
     """Every label is released as it is."""
 
+    low: ClassVar[float] = -math.inf
+    high: ClassVar[float] = math.inf
+
     @property
     def promise(self) -> Promise | None:
         """Nothing is promised."""
@@ -76,11 +79,6 @@ class NoPrivacy(Mechanism):
     private: ClassVar[bool] = False
     epsilon: ClassVar[float] = math.inf  # type: ignore[misc]
     channel: IdentityChannel = channel_field()
-
-    @property
-    def domain(self) -> tuple[float, float]:
-        """All numbers."""
-        return -math.inf, math.inf
 
     def _build(self) -> IdentityChannel:
         return IdentityChannel()
