@@ -15,7 +15,7 @@ from labeldp.accounts.budget import Budget
 from labeldp.accounts.reading import read_any_card
 from labeldp.accounts.statistic import Origin
 from labeldp.accounts.verification import verify_card
-from labeldp.mechanisms.card_format import plain
+from labeldp.mechanisms.typed_data import plain
 from labeldp.release.curator import counts_of_labels
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream

@@ -36,7 +36,7 @@ from labeldp.accounts.reading import read_any_card
 from labeldp.accounts.terms import Terms
 from labeldp.accounts.verification import verify_card
 from labeldp.exact.proof import fingerprint
-from labeldp.mechanisms.card_format import plain
+from labeldp.mechanisms.typed_data import plain
 
 each_kind = pytest.mark.parametrize("kind", TERMS)
 

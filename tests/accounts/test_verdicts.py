@@ -18,7 +18,7 @@ from labeldp.accounts.reading import read_any_card
 from labeldp.accounts.statistic import Statistic
 from labeldp.accounts.terms import Split
 from labeldp.accounts.verification import verify_card
-from labeldp.mechanisms.card_format import plain
+from labeldp.mechanisms.typed_data import plain
 
 FROM_SUMS = ("row-release", "model", "model of sums")
 LISTED = json.loads(card("model of sums"))["statistics"]

@@ -10,7 +10,7 @@ import labeldp as ldp
 from labeldp.accounts.budget import Budget, Charge
 from labeldp.accounts.explanation import explain
 from labeldp.accounts.terms import Split, Terms
-from labeldp.mechanisms.card_format import plain
+from labeldp.mechanisms.typed_data import plain
 
 WHEN = "2026-01-01T00:00:00+00:00"
 WEAK, STRONG = (ldp.TwoPoint(bounds=(0, 5), epsilon=epsilon) for epsilon in (2.0, 1.0))

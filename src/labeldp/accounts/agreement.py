@@ -13,7 +13,7 @@ from labeldp.accounts.budget import Budget, Charge, group_budget, name_of_charge
 from labeldp.accounts.statistic import Origin, origins_of
 from labeldp.accounts.terms import Terms
 from labeldp.exact.proof import fingerprint, join_fingerprints
-from labeldp.mechanisms.card_format import canonical, plain
+from labeldp.mechanisms.typed_data import canonical, plain
 
 
 def contradictions(kind: str, card: dict[str, Any], terms: Terms) -> Iterator[str]:

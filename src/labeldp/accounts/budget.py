@@ -14,7 +14,7 @@ from typing import Any, Literal, NoReturn
 from labeldp._values import as_fraction, parse_number
 from labeldp.errors import BudgetError, ParameterError, Setting
 from labeldp.exact.proof import exp_upper
-from labeldp.mechanisms.card_format import LONGEST_AMOUNT, Natural, Positive, parse_fraction
+from labeldp.mechanisms.typed_data import LONGEST_AMOUNT, Natural, Positive, parse_fraction
 
 MOST_BITS = 8192
 """Bits of the numerator and the denominator of an exact sum: thousands of honest amounts need a few hundred."""

@@ -27,7 +27,7 @@ import portalocker
 from labeldp._atomic import as_path, atomic_file, flush_file, regular_handle
 from labeldp.accounts.budget import Budget, Charge, refuse_overspend
 from labeldp.errors import DataError, LabelDPError, LedgerError, ParameterError, Setting
-from labeldp.mechanisms.card_format import Natural, plain, read
+from labeldp.mechanisms.typed_data import Natural, plain, read
 
 VERSION = 2
 SCHEMA = f"labeldp.ledger/{VERSION}"

@@ -16,7 +16,7 @@ from labeldp.accounts.version_2 import upgraded
 from labeldp.errors import CardError
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
-from labeldp.mechanisms.card_format import READERS, canonical, read
+from labeldp.mechanisms.typed_data import READERS, canonical, read
 
 MOST_MECHANISMS = 16
 """A card with more distinct ones is refused: proving one can take a second."""

@@ -13,19 +13,9 @@ from labeldp.accounts.statistic import Origin, Statistic
 from labeldp.accounts.terms import Split
 from labeldp.errors import CardError, LabelDPError
 from labeldp.mechanisms.base import Mechanism
-from labeldp.mechanisms.card_format import (
-    READERS,
-    Hash,
-    Natural,
-    Positive,
-    at_most,
-    between,
-    canonical,
-    like,
-    read,
-)
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.registry import registered_class
+from labeldp.mechanisms.typed_data import READERS, Hash, Natural, Positive, at_most, between, canonical, like, read
 
 Statistics = Annotated[list[Statistic], at_most(256)]
 Trust = Literal["curator", "local"]

@@ -13,8 +13,8 @@ from typing import Annotated
 from labeldp.accounts.budget import Budget, Charge
 from labeldp.exact.integers import NOISE, RULES, Rule, Statistic
 from labeldp.mechanisms.base import Mechanism
-from labeldp.mechanisms.card_format import at_most, optional
 from labeldp.mechanisms.histogram import Histogram
+from labeldp.mechanisms.typed_data import at_most, optional
 
 __all__ = ["NOISE", "RULES", "Origin", "Rule", "Statistic", "cost_of", "origins_of"]
 

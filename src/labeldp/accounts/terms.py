@@ -17,8 +17,8 @@ from labeldp.accounts.numbers import number
 from labeldp.accounts.statistic import Statistic
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
-from labeldp.mechanisms.card_format import Natural, Positive, canonical, plain
 from labeldp.mechanisms.histogram import Histogram
+from labeldp.mechanisms.typed_data import Natural, Positive, canonical, plain
 
 
 @dataclass(frozen=True, slots=True)

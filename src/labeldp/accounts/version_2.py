@@ -22,7 +22,7 @@ from labeldp.errors import CardError, UncheckableError
 from labeldp.exact.proof import array_bytes, fingerprint, join_fingerprints
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
-from labeldp.mechanisms.card_format import plain, read
+from labeldp.mechanisms.typed_data import plain, read
 
 _HASHED = {
     "shift": ("ShiftChannel", "low", "high", "steps", "margin", "reach", "table", "promise"),

@@ -17,10 +17,10 @@ from labeldp._values import EPSILON_RANGE, Array, Bounds, Epsilon, Sums
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import ParameterError, PrivacyProofError, Setting
 from labeldp.exact.word_sources import WordSource
-from labeldp.mechanisms.base import Mechanism, auto_classes, choose_mechanism, variance_line
+from labeldp.mechanisms.base import Mechanism, variance_line
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise
-from labeldp.mechanisms.registry import mechanism_class
+from labeldp.mechanisms.registry import auto_classes, choose_mechanism, mechanism_class
 from labeldp.release.plan import Plan, Request
 
 Pair = tuple[float, float]

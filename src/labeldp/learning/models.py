@@ -39,7 +39,7 @@ from labeldp.learning.model_arrays import as_arrays, read_model_arrays
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
 from labeldp.mechanisms import card_format
-from labeldp.mechanisms.card_format import canonical
+from labeldp.mechanisms.typed_data import canonical
 from labeldp.release.names import UNNAMED, as_label_name
 from labeldp.tables.encoder import TableEncoder
 from labeldp.tables.encodings import Tally

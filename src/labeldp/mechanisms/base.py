@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from contextlib import suppress
-from functools import cache, lru_cache, partial
-from types import SimpleNamespace
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labeldp._values import Count, Epsilon, Labels, as_fraction, parse_numbers, parse_parameters
-from labeldp.errors import CardError, ParameterError, PrivacyProofError, Setting
+from labeldp._values import Count, Epsilon, Labels, parse_numbers, parse_parameters
+from labeldp.errors import CardError, ParameterError, Setting
 from labeldp.exact.channel import Channel
-from labeldp.exact.proof import Promise, Proof, channel_digest
+from labeldp.exact.proof import Proof, channel_digest
 from labeldp.exact.word_sources import RowSource, WordSource, resolve_source
 from labeldp.mechanisms import card_format
-from labeldp.mechanisms.card_format import plain
 from labeldp.mechanisms.histogram import Histogram
-from labeldp.mechanisms.interval import UnitNoise, best_interval, expected_risk
-from labeldp.mechanisms.registry import REGISTRY, mechanism_class, registered_class
+from labeldp.mechanisms.interval import UnitNoise, best_interval
+from labeldp.mechanisms.registry import build_channel, parameter_types, registered_class
+from labeldp.mechanisms.typed_data import plain
 
 
 class Mechanism(ABC):
@@ -181,15 +176,11 @@ class Mechanism(ABC):
         return best_interval(prior, cls.unit_noise(epsilon, **options), rows)
 
     def __post_init__(self) -> None:
-        self._fill(*_built(type(self), parse_parameters(_parameter_types(type(self)), self)))
-
-    def _fill(self, values: tuple[Any, ...], channel: Channel | None = None) -> Self:
-        """Store parsed parameters, and the channel that was made of them, in a frozen instance."""
-        for name, value in zip(_parameter_types(type(self)), values, strict=True):
+        cls = type(self)
+        values, channel = build_channel(cls, parse_parameters(parameter_types(cls), self))
+        for name, value in values.items():
             object.__setattr__(self, name, value)
-        if channel is not None:
-            object.__setattr__(self, "channel", channel)
-        return self
+        object.__setattr__(self, "channel", channel)
 
     # ---- release --------------------------------------------------------------------------------
 
@@ -353,87 +344,6 @@ def _rebuild(name: str, parameters: dict[str, Any], channel: str, origin: Any = 
         raise CardError("the mechanism's counts cannot be rebuilt from its parameters")
     object.__setattr__(mechanism, "_origin", origin)
     return mechanism
-
-
-@cache
-def _parameter_types(cls: type[Mechanism]) -> dict[str, Any]:
-    """Return the type that each parameter is declared as; None where that cannot be told."""
-    module: dict[str, Any] = dict(vars(sys.modules.get(cls.__module__, object)))
-    found: dict[str, Any] = {}
-    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-        if field.init:
-            hint = SimpleNamespace(__annotations__={"type": field.type})
-            found[field.name] = None
-            with suppress(NameError):
-                found[field.name] = get_type_hints(hint, module)["type"]
-    return found
-
-
-def _built(cls: type[Mechanism], values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Channel]:
-    """Return the parameters, completed, and their channel: built and proven, or kept from the last time.
-
-    One that was changed in memory since it was proven is not used again, but built and proven anew.
-    """
-    kept = _build_once(cls, values, repr(values))  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
-    if channel_digest(kept[1]) != kept[2]:
-        _build_once.cache_clear()
-        kept = _build_once(cls, values, repr(values))
-    return kept[:2]
-
-
-@lru_cache(maxsize=16)
-def _build_once(cls: type[Mechanism], values: tuple[Any, ...], _: str) -> tuple[tuple[Any, ...], Channel, str]:
-    unproven = object.__new__(cls)._fill(values)
-    channel = unproven._build()
-    if not _covers(unproven, channel.promise):  # by its parameters as they are now: building may complete them
-        raise PrivacyProofError("the channel promises less privacy than the mechanism")
-    completed = tuple(map(partial(getattr, unproven), _parameter_types(cls)))
-    return completed, channel, channel_digest(channel)
-
-
-def _covers(mechanism: Mechanism, promise: Promise | None) -> bool:
-    """Whether ε and δ of a mechanism, which a ledger is charged with, are all that its channel spends."""
-    if promise is None or math.isinf(mechanism.epsilon):
-        return promise is None and math.isinf(mechanism.epsilon)
-    return promise.epsilon <= as_fraction(mechanism.epsilon) and promise.delta <= as_fraction(mechanism.delta)
-
-
-def auto_classes() -> list[type[Mechanism]]:
-    """Return the mechanisms among which ``mechanism="auto"`` chooses."""
-    return [cls for _, cls in sorted(REGISTRY.items()) if cls.private and cls.in_auto]
-
-
-def choose_mechanism(
-    name: str,
-    prior: Histogram | None,
-    *,
-    bounds: tuple[float, float],
-    epsilon: float,
-    rows: int | None = 1,
-    clips: bool = True,
-    **options: Any,
-) -> Mechanism:
-    """Return the mechanism called ``name``, designed for a prior; for "auto" the one of least expected risk.
-
-    Arguments are parsed. Unless it ``clips``, it is for labels anywhere in the bounds, which somebody else has
-    chosen.
-    """
-
-    def design(cls: type[Mechanism]) -> Mechanism:
-        if prior is None:
-            return cls.for_bounds(bounds, epsilon, **options)
-        if not clips:
-            return cls.for_bounds(bounds, epsilon, prior=prior, **options)
-        return cls._design(prior, epsilon, rows, **options).with_origin(prior.origin)
-
-    if name != "auto":
-        return design(mechanism_class(name))
-    candidates: list[Mechanism] = []
-    for cls in auto_classes():
-        with suppress(ParameterError):  # a linear programme may find no table; the others always exist
-            candidates.append(design(cls))
-    known = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows if clips else None)
-    return min(candidates, key=lambda mechanism: expected_risk(mechanism, *known))
 
 
 def channel_field() -> Any:

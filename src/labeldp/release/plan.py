@@ -34,10 +34,10 @@ from labeldp.errors import NotUnbiasedError, ParameterError, Setting
 from labeldp.exact.integers import Statistic
 from labeldp.exact.proof import fingerprint, join_fingerprints
 from labeldp.exact.word_sources import SecureWords, WordSource
-from labeldp.mechanisms.base import Mechanism, choose_mechanism
+from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
 from labeldp.mechanisms.histogram import Histogram
-from labeldp.mechanisms.registry import mechanism_class, mechanism_names
+from labeldp.mechanisms.registry import choose_mechanism, mechanism_class, mechanism_names
 
 LEAST, MOST = map(as_fraction, EPSILON_RANGE)
 """What a mechanism may spend, exactly."""

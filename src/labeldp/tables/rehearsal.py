@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from labeldp.errors import DataError, ParameterError
-from labeldp.mechanisms.card_format import MAX_TEXT, canonical
+from labeldp.mechanisms.card_format import MAX_TEXT
+from labeldp.mechanisms.typed_data import canonical
 from labeldp.tables.batches import size_of, take_rows
 from labeldp.tables.columns import flat_type
 from labeldp.tables.dialect import Dialect

@@ -26,7 +26,7 @@ from labeldp.app.cli.shell import EXIT, PlainConsole, news, tell
 from labeldp.app.option import REQUIRED
 from labeldp.app.sentences import as_flag, printable, spelled
 from labeldp.errors import ParameterError
-from labeldp.mechanisms.card_format import plain
+from labeldp.mechanisms.typed_data import plain
 
 BAR = 60
 """Characters of the bar that shows how much of a limit is spent."""
