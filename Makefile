@@ -5,6 +5,9 @@ PEERS := .venv-peers
 LOWEST := .venv-lowest
 DIST := .venv-dist
 
+# Assertions as pytest rewrites them, and the library for the processes that tests start, are compiled once.
+RUN_TESTS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup
+
 .PHONY: help env demo paper test test-fast test-lowest check format mutants bench dist docs docs-serve docs-links clean
 
 help:  ## Show this help
@@ -69,11 +72,10 @@ paper: $(VENV)/.paper  ## Compute the paper's tables (hours on 2 cores; the same
 
 test: $(VENV)/.dev  ## Run all tests
 	@tests/install_chromium.sh
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(RUN_TESTS)
 
 test-fast: $(VENV)/.dev  ## Run a few quick tests of every file in under a minute: no slow ones, no Spark, no browser
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup \
-		-m "not slow and not further and not spark and not browser"
+	$(RUN_TESTS) -m "not slow and not further and not spark and not browser"
 
 test-lowest: $(LOWEST)/.done  ## Run all tests with the lowest versions that pyproject.toml allows; some: TESTS="-m 'not slow'"
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n 2 --dist loadgroup $(TESTS)

@@ -12,44 +12,15 @@ from hypothesis import strategies as st
 
 import labeldp as ldp
 from fuzzing import tries
-from labeldp.errors import ParameterError
-from labeldp.release.names import look_like_values, reads_as_number
-from labeldp.tables.dialect import Dialect
-from labeldp.tables.text_types import LabelText
+from labeldp.release import names
+from labeldp.tables import Dialect, text_types
 
-TRUE_LABEL = "66993"
-NUMBERS = {
-    "plain": "66993",
-    "point": "66993.5",
-    "comma": "66993,5",
-    "thousands": "66,993.50",
-    "points for thousands": "66.993,50",
-    "blanks for thousands": "66\u202f993",
-    "apostrophes": "66'993",
-    "currency": "€66993",
-    "currency after it": "66.993,00 €",
-    "currency of letters": "US$ 66993",
-    "currency by its code": "66993 EUR",
-    "percent": "66993 %",
-    "scientific": "6.6993e4",
-    "scientific in Fortran": "6.6993D+04",
-    "as a product": "6.6993 x 10^4",
-    "blanks around": "\u00a0 66993\t",
-    "full width": "６６９９３",
-    "another script": "٦٦٩٩٣",
-    "parentheses": "(66,993)",
-    "a minus sign": "\u221266993",
-    "hexadecimal": "0x105B1",
-    "underscores": "66_993",
-    "an integer": 66993,
-    "a float": 66993.5,
-    "of NumPy": np.float64(66993.5),
-    "a fraction": "66993/2",
-    "bytes": b"66993",
-    "a currency of few letters": "66 993 Kč",
-    "a unit": "66993 m²",
-    "thousands in a letter": "66k",
-}
+NUMBERS = [
+    *("66993", "66993.5", "66993,5", "66,993.50", "66.993,50", "66\u202f993", "66'993", "66_993"),
+    *("€66993", "66.993,00 €", "US$ 66993", "66993 EUR", "66 993 Kč", "66993 %", "66993 m²", "66k"),
+    *("6.6993e4", "6.6993D+04", "6.6993 x 10^4", "66993/2", "0x105B1", "\u00a0 66993\t", "(66,993)"),
+    *("６６９９３", "٦٦٩٩٣", "\u221266993", 66993, 66993.5, np.float64(66993.5), b"66993"),
+]
 NAMES = [
     "price",
     "x1",
@@ -65,23 +36,17 @@ NAMES = [
     "Preis (€)",
     "価格",
 ]
+AMOUNTS = ["Rp66993", "R 66 993", "66,993 korun a year", "$66 per year", ("price", "66993"), ("66993", "")]
 
 
-@pytest.mark.parametrize("kind", NUMBERS)
-def test_numbers_of_every_format_read_as_numbers(kind):
-    assert reads_as_number(NUMBERS[kind])
+@pytest.mark.parametrize("name", [*NUMBERS, *NAMES], ids=repr)
+def test_numbers_of_every_format_read_as_numbers_and_names_with_words_do_not(name):
+    assert names.reads_as_number(name) == (name not in NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_names_with_words_do_not(name):
-    assert not reads_as_number(name)
-
-
-@pytest.mark.parametrize(
-    "name", ["Rp66993", "R 66 993", "66,993 korun a year", "$66 per year", ("price", TRUE_LABEL), (TRUE_LABEL, "")]
-)
+@pytest.mark.parametrize("name", AMOUNTS)
 def test_no_letters_before_a_number_and_no_level_of_a_header_makes_it_a_name(name):
-    with pytest.raises(ParameterError, match="reads as a number"):
+    with pytest.raises(ldp.errors.ParameterError, match="reads as a number"):
         ldp.privatize(pd.Series([1.0, 2.0], name=name), epsilon=1.0, bounds=(0, 5))
 
 
@@ -94,19 +59,16 @@ def test_no_letters_before_a_number_and_no_level_of_a_header_makes_it_a_name(nam
 def test_whatever_is_read_as_a_label_reads_as_a_number(value, form, dialect):
     text = form.format(value)
     try:
-        number = LabelText("y", dialect).parse(pa.array([text]))[0].as_py()
+        number = text_types.LabelText("y", dialect).parse(pa.array([text]))[0].as_py()
     except ldp.errors.LabelError:
         return
-    assert number is not None
     assert math.isfinite(number)
-    assert reads_as_number(text)
+    assert names.reads_as_number(text)
 
 
 def test_most_names_decide_whether_a_header_is_missing():
-    assert look_like_values(["oak", "51234", "20"])
-    assert not look_like_values(["oak", "51234"])
-    assert look_like_values(["", "51234"])
-    assert not look_like_values([])
+    headers = ["oak", "51234", "20"], ["oak", "51234"], ["", "51234"], []
+    assert [names.look_like_values(header) for header in headers] == [True, False, True, False]
 
 
 # ---- arrays and regressors ----------------------------------------------------------------------------------
@@ -122,29 +84,35 @@ SERIES = {
     "polars frame": lambda name: pl.DataFrame({str(name): Y}),
     "arrow": lambda name: pa.table({str(name): Y}),
 }
-ENTRIES = {
-    "privatize": lambda y, ledger: ldp.privatize(y, **HOW, ledger=ledger),
-    "label release": lambda y, ledger: ldp.LabelReleaseRegressor(**HOW, ledger=ledger).fit(X, y),
-    "model release": lambda y, ledger: ldp.ModelReleaseRegressor(**HOW, ledger=ledger).fit(X, y),
+REGRESSORS = {
+    "label release": lambda y, ledger, X=X: ldp.LabelReleaseRegressor(**HOW, ledger=ledger).fit(X, y),
+    "model release": lambda y, ledger, X=X: ldp.ModelReleaseRegressor(**HOW, ledger=ledger).fit(X, y),
 }
+ENTRIES = {**REGRESSORS, "privatize": lambda y, ledger: ldp.privatize(y, **HOW, ledger=ledger)}
+each_regressor = pytest.mark.parametrize("entry", REGRESSORS)
+
+
+def refused(entry, match, *given, error=ldp.errors.ParameterError):
+    """Return what is said of labels that are refused before the charge."""
+    ledger = ldp.Ledger()
+    with pytest.raises(error, match=match) as caught:
+        ENTRIES[entry](given[0], ledger, *given[1:])
+    assert ledger.charges == ()
+    return str(caught.value)
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("source", SERIES)
-@pytest.mark.parametrize("name", ["66993", " 66,993.5 €", "６６９９３"])
-def test_a_label_whose_name_reads_as_a_number_is_refused_before_the_charge(entry, source, name):
-    ledger = ldp.Ledger()
-    with pytest.raises(ParameterError, match="reads as a number") as caught:
-        ENTRIES[entry](SERIES[source](name), ledger)
-    assert name not in str(caught.value)
-    assert ledger.charges == ()
+def test_a_label_whose_name_reads_as_a_number_or_is_long_is_refused_before_the_charge(entry, source):
+    for name in ("66993", " 66,993.5 €", "６６９９３"):
+        assert name not in refused(entry, "reads as a number", SERIES[source](name))
+    assert len(refused(entry, "has 1,001 characters", SERIES[source]("y" * 1001))) < 200
 
 
-@pytest.mark.parametrize("regressor", [ldp.LabelReleaseRegressor, ldp.ModelReleaseRegressor])
-def test_a_number_that_is_no_position_in_the_frame_of_features_is_refused(regressor):
-    for y in (pd.Series(Y, name=66993), pd.Series(Y, name=66993.0), pd.Series(Y, name=-1)):
-        with pytest.raises(ParameterError, match="reads as a number"):
-            regressor(**HOW).fit(X, y)
+@each_regressor
+def test_a_number_that_is_no_position_in_the_frame_of_features_is_refused(entry):
+    for name in (66993, 66993.0, -1):
+        refused(entry, "reads as a number", pd.Series(Y, name=name))
 
 
 def test_a_frame_with_no_names_but_its_own_numbering_has_a_label_called_label(tmp_path):
@@ -152,64 +120,17 @@ def test_a_frame_with_no_names_but_its_own_numbering_has_a_label_called_label(tm
     model = ldp.ModelReleaseRegressor(**HOW).fit(frame[[0, 1]], frame[2])
     ldp.save_model(model, tmp_path / "model")
     assert ldp.load_model(tmp_path / "model").label == "label"
-    with pytest.raises(ParameterError, match="X has a column"):
-        ldp.ModelReleaseRegressor(**HOW).fit(frame, frame[2])
+    refused("model release", "X has a column", frame[2], frame)
 
 
 def test_private_labels_in_a_series_have_no_number_for_a_name():
     release = ldp.privatize(Y, **HOW)
-    assert release.to_series(like=pd.Series(Y, name=66993)).name == "label"
-    assert release.to_series(like=pd.Series(Y)).name is None
-    assert release.to_series(like=pl.Series(Y)).name == ""
-    with pytest.raises(ParameterError, match="reads as a number"):
+    series = pd.Series(Y, name=66993), pd.Series(Y), pl.Series(Y)
+    assert [release.to_series(like=each).name for each in series] == ["label", None, ""]
+    with pytest.raises(ldp.errors.ParameterError, match="reads as a number"):
         release.to_series(like=pd.Series(Y, name="66993"))
     both = ldp.privatize(np.column_stack([Y, Y]), epsilon=1.0, bounds=[(0, 5)] * 2)
     assert list(both.to_series(like=pd.DataFrame(np.column_stack([Y, Y]))).columns) == [0, 1]
-
-
-def test_a_model_is_not_saved_under_a_number(tmp_path):
-    model = ldp.ModelReleaseRegressor(**HOW).fit(X, Y)
-    with pytest.raises(ParameterError, match="reads as a number"):
-        ldp.save_model(model, tmp_path / "model", label=TRUE_LABEL)
-    assert not (tmp_path / "model").exists()
-
-
-@pytest.mark.parametrize("regressor", [ldp.LabelReleaseRegressor, ldp.ModelReleaseRegressor])
-@pytest.mark.parametrize(
-    ("feature", "y"),
-    [
-        ("label", Y),
-        ("LABEL ", pd.Series(Y)),
-        ("label", pl.Series(Y)),
-        ("label", pd.DataFrame(Y)),
-        ("label", pd.Series(Y, name="Label")),
-        ("Pay", pd.Series(Y, name="pay\u200b")),
-    ],
-)
-def test_a_feature_with_the_name_of_the_label_is_refused_before_the_charge(regressor, feature, y):
-    ledger = ldp.Ledger()
-    with pytest.raises(ParameterError, match="which is the name of y"):
-        regressor(**HOW, ledger=ledger).fit(X.rename(columns={"a": feature}), y)
-    assert ledger.charges == ()
-
-
-@pytest.mark.parametrize("regressor", [ldp.LabelReleaseRegressor, ldp.ModelReleaseRegressor])
-@pytest.mark.parametrize("y", [pd.DataFrame({"y": Y, "z": Y}), np.column_stack([Y, Y]), Y.reshape(-1, 1, 1)])
-def test_several_columns_of_labels_are_refused_by_a_regressor_with_their_shape(regressor, y):
-    ledger = ldp.Ledger()
-    with pytest.raises(ldp.errors.LabelError, match="one column of labels, got the shape"):
-        regressor(**HOW, ledger=ledger).fit(X, y)
-    assert ledger.charges == ()
-
-
-@pytest.mark.parametrize("entry", ENTRIES)
-@pytest.mark.parametrize("source", SERIES)
-def test_the_name_of_a_label_has_at_most_a_thousand_characters(entry, source):
-    ledger = ldp.Ledger()
-    with pytest.raises(ParameterError, match="has 1,001 characters") as caught:
-        ENTRIES[entry](SERIES[source]("y" * 1001), ledger)
-    assert len(str(caught.value)) < 200
-    assert ledger.charges == ()
 
 
 def test_the_column_of_a_frame_without_names_is_called_label():
@@ -218,3 +139,32 @@ def test_the_column_of_a_frame_without_names_is_called_label():
     assert [list(release.to_series(like=frame).columns) for frame in frames] == [["label"]] * 4
     assert release.to_series(like=pa.table({"0": Y})).column_names == ["label"]
     assert release.to_series(like=pa.table({"pay": Y})).column_names == ["pay"]
+
+
+def test_a_model_is_not_saved_under_a_number(tmp_path):
+    model = ldp.ModelReleaseRegressor(**HOW).fit(X, Y)
+    with pytest.raises(ldp.errors.ParameterError, match="reads as a number"):
+        ldp.save_model(model, tmp_path / "model", label="66993")
+    assert not (tmp_path / "model").exists()
+
+
+SAME_NAMES = [
+    ("label", Y),
+    ("LABEL ", pd.Series(Y)),
+    ("label", pl.Series(Y)),
+    ("label", pd.DataFrame(Y)),
+    ("label", pd.Series(Y, name="Label")),
+    ("Pay", pd.Series(Y, name="pay\u200b")),
+]
+
+
+@each_regressor
+@pytest.mark.parametrize(("feature", "y"), SAME_NAMES)
+def test_a_feature_with_the_name_of_the_label_is_refused_before_the_charge(entry, feature, y):
+    refused(entry, "which is the name of y", y, X.rename(columns={"a": feature}))
+
+
+@each_regressor
+def test_several_columns_of_labels_are_refused_by_a_regressor_with_their_shape(entry):
+    for y in (pd.DataFrame({"y": Y, "z": Y}), np.column_stack([Y, Y]), Y.reshape(-1, 1, 1)):
+        refused(entry, "one column of labels, got the shape", y, error=ldp.errors.LabelError)

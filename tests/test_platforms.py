@@ -5,12 +5,13 @@ import os
 import re
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+import labeldp as ldp
 from helpers import posix_only, python
-from labeldp import Budget, Ledger
-from labeldp._atomic import atomic_file, atomic_folder
+from labeldp import _atomic
 
 WORK = """
 import json, os, sys, threading
@@ -63,46 +64,29 @@ print("ANSWER", json.dumps(said))
 """
 
 
-@pytest.fixture(scope="module")
-def answer(tmp_path_factory):
-    """What a process said that did its work as on Windows, or there, to a pipe with one of Windows' code pages."""
-    folder = tmp_path_factory.mktemp("work")
+@pytest.mark.slow
+def test_ledgers_tables_folders_pipes_models_and_the_demo_work_as_on_windows(tmp_path):
+    """In a process that does its work as on Windows, or there, to a pipe with one of Windows' code pages."""
     environment = {
         **os.environ,
         "LOKY_MAX_CPU_COUNT": "1",  # or joblib starts a program to count them, as only Windows can
         "PYTHONIOENCODING": "cp1252",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
-    done = python(WORK, Path(__file__).parent, check=False, cwd=folder, env=environment, capture_output=True)
+    done = python(WORK, Path(__file__).parent, check=False, cwd=tmp_path, env=environment, capture_output=True)
     printed = done.stdout.decode("cp1252")
     assert "ANSWER " in printed, printed[-1000:] + done.stderr.decode("cp1252")[-4000:]
-    return {**json.loads(printed.rpartition("ANSWER ")[2]), "printed": printed, "folder": folder}
-
-
-@pytest.mark.slow
-def test_labels_tables_folders_pipes_models_and_the_demo_work_as_on_windows(answer):
+    answer = json.loads(printed.rpartition("ANSWER ")[2])
     assert (answer["labels"], answer["model"]) == (400, 2)
     commands = ("out.csv", "folder/", "pipe", "verify", "demo")
     assert {name: answer[name] for name in commands} == dict.fromkeys(commands)
     assert {"folder.card.json", "labeldp-demo.png", "model", "piped.parquet"} < set(answer["left"])
     assert not [name for name in answer["left"] if name.endswith((".part", ".old"))]
-
-
-def test_threads_of_windows_that_charge_one_ledger_at_once_sum_exactly(answer):
-    assert answer["shared"] == "ε = 0.8"
-
-
-def test_a_ledger_of_windows_is_one_here_too(answer):
-    assert b"\r" not in (answer["folder"] / "budget").read_bytes()
-    assert Ledger.open(answer["folder"] / "budget").total == Budget(6)
-
-
-def test_a_table_that_another_program_has_open_is_refused_before_it_costs(answer):
-    assert answer["in use"] == [1, True]
-
-
-def test_a_pipe_that_has_no_greek_letters_gets_their_names(answer):
-    assert "epsilon = 1" in answer["printed"]
+    assert answer["shared"] == "ε = 0.8", "charges of threads are added up"
+    assert answer["in use"] == [1, True], "a table that another program has open is refused before it costs"
+    assert "epsilon = 1" in printed, "a code page without Greek letters gets their names"
+    assert b"\r" not in (tmp_path / "budget").read_bytes()
+    assert ldp.Ledger.open(tmp_path / "budget").total == ldp.Budget(6)
 
 
 def test_no_file_with_tests_or_examples_imports_what_windows_lacks_before_a_test_begins():
@@ -114,26 +98,20 @@ def test_no_file_with_tests_or_examples_imports_what_windows_lacks_before_a_test
 
 
 @posix_only
-def test_on_macos_the_disk_itself_is_flushed_where_it_can_be(tmp_path, monkeypatch):
+@pytest.mark.parametrize("refusal", [None, OSError("not on this disk")])
+def test_on_macos_the_disk_itself_is_flushed_where_it_can_be(tmp_path, refusal):
     import fcntl
 
-    asked, flushed, fsync = [], [], os.fsync
-    monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
-    monkeypatch.setattr(os, "fsync", lambda handle: (flushed.append(handle), fsync(handle)))
-    for refusal in (None, OSError("not on this disk")):
-
-        def ask(handle, command, refusal=refusal):
-            asked.append(command)
-            if refusal is not None:
-                raise refusal
-
-        monkeypatch.setattr(fcntl, "fcntl", ask)
-        path = tmp_path / str(refusal)
-        Ledger.open(path, limit=Budget(1)).charge("labels", epsilon=1)
-        with atomic_file(path.with_suffix(".file")), atomic_folder(path.with_suffix(".folder")) as draft:
-            (draft / "part").write_bytes(b"")
-        assert set(asked) == {51}
-        assert len(asked) == 8  # a new ledger, its name, a charge; two files and a folder, and three names
-        assert len(flushed) == (len(asked) if refusal else 0)
-        asked.clear()
+    full_sync = mock.Mock(side_effect=refusal)
+    names = {"fcntl": full_sync, "F_FULLFSYNC": 51}
+    with mock.patch.multiple(fcntl, create=True, **names), mock.patch("os.fsync", wraps=os.fsync) as flushed:
+        sys.platform, platform = "darwin", sys.platform
+        try:
+            ldp.Ledger.open(tmp_path / "ledger", limit=ldp.Budget(1)).charge("labels", epsilon=1)
+            with _atomic.atomic_file(tmp_path / "file"), _atomic.atomic_folder(tmp_path / "folder") as draft:
+                (draft / "part").write_bytes(b"")
+        finally:
+            sys.platform = platform
+    assert {call.args[1] for call in full_sync.call_args_list} == {51}
+    assert full_sync.call_count == 8  # a new ledger, its name, a charge; two files and a folder, and three names
+    assert flushed.call_count == (8 if refusal else 0)

@@ -18,40 +18,14 @@ import types
 from unittest import mock
 
 OTHERS = (
-    *(
-        "cryptography.hazmat.primitives.ciphers",
-        "joblib",
-        "matplotlib.font_manager",
-        "numpy",
-        "pyarrow.csv",
-        "pyarrow.parquet",
-        "rich.progress",
-    ),
-    *("scipy.optimize", "sklearn.ensemble", "sklearn.linear_model", "threadpoolctl", "typer.core"),
+    *("cryptography.hazmat.primitives.ciphers", "joblib", "matplotlib.font_manager", "numpy", "pyarrow.csv"),
+    *("pyarrow.parquet", "rich.progress", "scipy.optimize", "sklearn.ensemble", "sklearn.linear_model"),
+    *("threadpoolctl", "typer.core"),
 )
 ABSENT = (
-    *(
-        "fork",
-        "forkpty",
-        "geteuid",
-        "getloadavg",
-        "getuid",
-        "link",
-        "mkfifo",
-        "pread",
-        "preadv",
-        "register_at_fork",
-    ),
-    *(
-        "sched_getaffinity",
-        "sysconf",
-        "uname",
-        "O_CLOEXEC",
-        "O_DIRECTORY",
-        "O_NOFOLLOW",
-        "O_NONBLOCK",
-        "O_TMPFILE",
-    ),
+    *("fork", "forkpty", "geteuid", "getloadavg", "getuid", "link", "mkfifo", "pread", "preadv", "uname"),
+    *("register_at_fork", "sched_getaffinity", "sysconf"),
+    *("O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK", "O_TMPFILE"),
 )
 O_BINARY = 1 << 30
 READ_ONLY, IN_USE = 0, "The process cannot access the file because it is being used by another process"

@@ -8,6 +8,7 @@ import copy
 import json
 import math
 import pickle
+from functools import cache
 
 import pytest
 
@@ -18,15 +19,19 @@ from helpers import EVERY, NAMES, python
 from mechanism_cases import at_most
 
 EPSILON = 16.0
-CARDS = {name: SMALL[name](EPSILON, (1, 4)).to_json() for name in EVERY}
 each_name = pytest.mark.parametrize("name", NAMES)
 SECONDS = 5
+
+
+@cache
+def cards():
+    return {name: SMALL[name](EPSILON, (1, 4)).to_json() for name in EVERY}
 
 
 @pytest.mark.parametrize("name", ["two-point", "rr-on-bins"])
 def test_a_card_with_one_character_changed_is_refused(name):
     """Or it says the same in another way, as 4e0 for 4.0 does: then the very same mechanism is loaded."""
-    text = CARDS[name]
+    text = cards()[name]
     changes = {text[:i] + other + text[i + 1 :] for i in range(len(text)) for other in ("", "0", "-", "e", '"')}
     changes |= {text[:i] + text[i] + text[i:] for i in range(len(text))}
     for change in changes - {text}:
@@ -41,8 +46,8 @@ OTHER_NUMBERS = [0, -1, 7, 1e308, 1e-308, -1e308, 1e-9, 1e9, 10**400, 2**64]
 @each_name
 def test_a_forged_parameter_is_refused(name):
     """Too small a change to change any count is no change: ζ is met to the nearest of 2^32 cells."""
-    content = json.loads(CARDS[name])
-    original = ldp.load_mechanism(CARDS[name])
+    content = json.loads(cards()[name])
+    original = ldp.load_mechanism(cards()[name])
     for path in leaves(content["parameters"]):
         value = get(content["parameters"], path)
         others = [*OTHER_TYPES, *OTHER_NUMBERS]
@@ -59,7 +64,7 @@ def test_a_forged_parameter_is_refused(name):
 @each_name
 def test_a_forged_integer_of_a_channel_is_refused(name):
     """Each number of the channel follows from the parameters, to the last word; of a table, it breaks a sum."""
-    content = json.loads(CARDS[name])
+    content = json.loads(cards()[name])
     given = [] if name not in ("rr-on-bins", "unbiased") else ["values"]  # the outputs, stated here alone
     for path in leaves({key: value for key, value in content["channel"].items() if key not in given}):
         value = get(content["channel"], path)
@@ -73,8 +78,8 @@ def test_a_forged_integer_of_a_channel_is_refused(name):
 
 def test_a_card_of_one_mechanism_is_no_card_of_another():
     for mine in EVERY:
-        for other in {json.loads(text)["mechanism"] for text in CARDS.values()}:
-            content = json.loads(CARDS[mine])
+        for other in {json.loads(text)["mechanism"] for text in cards().values()}:
+            content = json.loads(cards()[mine])
             if other != content["mechanism"]:
                 with contextlib.suppress(ldp.LabelDPError):
                     loaded = ldp.load_mechanism(forged({**content, "mechanism": other}))
@@ -107,7 +112,7 @@ print(sorted(set(sys.modules) - before))
 
 
 def test_loading_imports_nothing():
-    small = [text for text in CARDS.values() if len(text) < 10_000]
+    small = [text for text in cards().values() if len(text) < 10_000]
     assert len(small) > 5
     result = python(LOADER, json.dumps(small), check=True, capture_output=True, text=True)
     assert result.stdout.strip() == "[]"

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import labeldp as ldp
+from accounts.ledger_cases import ENTRY, HEADER, NAMED, chained
 from forged_cards import put
 from fuzzing import places, tries, values
-from ledger_cases import ENTRY, HEADER, NAMED, chained
 
 RECORDS = [HEADER, {"charges": [ENTRY, ENTRY]}, NAMED]
 

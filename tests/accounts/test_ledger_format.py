@@ -12,12 +12,12 @@ from fractions import Fraction
 
 import pytest
 
+from accounts.ledger_cases import ENTRY, HEADER, NAMED, WHEN, chained
 from helpers import linux_only, posix_only
 from labeldp import Budget, BudgetError, Ledger
 from labeldp.accounts import ledger_file
 from labeldp.accounts.budget import Charge
 from labeldp.errors import LedgerError, ParameterError
-from ledger_cases import ENTRY, HEADER, NAMED, WHEN, chained
 
 CHARGE = Charge("café", Budget(Fraction(1, 3), Fraction(1, 10000)), WHEN, None, 2, "labels", 1)
 

@@ -26,12 +26,12 @@ from typing import (
 import pytest
 
 import labeldp as ldp
+from accounts.ledger_cases import ENTRY, HEADER, NAMED, chained
 from card_cases import FILE, SMALL, TERMS, card, of_terms
 from forged_cards import forged, get, put
 from helpers import NAMES
 from labeldp.accounts import ledger_file
 from labeldp.accounts.schema import CARDS, MechanismEntry, PriorEntry
-from ledger_cases import ENTRY, HEADER, NAMED, chained
 
 ENTRIES = {ldp.mechanisms.Mechanism: MechanismEntry, ldp.Histogram: PriorEntry}
 """The schema of a value that is built from its entry."""

@@ -192,4 +192,4 @@ RAW = {
 def test_a_fit_that_uses_something_raw_is_detected(name, change):
     fit, values = RAW[name]
     change(values)
-    assert audited(fit, 160).detected
+    assert audited(fit, 80).detected

@@ -25,7 +25,6 @@ from mechanism_cases import (
     draw,
     kolmogorov,
     less_noise,
-    listed,
     make,
     output_range,
     rp_cdf,
@@ -82,7 +81,7 @@ def test_five_percent_less_noise_is_noticed(name, epsilon):
         assert kolmogorov(lambda x: mechanism.channel.cumulative(1.23456789, x), z) < ALPHA
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if listed(make(name, 1.0)) is not None])
+@pytest.mark.parametrize("name", ["two-point", "rr-on-bins", "unbiased"])
 def test_two_percent_moved_out_of_a_bin_are_noticed(name):
     mechanism = make(name, 1.0)
     z = draw(mechanism, MIDDLE, SIZE, seed=10)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.reproduction.tiny_tables import quick, small, tiny
 from typer.testing import CliRunner
 
 import labeldp as ldp
@@ -19,14 +20,13 @@ from reproduction import datasets, runtime
 from reproduction.cli import app
 from reproduction.run import run
 from reproduction.store import Result, Store
-from reproduction_cases import quick, small, tiny
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import sys, time
 from pathlib import Path
-sys.path.insert(0, "tests")
-from reproduction_cases import tiny, quick
+sys.path.insert(0, ".")
+from tests.reproduction.tiny_tables import quick, tiny
 from reproduction.run import run
 table = tiny(trials=3, protocol=quick(epochs=20))
 is_begun = lambda: any(Path(sys.argv[1]).glob("chunks/*.json"))
@@ -79,6 +79,7 @@ def test_a_folder_with_other_settings_or_other_files_is_refused(finished, tmp_pa
         run(tiny(), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_folder_that_another_machine_finished_is_shown_and_not_resumed(finished, tmp_path):
     folder = shutil.copytree(finished[0], tmp_path / "results")
     manifest = folder / "manifest.json"
@@ -137,6 +138,7 @@ def housing(monkeypatch):
 OPTIONS = "--trials 2 --budgets 1,8,inf --columns laplace,constant --include-non-private --epochs 2 --workers 2"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("housing")
 def test_the_command_makes_a_table_and_a_plot_and_continues_where_it_was(tmp_path):
     out = tmp_path / "results"

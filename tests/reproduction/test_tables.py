@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from benchmarks.paper import OneAtATime
 from rich.console import Console
+from tests.reproduction.tiny_tables import quick, small, tiny
 
 import labeldp as ldp
 from helpers import seeded
@@ -26,7 +27,6 @@ from reproduction.store import Result
 from reproduction.summary import Summary
 from reproduction.train import Trainer
 from reproduction.workers import make_labels, pool
-from reproduction_cases import quick, small, tiny
 
 BOUNDS = (0.0, 5.0001)
 

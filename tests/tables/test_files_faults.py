@@ -16,7 +16,7 @@ import labeldp as ldp
 from fuzzing import LONG
 
 resource = pytest.importorskip("resource", reason="Windows has no such forks, signals and limits")
-from killing import rounds_of_killing, start_workers  # noqa: E402
+from tables.killing import rounds_of_killing, start_workers  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -28,22 +28,22 @@ def workers():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["privatize", "fit", "replaced", "command"])
 def test_kill_9_at_any_moment_leaves_no_partial_file_no_unpaid_release_and_no_lock(workers, tmp_path, kind):
-    kills = 1000 if LONG else 30
+    kills = 1000 if LONG else 20
     finished, outputs, paid = rounds_of_killing(workers, kind, tmp_path, kills)
     assert 0 < finished <= outputs <= paid <= finished + kills
 
 
 @pytest.mark.parametrize("kind", ["pays_late", "writes_in_place", "replaces_in_place"])
 def test_work_done_in_the_wrong_order_is_caught(workers, tmp_path, kind):
-    """Half of the time of its work passes between the two steps: 60 kills miss that with a chance below 1e-6."""
+    """Each stops between its two steps until it is killed there."""
     with pytest.raises((AssertionError, ValueError, OSError, KeyError, EOFError)):
-        rounds_of_killing(workers, kind, tmp_path, kills=60)
+        rounds_of_killing(workers, kind, tmp_path, kills=20)
 
 
 @pytest.mark.parametrize("kind", ["locks_with_a_file", "child_keeps_the_lock"])
 def test_a_lock_that_outlives_its_owner_is_caught(workers, tmp_path, kind):
     with pytest.raises((AssertionError, BlockingIOError), match=r"left behind|unavailable"):
-        rounds_of_killing(workers, kind, tmp_path, kills=60)
+        rounds_of_killing(workers, kind, tmp_path, kills=20)
 
 
 # ---- signals and full disks, with the command itself --------------------------------------------------------
