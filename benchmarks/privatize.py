@@ -110,7 +110,7 @@ def noise_of(mechanism: ldp.mechanisms.Mechanism, labels: Labels) -> float:
 def measure(kind: Kind, rows: int, epsilon: float, trust: Trust, releases: int) -> Cell:
     """Release the same labels many times."""
     labels = np.clip(kind.draw(np.random.default_rng(0), rows), *kind.bounds)
-    known = ldp.Histogram.from_sample(labels, kind.bounds, bins=4096)
+    known = ldp.Histogram.from_counts(np.histogram(labels, 4096, kind.bounds)[0], kind.bounds)
     exact = choose_mechanism("auto", known, bounds=kind.bounds, epsilon=epsilon, rows=rows)
     cell = Cell([], [], [], noise_of(exact, labels))
     for seed in range(releases):

@@ -14,8 +14,6 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.accounts.statistic import Statistic
-from labeldp.exact import DiscreteLaplace
 from labeldp.learning import sums
 from labeldp.learning.features import FeatureTable, PublicFeatures
 from labeldp.learning.fit_plan import SumBudget
@@ -99,10 +97,10 @@ def test_all_noisy_sums_together_satisfy_epsilon_dp():
 @pytest.mark.parametrize("what", ["counts of distances", "sums"])
 def test_a_statistic_with_next_to_no_noise_is_detected(what, monkeypatch):
     def noise(statistic):
-        right = DiscreteLaplace.calibrated(sensitivity=statistic.sensitivity, epsilon=statistic.epsilon)
-        return DiscreteLaplace(right.scale / 1000) if statistic.what.endswith(what) else right
+        right = ldp.exact.DiscreteLaplace.calibrated(sensitivity=statistic.sensitivity, epsilon=statistic.epsilon)
+        return ldp.exact.DiscreteLaplace(right.scale / 1000) if statistic.what.endswith(what) else right
 
-    monkeypatch.setattr(Statistic, "noise", property(noise))
+    monkeypatch.setattr(ldp.accounts.Statistic, "noise", property(noise))
     found, most = audited()
     print(f"charged {CLAIM:g}, found {found.epsilon:.3f}")
     assert found.detected

@@ -11,9 +11,6 @@ import pytest
 import labeldp as ldp
 from evidence.coin_cases import Coin, coin
 from helpers import EVERY, NAMES, built_in_choices, make, seeded
-from labeldp.evidence import CHECKS, check_mechanism
-from labeldp.exact import Proof
-from labeldp.mechanisms import Mechanism, TableChannel, channel_field, register
 
 SAMPLES = 20_000
 
@@ -22,7 +19,9 @@ SAMPLES = 20_000
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "epsilon"), [*zip(EVERY, cycle((1.0, 0.1, 4.0)), strict=False)])
 def test_every_mechanism_conforms(name, epsilon):
-    assert check_mechanism(make(name, epsilon, (1.0, 4.0)), samples=SAMPLES) == tuple(CHECKS)
+    assert ldp.evidence.check_mechanism(make(name, epsilon, (1.0, 4.0)), samples=SAMPLES) == tuple(
+        ldp.evidence.CHECKS
+    )
 
 
 def test_the_list_of_mechanisms_has_one_of_each():
@@ -30,7 +29,7 @@ def test_the_list_of_mechanisms_has_one_of_each():
 
 
 def test_the_coin_of_the_guide_conforms():
-    check_mechanism(coin("right")(epsilon=1.1), samples=SAMPLES)
+    ldp.evidence.check_mechanism(coin("right")(epsilon=1.1), samples=SAMPLES)
 
 
 # ---- what `Mechanism` does for everybody -----------------------------------------------------------------------
@@ -67,7 +66,7 @@ def test_labels_in_any_form_give_the_channels_own_draws_bit_for_bit(name, form):
 
 def with_own(name):
     """Return a coin with a method that does the same as the one of `Mechanism`."""
-    inherited = getattr_static(Mechanism, name)
+    inherited = getattr_static(ldp.mechanisms.Mechanism, name)
     function = getattr(inherited, "__func__", None) or getattr(inherited, "fget", None) or inherited
 
     def own(self, *arguments, **options):
@@ -80,7 +79,7 @@ def with_own(name):
 @pytest.mark.parametrize("name", ["randomize", "verify", "mean", "to_json", "__reduce__", "origin"])
 def test_what_mechanism_does_for_everybody_is_left_to_it(name):
     with pytest.raises(ldp.errors.ConformanceError, match=rf"^inherited: .*\.{name} "):
-        check_mechanism(with_own(name), samples=SAMPLES)
+        ldp.evidence.check_mechanism(with_own(name), samples=SAMPLES)
 
 
 # ---- coins whose channel has one mistake -----------------------------------------------------------------------
@@ -98,7 +97,7 @@ def sampling(change):
     """Return a sampler that draws as it should, and then changes outputs of some labels."""
 
     def sample(self, labels, source, out):
-        TableChannel.sample(self, labels, source, out)
+        ldp.mechanisms.TableChannel.sample(self, labels, source, out)
         change(labels, out)
 
     return {"sample": sample}
@@ -137,15 +136,17 @@ def writes(labels, out):
 
 
 def own_words(self, labels, source, out):
-    TableChannel.sample(self, labels, seeded(np.random.default_rng().integers(1 << 30)), out)
+    ldp.mechanisms.TableChannel.sample(self, labels, seeded(np.random.default_rng().integers(1 << 30)), out)
 
 
 def certain_above(self, label, points):
-    return (points >= 1.5).astype(float) if label > 1 else TableChannel.cumulative(self, label, points)
+    return (
+        (points >= 1.5).astype(float) if label > 1 else ldp.mechanisms.TableChannel.cumulative(self, label, points)
+    )
 
 
 BROKEN = {
-    "proves too little": ("proof", {"verify": lambda self: Proof(9.0, 0.0)}),
+    "proves too little": ("proof", {"verify": lambda self: ldp.exact.Proof(9.0, 0.0)}),
     "releases the label": ("distribution", leaky(above(-1), lambda y, z: np.where(y > 0.5, 1.5, -0.5))),
     "leaks labels of some places": ("distribution", leaky(lambda y: (y > 0.6) & (y < 0.95), lambda y, z: 1.5)),
     "leaks a label that comes alone": ("distribution", leaky(lambda y: y.size == 1, lambda y, z: 1.5)),
@@ -168,10 +169,10 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_channel_with_a_mistake_fails_the_check_for_it(name):
     check, methods = BROKEN[name]
-    cls = dataclass(frozen=True, slots=True)(type("Own", (TableChannel,), methods))
+    cls = dataclass(frozen=True, slots=True)(type("Own", (ldp.mechanisms.TableChannel,), methods))
     mechanism = coin(name.replace(" ", "-"), **of_class(cls))(epsilon=1.1)
     with pytest.raises(ldp.errors.ConformanceError, match=f"^{check}"):
-        check_mechanism(mechanism, samples=SAMPLES)
+        ldp.evidence.check_mechanism(mechanism, samples=SAMPLES)
 
 
 class NoDataclass:
@@ -192,16 +193,16 @@ class Unknown(Coin):
     """A mechanism that is not registered."""
 
     epsilon: float
-    channel: TableChannel = channel_field()
+    channel: ldp.mechanisms.TableChannel = ldp.mechanisms.channel_field()
 
 
-@register("test-coin-thawed")
+@ldp.mechanisms.register("test-coin-thawed")
 @dataclass(slots=True, kw_only=True, eq=False)
 class Thawed(Coin):
     """A mechanism that can be changed."""
 
     epsilon: float
-    channel: TableChannel = channel_field()
+    channel: ldp.mechanisms.TableChannel = ldp.mechanisms.channel_field()
     notes: list = field(default_factory=list, init=False)
 
     def __eq__(self, other):
@@ -222,4 +223,4 @@ class Thawed(Coin):
 )
 def test_what_is_not_a_mechanism_or_can_be_changed_is_refused(make_wrong, message):
     with pytest.raises(ldp.errors.ConformanceError, match=message):
-        check_mechanism(make_wrong(), samples=10_000)
+        ldp.evidence.check_mechanism(make_wrong(), samples=10_000)

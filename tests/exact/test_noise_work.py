@@ -15,10 +15,9 @@ from benchmarks.loop_noise import LoopNoise
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.exact.integers import DiscreteLaplace
 
 DRAWS = 150
-LAPLACE = [DiscreteLaplace(Fraction(scale)) for scale in ("1/5", "1048576/3", "20", "1000000000039/7")]
+LAPLACE = [ldp.exact.DiscreteLaplace(Fraction(scale)) for scale in ("1/5", "1048576/3", "20", "1000000000039/7")]
 
 
 class Counted:
@@ -83,7 +82,7 @@ def test_every_private_score_takes_the_same_steps(monkeypatch):
     scores, steps = scores_and_steps(range(50))
     assert len(set(scores)) == 50
     assert len(steps) == 1
-    monkeypatch.setattr(DiscreteLaplace, "sample", lambda self, *how: LoopNoise(self).sample(*how))
+    monkeypatch.setattr(ldp.exact.DiscreteLaplace, "sample", lambda self, *how: LoopNoise(self).sample(*how))
     assert len(scores_and_steps(range(50))[1]) > 10, "coins that stop early are not detected"
 
 

@@ -17,12 +17,11 @@ from cryptography.hazmat.primitives.cmac import CMAC
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 import labeldp as ldp
-from helpers import FALSE_ALARM, NAMES, PATIENCE, mechanisms, posix_only
+from helpers import NAMES, PATIENCE, mechanisms, posix_only
 from labeldp.exact.row_ids import as_ids
-from labeldp.exact.row_words import ReleaseKey, RowWords, _encoded, card_checksum
+from labeldp.exact.row_words import ReleaseKey, RowWords, _encoded
 from labeldp.exact.word_sources import CHUNK
 
 pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
@@ -117,47 +116,6 @@ def test_text_and_bytes_and_numbers_have_words_of_their_own():
     assert len(set(same)) == 3
     np.testing.assert_array_equal(words(SECRET, np.array(["a", ""]))[0], words(SECRET, ["a", ""])[0])
     np.testing.assert_array_equal(words(SECRET, np.array([1, 2], np.int8))[0], words(SECRET, [1, 2])[0])
-
-
-@pytest.mark.statistical
-def test_words_look_uniform_and_independent_from_row_to_row():
-    # 2^17 rows in order, where a weak function of an id would show: each of 96 bits a fair coin, neighbours' words
-    # uncorrelated bit by bit, bytes uniform. False alarms: 1e-6 in all; a bit off by 0.8 % would show.
-    rows = 1 << 17
-    blocks = [words(SECRET, np.arange(k, k + CHUNK)) for k in range(0, rows, CHUNK)]
-    word = np.concatenate([b[0] for b in blocks])
-    rounding = np.concatenate([b[1] for b in blocks]).astype(np.uint64)
-    bits = np.stack([(word >> np.uint64(k)) & np.uint64(1) for k in range(64)]).astype(np.int8)
-    coins = np.concatenate([bits, [(rounding >> np.uint64(k)) & np.uint64(1) for k in range(32)]]).astype(np.int8)
-    limit = stats.norm.isf(FALSE_ALARM / 2 / (96 + 64 + 1))
-    scores = (coins.mean(axis=1) - 0.5) * 2 * np.sqrt(rows)
-    assert np.abs(scores).max() < limit
-    alike = (bits[:, 1:] == bits[:, :-1]).mean(axis=1)
-    assert np.abs((alike - 0.5) * 2 * np.sqrt(rows - 1)).max() < limit
-    counts = np.bincount(word.view(np.uint8), minlength=256)
-    assert stats.chisquare(counts).pvalue > FALSE_ALARM / 161
-    assert np.unique(word).size == rows
-
-
-def test_that_check_detects_a_word_that_is_a_plain_function_of_the_id():
-    ids = np.arange(1 << 12, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    alike = np.stack([(ids >> np.uint64(k)) & np.uint64(1) for k in range(64)]).astype(np.int8)
-    scores = ((alike[:, 1:] == alike[:, :-1]).mean(axis=1) - 0.5) * 2 * np.sqrt(ids.size - 1)
-    assert np.abs(scores).max() > stats.norm.isf(FALSE_ALARM / 2 / 161)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("name", ["rp", "unbiased", "staircase"])
-def test_outputs_are_distributed_as_the_channel_says(name):
-    # One label on 2^17 rows; false alarm 1e-6. Noise of 0.97 of its width would show.
-    mechanism = mechanisms(1.0)[name]
-    z = mechanism.randomize(np.full(1 << 17, 0.3), random_state=RowWords(SECRET, np.arange(1 << 17)))
-    edges = np.unique(np.quantile(z, np.linspace(0, 1, 21)))
-    expected = np.diff(np.concatenate([[0.0], mechanism.channel.cumulative(0.3, edges)]))
-    shares = np.diff(np.concatenate([[0.0], np.searchsorted(np.sort(z), edges, side="right")])) / z.size
-    often = expected * z.size > 20
-    chi = ((shares[often] - expected[often]) ** 2 / expected[often]).sum() * z.size
-    assert stats.chi2.sf(chi, often.sum()) > FALSE_ALARM
 
 
 # ---- recomputation ------------------------------------------------------------------------------------
@@ -298,11 +256,6 @@ def test_keys_are_new_each_time_and_a_seed_warns():
     assert one.secure
     with pytest.warns(ldp.InsecureRandomnessWarning):
         assert not ReleaseKey.from_seed(3).secure
-
-
-def test_the_card_of_another_mechanism_has_another_checksum():
-    cards = {card_checksum(mechanism) for mechanism in mechanisms(1.0).values()}
-    assert len(cards) == len(NAMES)
 
 
 # ---- what cannot be used ------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from scipy import optimize, stats
 
 import labeldp as ldp
 from helpers import EVERY
-from labeldp.exact.shift import ShiftChannel
 from mechanism_cases import (
     ALPHA,
     BOUNDS,
@@ -77,7 +76,7 @@ def test_five_percent_less_noise_is_noticed(name, epsilon):
     mechanism = make(name, epsilon)
     z = less_noise(mechanism, 1.23456789, draw(mechanism, 1.23456789, 1_000_000, seed=3))
     assert chi_square(mechanism, 1.23456789, z) < ALPHA
-    if isinstance(mechanism.channel, ShiftChannel):
+    if isinstance(mechanism.channel, ldp.exact.ShiftChannel):
         assert kolmogorov(lambda x: mechanism.channel.cumulative(1.23456789, x), z) < ALPHA
 
 

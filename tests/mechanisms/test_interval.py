@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from labeldp.mechanisms.interval import optimal_interval
 
 EXACT = 1e-12
 
@@ -93,19 +92,19 @@ def test_finds_the_value_that_the_papers_search_finds(k, cases):
     for _ in range(cases):
         prior, epsilon, zeta = case(rng, k)
         best, a1, a2 = paper_algorithm_1(prior.nodes.tolist(), prior.masses.tolist(), epsilon, zeta)
-        interval = optimal_interval(prior, epsilon=epsilon, zeta=zeta)
+        interval = ldp.optimal_interval(prior, epsilon=epsilon, zeta=zeta)
         assert value_at_nodes(prior, interval, epsilon, zeta) == pytest.approx(best, rel=EXACT)
         assert {a1, a2} <= set(prior.nodes.tolist())  # the paper's interior points never win
 
 
 def test_the_interval_is_obvious_where_it_should_be():
     for zeta in (1e-6, 1.0, 1e6):
-        assert optimal_interval(ldp.Histogram([2.0, 3.5], [7]), epsilon=0.5, zeta=zeta) == (2.0, 3.5)
+        assert ldp.optimal_interval(ldp.Histogram([2.0, 3.5], [7]), epsilon=0.5, zeta=zeta) == (2.0, 3.5)
     equal = ldp.Histogram.from_counts(np.ones(37), (-3, 5))
-    assert optimal_interval(equal, epsilon=0.3, zeta=0.01) == (-3.0, 5.0)
+    assert ldp.optimal_interval(equal, epsilon=0.3, zeta=0.01) == (-3.0, 5.0)
     empty_ends = ldp.Histogram([0, 1, 2, 3, 4, 5], [0, 3, 0, 2, 0])
-    assert optimal_interval(empty_ends, epsilon=1.0, zeta=50.0) == (1.0, 4.0)
-    assert optimal_interval(empty_ends, epsilon=0.01, zeta=0.01) == (1.0, 2.0)
+    assert ldp.optimal_interval(empty_ends, epsilon=1.0, zeta=50.0) == (1.0, 4.0)
+    assert ldp.optimal_interval(empty_ends, epsilon=0.01, zeta=0.01) == (1.0, 2.0)
 
 
 def test_a_million_bins_are_searched_exactly():
@@ -115,9 +114,9 @@ def test_a_million_bins_are_searched_exactly():
     masses = np.where(rng.random(k) < 0.1, 0.0, rng.uniform(0.5, 1.0, k))
     masses[300_000:500_000] = 4.0
     prior = ldp.Histogram.from_counts(masses, (0.0, 1.0))
-    found = optimal_interval(prior, epsilon=0.1, zeta=0.001)
+    found = ldp.optimal_interval(prior, epsilon=0.1, zeta=0.001)
     assert found == (prior.nodes[300_000], prior.nodes[500_000])
-    everything = optimal_interval(prior, epsilon=8.0, zeta=10.0)
+    everything = ldp.optimal_interval(prior, epsilon=8.0, zeta=10.0)
     assert everything[0] < 1e-4
     assert everything[1] > 1 - 1e-4
 
@@ -131,8 +130,8 @@ def test_the_unit_and_the_origin_of_labels_do_not_matter(scale, shift):
         epsilon, zeta = float(rng.uniform(0.1, 3.0)), float(rng.uniform(0.1, 5.0))
         prior = ldp.Histogram(nodes, masses)
         moved = ldp.Histogram(scale * (nodes + shift), masses)
-        i, j = np.searchsorted(nodes, optimal_interval(prior, epsilon=epsilon, zeta=zeta))
-        found = optimal_interval(moved, epsilon=epsilon, zeta=scale * zeta)
+        i, j = np.searchsorted(nodes, ldp.optimal_interval(prior, epsilon=epsilon, zeta=zeta))
+        found = ldp.optimal_interval(moved, epsilon=epsilon, zeta=scale * zeta)
         assert found == (moved.nodes[i], moved.nodes[j])
 
 
@@ -147,4 +146,4 @@ def test_the_unit_and_the_origin_of_labels_do_not_matter(scale, shift):
 def test_bad_arguments_are_refused_by_name(name, bad):
     how = {"Histogram": ldp.Histogram([0, 1], [1]), "epsilon": 1.0, "zeta": 1.0, name: bad}
     with pytest.raises(ldp.errors.ParameterError, match=name):
-        optimal_interval(how.pop("Histogram"), **how)
+        ldp.optimal_interval(how.pop("Histogram"), **how)

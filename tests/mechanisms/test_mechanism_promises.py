@@ -9,7 +9,6 @@ import pytest
 
 import labeldp as ldp
 from helpers import EVERY
-from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.no_privacy import IdentityChannel
 from mechanism_cases import BOUNDS, make
 
@@ -18,9 +17,9 @@ def own(channel, **amounts):
     """Return a mechanism with any channel, that says to spend these amounts."""
 
     @dataclass(frozen=True, slots=True, kw_only=True)
-    class Own(Mechanism):
+    class Own(ldp.mechanisms.Mechanism):
         epsilon: float
-        channel: Any = channel_field()
+        channel: Any = ldp.mechanisms.channel_field()
 
         def _build(self):
             return channel
@@ -33,11 +32,11 @@ def own(channel, **amounts):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotPrivate(Mechanism):
+class NotPrivate(ldp.mechanisms.Mechanism):
     """One that says so, with a channel that computes as `Overflowing` does."""
 
     epsilon: ClassVar[float] = math.inf
-    channel: Any = channel_field()
+    channel: Any = ldp.mechanisms.channel_field()
 
     def _build(self):
         return Overflowing()
@@ -56,9 +55,9 @@ def test_a_channel_that_spends_more_epsilon_than_its_mechanism_says_is_refused()
 
 def test_an_epsilon_that_building_lowers_below_what_the_channel_spends_is_refused():
     @dataclass(frozen=True, slots=True, kw_only=True)
-    class Lowering(Mechanism):
+    class Lowering(ldp.mechanisms.Mechanism):
         epsilon: float
-        channel: Any = channel_field()
+        channel: Any = ldp.mechanisms.channel_field()
 
         def _build(self):
             channel = make("two-point", self.epsilon).channel

@@ -21,7 +21,7 @@ from mechanism_cases import ALPHA, kolmogorov, rp_cdf
 
 RNG = np.random.default_rng(0)
 LABELS = np.minimum(RNG.gamma(3.0, 0.65, 3000), 5.0) + math.pi * 1e-9
-PRIOR = ldp.Histogram.from_sample(LABELS, (0, 5), bins=24)
+PRIOR = ldp.Histogram.from_counts(np.histogram(LABELS, 24, (0, 5))[0], (0, 5))
 NAMES = [name for name in built_in_choices() if name != "auto"]
 DELTA = {"gaussian": 1e-5}
 

@@ -183,19 +183,15 @@ def resolve_source(random_state: int | WordSource | RowSource | None, rows: int 
     rows : int, optional
         How many labels are about to be randomised, each with words of its own, where that is all that is done.
     """
-    return default_source() if random_state is None else _given_source(random_state, rows)
-
-
-def _given_source(random_state: int | WordSource | RowSource, rows: int | None) -> WordSource:
+    if random_state is None:
+        return default_source()
     if hasattr(random_state, "for_labels"):
         if rows is None:
             raise ParameterError(
                 Setting("random_state"), ": words of rows serve a mechanism's randomize, and nothing else"
             )
         return random_state.for_labels(rows)
-    if isinstance(random_state, bool):
-        raise ParameterError(Setting("random_state"), " must be None, an integer or a source of words")
-    if isinstance(random_state, int | np.integer):
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
         return SeededWords(int(random_state))
     if hasattr(random_state, "fill") and not isinstance(random_state, np.ndarray | np.generic):
         return random_state

@@ -95,32 +95,6 @@ class Histogram:
         return cls(np.linspace(low, high, heights.size + 1), heights)
 
     @classmethod
-    def from_sample(cls, sample: ArrayLike, bounds: tuple[float, float], *, bins: int = 64) -> Histogram:
-        """Return the histogram of a **public** sample; for private labels use `estimate_prior`.
-
-        Parameters
-        ----------
-        sample : array-like
-            Labels that anyone may see: an older survey, say. Values outside the bounds are clipped.
-        bounds : (lo, hi)
-            Public bounds.
-        bins : int
-            How many, all equally wide.
-
-        Examples
-        --------
-        >>> import labeldp as ldp
-        >>> ldp.Histogram.from_sample([12, 15, 31, 55], (0, 60), bins=3).masses.tolist()
-        [0.5, 0.25, 0.25]
-        """
-        low, high = Bounds(bounds)
-        values = np.clip(np.asarray(sample, dtype=np.float64).reshape(-1), low, high)
-        if not values.size or not np.isfinite(values).all():
-            raise ParameterError("a sample needs at least one value, and only finite ones")
-        counts, nodes = np.histogram(values, bins=bins, range=(low, high))
-        return cls(nodes, counts)
-
-    @classmethod
     def from_distribution(cls, distribution: Any, bounds: tuple[float, float], *, bins: int = 256) -> Histogram:
         """Return the histogram of a SciPy distribution, what lies outside moved to the bounds' bins.
 

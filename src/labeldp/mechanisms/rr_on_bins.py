@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from labeldp._values import Array, Bounds, Index, parse_choice
+from labeldp._values import Array, Bounds, Index
 from labeldp.errors import ParameterError, Setting
 from labeldp.exact.proof import WORDS, Promise, exp_lower
 from labeldp.exact.sampling import Domain
@@ -66,24 +66,14 @@ class RROnBins(Mechanism):
         return cls.design(flat if prior is None else prior.restricted(*bounds), epsilon, **options)
 
     @classmethod
-    def _design(
-        cls,
-        prior: Histogram,
-        epsilon: float,
-        rows: int | None,
-        *,
-        loss: Literal["squared", "absolute"] = "squared",
-        **_: Any,
-    ) -> Self:
-        """Return the bins and outputs of least expected loss under a prior, exactly.
+    def _design(cls, prior: Histogram, epsilon: float, rows: int | None, **_: Any) -> Self:
+        """Return the bins and outputs of least expected squared error of a single label under a prior, exactly.
 
-        The prior's bins count as their centres, at most 2048; ``loss`` says of which a single label should have
-        least, and ``rows`` changes nothing.
+        The prior's bins count as their centres, at most 2048; ``rows`` changes nothing.
         """
-        parse_choice(loss, "loss", ("squared", "absolute"))
         prior = prior.coarsened(MOST_VALUES)
         used = np.flatnonzero(prior.masses)
-        best = optimal_partition(prior.centers[used], prior.masses[used], epsilon, loss)
+        best = optimal_partition(prior.centers[used], prior.masses[used], epsilon)
         # Between the last label of one bin and the first of the next, cut half way.
         first = used[best.starts[1:]]
         last = used[best.starts[1:] - 1]
@@ -152,10 +142,10 @@ class Partition:
     loss: float
 
 
-def optimal_partition(values: Array, masses: Array, epsilon: float, loss: str) -> Partition:
-    """Return the partition of least expected loss of randomised response on bins.
+def optimal_partition(values: Array, masses: Array, epsilon: float) -> Partition:
+    """Return the partition of least expected squared error of randomised response on bins.
 
-    With g = e^ε − 1, a bin B with output v costs Σ_y p_y ℓ(v, y) + g Σ_{y∈B} p_y ℓ(v, y), and d bins
+    With g = e^ε − 1, a bin B with output v costs Σ_y p_y (v − y)² + g Σ_{y∈B} p_y (v − y)², and d bins
     together lose the sum of their costs over g + d. For each d a dynamic programme over all cuts finds
     the cheapest bins, in O(n²): no shortcut through monotone cuts, which do not hold here. A bin costs
     at least what a constant loses, so d bins lose at least d/(g + d) of that: once this exceeds the best
@@ -167,7 +157,7 @@ def optimal_partition(values: Array, masses: Array, epsilon: float, loss: str) -
         Increasing labels, and their positive probabilities.
     """
     gain = math.expm1(epsilon)
-    cost, output = _BINS[loss](values, masses, gain)
+    cost, output = _bin_costs(values, masses, gain)
     n = values.size
     constant = float(cost[0, n]) / (1 + gain)
     best, best_loss = 0, math.inf
@@ -190,18 +180,12 @@ def optimal_partition(values: Array, masses: Array, epsilon: float, loss: str) -
     return Partition(starts, output[starts, ends], best_loss)
 
 
-def _upper(matrix: Array) -> Array:
-    """Forbid empty bins."""
-    matrix[np.tril_indices(len(matrix))] = np.inf
-    return matrix
-
-
 def _sums(values: Array) -> Array:
     """Return prefix sums, from 0 on."""
     return np.concatenate([[0.0], np.cumsum(values)])
 
 
-def _squared(values: Array, masses: Array, gain: float) -> tuple[Array, Array]:
+def _bin_costs(values: Array, masses: Array, gain: float) -> tuple[Array, Array]:
     """Cost of each bin i … j−1, and its output: the mean of all labels, its own g times heavier."""
     middle = float(masses @ values)
     centred = values - middle
@@ -209,32 +193,5 @@ def _squared(values: Array, masses: Array, gain: float) -> tuple[Array, Array]:
     own = first[None, :] - first[:, None]
     weight = 1 + gain * np.maximum(mass[None, :] - mass[:, None], 0.0)
     cost = second[-1] + gain * (second[None, :] - second[:, None]) - (gain * own) ** 2 / weight
-    return _upper(cost), middle + gain * own / weight
-
-
-def _absolute(values: Array, masses: Array, gain: float) -> tuple[Array, Array]:
-    """Cost of each bin i … j−1, and its output: the median of all labels, its own g times heavier."""
-    middle = float(masses @ values)
-    values = values - middle  # large offsets would cancel badly
-    mass, first = _sums(masses), _sums(masses * values)
-    i, j = np.meshgrid(np.arange(mass.size), np.arange(mass.size), indexing="ij")
-    extra = gain * (mass[j] - mass[i])
-    half = (mass[-1] + extra) / 2
-    # Up to label k the weight is mass[k + 1], and g times what of that lies in the bin: the median is
-    # before, within or after the bin.
-    within = (half + gain * mass[i]) / (1 + gain)
-    needed = np.where(half <= mass[i], half, np.where(within <= mass[j], within, half - extra))
-    at = np.clip(np.searchsorted(mass, needed * (1 - 1e-15)) - 1, 0, values.size - 1)
-    v = values[at]
-
-    def loss(a: Index | int, b: Index | int) -> Array:
-        """Σ p|v − y| over labels a … b−1."""
-        k = np.clip(at, a, b)
-        below = v * (mass[k] - mass[a]) - (first[k] - first[a])
-        above = (first[b] - first[k]) - v * (mass[b] - mass[k])
-        return np.asarray(below + above)
-
-    return _upper(loss(0, values.size) + gain * loss(i, np.maximum(i, j))), v + middle
-
-
-_BINS = {"squared": _squared, "absolute": _absolute}
+    cost[np.tril_indices(len(cost))] = np.inf  # no bin is empty
+    return cost, middle + gain * own / weight
