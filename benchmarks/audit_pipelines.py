@@ -79,12 +79,16 @@ def raw_prior(y: np.ndarray, ledger: ldp.Ledger | None = None) -> list[float]:
 def raw_prior_in_a_fit(y: np.ndarray, ledger: ldp.Ledger | None = None) -> list[float]:
     """`LabelReleaseRegressor` whose window is as wide as raw labels are spread; the release tells how loud."""
     wide = 0.2 + float(np.std(y)) / (BOUNDS[1] - BOUNDS[0])
-    model = ldp.LabelReleaseRegressor(
-        epsilon=1.0,
-        bounds=BOUNDS,
-        mechanism=lambda prior, epsilon: ldp.RPWithPrior(interval=(0, 1), zeta=wide, epsilon=epsilon),
-        ledger=ldp.Ledger() if ledger is None else ledger,
-    ).fit(table(len(y)), y)
+
+    class Own(ldp.RPWithPrior):
+        @classmethod
+        def for_bounds(cls, bounds: Any, epsilon: float, **_: Any) -> Any:
+            return ldp.RPWithPrior(interval=bounds, zeta=wide, epsilon=epsilon)
+
+    ledger = ldp.Ledger() if ledger is None else ledger
+    with mock.patch.dict("labeldp.mechanisms.registry.REGISTRY", own=Own):
+        model = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, mechanism="own", ledger=ledger)
+        model.fit(table(len(y)), y)
     return [*model.predict(table(len(y))[:2]), float(model.release_.mechanisms[0].variance(0.0))]
 
 

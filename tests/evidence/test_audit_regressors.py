@@ -11,6 +11,7 @@ Every audit has two twins that it must detect: the same fit for several times th
 
 from functools import cache
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from sklearn.dummy import DummyRegressor
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.learning import learner, round_design, sums
+from labeldp.learning import label_rounds, learner, sums
 from labeldp.learning.features import FeatureTable, PublicFeatures
 from labeldp.learning.groups import Geometry
 from labeldp.learning.sums import CELLS, STEPS, Stage
@@ -38,18 +39,17 @@ def quick(monkeypatch):
     """Make fits cheap without touching what happens to a label."""
     once = cache(lambda: PublicFeatures.fit(X))
     table = FeatureTable(once(), X)
-    spectrum = table.spectrum()
     geometry = cache(lambda prior: Geometry.of.__func__(Geometry, table, np.frombuffer(prior)))
     unknown_variance = sums.unknown_variance
     widest = lambda width, **_: unknown_variance(width)[-1:]  # noqa: E731
     for module, name, value in (
         (PublicFeatures, "fit", lambda _: once()),
-        (FeatureTable, "spectrum", lambda _: spectrum),
+        (FeatureTable, "spectrum", table.spectrum),
         (sums, "Geometry", SimpleNamespace(of=lambda _, prior: geometry(prior.tobytes()))),
         (sums, "unknown_variance", widest),
         (learner, "unknown_variance", widest),
-        (round_design, "_LOWER", (0.0, 0.2)),
-        (round_design, "_UPPER", (0.8, 1.0)),
+        (label_rounds, "_LOWER", (0.0, 0.2)),
+        (label_rounds, "_UPPER", (0.8, 1.0)),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -170,10 +170,16 @@ def raw_release(stage, exact, epsilon, budget, source):
 
 
 def with_own_mechanism(y, ledger, source):
-    """A user's mechanism, through the public argument: its window is as wide as raw labels are spread."""
+    """A user's mechanism: its window is as wide as raw labels are spread."""
     wide = 0.2 + float(np.std(y)) / (BOUNDS[1] - BOUNDS[0])
-    made = lambda prior, epsilon: ldp.RPWithPrior(interval=(0, 1), zeta=wide, epsilon=epsilon)  # noqa: E731
-    return by_labels(y, ledger, source, mechanism=made)
+
+    class Own(ldp.RPWithPrior):
+        @classmethod
+        def for_bounds(cls, bounds, epsilon, **_):
+            return ldp.RPWithPrior(interval=bounds, zeta=wide, epsilon=epsilon)
+
+    with mock.patch.dict("labeldp.mechanisms.registry.REGISTRY", own=Own):
+        return by_labels(y, ledger, source, mechanism="own")
 
 
 RAW_SUMS = {"labeldp.learning.sums.Stage.release": raw_release}
@@ -192,4 +198,4 @@ RAW = {
 def test_a_fit_that_uses_something_raw_is_detected(name, change):
     fit, values = RAW[name]
     change(values)
-    assert audited(fit, 80).detected
+    assert audited(fit, 160).detected

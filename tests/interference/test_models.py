@@ -71,7 +71,7 @@ MODELS = {
     "labels": lambda: label_model(epsilon=1.0),
     "labels, much ε": lambda: label_model(epsilon=10.0),
     "labels, one round, nobody trusted": lambda: label_model(epsilon=1.0, rounds=1, trust="local"),
-    "labels, rounds of any size": lambda: label_model(epsilon=1.0, rounds=(0.2, 0.5, 0.3), mechanism="two-point"),
+    "labels, four rounds": lambda: label_model(epsilon=1.0, rounds=4, mechanism="two-point"),
     "labels, own learner": lambda: label_model(epsilon=1.0, estimator=Ridge()),
     "labels, progress": lambda: label_model(epsilon=1.0, verbose=True),
     "sums": lambda: sum_model(epsilon=1.0),
@@ -151,7 +151,7 @@ def test_models_whatever_the_labels(inputs, tmp_path_factory):
         assert interference(way, one, other, folder) == {}  # a table of one row is refused
 
 
-@pytest.mark.parametrize("rounds", [(1e-308, 1e-308), (1.0, 1e-300), (5e-324,)])
+@pytest.mark.parametrize("rounds", [1, 7, 10])
 def test_rounds_of_odd_sizes_leave_no_memory_that_was_not_written(rounds, tmp_path):
     """Memory that was asked for and not written has another byte in each of the two runs."""
     model = Way(lambda labels: fitted(label_model(epsilon=1.0, rounds=rounds), labels))
@@ -178,7 +178,7 @@ def test_a_private_score(change, tmp_path):
         ledger = ldp.Ledger.open("ledger.jsonl")
         left, how = [ledger], {"epsilon": 3.0, "bounds": BOUNDS, "ledger": ledger, "rows_per_person": 3}
         for metrics in ("mse", "mae", ("rmse", "mae"), ("mse", "mae", "r2")):
-            risk = ldp.private_score(public, features(labels.size), labels, metrics=metrics, verbose=True, **how)
+            risk = ldp.private_score(public, features(labels.size), labels, metrics=metrics, **how)
             left += [risk, risk.summary(), repr(risk), risk.as_data()]
         return left
 

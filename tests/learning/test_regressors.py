@@ -17,9 +17,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp.learning.base import RowsHere
 from labeldp.learning.fit_plan import LabelSummary
-from labeldp.learning.label_rounds import Round, RowsHere, draw_part
-from labeldp.learning.round_design import Interval
+from labeldp.learning.label_rounds import Interval, Round, draw_part
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(300, 2))
@@ -114,20 +114,14 @@ def test_bad_parameters_of_both_cost_nothing(regressor, bad, error):
     assert not ledger.charges
 
 
-LAPLACE = ldp.Laplace(bounds=(0, 1), epsilon=1.0)
 REFUSED = [
-    *[({"rounds": rounds}, "rounds must be") for rounds in (0, 11, -1, True, 1.5, None, "3", [], [0.0], [1, -1])],
-    *[({"rounds": rounds}, "rounds must be") for rounds in ([1.0] * 11, [np.nan], [np.inf], ["a"])],
-    *[({"rounds": rounds}, "at least one row") for rounds in ((1e308, 1e308), [1e-9, 1.0], [1.0, 1e-320])],
+    *[({"rounds": rounds}, "rounds must be") for rounds in (0, 11, True, 1.5, None, "3", [1.0])],
+    ({"rounds": 10, "rows": 54}, "needs 55 rows"),
     ({"trust": "me"}, "trust"),
     ({"epsilon": 0.001}, "too small to be split"),
     ({"estimator": Ridge}, "cannot learn"),
     ({"estimator": StandardScaler()}, "must have fit and predict"),
-    ({"mechanism": lambda prior, epsilon: ldp.Laplace(bounds=(0, 1), epsilon=1.01 * epsilon)}, "spends"),
-    ({"mechanism": lambda prior, e: ldp.Gaussian(bounds=(0, 1), epsilon=e / 2, delta=1e-9)}, "spends"),
-    ({"mechanism": lambda prior, epsilon: ldp.Laplace(bounds=(0, 0.99), epsilon=epsilon)}, "unbiased"),
-    ({"mechanism": lambda prior, epsilon: "laplace"}, "not a Mechanism"),
-    ({"mechanism": LAPLACE}, "beforehand"),
+    ({"mechanism": ldp.Laplace(bounds=(0, 1), epsilon=1.0)}, "one of"),
     ({"mechanism": "gaussian"}, "delta"),
     ({"mechanism": "rr-on-bins"}, "unbiased label"),
     ({"mechanism": "none"}, "one of"),
@@ -136,10 +130,11 @@ REFUSED = [
 
 @pytest.mark.parametrize(("bad", "error"), REFUSED, ids=lambda value: str(value)[:30])
 def test_bad_parameters_of_a_release_cost_nothing_and_do_not_count_as_one(bad, error):
-    ledger, y = ldp.Ledger(), Y.copy()
+    rows = bad.get("rows", 300)
+    bad, ledger, y = {name: value for name, value in bad.items() if name != "rows"}, ldp.Ledger(), Y.copy()
     for options in ({"ledger": ledger}, {}):
         with pytest.raises(ldp.errors.ParameterError, match=error):
-            label_model(**options | bad).fit(X, y)
+            label_model(**options | bad).fit(X[:rows], y[:rows] if rows < 300 else y)
     assert not ledger.charges
     with warnings.catch_warnings():
         warnings.simplefilter("error", ldp.errors.RepeatedReleaseWarning)
@@ -158,17 +153,6 @@ def test_features_that_are_not_finite_and_weights_are_refused_at_no_cost(regress
     assert not ledger.charges
 
 
-def test_a_function_that_keeps_epsilon_at_first_only_is_refused_later():
-    calls = []
-
-    def turns(prior, epsilon):
-        calls.append(epsilon)
-        return ldp.Laplace(bounds=(0, 1), epsilon=epsilon if len(calls) < 4 else 2 * epsilon)
-
-    with pytest.raises(ldp.errors.ParameterError, match="spends"):
-        label_model(mechanism=turns, rounds=4).fit(X, Y)
-
-
 @both
 @pytest.mark.parametrize("labels", [WILD, np.full(300, 2.0)], ids=["wild", "constant"])
 @each_way
@@ -185,10 +169,7 @@ def test_no_label_however_extreme_raises_or_warns(regressor, labels, epsilon):
         ("auto", 199, [199]),
         ("auto", 200, [40, 60, 100]),
         (np.int64(2), 9, [3, 6]),
-        ([0.5, 2], 10, [2, 8]),
-        ([5e-324], 9, [9]),
-        ([1e308, 7e307], 17, [10, 7]),
-        ([1.0] * 10, 10, [1] * 10),
+        (10, 55, list(range(1, 11))),
     ],
 )
 def test_every_row_is_released_once_in_rounds_of_the_sizes_that_were_asked_for(rounds, rows, sizes):
@@ -201,7 +182,7 @@ def test_every_row_is_released_once_in_rounds_of_the_sizes_that_were_asked_for(r
 
 @pytest.mark.parametrize(("below", "above"), [(0.2, 0.5), (-0.5, -0.2), (-9.0, 9.0)])
 def test_a_row_s_interval_is_inside_the_bounds_wherever_its_label_is_predicted(below, above):
-    interval = Interval(below, above, 0.0, 1.0, 0.0, ldp.Histogram((0.0, 1.0), [1.0]), 0.0)
+    interval = Interval(below, above, 0.0, 1.0, 0.0, ldp.Histogram((0.0, 1.0), [1.0]))
     mechanism = ldp.TwoPoint(bounds=(0, 1), epsilon=1.0)
     plan = Round(0, (0.0, 1.0), interval, mechanism, LabelSummary(*BOUNDS, 1.0), None)
     part = draw_part(np.arange(3), np.array([1.0, 2.0, 4.0]), np.array([0.0, 2.5, 5.0]), plan, seeded(1))
@@ -256,8 +237,6 @@ def test_labels_are_released_by_the_mechanism_that_was_asked_for():
     for name in ("rp", "two-point", "unbiased", "laplace", "staircase"):
         model = label_model(Ridge(), epsilon=3.0, mechanism=name, rounds=2).fit(X[:100], Y[:100])
         assert {m.name for m in model.release_.mechanisms} == {name}
-    own = label_model(mechanism=lambda prior, epsilon: ldp.Laplace(bounds=(0, 1), epsilon=epsilon)).fit(X, Y)
-    assert {type(m) for m in own.release_.mechanisms} == {ldp.Laplace}
 
 
 # ---- the model ----------------------------------------------------------------------------------------------
@@ -343,7 +322,7 @@ def test_more_columns_than_rows_dense_or_sparse(regressor):
 @both
 def test_progress_is_shown_when_asked_and_only_then(regressor, capsys):
     regressor(epsilon=1.0, bounds=BOUNDS, verbose=True).fit(X, Y)
-    assert "public features" in capsys.readouterr().err
+    assert "done" in capsys.readouterr().err
     regressor(epsilon=1.0, bounds=BOUNDS).fit(X, Y)
     shown = capsys.readouterr()
     assert shown.err == shown.out == ""

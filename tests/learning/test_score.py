@@ -81,7 +81,7 @@ def test_the_noise_in_each_figure_is_what_was_expected_of_it(metrics):
         assert all(draw[name].standard_error >= 0.9 * expected for draw in draws)
 
 
-def test_figures_that_share_one_budget_are_right_and_say_what_that_does():
+def test_figures_that_share_one_budget_are_right():
     ledger, figures = ldp.Ledger(), ["rmse", "mae", "r2"]
     risk = ldp.private_score(MODELS["good"], X, Y, epsilon=2.0, bounds=BOUNDS, metrics=figures, ledger=ledger)
     errors = MODELS["good"].predict(X) - Y
@@ -92,10 +92,6 @@ def test_figures_that_share_one_budget_are_right_and_say_what_that_does():
         assert getattr(risk, name) == figure.value
         assert abs(figure.value - value) < 6 * figure.standard_error < 0.5
     assert ledger.total == ldp.Budget(2.0), "one charge for all"
-    assert (
-        "mean squared error is 2.83 times what it would be alone, that of the mean absolute error 2."
-        in risk.summary()
-    )
     with pytest.raises(ldp.errors.ParameterError, match="metrics"):
         ldp.private_score(MODELS["good"], X, Y, epsilon=1.0, bounds=BOUNDS, metrics=["rmsle"])
     few = {"epsilon": 1.0, "bounds": BOUNDS, "metrics": ["rmse", "mae"]}
@@ -106,19 +102,17 @@ def test_figures_that_share_one_budget_are_right_and_say_what_that_does():
         _ = only.mse
 
 
-def test_what_noise_to_expect_is_said_before_the_charge_and_a_score_of_nothing_but_noise_is_refused(capsys):
+def test_a_score_of_nothing_but_noise_is_refused():
     ledger, some = ldp.Ledger(), {"epsilon": 0.1, "bounds": BOUNDS}
-    with pytest.raises(ldp.errors.ParameterError, match=r"say nothing.*ε = 0.123 or more, or 124 rows"):
+    with pytest.raises(ldp.errors.ParameterError, match=r"say nothing.*ε = 0.123 or more, 124 rows"):
         ldp.private_score(MODELS["constant"], X[:100], Y[:100], ledger=ledger, metrics="mse", **some)
     with pytest.raises(ldp.errors.ParameterError, match=r"say nothing"):
         ldp.private_score(MODELS["constant"], X[:40], Y[:40], ledger=ledger, **some)
     assert not ledger.charges
-    ldp.private_score(MODELS["constant"], X[:400], Y[:400], ledger=ledger, metrics="mse", verbose=True, **some)
-    assert "400 rows for ε = 0.1 will have noise of: mean squared error ± 0.32" in capsys.readouterr().err
     for metrics in ("mae", ("rmse", "mae")):  # one error that is not hidden is enough
         ldp.private_score(MODELS["constant"], X[:100], Y[:100], ledger=ledger, metrics=metrics, **some)
     far = DummyRegressor(strategy="constant", constant=50.0).fit(X, Y)
-    with pytest.raises(ldp.errors.ParameterError, match="clipped to the bounds"):
+    with pytest.raises(ldp.errors.ParameterError, match="predictions inside the bounds"):
         ldp.private_score(far, X[:400], Y[:400], ledger=ledger, **some)
 
 
@@ -183,7 +177,7 @@ def test_where_noise_hides_squares_texts_lead_with_the_absolute_error_and_print_
     ):
         assert "typical error (RMSE)" in text
         assert limit in text
-        assert not re.search("−|-[0-9]|mean squared|±( 0|[^ ])", text.replace("1 − error", ""))
+        assert not re.search("−|-[0-9]|mean squared|±( 0|[^ ])", text)
 
 
 def population(name, rows, rng):

@@ -10,11 +10,10 @@ from helpers import seeded
 from labeldp._values import as_fraction
 from labeldp.accounts.statistic import Statistic
 from labeldp.exact.integers import DiscreteLaplace
-from labeldp.learning import base, label_rounds, sums
+from labeldp.learning import base, sums
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FitRequest, SumBudget
 from labeldp.learning.groups import Geometry
-from labeldp.learning.label_rounds import RowsHere
 from labeldp.learning.sums import CELLS, STEPS, Stage, find_range, fit_sums
 from labeldp.release.curator import count
 
@@ -31,9 +30,9 @@ class Few:
     size = 6
 
     def locate(self, X):
-        return X
+        return X, np.zeros((0, len(X)))
 
-    def transform(self, X):
+    def transform(self, X, codes=None):
         a, b = X[:, 0], X[:, -1]
         features = np.column_stack([a, b, a**2 - 1, a * b, np.sin(a + b), np.ones(len(X))])
         return features.astype(np.float32)
@@ -289,7 +288,7 @@ def untouchable(monkeypatch):
         raise TouchedError
 
     for name in ("counts", "add_up"):
-        monkeypatch.setattr(RowsHere, name, touch)
+        monkeypatch.setattr(base.RowsHere, name, touch)
 
 
 def fit_locally(rows=2_000):
@@ -305,9 +304,10 @@ def test_with_local_trust_no_sum_count_or_range_is_computed(untouchable):
 
 
 def test_a_variant_that_forgets_local_trust_is_detected(untouchable, monkeypatch):
-    def forgets(rows, plan, *more, **options):
-        forged = FitRequest(epsilon=2.0, bounds=BOUNDS).plan(rows.count)
-        return label_rounds.measure(rows, forged, *more, **options)
+    measure = base.measure
+
+    def forgets(rows, plan, source):
+        return measure(rows, FitRequest(epsilon=2.0, bounds=BOUNDS).plan(rows.count), source)
 
     monkeypatch.setattr(base, "measure", forgets)
     with pytest.raises(TouchedError):

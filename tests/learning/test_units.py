@@ -8,7 +8,7 @@ from sklearn.metrics import r2_score
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.learning.fit_plan import from_units, in_units, unit_labels
+from labeldp.learning.fit_plan import from_units, unit_labels
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 3))
@@ -25,6 +25,10 @@ UNITS = {
     "as far as is accepted": (1.0, 1.0 + 2.0**-17),
     "far below zero": (-1e14 - 1e9, -1e14),
 }
+
+
+def in_units(values, bounds):
+    return (values - bounds[0]) / (bounds[1] - bounds[0])
 
 
 def unit_predictions(regressor, bounds, **options):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,21 +13,65 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d, estimator_html_repr
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from labeldp._values import Array, Labels
+from labeldp._values import Array, Labels, Sums
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.accounts.terms import Terms
 from labeldp.errors import LabelError, ParameterError
 from labeldp.exact.word_sources import WordSource, resolve_source
-from labeldp.learning.features import FeatureTable, PublicFeatures
-from labeldp.learning.fit_plan import FitRequest, from_units, unit_labels
-from labeldp.learning.label_rounds import LabelRows, Measured, RowsHere, draw_rounds, ensemble_of, measure
+from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures
+from labeldp.learning.fit_plan import UNIT, FitRequest, from_units, unit_labels
+from labeldp.learning.label_rounds import (
+    LabelRows,
+    Measured,
+    Round,
+    RowPart,
+    draw_part,
+    draw_rounds,
+    ensemble_of,
+    measure,
+)
 from labeldp.learning.learner import Ensemble
-from labeldp.learning.runtime import Step, idle_cores, limit_threads, quiet, steps
+from labeldp.learning.runtime import Step, idle_cores, limit_threads, steps
+from labeldp.learning.sums import CELLS, Stage
+from labeldp.release.curator import count
 from labeldp.release.names import name_of_labels
 from labeldp.tables.encoder import TableEncoder
 from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order
 from labeldp.tables.memory import refuse_too_wide
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RowsHere:
+    """Rows whose labels are in memory, in units of their bounds. Their text form shows no label."""
+
+    table: FeatureTable
+    labels: Array
+    source: WordSource
+    announce: Step
+    all_here = True
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return int(self.labels.size)
+
+    def counts(self) -> Sums:
+        """Return how many labels lie in each cell of the bounds."""
+        return count(self.labels, UNIT, CELLS)
+
+    def add_up(self, stage: Stage) -> Sums:
+        """Return a stage's exact sums."""
+        return stage.sums(self.labels)
+
+    def draw(self, plan: Round) -> RowPart | None:
+        """Randomise the round's labels."""
+        order = np.random.default_rng(0).permutation(self.count)  # public: which row in which round
+        start, end = np.rint(np.array(plan.share) * self.count).astype(np.int64)
+        rows = np.sort(order[start:end])
+        if not rows.size:
+            return None
+        return draw_part(rows, self.labels[rows], plan.ensemble.predict(self.table, rows), plan, self.source)
 
 
 def _refuse_single_column(X: Any) -> None:
@@ -52,27 +97,16 @@ def _single_column(labels: NDArray[Any]) -> Array:
 
 
 def row_digests(X: Any) -> NDArray[np.uint64]:
-    """Return 64 bits for each row of checked public features, equal for equal rows, dense or sparse.
-
-    Examples
-    --------
-    >>> bool((row_digests(np.eye(3)) == row_digests(sparse.csr_array(np.eye(3)))).all())
-    True
-    """
-    rows, columns = X.shape
-    odd = np.random.default_rng(0).integers(0, 1 << 63, columns, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    if sparse.issparse(X):
-        X = sparse.csr_array(X)
-        digests = np.zeros(rows, dtype=np.uint64)
-        places = np.repeat(np.arange(rows), np.diff(X.indptr))
-        np.add.at(digests, places, _mixed(X.data) * odd[X.indices])
-        return digests
-    return sum((_mixed(X[:, k]) * odd[k] for k in range(columns)), start=np.zeros(rows, dtype=np.uint64))
+    """Return 64 bits for each row of checked public features, equal for equal rows, dense or sparse."""
+    odd = np.random.default_rng(0).integers(0, 1 << 63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    return np.concatenate([_mixed(X[start : start + PIECE]) @ odd for start in range(0, X.shape[0], PIECE)])
 
 
-def _mixed(values: NDArray[np.float64]) -> NDArray[np.uint64]:
+def _mixed(X: Any) -> Any:
     """Return numbers' bits, the high ones in the low ones too; 0 for 0, as sparse tables leave it out."""
-    bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
+    if sparse.issparse(X):
+        return sparse.csr_array((_mixed(X.data), X.indices, X.indptr), shape=X.shape)
+    bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
     return bits ^ (bits >> np.uint64(32))
 
 
@@ -115,12 +149,15 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         request, X, labels = fitting._validate(X, y, unknown)
         self._refuse_estimator(X, request)
         source, bounds = resolve_source(self.random_state), request.bounds[0]
-        total = len(request.round_sizes(X.shape[0])) + 5
-        with steps(total, shown=self.verbose) as step, limit_threads(idle_cores()):
+        with (
+            steps(request.round_ends(X.shape[0]).size + 3, shown=self.verbose) as step,
+            limit_threads(idle_cores()),
+        ):
             step("public features")
-            rows = RowsHere(FeatureTable(PublicFeatures.fit(X), X), unit_labels(labels, bounds), bounds, source)
+            table = FeatureTable(PublicFeatures.fit(X), X)
+            rows = RowsHere(table, unit_labels(labels, bounds), source, step)
             try:
-                fitting.fit_rows(request, rows, source, step, y=y)
+                fitting.fit_rows(request, rows, source, y=y)
             except BaseException:
                 if getattr(fitting, "release_", None) is not getattr(self, "release_", None):
                     self._replace_state(fitting)
@@ -128,38 +165,32 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._replace_state(fitting)
         return self
 
-    def fit_rows(
-        self, request: FitRequest, rows: LabelRows[Any], source: WordSource, step: Step = quiet, *, y: Any = None
-    ) -> None:
+    def fit_rows(self, request: FitRequest, rows: LabelRows, source: WordSource, *, y: Any = None) -> None:
         """Charge the ledger, measure, release labels in rounds and learn from them, wherever the rows are.
 
         ``y`` is the object that has the labels: a warning is given if it is released again without a ledger.
         """
-        plan, spectrum = request.plan(rows.count, grouped=rows.all_here), rows.table.spectrum()
+        plan, ends = request.plan(rows.count, grouped=rows.all_here), request.round_ends(rows.count)
         noise = request.unit_noise(plan.epsilon) if plan.for_labels else None
-        fractions = request.round_sizes(rows.count)
+        _ = rows.table.spectrum  # may need more memory than there is: before the charge
         if self.ledger is None and y is not None:
             warn_if_seen(y, stacklevel=4)
         self.ledger_ = self._get_ledger()
         payment = plan.pay(self.ledger_)
-        measured = measure(rows, plan, source, step)
-        parts: list[Any] = []
-        if noise is not None:
-            parts = draw_rounds(rows, measured, plan, noise, fractions, spectrum, step)
+        measured = measure(rows, plan, source)
+        parts = [] if noise is None else draw_rounds(rows, measured, plan, noise, ends)
         mechanisms = [part.mechanism for part in parts]
         self.terms_ = payment.terms(plan, source, mechanisms=mechanisms, statistics=measured.noise)
         self._public, self._ensemble = rows.table.public, None
-        self._learn(rows, parts, measured, spectrum, step)
+        self._learn(rows, parts, measured)
 
-    def _learn(
-        self, rows: LabelRows[Any], parts: list[Any], measured: Measured, spectrum: Array, step: Step
-    ) -> None:
+    def _learn(self, rows: LabelRows, parts: list[Any], measured: Measured) -> None:
         """Learn from what was released: sums, and labels if there are any."""
         if not parts:
             self._ensemble = measured.ensemble(rows.table)
             return
-        step("model")
-        self._ensemble = ensemble_of(rows.table, parts, measured, spectrum)
+        rows.announce("model")
+        self._ensemble = ensemble_of(rows.table, parts, measured)
 
     def _refuse_estimator(self, X: Any, request: FitRequest) -> None:
         """Refuse an estimator of the user's that cannot learn; by default there is none."""

@@ -92,20 +92,6 @@ def plan_coverage(rows: int, epsilon: Fraction, coverage: Fraction) -> CoverageP
     return min(plans, key=lambda plan: plan.excess, default=None)
 
 
-def least_rows(epsilon: Fraction, coverage: Fraction) -> int:
-    """Return about how many rows would support the coverage with this ε, never too few.
-
-    Examples
-    --------
-    >>> least_rows(Fraction(1, 10), Fraction(9, 10))
-    286
-    """
-    rows = 1
-    while _largest_slack(rows, epsilon, coverage, _COUNTS[0]) < 1:
-        rows += rows // 20 + 1
-    return rows
-
-
 def _largest_slack(rows: int, epsilon: Fraction, coverage: Fraction, counts: int) -> int:
     """Return the largest slack with which a search of so many counts covers; it is 0 if none from 1 on does."""
     allowed = float((1 - coverage) * (rows + 1)) * _ROUNDING

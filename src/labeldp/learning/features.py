@@ -12,16 +12,21 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.extmath import randomized_svd
 
 from labeldp._values import Array, Index, Small
 from labeldp.learning.bayes import Observations, Posterior
-from labeldp.learning.rank_waves import Codes, RankMap, fill_pairs, fill_waves, quantiles
+
+Codes = NDArray[np.uint8]
+"""Of each value, how many quantiles of its column it reaches: for ranks, and for trees."""
+
+_GRID = np.linspace(0.0, 1.0, 201)
 
 PAIRED = 8
 ALL_PAIRS = 12
@@ -75,29 +80,55 @@ class Narrowing:
 
 
 @dataclass(frozen=True, slots=True)
-class LocatedRows:
-    """Columns of rows, and codes of values among quantiles: of columns, and of directions if those are paired.
+class RankMap:
+    """Places of values among quantiles: for a code k, the number of quantiles that a value reaches, what is there.
 
     Attributes
     ----------
-    columns : array, rows × columns
-    maps : tuple of RankMap
-    codes : tuple of arrays, columns × rows
+    grid : array, columns × quantiles
+    low : array, columns × codes
+        The last quantile that is reached.
+    rate : array, columns × codes
+        How the rank grows from there.
+    middle : array, columns × codes
+        The rank of the quantile itself: if several are equal, their middle.
     """
 
-    columns: Array
-    maps: tuple[RankMap, ...]
-    codes: tuple[Codes, ...]
+    grid: Array
+    low: Array
+    rate: Array
+    middle: Array
 
-    def __getitem__(self, rows: Index) -> LocatedRows:
-        return LocatedRows(self.columns[rows], self.maps, tuple(code[:, rows] for code in self.codes))
+    @classmethod
+    def of(cls, quantiles: Array) -> RankMap:
+        """Return the map of quantiles, grid × columns."""
+        grid = np.ascontiguousarray(quantiles.T)
+        last = grid.shape[1] - 1
+        low = np.concatenate([grid[:, :1], grid], axis=1)
+        with np.errstate(all="ignore"):  # columns of any size
+            rate = np.nan_to_num(1 / (last * np.diff(low, axis=1, append=np.inf)), posinf=0.0)
+        first = np.array([np.searchsorted(column, known) for column, known in zip(grid, low, strict=True)])
+        middle = np.maximum(first + np.arange(low.shape[1]) - 1, 0) / 2 / last
+        return cls(grid, low, rate, middle)
 
-    def ranks(self, values: list[Array]) -> list[Small]:
-        """Return the ranks of values of columns, and of directions."""
-        return [each.ranks(value, code) for each, value, code in zip(self.maps, values, self.codes, strict=True)]
+    def search(self, values: Array) -> Codes:
+        """Return the code of each value."""
+        codes = np.empty(values.shape, dtype=np.uint8)
+        for j, (column, known) in enumerate(zip(values, self.grid, strict=True)):
+            codes[j] = np.searchsorted(known, column, side="right")
+        return codes
+
+    def ranks(self, values: Array, codes: Codes) -> Small:
+        """Return the rank of each value, 0 to 1, by its code."""
+        at = codes + np.arange(0, self.low.size, self.low.shape[1])[:, None]
+        beyond = values - self.low.ravel()[at]
+        last = self.grid.shape[1] - 1
+        inside = (np.maximum(codes, 1) - 1) / last + beyond * self.rate.ravel()[at]
+        ranks = np.where(beyond == 0, self.middle.ravel()[at], inside)
+        return np.asarray(np.clip(ranks, 0.0, 1.0), dtype=np.float32)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PublicFeatures:
     """Feature maps fitted on public rows.
 
@@ -183,42 +214,45 @@ class PublicFeatures:
         """The number of features, with the last one that is 1."""
         return self.block.size + 1
 
-    def locate(self, X: Any) -> LocatedRows:
-        """Return rows with their places among quantiles, for `transform` and for trees."""
+    @cached_property
+    def _rank_map(self) -> RankMap:
+        """Ranks of columns, and of directions if those are paired."""
+        known = [self.ranks] if self.direction_ranks is None else [self.ranks, self.direction_ranks]
+        return RankMap.of(np.concatenate(known, axis=1))
+
+    def locate(self, X: Any) -> tuple[Array, Codes]:
+        """Return the columns of rows and the codes of their values, for `transform` and for trees."""
         columns = np.asarray(X) if self.narrowing is None else self.narrowing.apply(X)
-        maps = [RankMap.of(self.ranks)]
-        if self.direction_ranks is not None:
-            maps.append(RankMap.of(self.direction_ranks))
-        codes = [np.empty((len(each.grid), len(columns)), dtype=np.uint8) for each in maps]
+        codes = np.empty((len(self._rank_map.grid), len(columns)), dtype=np.uint8)
         for start in range(0, len(columns), PIECE):
             piece = slice(start, start + PIECE)
-            values = [np.ascontiguousarray(columns[piece].T), *self._directions(self._standardise(columns[piece]))]
-            for known, value, code in zip(maps, values, codes, strict=True):
-                code[:, piece] = known.search(value)
-        return LocatedRows(columns, tuple(maps), tuple(codes))
+            codes[:, piece] = self._rank_map.search(self._ranked(columns[piece]))
+        return columns, codes
 
     def _standardise(self, columns: Array) -> Array:
         """Return columns of unit size, without outliers; columns × rows."""
         return np.clip((columns - self.center) / self.scale, -_CLIP, _CLIP).T
 
-    def _directions(self, standard: Array) -> list[Array]:
-        """Return the directions that are paired, if columns are not; directions × rows."""
-        return [] if self.directions is None else [np.asarray(self.directions.T @ standard)]
+    def _ranked(self, columns: Array) -> Array:
+        """Return the values that have ranks, columns and the directions that are paired; × rows."""
+        if self.directions is None:
+            return columns.T
+        return np.concatenate([columns.T, self.directions.T @ self._standardise(columns)])
 
-    def transform(self, located: LocatedRows) -> Small:
+    def transform(self, columns: Array, codes: Codes) -> Small:
         """Return all features of some rows, and a last one that is 1."""
-        standard = self._standardise(located.columns)
-        rank, *paired = located.ranks([located.columns.T, *self._directions(standard)])
-        edges, rows = np.cumsum([0, *self.block_sizes()]), rank.shape[1]
+        standard = self._standardise(columns)
+        ranks = self._rank_map.ranks(self._ranked(columns), codes)
+        edges, rows = np.cumsum([0, *self.block_sizes()]), len(columns)
         result = np.empty((self.size, rows), dtype=np.float32)
         linear, additive, pairs, fourier = (result[a:b] for a, b in pairwise(edges))
         linear[:] = standard
         waves = additive.reshape(self.waves, -1, rows)
-        fill_waves(rank, waves)
+        fill_waves(ranks[: len(standard)], waves)
         few = waves[: self._products]
-        if paired:
-            few = np.empty((self._products, *paired[0].shape), dtype=np.float32)
-            fill_waves(paired[0], few)
+        if self.directions is not None:
+            few = np.empty((self._products, self._paired, rows), dtype=np.float32)
+            fill_waves(ranks[len(standard) :], few)
         fill_pairs(few, pairs)
         np.matmul(self.weights.T.astype(np.float32), np.clip(linear, -3, 3), out=fourier)
         fourier += self.phases.astype(np.float32)[:, None]
@@ -241,6 +275,34 @@ class PublicFeatures:
         """Return the number of features in each block; a single column has no pairs, but a zero."""
         columns, pairs = len(self.center), self._paired * (self._paired - 1) // 2
         return [columns, columns * self.waves, max(1, pairs * self._products**2), len(self.phases)]
+
+
+def quantiles(values: Array) -> Array:
+    """Return 201 quantiles of each column of values, rows × columns; grid × columns."""
+    ordered = np.sort(np.ascontiguousarray(values.T), axis=1)
+    place = _GRID * (ordered.shape[1] - 1)
+    below = place.astype(np.int64)
+    low, high = ordered[:, below], ordered[:, np.minimum(below + 1, ordered.shape[1] - 1)]
+    return np.asarray((low + (high - low) * (place - below)).T)
+
+
+def fill_waves(ranks: Small, result: Small) -> None:
+    """Write cos(πkr)/k for k = 1, 2, … into waves × columns × rows."""
+    np.cos(ranks * np.float32(np.pi), out=result[0])
+    twice = 2 * result[0]
+    for k in range(1, len(result)):  # cos kt = 2 cos t cos (k−1)t − cos (k−2)t
+        np.multiply(twice, result[k - 1], out=result[k])
+        result[k] -= result[k - 2] if k > 1 else np.float32(1)
+    result /= np.arange(1, len(result) + 1, dtype=np.float32)[:, None, None]
+
+
+def fill_pairs(waves: Small, result: Small) -> None:
+    """Write the products of any two columns' waves; zeros if there is one column only."""
+    count, columns, rows = waves.shape
+    result[:] = 0 if columns == 1 else result
+    for place, (i, j) in enumerate(combinations(range(columns), 2)):
+        products = result[place * count**2 : (place + 1) * count**2].reshape(count, count, rows)
+        np.multiply(waves[:, None, i], waves[None, :, j], out=products)
 
 
 def wave_count(columns: int) -> int:
@@ -266,7 +328,7 @@ class FeatureTable:
     def __init__(self, public: PublicFeatures, X: Any) -> None:
         self.public = public
         self.X = X
-        self._located = public.locate(X)
+        self._columns, self._codes = public.locate(X)
         self._grams: dict[bytes, Small] = {}
 
     @property
@@ -278,11 +340,11 @@ class FeatureTable:
         """Yield the features of some rows, piece by piece, and where each piece lies among them."""
         for start in range(0, rows.size, PIECE):
             piece = slice(start, min(start + PIECE, rows.size))
-            yield piece, self.public.transform(self._located[rows[piece]])
+            yield piece, self.public.transform(self._columns[rows[piece]], self._codes[:, rows[piece]])
 
     def codes(self, rows: Index) -> Codes:
         """Return the columns of some rows as trees see them: places among quantiles, so that they are binned."""
-        return self._located.codes[0].T[rows]
+        return self._codes[: self._columns.shape[1]].T[rows]
 
     def observations(self, rows: Index, centred: Array, noise: float) -> Observations:
         """Return the statistics of single rows with private labels, minus their mean."""
@@ -325,8 +387,9 @@ class FeatureTable:
         rows = self.sample_rows()
         return self._moments(rows, np.zeros(rows.size))[0].astype(np.float64) / rows.size
 
+    @cached_property
     def spectrum(self) -> Array:
-        """Return the leading eigenvalues of the mean products, blocks weighted by experience."""
+        """The leading eigenvalues of the mean products, blocks weighted by experience."""
         weight = np.sqrt(np.array([0.4, 0.3, 0.2, 0.1])[self.public.block])
         values = np.linalg.eigvalsh(self.moments[:-1, :-1] * weight * weight[:, None])
         return np.asarray(np.maximum(values[::-1][:400], 0.0))

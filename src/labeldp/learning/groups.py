@@ -41,6 +41,12 @@ class Groups:
     sizes: Array
     features: Small
 
+    @classmethod
+    def of_all(cls, table: FeatureTable, rows: int) -> Groups:
+        """Return one group of all rows, of which the table may be a sample."""
+        features = (table.moments[-1:] * rows).astype(np.float32)
+        return cls(np.zeros(table.rows, np.int64), np.array([float(rows)]), features)
+
     def observations(self, sums: Array, rest: float, noise: float) -> Observations:
         """Return the statistics of noisy sums of centred labels.
 

@@ -14,7 +14,7 @@ from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.numbers import number, percent
 from labeldp.errors import ParameterError
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
-from labeldp.learning.coverage_plan import CoveragePlan, least_rows, plan_coverage
+from labeldp.learning.coverage_plan import CoveragePlan, plan_coverage
 from labeldp.learning.held_out import fresh_predictions
 
 Bounds = tuple[float, float]
@@ -42,8 +42,6 @@ class IntervalModel:
         False if noise came from a seed, here or in the model: then this is an experiment, and **not private**.
     plan : CoveragePlan or None
         How the half width was searched for; None where rows · ε could not support any search.
-    rows_needed : int
-        About how many rows that search would have needed, or 0.
 
     Examples
     --------
@@ -66,7 +64,6 @@ class IntervalModel:
     cost: Budget
     secure: bool
     plan: CoveragePlan | None
-    rows_needed: int = 0
 
     @property
     def full(self) -> bool:
@@ -108,8 +105,7 @@ class IntervalModel:
         if self.plan is None:
             lines = [
                 f"Intervals are the full bounds: {self.rows:,} rows and this ε cannot support {share} coverage.",
-                f"  They cover, and say nothing. Give {self.rows_needed:,} rows or more, more ε, or less "
-                "coverage. Nothing was charged.",
+                "  They cover, and say nothing. Give more rows, more ε, or less coverage. Nothing was charged.",
             ]
         elif self.full:
             lines = [
@@ -117,10 +113,9 @@ class IntervalModel:
                 "  They cover, and say nothing. Labels may lie far from predictions, or rows · ε is small.",
             ]
         else:
-            low, high = self.bounds
+            ends = f"({number(self.bounds[0])}, {number(self.bounds[1])})"
             lines = [
-                f"Intervals reach {number(self.half_width)} to both sides of a prediction, cut to "
-                f"({number(low)}, {number(high)}).",
+                f"Intervals reach {number(self.half_width)} to both sides of a prediction, cut to {ends}.",
                 f"  At least {share} of labels lie inside, on average over calibration rows and noise, for rows "
                 f"like the {self.rows:,} calibration rows, none of them used in training. Labels outside the "
                 "bounds count as the nearest bound.",
@@ -215,7 +210,6 @@ def private_intervals(
         cost=Budget(0) if plan is None else charge.budget,
         secure=isinstance(source, SecureWords) and bool(getattr(model, "secure_", True)),
         plan=plan,
-        rows_needed=least_rows(budget, share) if plan is None else 0,
     )
     if result.full:
         warnings.warn(result.summary(), stacklevel=2)

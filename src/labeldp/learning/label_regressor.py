@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -16,10 +15,9 @@ from labeldp.accounts.terms import Terms
 from labeldp.errors import ParameterError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.base import PrivateRegressor
-from labeldp.learning.fit_plan import FitRequest, UnitDesign, from_units
+from labeldp.learning.fit_plan import FitRequest, from_units
 from labeldp.learning.label_rounds import LabelRows, Measured, RowPart
 from labeldp.learning.row_release import RowRelease
-from labeldp.learning.runtime import Step
 
 
 class LabelReleaseRegressor(PrivateRegressor):
@@ -34,12 +32,12 @@ class LabelReleaseRegressor(PrivateRegressor):
         The whole budget, everything included.
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
-    mechanism : str or function
-        "auto" takes the best for each round; or "rp", "two-point", "unbiased", "laplace", "staircase"; or your own
-        function ``(prior, epsilon)`` that returns an unbiased mechanism on [0, 1].
-    rounds : "auto", int or sequence of floats
+    mechanism : str
+        "auto" takes the best for each round; or "rp", "two-point", "unbiased", "laplace", "staircase", or the name
+        of a mechanism of your own that is unbiased.
+    rounds : "auto" or int
         Rows are released in disjoint rounds, later ones over narrow intervals around what earlier ones
-        predict.
+        predict; from 1 to 10, each larger than the one before.
     trust : {"curator", "local"}
         With "local" every label is randomised on its own, and nothing else is computed from labels.
     ledger : Ledger, optional
@@ -83,8 +81,8 @@ class LabelReleaseRegressor(PrivateRegressor):
         *,
         epsilon: float,
         bounds: tuple[float, float],
-        mechanism: str | UnitDesign = "auto",
-        rounds: str | int | Sequence[float] = "auto",
+        mechanism: str = "auto",
+        rounds: str | int = "auto",
         trust: Literal["curator", "local"] = "curator",
         ledger: Ledger | None = None,
         rows_per_person: int = 1,
@@ -113,16 +111,14 @@ class LabelReleaseRegressor(PrivateRegressor):
             rows_per_person=self.rows_per_person,
         )
 
-    def _learn(
-        self, rows: LabelRows[RowPart], parts: list[RowPart], measured: Measured, spectrum: Array, step: Step
-    ) -> None:
+    def _learn(self, rows: LabelRows, parts: list[RowPart], measured: Measured) -> None:
         self.estimator_ = None
         self.release_ = _as_release(parts, measured, self.terms_, self.ledger_)  # last: with it, all this is kept
         try:
             if self.estimator is None:
-                super()._learn(rows, parts, measured, spectrum, step)
+                super()._learn(rows, parts, measured)
             else:
-                step("model")
+                rows.announce("model")
                 self.estimator_ = self._fit_own(rows.table.X)
         except BaseException as error:
             error.add_note("the labels were released and paid for: train any learner on release_.labels")

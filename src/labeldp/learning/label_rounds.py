@@ -1,35 +1,47 @@
 """Labels released in rounds: each row randomised once, around what earlier rounds predict for it.
 
-The rounds are the same wherever the rows are, in memory or on a cluster: `LabelRows` is what they must offer.
+Noise falls with the square of an interval's width, so a prediction made from earlier private labels, and free to
+use, buys accuracy. The rounds are the same wherever the rows are, in memory or on a cluster: `LabelRows` is what
+they must offer.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
 
 from labeldp._values import Array, Index, Sums
 from labeldp.accounts.statistic import Statistic
-from labeldp.errors import PrivacyProofError
+from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.exact.word_sources import WordSource
-from labeldp.learning.bayes import Observations, Posterior
+from labeldp.learning.bayes import Observations, Posterior, explained_risk
 from labeldp.learning.features import FeatureTable
-from labeldp.learning.fit_plan import UNIT, LabelSummary, SumBudget, round_cuts
+from labeldp.learning.fit_plan import UNIT, LabelSummary, SumBudget
 from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble
-from labeldp.learning.round_design import Interval, Situation, design_interval
-from labeldp.learning.runtime import Step, quiet
-from labeldp.learning.sums import CELLS, Stage, SumModel, find_range, fit_sums
+from labeldp.learning.sums import Stage, SumModel, find_range, fit_sums
 from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise
-from labeldp.release.curator import count
 from labeldp.release.plan import Plan
 
 _RESIDUAL_CELLS = 40
-_FLAT_CELLS = 64
+_FLAT_CELLS = _UNIT_BINS = 64
+"""Cells of what is known of residuals, of labels before anything is, and of either as a prior on [0, 1]."""
+
+_BIAS = 0.5
+"""How much of the variance that clipping hides is lost to a learner; the rest its slope brings back."""
+
+_LOWER = (0.0, 0.005, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
+_UPPER = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.995, 1.0)
+"""Quantiles of residuals at which intervals may begin and end."""
+
+_LEAST_WIDTH, _LEAST_VARIANCE = 1e-6, 1e-12
+"""Of an interval, and of labels in it, in ranges: below them floating point would decide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +90,23 @@ class RowPart(Part):
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """Where labels, minus their prediction, are distinguished in a round.
+
+    The unbiased label of the clipped residual c is mapped to shift + slope · c, the best straight line for
+    the residual itself under what is known of it: that takes out most of the bias of clipping.
+    """
+
+    low: float
+    high: float
+    shift: float
+    slope: float
+    hidden: float
+    """Variance of the residual around that line: what clipping hides."""
+    unit_prior: Histogram
+
+
+@dataclass(frozen=True, slots=True)
 class Round:
     """The plan of a round, decided before its labels are read.
 
@@ -100,24 +129,13 @@ class Round:
     knowledge: LabelSummary
     ensemble: Ensemble
 
-    def centre(self, table: FeatureTable, rows: Index) -> Array:
-        """Return what the interval of each row is centred on."""
-        return self.ensemble.predict(table, rows)
 
-
-P_co = TypeVar("P_co", bound=Part, covariant=True)
-
-
-class LabelRows(Protocol[P_co]):
+class LabelRows(Protocol):
     """Private labels of public rows, wherever they are; sums and rounds have them in units of their bounds."""
 
     @property
     def count(self) -> int:
         """How many rows there are."""
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The labels' public bounds."""
 
     @property
     def table(self) -> FeatureTable:
@@ -133,8 +151,11 @@ class LabelRows(Protocol[P_co]):
     def add_up(self, stage: Stage) -> Sums:
         """Return a stage's exact sums over all labels."""
 
-    def draw(self, plan: Round) -> P_co | None:
+    def draw(self, plan: Round) -> Part | None:
         """Randomise the round's labels; None if it has no rows."""
+
+    def announce(self, step: str) -> None:
+        """Show which step of the fit begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +182,7 @@ class Measured:
         return Ensemble(constant, None, 0.0, rest, knowledge.variance, knowledge)
 
 
-def measure(rows: LabelRows[Part], plan: Plan, source: WordSource, step: Step = quiet) -> Measured:
+def measure(rows: LabelRows, plan: Plan, source: WordSource) -> Measured:
     """Return what was paid for before labels: a range, noisy sums and the spread around their model.
 
     Under local trust nothing was, and no sum, count or range is taken.
@@ -169,48 +190,32 @@ def measure(rows: LabelRows[Part], plan: Plan, source: WordSource, step: Step = 
     if not plan.for_sums:
         return Measured(LabelSummary(*UNIT, variance=1 / 20))
     budget = SumBudget(plan.for_sums, rows.count)
-    step("range")
+    rows.announce("range")
     found = find_range(rows.counts, UNIT, budget, source)
     low, high = found or UNIT
-    sums = fit_sums(
-        rows.table,
-        (low, high),
-        budget,
-        rows.add_up,
-        source,
-        grouped=rows.all_here and found is not None,
-        step=step,
-    )
+    rows.announce("sums")
+    grouped = rows.all_here and found is not None
+    sums = fit_sums(rows.table, (low, high), budget, rows.add_up, source, grouped=grouped)
     variance = sums.linear.explained + sums.linear.rest
     return Measured(LabelSummary(low, high, variance, sums=sums.sums), sums, budget.noise)
 
 
-def draw_rounds(
-    rows: LabelRows[P_co],
-    measured: Measured,
-    plan: Plan,
-    noise: UnitNoise,
-    fractions: Sequence[float],
-    spectrum: Array,
-    step: Step = quiet,
-) -> list[P_co]:
-    """Return all rows, released once each, in rounds of the given sizes; if one was not, nothing is."""
+def draw_rounds(rows: LabelRows, measured: Measured, plan: Plan, noise: UnitNoise, ends: Array) -> list[Any]:
+    """Return all rows, released once each, in rounds with the given ends; if one was not, nothing is."""
     knowledge, ensemble = measured.knowledge, measured.ensemble(rows.table)
-    cuts, epsilon = round_cuts(fractions), plan.epsilon
-    parts: list[P_co] = []
-    for number in range(len(fractions)):
-        step(f"round {number + 1} of {len(fractions)}")
+    parts: list[Part] = []
+    for number, share in enumerate(pairwise(ends.tolist())):
+        rows.announce(f"round {number + 1} of {ends.size - 1}")
         if parts:
-            ensemble = ensemble_of(rows.table, parts, measured, spectrum, quick=True)
+            ensemble = ensemble_of(rows.table, parts, measured, quick=True)
         if parts or measured.sums is not None:
             values, masses = _residual_prior(ensemble.error, knowledge.width)
         else:  # all labels are equally likely
             values = knowledge.width * np.linspace(-0.5, 0.5, _FLAT_CELLS)
             masses = np.full(_FLAT_CELLS, 1 / _FLAT_CELLS)
-        situation = Situation(spectrum, knowledge.variance / 2, ensemble.rest, rows.count, noise)
-        interval = design_interval(values, masses, situation)
-        mechanism = plan.request.design(interval.unit_prior, 0, epsilon, rows.count)
-        share = (float(cuts[number]), float(cuts[number + 1]))
+        signal, spectrum = knowledge.variance / 2, rows.table.spectrum
+        interval = design_interval(values, masses, noise, spectrum, signal, ensemble.rest, rows.count)
+        mechanism = plan.request.design(interval.unit_prior, 0, plan.epsilon, rows.count)
         part = rows.draw(Round(number, share, interval, mechanism, knowledge, ensemble))
         if part is not None:
             parts.append(part)
@@ -218,7 +223,7 @@ def draw_rounds(
     return parts
 
 
-def _refuse_unless_once(rows: LabelRows[P_co], parts: Sequence[Part]) -> None:
+def _refuse_unless_once(rows: LabelRows, parts: Sequence[Part]) -> None:
     """Refuse a release in which a row is missing, its entry unwritten, or is there twice, at twice its price."""
     released = np.concatenate([np.zeros(0, dtype=np.int64), *(part.private.rows for part in parts)])
     times = np.bincount(released, minlength=rows.table.rows)
@@ -230,58 +235,67 @@ def _refuse_unless_once(rows: LabelRows[P_co], parts: Sequence[Part]) -> None:
 
 
 def ensemble_of(
-    table: FeatureTable, parts: Sequence[Part], measured: Measured, spectrum: Array, *, quick: bool = False
+    table: FeatureTable, parts: Sequence[Part], measured: Measured, *, quick: bool = False
 ) -> Ensemble:
     """Return the learner for all that was released so far."""
     return fit_ensemble(
         table,
         [part.private for part in parts],
         measured.knowledge,
-        spectrum,
         sums=measured.observations,
         quick=quick,
         observed=[part.observed for part in parts if part.observed is not None] or None,
     )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RowsHere:
-    """Rows whose labels are in memory, in units of their bounds. Their text form shows no label."""
+def design_interval(
+    values: Array, masses: Array, noise: UnitNoise, spectrum: Array, signal: float, rest: float, rows: int
+) -> Interval:
+    """Return the interval of least expected risk of a learner.
 
-    table: FeatureTable
-    labels: Array = field(repr=False)
-    bounds: tuple[float, float]
-    source: WordSource
+    Parameters
+    ----------
+    values, masses : arrays
+        What is known of the residuals: increasing values and their probabilities.
+    noise : function
+        Variance of the unbiased label on [0, 1] of the mechanism that will be used.
+    spectrum : array
+        Eigenvalues of the public features.
+    signal, rest : float
+        Guessed variance that the features explain, and what they do not.
+    rows : int
+    """
+    total = np.cumsum(masses)
+    lows = np.unique([values[0], *_quantiles(values, total, _LOWER[1:])])
+    highs = np.unique([values[-1], *_quantiles(values, total, _UPPER[:-1])])
+    span, mean = values[-1] - values[0], float(masses @ values)
+    low, high = np.repeat(lows, highs.size), np.tile(highs, lows.size)
+    low, high = (ends[high - low >= _LEAST_WIDTH * span] for ends in (low, high))
+    clipped = np.clip(values, low[:, None], high[:, None])  # a row for each interval
+    means, least = clipped @ masses, _LEAST_VARIANCE * span**2
+    centred = clipped - means[:, None]
+    variance = centred**2 @ masses
+    if not (variance >= least).any():
+        raise ParameterError("the bounds leave no interval in which labels can be distinguished")
+    slope = centred @ (masses * (values - mean)) / np.maximum(variance, least)
+    shift = mean - slope * means
+    hidden = (values - shift[:, None] - slope[:, None] * clipped) ** 2 @ masses
+    unit = (clipped - low[:, None]) / (high - low)[:, None]
+    spread = noise((unit - 0.5) ** 2 @ masses)
+    level = (spread * (slope * (high - low)) ** 2 + rest) / rows
+    lost = np.array([explained_risk(spectrum, signal, each) for each in level.tolist()])
+    strength = float(spectrum.sum()) * signal
+    risk = lost + _BIAS * hidden * (1 - lost / strength if strength > 0 else 1.0)
+    k = int(np.argmin(np.where(variance >= least, risk, np.inf)))
+    cell = np.minimum((unit[k] * _UNIT_BINS).astype(np.int64), _UNIT_BINS - 1)
+    heights = np.bincount(cell, masses, _UNIT_BINS).astype(np.float64)
+    prior = Histogram.of(np.linspace(0.0, 1.0, _UNIT_BINS + 1), heights)
+    ends = float(low[k]), float(high[k])
+    return Interval(*ends, float(shift[k]), float(slope[k]), float(hidden[k]), prior)
 
-    def __repr__(self) -> str:
-        return f"<{self.count:,} private labels>"
 
-    @property
-    def count(self) -> int:
-        """How many rows there are."""
-        return int(self.labels.size)
-
-    @property
-    def all_here(self) -> bool:
-        """The table has all rows."""
-        return True
-
-    def counts(self) -> Sums:
-        """Return how many labels lie in each cell of the bounds."""
-        return count(self.labels, UNIT, CELLS)
-
-    def add_up(self, stage: Stage) -> Sums:
-        """Return a stage's exact sums."""
-        return stage.sums(self.labels)
-
-    def draw(self, plan: Round) -> RowPart | None:
-        """Randomise the round's labels."""
-        order = np.random.default_rng(0).permutation(self.count)  # public: which row in which round
-        start, end = np.rint(np.array(plan.share) * self.count).astype(np.int64)
-        rows = np.sort(order[start:end])
-        if not rows.size:
-            return None
-        return draw_part(rows, self.labels[rows], plan.centre(self.table, rows), plan, self.source)
+def _quantiles(values: Array, total: Array, shares: Sequence[float]) -> Array:
+    return values[np.minimum(np.searchsorted(total, shares), values.size - 1)]
 
 
 def _residual_prior(variance: float, width: float) -> tuple[Array, Array]:
@@ -299,7 +313,7 @@ def _residual_prior(variance: float, width: float) -> tuple[Array, Array]:
 def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: WordSource) -> RowPart:
     """Randomise labels over an interval around each centre, inside the bounds."""
     interval, mechanism, knowledge = plan.interval, plan.mechanism, plan.knowledge
-    least = 1e-6 * knowledge.width  # of an interval that lies beyond the bounds, that much stays inside
+    least = _LEAST_WIDTH * knowledge.width  # of an interval that lies beyond the bounds, that much stays inside
     low = np.clip(centre + interval.low, knowledge.low, knowledge.high - least)
     high = np.clip(centre + interval.high, low + least, knowledge.high)
     width = high - low

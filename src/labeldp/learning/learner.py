@@ -26,9 +26,8 @@ from labeldp.learning.bayes import (
     fit_linear,
     unknown_variance,
 )
-from labeldp.learning.features import FeatureTable
+from labeldp.learning.features import Codes, FeatureTable
 from labeldp.learning.fit_plan import LabelSummary
-from labeldp.learning.rank_waves import Codes
 from labeldp.learning.runtime import idle_cores, limit_threads
 
 _WORTH = 60
@@ -94,7 +93,6 @@ def fit_ensemble(
     table: FeatureTable,
     blocks: list[PrivateRows],
     knowledge: LabelSummary,
-    spectrum: Array,
     *,
     sums: Sequence[Observations] = (),
     quick: bool = False,
@@ -111,7 +109,7 @@ def fit_ensemble(
     rest, rows = linear.rest, sum(part.count for part in observed)
     variance = linear.explained + rest
     level = rows / sum(part.count / (part.noise + rest) for part in observed)  # of a row, harmonic over rounds
-    error = rest + explained_risk(spectrum, linear.explained, level / rows)
+    error = rest + explained_risk(table.spectrum, linear.explained, level / rows)
     plain = Ensemble(linear, None, 0.0, rest, min(variance, error), knowledge)
     if level / rows * _WORTH > variance:
         return plain

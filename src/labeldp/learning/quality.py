@@ -32,8 +32,6 @@ class Risk:
         What it cost.
     secure : bool
         False if the noise came from a seed: then this is an experiment, and **not private**.
-    shared : str
-        What measuring several figures for one ε did to each ±, as a sentence.
     statistics : sequence of Statistic
         What was released for its cost.
     charge : Charge or None
@@ -55,7 +53,6 @@ class Risk:
     >>> print(risk.summary())
     typical error (RMSE) 1.4... ± 0.0..., mean squared error ..., mean absolute error 1.2..., from 4,000 rows
       ± is one standard error, an upper limit of noise and chance: twice it covers in at least 95 % of runs.
-      ...
       Cost: ε = 1.
     """
 
@@ -63,7 +60,6 @@ class Risk:
     rows: int
     cost: Budget
     secure: bool
-    shared: str = ""
     statistics: Sequence[Statistic] = ()
     charge: Charge | None = None
     split: Split | None = None
@@ -116,10 +112,6 @@ class Risk:
         if not self.secure:
             lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
         lines.append(f"  {_MEANING}")
-        if "r2" in self.figures:
-            lines.append(f"  {self._about_r2()}")
-        if self.shared:
-            lines.append(f"  {self.shared}")
         lines.append(f"  Cost: {self.cost}.")
         return "\n".join(lines)
 
@@ -127,21 +119,14 @@ class Risk:
         """Return the figures as rows of a table: what it is, and the value with ± or its limit."""
         return [list(pair) for pair in describe_figures(self.figures).items()]
 
-    def _about_r2(self) -> str:
-        if math.isnan(self.r2):
-            return "R² is unknown: noise and chance may make up all of the labels' variance."
-        return "R² is 1 − error/variance; both are private estimates, and the true variance was not used."
-
     def as_data(self) -> dict[str, Any]:
         """Return the figures as plain data, for a card: each value with its standard error."""
-        known = {name: figure for name, figure in self.figures.items() if math.isfinite(figure.value)}
-        return {
-            "rows": self.rows,
-            "figures": {
-                name: {"value": figure.value, "standard_error": figure.standard_error}
-                for name, figure in known.items()
-            },
+        figures = {
+            name: {"value": figure.value, "standard_error": figure.standard_error}
+            for name, figure in self.figures.items()
+            if math.isfinite(figure.value)
         }
+        return {"rows": self.rows, "figures": figures}
 
 
 def terms_with_score(terms: Terms, risk: Risk) -> Terms:

@@ -64,31 +64,14 @@ def limit_threads(count: int) -> Iterator[None]:
 
 
 Step = Callable[[str], None]
-"""Reports which step begins."""
-
-
-def quiet(what: str) -> None:
-    """Report nothing."""
+"""Shows which step begins."""
 
 
 @contextmanager
 def steps(total: int, *, shown: bool) -> Iterator[Step]:
     """Yield a function to call as each of ``total`` steps begins; it draws a bar on standard error if shown."""
-    if not shown:
-        yield quiet
-        return
-    console = Console(stderr=True)
     columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as bar:
+    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
         task = bar.add_task("checking", total=total)
-        begun = 0
-
-        def step(what: str) -> None:
-            nonlocal begun
-            bar.update(task, description=what, completed=min(begun, total))
-            if not console.is_terminal:
-                console.print(f"{what} …", highlight=False)
-            begun += 1
-
-        yield step
+        yield lambda what: bar.update(task, description=what, advance=1)
         bar.update(task, description="done", completed=total)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
@@ -45,7 +44,6 @@ def private_score(
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     random_state: int | WordSource | None = None,
-    verbose: bool = False,
 ) -> Risk:
     """Return how wrong a model is on test labels, for ε.
 
@@ -77,8 +75,6 @@ def private_score(
         How many rows one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
-    verbose : bool
-        Whether to say on standard error, before the charge, what ± is to be expected.
 
     Returns
     -------
@@ -110,8 +106,6 @@ def private_score(
     plan = ScorePlan.of(labels.size, budget, (low, high), metrics, largest)
     ledger = as_ledger(ledger)
     source = resolve_source(random_state)
-    if verbose:
-        print(plan.describe(), file=sys.stderr)
     charge = plan.charge(rows_per_person)
     return charged_score(plan, predicted, labels, charge, ledger_to_charge(ledger, y), source)
 
@@ -123,7 +117,7 @@ def charged_score(
     ledger.charge_all([charge])
     figures = plan.figures(plan.sums(predicted, labels), source)
     secure = isinstance(source, SecureWords)
-    return Risk(figures, labels.size, charge.budget, secure, plan.shared, (plan.statistic,), charge)
+    return Risk(figures, labels.size, charge.budget, secure, (plan.statistic,), charge)
 
 
 def fit_and_score(

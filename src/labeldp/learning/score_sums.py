@@ -19,7 +19,7 @@ from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.numbers import number
 from labeldp.accounts.scores import METRICS, Figure
 from labeldp.accounts.statistic import Statistic
-from labeldp.errors import Message, ParameterError, Setting
+from labeldp.errors import ParameterError
 from labeldp.exact.integers import DiscreteLaplace
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.quality import as_metrics, rmse_of
@@ -192,55 +192,29 @@ class ScorePlan:
 
     def describe(self) -> str:
         """Return what ± is to be expected, for people."""
-        expected = self.expected()
-        parts = [f"{METRICS[name]} ± {number(error, 2)}" for name, error in expected.items()]
-        says = (
-            f"A score of {self.rows:,} rows for ε = {float(self.epsilon):g} will have noise of: {', '.join(parts)}"
-        )
-        if "mse" in expected:
-            says += f" (an RMSE below {number(math.sqrt(2 * expected['mse']), 2)} cannot be distinguished from 0)"
-        if "r2" in expected:
-            says += "; that of R² is more if labels spread less than evenly over the bounds"
-        return f"{says}. {self.shared}".strip()
+        return f"A score of {self._ask} will have noise of: {self._noise}."
 
     @property
-    def shared(self) -> str:
-        """What several figures for one ε do to each ±, as a sentence; empty if there is one."""
-        if self.metrics <= {"mse", "rmse"} or not self.squares:
-            return ""
-        says = (
-            "Several figures share one ε: the noise of the mean squared error is "
-            f"{self.blocks * self._both:.3g} times what it would be alone"
-        )
-        return f"{says}, that of the mean absolute error {self.blocks}." if "mae" in self.metrics else f"{says}."
+    def _ask(self) -> str:
+        return f"{self.rows:,} rows for ε = {float(self.epsilon):g}"
+
+    @property
+    def _noise(self) -> str:
+        return ", ".join(f"{METRICS[name]} ± {number(error, 2)}" for name, error in self.expected().items())
 
     def _refuse_if_empty(self) -> None:
         """Refuse a score whose noise would hide even the errors of guessing the middle for labels spread evenly.
 
         One error that is not hidden is enough: the other then has a limit.
         """
-        width, expected = self.bounds[1] - self.bounds[0], self.expected()
+        width = self.bounds[1] - self.bounds[0]
         sizes = {"mse": width**2 / 12, "mae": width / 4, "r2": 1.0}  # labels spread evenly, and the middle for all
-        hidden = {name: 2 * error / sizes[name] for name, error in expected.items()}
-        short = max(hidden.pop("r2", 0.0), min(hidden.values()))
-        if short < 1:
+        hidden = {name: 2 * error / sizes[name] for name, error in self.expected().items()}
+        short = 1.01 * max(hidden.pop("r2", 0.0), min(hidden.values()))
+        if short < 1.01:
             return
-        epsilon = float(self.epsilon) * short
-        advice: list[object] = [f"{math.ceil(self.rows * short * 1.01):,} rows or more", "tighter bounds"]
-        if epsilon < 20:
-            advice.insert(0, f"ε = {number(epsilon * 1.01, 3)} or more")
-        if self.largest > 1.5 * width:
-            advice.append("predictions clipped to the bounds, which these leave by far")
-        if self.squares:
-            alone = Setting("metrics", ["mae"])
-            advice.append(Message("the mean absolute error alone (", alone, "), which needs the least"))
-        noise = ", ".join(
-            f"± {number(error, 2)} in the {METRICS[name]}, where guessing the middle of the bounds has about "
-            f"{number(sizes[name], 2)}"
-            for name, error in expected.items()
-        )
         raise ParameterError(
-            f"a score of {self.rows:,} rows for ε = {float(self.epsilon):g} would say nothing: its noise is "
-            f"{noise}; give {', or '.join(map(str, advice[:-1]))}, or ",
-            advice[-1],
+            f"a score of {self._ask} would say nothing: its noise is {self._noise}; give ε = "
+            f"{number(short * float(self.epsilon), 3)} or more, {math.ceil(self.rows * short):,} rows or more, "
+            "predictions inside the bounds, or tighter bounds; the mean absolute error alone needs the least"
         )

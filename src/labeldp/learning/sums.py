@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
@@ -23,7 +23,6 @@ from labeldp.learning.bayes import EXPLAINED, MEAN_VARIANCE, Observations, Poste
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import SumBudget
 from labeldp.learning.groups import Geometry, Groups
-from labeldp.learning.runtime import Step, quiet
 from labeldp.release.curator import half_windows, largest_window, narrowest_level
 
 Range = tuple[float, float]
@@ -41,21 +40,44 @@ _COVER, _SUSPECT = 0.8, 0.72
 narrowest such window that is found, what lies next to it, and a window on either side. At little power, where that
 cannot be found, the second part is enough to suspect it."""
 
+_GROUPED, _RANGE_ROWS, _MEASURED = 60, 200, 500
+"""Rows · ε from which on there are sums of groups, a range is looked for, and distances of labels from the first
+model are counted. Below the first, or if bounds seem loose and no range can be found, the mean of all labels takes
+all of the budget, and is as good as it can be."""
+
+_SUSPECT_PART = (0.12, 16)
+_TEST_PART = (0.05, 40)
+_WIDTH_PART = (0.2, 200)
+_PLACE_PART = (0.25, 100)
+_SPREAD_PART = (0.1, 80)
+"""The share of what is left of ε for the test whether bounds are loose at little power, for the same with more,
+for a range's width, for its place, and for distances; and how many rows · ε are enough for it in any case."""
+
+_NEXT_TO = 0.02
+"""A window next to the range belongs to it if it has more of the rows, and more than noise would give it."""
+
+_FIRST_PART, _FIRST_MOST, _FIRST_POWER = 0.3, 0.4, 50
+"""The first stage gets this part of ε; up to the second at little power, as much as is worth so many rows."""
+
 _OCTAVES = 14
-_MEASURED = 500
-"""From this many rows · ε on, distances of labels from the first model are counted."""
-
-_RANGE_ROWS = 200
-"""With less than this many rows · ε a range could not be found, and is not looked for."""
-
-_GROUPED = 60
-"""From this many rows · ε on there are sums of groups, in two stages, unless bounds seem loose and no range can be
-found: then, as below, the mean of all labels takes all of the budget, and is as good as it can be."""
+"""Distances are counted by halves of the range, down to 2^−14 of it."""
 
 _SIGNAL = 0.0133
 _BLOCKS = np.array([0.35, 0.3, 0.2, 0.15])
 _REST = 0.02
 """Guesses before any release, in squared ranges: what blocks of features explain, and what they do not."""
+
+_WEAKEST = EXPLAINED[0] / 10
+"""What a block counts for at least, in squared ranges, when groups are formed again: less could not be found."""
+
+_REACH = 2.0
+"""Residuals are clipped at so many standard deviations where these were measured."""
+
+_GUESSED_REACHES = {1.0: 0.2, 3.0: 0.25, math.inf: 0.3}
+"""Where they were not: in ranges, for ε below the key; the less noise there is, the more clipping costs."""
+
+_SECOND_STAGE = 0.95
+"""How much of the spread around the first model is left around the second."""
 
 
 def first_prior(table: FeatureTable, width: float) -> Array:
@@ -95,20 +117,20 @@ def find_range(
         return bool(noisy[0] >= most * budget.rows)
 
     if budget.power < _RANGE_ROWS:
-        return None if holds_most(_LOOSE, budget.part(0.12, 16), _SUSPECT) else bounds
-    if not holds_most(_LOOSE, budget.part(0.05, 40)):
+        return None if holds_most(_LOOSE, budget.part(*_SUSPECT_PART), _SUSPECT) else bounds
+    if not holds_most(_LOOSE, budget.part(*_TEST_PART)):
         return bounds
-    epsilon = budget.part(0.2, 200) / math.ceil(math.log2(_LEVELS - _LOOSE + 1))
+    epsilon = budget.part(*_WIDTH_PART) / math.ceil(math.log2(_LEVELS - _LOOSE + 1))
     level = narrowest_level(partial(holds_most, epsilon=epsilon), _LOOSE, _LEVELS)
     halves = half_windows(counts, level)
-    epsilon = budget.part(0.25, 100)
+    epsilon = budget.part(*_PLACE_PART)
     noisy = budget.release(halves, epsilon, source, kind="counts", what="counts of windows")
     pairs = noisy[1:] + noisy[:-1]
     if pairs.max() < budget.rows / 2:  # lost in noise
         return bounds
-    first = last = int(np.argmax(pairs))
-    last += 1
-    some = max(0.02 * budget.rows, 6 / float(epsilon))  # more than noise would give a cell
+    first = int(np.argmax(pairs))
+    last = first + 1
+    some = max(_NEXT_TO * budget.rows, 6 / float(epsilon))
     while first > 0 and noisy[first - 1] > some:
         first -= 1
     while last < noisy.size - 1 and noisy[last + 1] > some:
@@ -198,7 +220,6 @@ class SumModel:
 
     Attributes
     ----------
-    range : (lo, hi)
     linear : Posterior
     observations : list
         For models that learn from labels, too.
@@ -208,7 +229,6 @@ class SumModel:
         Variance of labels around the model, measured or guessed.
     """
 
-    range: Range
     linear: Posterior
     observations: list[Observations]
     start: Array
@@ -228,7 +248,6 @@ def fit_sums(
     source: WordSource,
     *,
     grouped: bool = True,
-    step: Step = quiet,
 ) -> SumModel:
     """Return the linear model learnt from noisy sums, for all of the budget.
 
@@ -237,52 +256,53 @@ def fit_sums(
     """
     low, high = range
     width, middle = high - low, (low + high) / 2
-    choices = unknown_variance(width)
+    observed: list[Observations] = []
 
-    def learn(observations: list[Observations]) -> Posterior:
-        return fit_linear(
-            observations, table.public.block, mean=middle, mean_variance=MEAN_VARIANCE * width**2, choices=choices
-        )
+    def learn(
+        stage: Stage, groups: Groups, epsilon: Fraction, rest: float, zero: float, guesses: Array | float = 0.0
+    ) -> Posterior:
+        """Return the model for all sums so far and those of a stage, in which a label at its guess is ``zero``."""
+        sums = stage.release(add_up(stage), epsilon, budget, source) - groups.sizes * zero + guesses
+        observed.append(groups.observations(sums, rest, stage.variance(epsilon)))
+        variance = MEAN_VARIANCE * width**2
+        choices = unknown_variance(width)
+        return fit_linear(observed, table.public.block, mean=middle, mean_variance=variance, choices=choices)
 
-    epsilon = budget.part(max(0.3, min(0.4, 50 / budget.power)), math.inf) if grouped else budget.left
-    step("rough sums" if grouped else "sums")
-    prior, rest = first_prior(table, width), _REST * width**2
-    noise = Stage(range).variance(epsilon)
+    rest = _REST * width**2
     if grouped:
-        groups = Geometry.of(table, prior).groups(table, noise=noise, rest=rest)
+        epsilon = budget.part(max(_FIRST_PART, min(_FIRST_MOST, _FIRST_POWER / budget.power)), math.inf)
+        geometry = Geometry.of(table, first_prior(table, width))
+        groups = geometry.groups(table, noise=Stage(range).variance(epsilon), rest=rest)
+        stage = Stage(range, groups.group, groups.sizes.size)
     else:
-        mean = (table.moments[-1:] * budget.rows).astype(np.float32)
-        groups = Groups(np.zeros(table.rows, np.int64), np.array([float(budget.rows)]), mean)
-    stage = Stage(range, groups.group if grouped else None, groups.sizes.size)
-    sums = stage.release(add_up(stage), epsilon, budget, source) - groups.sizes * (middle - low)
-    observed = [groups.observations(sums, rest, noise)]
-    linear = learn(observed)
+        epsilon, stage, groups = budget.left, Stage(range), Groups.of_all(table, budget.rows)
+    linear = learn(stage, groups, epsilon, rest, middle - low)
     start = np.clip(table.predict(linear, np.arange(table.rows)), low, high)
     spread = linear.rest + linear.explained / 2
     if not grouped:
-        return SumModel(range, linear, observed, start, spread)
+        return SumModel(linear, observed, start, spread)
     measured = budget.power >= _MEASURED
     if measured:
-        step("spread")
-        stage = Stage(range, guess=start, reach=width, octaves=True)
-        epsilon = budget.part(0.1, 80)
-        noisy = budget.release(add_up(stage), epsilon, source, kind="counts", what="counts of distances")
-        spread = _spread(noisy, float(epsilon), width)
-    step("sums of residuals")
-    epsilon = budget.left
-    unmeasured = 0.2 if epsilon < 1 else 0.25 if epsilon < 3 else 0.3
-    reach = min(width, 2 * math.sqrt(spread)) if measured else unmeasured * width
-    noise, rest = Stage(range, guess=start, reach=reach).variance(epsilon), min(linear.rest, spread)
-    strength = np.maximum(linear.blocks, EXPLAINED[0] / 10 * width**2)  # by what blocks were found to explain
+        spread = _measured_spread(Stage(range, guess=start, reach=width, octaves=True), budget, add_up, source)
+    epsilon, rest = budget.left, min(linear.rest, spread)
+    guessed = next(share for below, share in _GUESSED_REACHES.items() if epsilon < below)
+    reach = min(width, _REACH * math.sqrt(spread)) if measured else guessed * width
+    strength = np.maximum(linear.blocks, _WEAKEST * width**2)  # by what blocks were found to explain
     geometry = Geometry.of(table, np.append(strength[table.public.block], MEAN_VARIANCE * width**2))
-    groups = geometry.groups(table, noise=noise, rest=rest, known=observed[0].gram)
-    stage = Stage(range, groups.group, groups.sizes.size, start, reach)
-    sums = stage.release(add_up(stage), epsilon, budget, source) - groups.sizes * reach
-    sums += np.bincount(groups.group, start - middle, groups.sizes.size)
-    observed.append(groups.observations(sums, rest, noise))
-    linear = learn(observed)
-    spread = 0.95 * spread if measured else float(np.clip(linear.rest, spread / 2, spread))
-    return SumModel(range, linear, observed, start, spread)
+    stage = Stage(range, guess=start, reach=reach)
+    groups = geometry.groups(table, noise=stage.variance(epsilon), rest=rest, known=observed[0].gram)
+    stage = replace(stage, group=groups.group, count=groups.sizes.size)
+    guesses = np.bincount(groups.group, start - middle, groups.sizes.size).astype(np.float64)
+    linear = learn(stage, groups, epsilon, rest, reach, guesses)
+    spread = _SECOND_STAGE * spread if measured else float(np.clip(linear.rest, spread / 2, spread))
+    return SumModel(linear, observed, start, spread)
+
+
+def _measured_spread(stage: Stage, budget: SumBudget, add_up: AddUp, source: WordSource) -> float:
+    """Return the variance of labels around their guesses, by noisy counts of distances."""
+    epsilon = budget.part(*_SPREAD_PART)
+    noisy = budget.release(add_up(stage), epsilon, source, kind="counts", what="counts of distances")
+    return _spread(noisy, float(epsilon), stage.reach)
 
 
 def _spread(noisy: Sums, epsilon: float, width: float) -> float:

@@ -147,6 +147,9 @@ class ClusterRows:
         """Whether the table has all rows."""
         return self.share == 1.0
 
+    def announce(self, step: str) -> None:
+        """Show nothing: Spark has pages of its own."""
+
     def counts(self) -> Sums:
         """Return how many labels lie in each cell of the bounds, exactly, in one pass."""
         return count_labels(self.frame.select("c0"), self.bounds, CELLS, self.count)

@@ -91,9 +91,8 @@ def round_drawer(
             bits = batch.column(0).to_numpy().view(np.uint64) ^ _pad(pad, ids)
             labels = unit_labels(bits.view(np.float64), bounds)
             table, rows = FeatureTable(public, _table(batch, 2)), np.arange(batch.num_rows)
-            draws = draw_part(
-                rows, labels, now.centre(table, rows), now, RowWords(secret, ids).for_labels(len(ids))
-            )
+            words = RowWords(secret, ids).for_labels(len(ids))
+            draws = draw_part(rows, labels, now.ensemble.predict(table, rows), now, words)
             private = draws.private.labels
             moments = table.observations(rows, private - now.knowledge.middle, 0.0)
             sums[:size] += moments.gram
